@@ -1,0 +1,96 @@
+# Everything sets itself up: python3 (3.11 or newer) and make are enough.
+#   make run              the product on http://127.0.0.1:8000   (PORT=8123 DATA=folder DEMO=0 HOST=…)
+#   make test             all checks and all tests
+
+PORT ?= 8000
+HOST ?= 127.0.0.1
+DATA ?= var
+DEMO ?= 1
+PYTHON ?= python3
+JOBS ?= 4
+
+VENV := .venv
+PY := $(VENV)/bin/python
+RUNTIME := $(VENV)/.installed-runtime
+DEV := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help run test tests check fmt test-core test-cluster test-e2e bench chaos clean
+
+help:
+	@sed -n '2,3s/^# *//p' Makefile
+	@echo "also: check, fmt, test-core, test-e2e, test-cluster, bench, chaos, clean"
+
+# --- set-up ---------------------------------------------------------------------------------------
+
+# uv installs five times faster; pip does the same where uv is not to be had.
+install = $(PY) -m pip install --quiet --disable-pip-version-check uv \
+	&& $(PY) -m uv pip install --quiet --python $(PY) -r $(1) \
+	|| $(PY) -m pip install --quiet --disable-pip-version-check -r $(1)
+
+# Debian's bare python3 cannot make a virtual environment; root may add what is missing.
+install_venv = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	{ apt-get update -qq; apt-get install -yqq python3-venv; } >/dev/null; fi;
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Cadastre needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); $(install_venv) $(PYTHON) -m venv $(VENV); } \
+		|| { rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)"; exit 1; }
+
+$(RUNTIME): requirements.txt | $(PY)
+	@echo "Installing the packages of requirements.txt …"
+	@$(call install,requirements.txt)
+	@touch $@
+
+$(DEV): requirements-dev.txt requirements.txt | $(PY)
+	@echo "Installing the packages of requirements-dev.txt …"
+	@$(call install,requirements-dev.txt)
+	@touch $@ $(RUNTIME)
+
+# --- the product ----------------------------------------------------------------------------------
+
+run: $(RUNTIME)
+	@exec $(PY) manage.py up --port $(PORT) --host $(HOST) --data "$(DATA)" \
+		$(if $(filter 0 no off false,$(DEMO)),--no-demo,--demo)
+
+# --- checks and tests -----------------------------------------------------------------------------
+
+check: $(DEV)
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -c 'from importlinter import cli; cli.lint_imports_command()' --no-logo
+	$(PY) -m mypy
+	@if [ -d templates ]; then $(PY) -m djlint --lint --profile=django --quiet templates; fi
+	DATABASE_URL= $(PY) manage.py makemigrations --check --dry-run
+	SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
+		$(PY) manage.py check --deploy --fail-level WARNING
+
+tests: $(DEV)
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+test: check tests
+
+test-core: $(DEV)
+	$(PY) -m pytest tests/core
+
+test-e2e: $(DEV)
+	$(PY) -m pytest tests/e2e --with-e2e
+
+# Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver, etcd and kubectl.
+test-cluster: $(DEV)
+	$(PY) -m pytest tests/cluster
+
+chaos: $(DEV)
+	$(PY) -m tests.concurrent.chaos --seconds 240
+
+bench: $(DEV)
+	$(PY) -m benchmarks
+
+fmt: $(DEV)
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+# The virtual environment and the caches; never the data.
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

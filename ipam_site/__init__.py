@@ -1,0 +1,6 @@
+"""The composition root: settings, URLs, processes. Nobody imports it."""
+
+from ipam_site.celery import app as celery_app
+
+__all__ = ["celery_app"]
+__version__ = "0.1.0"

@@ -1,0 +1,71 @@
+"""DATABASE_URL -> Django's DATABASES entry.
+
+`postgresql://user:password@host:port/name?sslmode=require`: every part percent-decoded, the query is
+handed to libpq as it is. An own parser because the shape is small and a mistake has to be loud; the
+URL itself never appears in an error, because it carries the password.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib import parse
+
+from django.core import exceptions
+
+# What libpq may be told in the query; a misspelt option must not be dropped in silence.
+_OPTIONS = frozenset(
+    {
+        "application_name", "channel_binding", "client_encoding", "connect_timeout", "gssencmode",
+        "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval",
+        "load_balance_hosts", "options", "require_auth", "sslcert", "sslcrl", "sslkey", "sslmode",
+        "sslnegotiation", "sslpassword", "sslrootcert", "target_session_attrs",
+        "tcp_user_timeout",
+    }
+)  # fmt: skip
+
+
+def parse_url(url: str) -> dict[str, Any]:
+    """NAME, USER, PASSWORD, HOST, PORT and OPTIONS (the query) of a PostgreSQL URL.
+
+    A host may be given as `?host=/run/postgresql` (a socket folder), as libpq allows.
+    Raises ImproperlyConfigured, naming the wrong part but never the password.
+    """
+    try:
+        parts = parse.urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise _wrong("its host or port cannot be read") from error
+    if parts.scheme not in {"postgresql", "postgres"}:
+        raise _wrong("it must begin with postgresql://")
+    name = parse.unquote(parts.path.removeprefix("/"))
+    if not name or "/" in name:
+        raise _wrong("it must end with one /database-name")
+    if parts.fragment:
+        raise _wrong("it holds a bare '#': write %23")
+    options = _options(parts.query)
+    return {
+        "NAME": name,
+        "USER": parse.unquote(parts.username or ""),
+        "PASSWORD": parse.unquote(parts.password or ""),
+        "HOST": options.pop("host", "") or parse.unquote(parts.hostname or ""),
+        "PORT": str(port or ""),
+        "OPTIONS": options,
+    }
+
+
+def _options(query: str) -> dict[str, str]:
+    try:
+        pairs = parse.parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError as error:
+        raise _wrong("its query cannot be read") from error
+    options = dict(pairs)
+    if len(options) != len(pairs):
+        raise _wrong("an option stands in its query twice")
+    unknown = sorted(set(options) - _OPTIONS - {"host"})
+    if unknown:
+        raise _wrong(f"unknown option {unknown[0]!r}")
+    return options
+
+
+def _wrong(why: str) -> exceptions.ImproperlyConfigured:
+    return exceptions.ImproperlyConfigured(f"DATABASE_URL: {why}")

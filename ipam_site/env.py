@@ -1,0 +1,53 @@
+"""Typed readers of the environment: a wrong value stops the start with the variable's name."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from django.core import exceptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def text(name: str, default: str = "", *, source: Mapping[str, str] = os.environ) -> str:
+    """The variable's text; an empty variable counts as not set."""
+    return source.get(name, "").strip() or default
+
+
+def boolean(name: str, default: bool, *, source: Mapping[str, str] = os.environ) -> bool:
+    """1/true/yes/on or 0/false/no/off, in any case."""
+    value = text(name, source=source).lower()
+    if not value:
+        return default
+    if value in _TRUE:
+        return True
+    if value in _FALSE:
+        return False
+    raise exceptions.ImproperlyConfigured(f"{name} must be 1 or 0, not {value!r}")
+
+
+def integer(
+    name: str, default: int, *, minimum: int = 0, source: Mapping[str, str] = os.environ
+) -> int:
+    """A whole number of at least `minimum`."""
+    value = text(name, source=source)
+    if not value:
+        return default
+    if not (value.isascii() and value.isdigit()) or int(value) < minimum:
+        raise exceptions.ImproperlyConfigured(
+            f"{name} must be a whole number of at least {minimum}, not {value!r}"
+        )
+    return int(value)
+
+
+def words(
+    name: str, default: list[str] | None = None, *, source: Mapping[str, str] = os.environ
+) -> list[str]:
+    """A comma-separated list; blanks around the commas do not count."""
+    given = [word.strip() for word in text(name, source=source).split(",")]
+    return [word for word in given if word] or list(default or [])

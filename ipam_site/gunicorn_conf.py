@@ -1,0 +1,34 @@
+"""gunicorn's settings, for `manage.py up` and for `gunicorn -c ipam_site/gunicorn_conf.py`."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+
+from ipam_site import env, logs
+from ipam_site.supervisor import processes
+
+wsgi_app = "ipam_site.wsgi:application"
+bind = env.text("WEB_BIND", "127.0.0.1:8000")
+# Threads keep connections open without a process each; an allocation is one short round trip, so a
+# few per core keep the database busy (docs: speed).
+worker_class = "gthread"
+workers = env.integer("WEB_WORKERS", min(4, max(2, os.cpu_count() or 2)), minimum=1)
+threads = env.integer("WEB_THREADS", 4, minimum=1)
+# Imported once, then forked: a killed worker is back in milliseconds.
+preload_app = True
+timeout = 30
+graceful_timeout = env.integer("WEB_GRACEFUL_SECONDS", 25)
+keepalive = 15
+# The heartbeat file in memory: a slow disk must not look like a hanging worker.
+worker_tmp_dir = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None  # noqa: S108
+# Nobody steers the server from outside its process.
+control_socket_disable = True
+logconfig_dict = logs.config(env.text("LOG_LEVEL", "INFO").upper())
+accesslog = None
+
+
+def post_fork(_server: object, _worker: object) -> None:
+    """A worker ends with its master, also when that one was killed."""
+    processes.die_with_parent(signal.SIGKILL, parent=os.getppid())()

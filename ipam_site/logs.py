@@ -1,0 +1,73 @@
+"""Logs: one line per record on stdout, without secrets and without control characters.
+
+The formatter, not a filter, does the redaction: only there are the message, its arguments and the
+traceback one text.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+_HIDDEN = "[redacted]"
+_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)
+# `Authorization: Token abc`, `{'authorization': 'Bearer abc'}`, `Cookie: sessionid=abc; csrftoken=def`
+_HEADER = re.compile(
+    r"""((?:authorization|cookie|set-cookie)["']?\s*[:=]\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\n"']+)""",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(
+    r"""([\w-]*(?:password|passwd|token|secret|client-key-data|client-certificate-data|api[_-]?key"""
+    r"""|secret[_-]?key)[\w-]*["']?\s*[:=]\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\s,;&"'}\])]+)""",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"\b(bearer|token|basic)\s+[A-Za-z0-9+/=._~-]{16,}", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]+(@)", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def redact(message: str) -> str:
+    """The text without passwords, tokens, cookies, keys and PEM blocks."""
+    message = _PEM.sub(_HIDDEN, message)
+    message = _HEADER.sub(rf"\1{_HIDDEN}", message)
+    message = _PAIR.sub(rf"\1{_HIDDEN}", message)
+    message = _SCHEME.sub(rf"\1 {_HIDDEN}", message)
+    return _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", message)
+
+
+def one_line(message: str) -> str:
+    """The text with control characters escaped, so that nobody forges a log line."""
+    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), message)
+
+
+class LineFormatter(logging.Formatter):
+    """time level logger message, redacted, in one line; a traceback follows escaped."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return one_line(redact(super().format(record)))
+
+
+def config(level: str) -> dict[str, Any]:
+    """The dictConfig that the web server, the workers and the commands share."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"()": "ipam_site.logs.LineFormatter"}},
+        "handlers": {
+            "stdout": {
+                "class": "logging.StreamHandler",
+                "stream": "ext://sys.stdout",
+                "formatter": "line",
+            }
+        },
+        "root": {"level": level, "handlers": ["stdout"]},
+        # Their own handlers would print beside this one, and without redaction.
+        "loggers": {
+            name: {"handlers": [], "level": level, "propagate": True}
+            for name in ("django", "gunicorn.error", "gunicorn.access")
+        },
+    }

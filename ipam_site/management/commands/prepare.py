@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.apps import apps
+from django.contrib import auth
+from django.core import management
+from django.core.management import base
+
+
+class Command(base.BaseCommand):
+    """What a new database needs. The steps, each harmless the second time:
+
+    1. migrations;
+    2. at the first start only (no administrator yet): the demo data, into an empty register;
+    3. the administrator `admin`, whose existence marks the first start as done. stdout gets the
+       generated password and nothing else, all other output goes to stderr.
+    """
+
+    help = (
+        "Migrate; at the first start make the user admin (prints the password) and the demo data."
+    )
+
+    def add_arguments(self, parser: base.CommandParser) -> None:
+        parser.add_argument("--demo", action="store_true", help="load demo data at the first start")
+
+    def handle(self, **options: Any) -> None:
+        management.call_command("migrate", interactive=False, stdout=self.stderr)
+        users = auth.get_user_model().objects
+        if users.filter(is_superuser=True).exists():
+            return
+        if options["demo"] and "demo" in management.get_commands() and _register_is_empty():
+            management.call_command("demo", stdout=self.stderr)
+        password = secrets.token_urlsafe(12)
+        users.create_superuser(username="admin", password=password)
+        self.stdout.write(password)
+
+
+def _register_is_empty() -> bool:
+    return not apps.get_model("pools", "Cluster").objects.exists()

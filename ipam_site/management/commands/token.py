@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from django.contrib import auth
+from django.core.management import base
+from knox import models
+
+
+class Command(base.BaseCommand):
+    help = "Print a new API token of a user, and nothing else. It is shown this once."
+
+    def add_arguments(self, parser: base.CommandParser) -> None:
+        parser.add_argument("user")
+        parser.add_argument("--days", type=int, help="days until it expires (TOKEN_DAYS, else 365)")
+
+    def handle(self, **options: Any) -> None:
+        user_model = auth.get_user_model()
+        try:
+            user = user_model.objects.get_by_natural_key(options["user"])
+        except user_model.DoesNotExist as error:
+            raise base.CommandError(f"there is no user {options['user']!r}") from error
+        self.stdout.write(_token(user, options["days"]))
+
+
+def _token(user: object, days: int | None) -> str:
+    if days is not None and days < 1:
+        raise base.CommandError("--days must be at least 1")
+    # A user may hold several tokens; knox keeps the digest of this one only.
+    validity = {} if days is None else {"expiry": datetime.timedelta(days=days)}
+    tokens: Any = models.AuthToken.objects
+    return str(tokens.create(user, **validity)[1])

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from django.core.management import base
+
+from ipam_site import data_folder
+from ipam_site.supervisor import folder, run
+
+
+class Command(base.BaseCommand):
+    """`make run`: everything that the product needs, as children of this one process."""
+
+    help = "Run PostgreSQL and Redis (unless DATABASE_URL, REDIS_URL), web, worker and beat."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: base.CommandParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--data", default="", help="data folder (IPAM_DATA, else var/)")
+        parser.add_argument(
+            "--workers", type=int, help="web processes (by default as many as cores, 2 to 4)"
+        )
+        parser.add_argument(
+            "--demo",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help="load demo data at the first start into an empty register",
+        )
+
+    def handle(self, **options: Any) -> None:
+        try:
+            run.run(
+                run.Options(
+                    host=options["host"],
+                    port=options["port"],
+                    data=data_folder.locate(options["data"]),
+                    demo=options["demo"],
+                    workers=options["workers"],
+                    say=self._say,
+                )
+            )
+        except (folder.InUseError, run.CannotStartError, FileNotFoundError) as error:
+            raise base.CommandError(str(error)) from error
+
+    def _say(self, message: str) -> None:
+        # The terminal may be gone; that is no reason to leave children behind.
+        try:
+            self.stdout.write(message)
+            self.stdout.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,339 @@
+"""The one settings file. Every variable that it reads is listed in docs/ and read by ipam_site.env.
+
+Production is the default: DEBUG off, HTTPS on. `manage.py up` (`make run`) turns HTTPS off for its own
+children, because it listens on 127.0.0.1 without TLS.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import django_stubs_ext
+import kombu
+import pghistory
+from csp import constants as csp
+from django.core import exceptions
+
+from ipam_site import data_folder, database_url, env, logs
+
+# ModelAdmin[Pool], QuerySet[Block] at run time.
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = data_folder.PROJECT
+IPAM_DATA = data_folder.locate()
+_connections = data_folder.connections(IPAM_DATA)
+
+# --- security -------------------------------------------------------------------------------------
+
+DEBUG = env.boolean("DEBUG", False)
+# Empty when there is none: Django then refuses whatever needs a key, and `check` runs without one.
+SECRET_KEY = env.text("SECRET_KEY") or data_folder.secrets(IPAM_DATA).get("secret_key", "")
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
+if DEBUG and env.text("SECRET_KEY"):
+    # Debug pages show settings and locals: never beside a key that someone chose for production.
+    raise exceptions.ImproperlyConfigured("DEBUG=1 refuses to run with a SECRET_KEY of its own")
+
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+
+IPAM_HTTPS = env.boolean("IPAM_HTTPS", True)
+SECURE_SSL_REDIRECT = IPAM_HTTPS
+SESSION_COOKIE_SECURE = IPAM_HTTPS
+CSRF_COOKIE_SECURE = IPAM_HTTPS
+SECURE_HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000) if IPAM_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = IPAM_HTTPS
+SECURE_HSTS_PRELOAD = IPAM_HTTPS
+if env.boolean("IPAM_BEHIND_PROXY", False):
+    # Only where the proxy overwrites this header: a client could claim HTTPS otherwise.
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 3600
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+_STRICT_CSP: dict[str, list[str]] = {
+    "default-src": [csp.SELF],
+    "img-src": [csp.SELF, "data:"],
+    "object-src": [csp.NONE],
+    "base-uri": [csp.NONE],
+    "form-action": [csp.SELF],
+    "frame-ancestors": [csp.NONE],
+}
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": _STRICT_CSP}
+# Longest prefix wins; everything else is strict. unfold's Alpine evaluates expressions and sets
+# inline styles; the self-hosted API browser sets inline styles only.
+IPAM_CSP_BY_PREFIX = {
+    "/admin/": {
+        **_STRICT_CSP,
+        "script-src": [csp.SELF, csp.UNSAFE_EVAL],
+        "style-src": [csp.SELF, csp.UNSAFE_INLINE],
+    },
+    "/api/v1/docs/": {**_STRICT_CSP, "style-src": [csp.SELF, csp.UNSAFE_INLINE]},
+}
+
+# A body above these limits is refused before it is parsed.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+
+# --- applications ---------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    # Above the admin, whose templates it replaces.
+    "unfold",
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "csp",
+    "netfields",
+    "pgtrigger",
+    "pghistory",
+    "rest_framework",
+    "knox",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "pools",
+    "claims",
+    "ipam_site",
+]
+MIDDLEWARE = [
+    # First: answers probes without host check, redirect, session or database connection of a thread.
+    "ipam_site.health.HealthMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "ipam_site.headers.HeadersMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "ipam_site.urls"
+WSGI_APPLICATION = "ipam_site.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "admin:login"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+STATIC_URL = "/static/"
+_static = BASE_DIR / "static"
+STATICFILES_DIRS = [_static] if _static.is_dir() else []
+# WhiteNoise serves the files from where the packages keep them: nothing to collect, nothing to
+# forget after an upgrade. Names carry no hash, hence the short age.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_MAX_AGE = 600
+
+# --- database -------------------------------------------------------------------------------------
+
+# The limits of each kind of process: a web request must not hold a connection for long.
+IPAM_ROLE = env.text("IPAM_ROLE", "command")
+_STATEMENT_TIMEOUT_MS = {"web": 5_000, "worker": 60_000, "beat": 60_000, "command": 0}
+if IPAM_ROLE not in _STATEMENT_TIMEOUT_MS:
+    raise exceptions.ImproperlyConfigured("IPAM_ROLE must be web, worker, beat or command")
+
+IPAM_SERVERS_FROM = (
+    "DATABASE_URL"
+    if env.text("DATABASE_URL")
+    else f"{IPAM_DATA}/connections.json, which a running `make run` writes; or set DATABASE_URL"
+)
+# Without any address the commands that need no database still run; the others meet a closed port.
+_NOWHERE = "postgresql://127.0.0.1:1/cadastre"
+
+
+def _database(url: str) -> dict[str, Any]:
+    entry = database_url.parse_url(url)
+    limits = {
+        "statement_timeout": env.integer("STATEMENT_TIMEOUT_MS", _STATEMENT_TIMEOUT_MS[IPAM_ROLE]),
+        # Queueing for a lock longer than this is a 503 to try again, not a pile of waiting threads.
+        "lock_timeout": env.integer("LOCK_TIMEOUT_MS", 2_000 if IPAM_ROLE == "web" else 10_000),
+        # A client that died inside a transaction gives its locks back.
+        "idle_in_transaction_session_timeout": 30_000,
+    }
+    options = entry["OPTIONS"]
+    own = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    defaults = {
+        "application_name": f"cadastre-{IPAM_ROLE}",
+        "connect_timeout": "3",
+        # A network that swallows packets is noticed in seconds, not in the kernel's 15 minutes.
+        "tcp_user_timeout": "10000",
+    }
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        # Kept for the life of the thread: a new connection costs as much as ten allocations.
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        **entry,
+        # The URL's own options come last, and the last one wins.
+        "OPTIONS": {
+            **defaults,
+            **options,
+            "options": f"{own} {options.get('options', '')}".strip(),
+        },
+    }
+
+
+DATABASES = {
+    "default": _database(
+        env.text("DATABASE_URL") or _connections.get("database_url", "") or _NOWHERE
+    )
+}
+
+# --- Redis and Celery -----------------------------------------------------------------------------
+
+REDIS_URL = env.text("REDIS_URL") or _connections.get("redis_url", "") or "redis://127.0.0.1:1/0"
+
+CELERY_BROKER_URL = REDIS_URL
+_VISIBILITY_TIMEOUT = 600
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # An unacknowledged message comes back after this time: above twice the hard limit of a task,
+    # or a slow task would run twice.
+    "visibility_timeout": _VISIBILITY_TIMEOUT,
+    # Look for such messages every 5 s; the defaults look every 100 s.
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    # Notice a broker that is gone or hangs, instead of waiting for ever.
+    "health_check_interval": 25,
+    "socket_timeout": 10,
+    "socket_keepalive": True,
+}
+# Read by other parts of Celery than the transport: the same value in all places.
+CELERY_VISIBILITY_TIMEOUT = _VISIBILITY_TIMEOUT
+# A message is done when its task is done: kill -9 of a worker loses nothing.
+CELERY_TASK_ACKS_LATE = True
+# Without it a message counts as done although its child process was killed.
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+# Results are rows of our own tables; a result backend would be one more thing to lose.
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_RESULT_BACKEND = None
+# No task may hang for ever; the soft limit lets it end its transaction first.
+CELERY_TASK_TIME_LIMIT = 240
+CELERY_TASK_SOFT_TIME_LIMIT = 210
+# A worker holds only what it works on, so its death delays nothing else.
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A task that goes on after the broker was lost would run beside its redelivered copy.
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+# On a stop, running tasks get this long, then their messages go back to the queue. `up` shortens
+# it, because it promises to be gone within 10 s.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.integer("WORKER_SOFT_SHUTDOWN_SECONDS", 20)
+CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
+# Whatever a library leaks ends with its process.
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 500
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000
+# A worker that starts before Redis waits for it.
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Nothing that can be unpickled into code is accepted.
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+# A queue of a misspelt name would fill unseen: only this one exists.
+CELERY_TASK_DEFAULT_QUEUE = "ipam.default"
+CELERY_TASK_QUEUES = [kombu.Queue("ipam.default")]
+CELERY_TASK_CREATE_MISSING_QUEUES = False
+# A message is a hint, the row is the truth: a web request does not wait for a broker that is away.
+CELERY_TASK_PUBLISH_RETRY = True
+CELERY_TASK_PUBLISH_RETRY_POLICY = {
+    "max_retries": 2,
+    "interval_start": 0,
+    "interval_step": 0.2,
+    "interval_max": 0.2,
+}
+# Our formatter hides secrets; Celery's own would not.
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+# The plain scheduler keeps its times in memory: no file that a kill -9 could spoil, and a repeated
+# tick does no harm.
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+
+
+def _every(seconds: int, task: str) -> dict[str, Any]:
+    # A tick that nobody took by the time of the next one is dropped: no pile after a pause.
+    return {"task": task, "schedule": float(seconds), "options": {"expires": seconds}}
+
+
+CELERY_BEAT_SCHEDULE = {
+    "retry requests": _every(5, "pools.tasks.retry_requests"),
+    "end cooldowns": _every(5, "pools.tasks.end_cooldowns"),
+    "refresh usage": _every(30, "pools.tasks.refresh_usage"),
+    "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
+}
+
+# --- history --------------------------------------------------------------------------------------
+
+PGHISTORY_APPEND_ONLY = True
+PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
+# In the event's own row: one insert per change, and a context that can never be missing.
+PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
+
+# --- REST -----------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "EXCEPTION_HANDLER": "ipam_site.problems.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+REST_KNOX = {
+    "TOKEN_TTL": datetime.timedelta(days=env.integer("TOKEN_DAYS", 365, minimum=1)),
+    # A token ends when it was said to end, however often it is used.
+    "AUTO_REFRESH": False,
+    "AUTH_HEADER_PREFIX": "Token",
+    # Lets a secret scanner recognise a token that was committed somewhere.
+    "TOKEN_PREFIX": "cad_",
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Cadastre",
+    "DESCRIPTION": "The register of addresses for Kubernetes fleets.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# --- admin ----------------------------------------------------------------------------------------
+
+UNFOLD: dict[str, Any] = {"SITE_TITLE": "Cadastre", "SITE_HEADER": "Cadastre"}
+
+LOGGING = logs.config(env.text("LOG_LEVEL", "INFO").upper())

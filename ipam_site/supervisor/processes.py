@@ -1,0 +1,79 @@
+"""Processes that end with the supervisor, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import signal
+import socket
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(signum: int, *, parent: int | None = None) -> Callable[[], None]:
+    """For preexec_fn: the kernel sends `signum` to the child when its parent dies, kill -9 included.
+
+    `parent` is the process that calls this, unless given. Set after subprocess has changed the user, because that change would clear it. The kernel means
+    the parent's *thread*, so children are started from the main thread only.
+    """
+    parent = parent or os.getpid()
+
+    def prepare() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signum)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return prepare
+
+
+def running_in(folder: pathlib.Path) -> list[int]:
+    """Processes whose working directory is the folder: servers of an `up` that was killed.
+
+    By working directory and not by a pid file, whose number may be another process' by now.
+    """
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if (entry / "cwd").readlink() == folder:
+                    found.append(int(entry.name))
+    return found
+
+
+def stop_running_in(folder: pathlib.Path, *, signals: tuple[int, ...], seconds: float) -> None:
+    """Send the signals one after the other, `seconds` apart, until nothing runs in the folder."""
+    for signum in signals:
+        deadline = time.monotonic() + seconds
+        for pid in running_in(folder):
+            send(pid, signum)
+        while running_in(folder) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def send(pid: int, signum: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signum)
+
+
+def kill_group(group: int) -> None:
+    """What a dead child left of its process group; a new session makes child and group the same."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def free_port(preferred: int | None = None) -> int:
+    """The preferred port of 127.0.0.1 when nobody listens there, else any free one."""
+    for port in (preferred or 0, 0):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise OSError("127.0.0.1 has no free port")

@@ -1,0 +1,301 @@
+"""The supervisor: starts everything in order, keeps it running, stops it in the reverse order."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import http.client
+import os
+import pathlib
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent import futures
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from ipam_site import data_folder, env
+from ipam_site.supervisor import account, child, embedded, folder, processes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TICK = 0.2
+_READY_SECONDS = 60.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    host: str
+    port: int
+    data: pathlib.Path
+    demo: bool
+    workers: int | None
+    say: Callable[[str], None]
+
+    @property
+    def address(self) -> str:
+        """Where a browser on this machine finds the site."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    @property
+    def bind(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Stopped(BaseException):
+    """A signal asked us to stop; not an Exception, so that nothing on the way swallows it."""
+
+
+class CannotStartError(Exception):
+    """The message says what to do."""
+
+
+def run(options: Options) -> None:
+    """Run until a signal; raises CannotStartError or folder.InUseError."""
+    lock = folder.lock(options.data)
+    children: list[child.Child] = []
+    _stop_on_signals()
+    try:
+        _refuse_taken_port(options)
+        _start(options, children)
+        _watch(children)
+    except Stopped:
+        options.say("stopping …")
+    finally:
+        _ignore_signals()
+        _stop(options, children)
+        os.close(lock)
+
+
+def _start(options: Options, children: list[child.Child]) -> None:
+    """Servers, then schema and first user, then the processes of the site; ready is said last."""
+    _draining(options).unlink(missing_ok=True)
+    _start_servers(options, children)
+    environment = _environment(options)
+    password = _prepare(options, environment)
+    for spec in _site(environment):
+        _spawn(spec, options, children)
+    _wait_until_ready(options, children)
+    _welcome(options, password)
+
+
+def _welcome(options: Options, password: str) -> None:
+    say, data = options.say, options.data
+    say(f"Cadastre is ready: http://{options.address}/")
+    say("  user      admin")
+    if password:
+        say(f"  password  {password}   (shown this once)")
+    else:
+        say("  password  as shown at the first start; to set a new one:")
+        say(f"            IPAM_DATA={shlex.quote(str(data))} ./manage.py changepassword admin")
+    say(f"  data      {data}, logs in {data}/logs")
+    say("  Ctrl-C stops everything.")
+    for unused in account.unused_folders():
+        say(f"  {unused} holds the data of a folder that is gone; remove it when nobody needs it.")
+
+
+def _start_servers(options: Options, children: list[child.Child]) -> None:
+    """The embedded servers, except those whose address is given; the file that says all addresses."""
+    secrets = folder.secrets_of(options.data)
+    makers = {"DATABASE_URL": embedded.postgres_server, "REDIS_URL": embedded.redis_server}
+    urls = {variable.lower(): env.text(variable) for variable in makers}
+    servers = {
+        variable.lower(): make(options.data, secrets)
+        for variable, make in makers.items()
+        if not env.text(variable)
+    }
+    started = [_spawn(server.spec, options, children) for server in servers.values()]
+    for server, running in zip(servers.values(), started, strict=True):
+        try:
+            server.wait(running.alive)
+        except (psycopg.OperationalError, TimeoutError) as error:
+            name = server.spec.name
+            raise CannotStartError(
+                f"{name} does not start, see {options.data}/logs/{name}.log"
+            ) from error
+    urls |= {variable: server.url for variable, server in servers.items()}
+    data_folder.write(options.data / "connections.json", urls)
+
+
+def _environment(options: Options) -> dict[str, str]:
+    """What our own processes see: the data folder, from which settings.py reads the addresses."""
+    own = {
+        "DJANGO_SETTINGS_MODULE": "ipam_site.settings",
+        "IPAM_DATA": str(options.data),
+        "PYTHONUNBUFFERED": "1",
+        "WEB_BIND": options.bind,
+        # Gone within 10 s, see _stop.
+        "WEB_GRACEFUL_SECONDS": "2",
+        "WORKER_SOFT_SHUTDOWN_SECONDS": "1",
+    }
+    if options.workers:
+        own["WEB_WORKERS"] = str(options.workers)
+    defaults = {"IPAM_HTTPS": "0", "ALLOWED_HOSTS": ",".join(_hosts(options.host))}
+    return {**defaults, **os.environ, **own}
+
+
+def _hosts(host: str) -> list[str]:
+    """What a browser may call us: on this machine only, unless we listen to others."""
+    local = ["localhost", "127.0.0.1", "[::1]"]
+    if host in {"localhost", "127.0.0.1", "::1"}:
+        return local
+    return [*local, f"[{host}]" if ":" in host else host, socket.gethostname()]
+
+
+def _prepare(options: Options, environment: dict[str, str]) -> str:
+    """Migrations, first user, demo data; the first user's password when this start made it."""
+    options.say("preparing the database …")
+    command = [sys.executable, "manage.py", "prepare"] + ["--demo"] * options.demo
+    with (options.data / "logs" / "prepare.log").open("ab") as log:
+        done = subprocess.run(
+            command,
+            cwd=data_folder.PROJECT,
+            env=environment,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=processes.die_with_parent(signal.SIGKILL),
+        )
+    if done.returncode:
+        reason = _last_line(pathlib.Path(log.name))
+        raise CannotStartError(f"the database could not be prepared: {reason} (see {log.name})")
+    return done.stdout.decode().strip()
+
+
+def _last_line(log: pathlib.Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "?"
+
+
+def _site(environment: dict[str, str]) -> list[child.Spec]:
+    """The processes of the site; a stop gives each of them at most 4 s, see _stop."""
+    celery = ["celery", "-A", "ipam_site"]
+    worker = [
+        "worker",
+        "--loglevel=INFO",
+        "--concurrency=2",
+        "--without-gossip",
+        "--without-mingle",
+    ]
+    # First the running tasks may end; then their messages go back to the queue.
+    patient = ((signal.SIGTERM, 2.5), (signal.SIGQUIT, 1.5))
+    return [
+        _python("web", environment, ["gunicorn", "-c", "ipam_site/gunicorn_conf.py"]),
+        _python("worker", environment, [*celery, *worker], stop=patient),
+        _python("beat", environment, [*celery, "beat", "--loglevel=INFO"]),
+    ]
+
+
+def _python(
+    role: str,
+    environment: dict[str, str],
+    module: list[str],
+    stop: tuple[tuple[int, float], ...] = ((signal.SIGTERM, 3.0),),
+) -> child.Spec:
+    return child.Spec(
+        name=role,
+        command=[sys.executable, "-m", *module],
+        env={**environment, "IPAM_ROLE": role},
+        stop=stop,
+        folder=data_folder.PROJECT,
+    )
+
+
+def _spawn(spec: child.Spec, options: Options, children: list[child.Child]) -> child.Child:
+    started = child.Child(spec, logs=options.data / "logs", say=options.say)
+    children.append(started)
+    started.start()
+    return started
+
+
+def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while not _is_ready(options.address):
+        for running in children:
+            running.watch()
+        if time.monotonic() > deadline:
+            raise CannotStartError(f"the site did not become ready, see {options.data}/logs")
+        time.sleep(0.1)
+
+
+def _is_ready(address: str) -> bool:
+    connection = http.client.HTTPConnection(address, timeout=5)
+    try:
+        connection.request("GET", "/readyz", headers={"Host": "localhost"})
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _watch(children: list[child.Child]) -> None:
+    while True:
+        for running in children:
+            running.watch()
+        time.sleep(_TICK)
+
+
+def _stop(options: Options, children: list[child.Child]) -> None:
+    """The site's processes together, then the servers that they needed: within 10 s in all."""
+    with contextlib.suppress(OSError):
+        _draining(options).touch()
+    for names in ({"web", "worker", "beat"}, {"redis"}, {"postgres"}):
+        together = [running for running in children if running.spec.name in names]
+        with futures.ThreadPoolExecutor(max_workers=3) as pool:
+            list(pool.map(child.Child.stop, together))
+    if children:
+        options.say("stopped")
+
+
+def _draining(options: Options) -> pathlib.Path:
+    """While this file is there, /readyz is red: no balancer sends new requests."""
+    return options.data / "draining"
+
+
+def _refuse_taken_port(options: Options) -> None:
+    """A web server of a killed supervisor lets go within a moment; anybody else's is a refusal."""
+    deadline = time.monotonic() + 3
+    while error := _listen_error(options):
+        if time.monotonic() > deadline:
+            raise CannotStartError(
+                f"cannot listen on {options.bind}: {error.strerror}; choose another PORT"
+            )
+        time.sleep(0.1)
+
+
+def _listen_error(options: Options) -> OSError | None:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((options.host, options.port))
+        except OSError as error:
+            return error
+    return None
+
+
+def _stop_on_signals() -> None:
+    for signum in _SIGNALS:
+        # nohup has SIGHUP ignored, and means it.
+        if signum != signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
+            signal.signal(signum, _on_signal)
+
+
+def _on_signal(_signum: int, _frame: object) -> None:
+    _ignore_signals()
+    raise Stopped
+
+
+def _ignore_signals() -> None:
+    for signum in _SIGNALS:
+        signal.signal(signum, signal.SIG_IGN)

@@ -1,0 +1,220 @@
+"""Handing out and taking back blocks.
+
+One block for one holder is the hot path: one SQL function, one round trip
+(pools/sql/allocate.sql). Everything else (several holders, both families, an exact block) is one
+transaction under the pool's lock, all or nothing. Constraints keep blocks unique; locks only keep
+writers out of each other's way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db import connection
+
+from pools import batches, database, events, idempotency, window
+from pools.core import block_answer, errors
+from pools.core.demand import Holder, Wanted
+from pools.models import Block, Pool
+from pools.models.blocks import State
+from pools.models.fields import Now
+from pools.models.pools import SINGLE
+
+__all__ = ["Allocation", "Holder", "Release", "Wanted", "allocate", "release", "skip_cooldown"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What a request got; `status` is 201, or 200 when nothing had to be allocated."""
+
+    status: int
+    blocks: list[block_answer.BlockAnswer]
+
+
+@dataclass(frozen=True)
+class Release:
+    """`repeated` says that the block had been released by this holder before."""
+
+    block: block_answer.BlockAnswer
+    repeated: bool
+    waited_for: bool  # a pending request waits for space in the pool
+
+
+def allocate(
+    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None = None
+) -> Allocation:
+    """Hand out what is wanted, all or nothing.
+
+    Raises PoolExhausted, AlreadyAllocated, CoolingDown, ReservedAddress, OnePerHolder,
+    HolderChanged, IdempotencyMismatch, NotFound or InvalidInput; then nothing was changed.
+    """
+    alone = len(wanted.holders) == 1 and wanted.count == 1 and len(wanted.families) <= 1
+    if alone and wanted.cidr is None:
+        return _allocate_one(pool_id, wanted, by=by, key=key)
+    return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
+
+
+# --- one block for one holder ---------------------------------------------------------------------
+
+
+def _allocate_one(
+    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
+) -> Allocation:
+    for _ in range(database.ATTEMPTS):
+        outcome, status, row = database.retried(lambda: _ask(pool_id, wanted, by, key))
+        if outcome == "both_families":
+            return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
+        if outcome != "empty":
+            return _allocated(outcome, status, row, wanted)
+        pool = Pool.objects.get(pk=pool_id)
+        family = wanted.families[0] if wanted.families else batches.families(pool)[0]
+        if not database.retried(partial(window.refill, pool, family)):
+            break
+    raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
+
+
+def _ask(
+    pool_id: int, wanted: Wanted, by: events.Author, key: idempotency.Key | None
+) -> tuple[str, int, Row]:
+    holder = wanted.holders[0]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT outcome, status, answer"
+            " FROM ipam_allocate(%s, %s::smallint, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            [
+                pool_id,
+                wanted.families[0] if wanted.families else 0,
+                holder.kind,
+                holder.id,
+                holder.uid,
+                wanted.org,
+                wanted.environment,
+                key.user_id if key else None,
+                key.text if key else "",
+                key.fingerprint if key else "",
+                by.as_context(),
+            ],
+        )
+        outcome, status, answer = cursor.fetchone()
+    return outcome, status, _row(answer)
+
+
+def _row(answer: str | None) -> Row:
+    """A block's row as the SQL functions answer it: Django leaves jsonb as text."""
+    row: Row = json.loads(answer) if answer else {}
+    return row
+
+
+def _allocated(outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation:
+    holder = wanted.holders[0]
+    if outcome in {"allocated", "existing", "replayed"}:
+        said = row["blocks"] if "blocks" in row else [_said(row)]
+        return Allocation(status, said)
+    if outcome == "mismatch":
+        raise errors.IdempotencyMismatch
+    if outcome == "no_pool":
+        raise errors.NotFound("There is no such pool.")
+    if outcome == "no_family":
+        raise batches.no_family(wanted.families[0])
+    if outcome == "elsewhere":
+        raise errors.OnePerHolder(
+            f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
+        )
+    raise errors.HolderChanged(
+        f"{holder.kind} {holder.id} holds {row['cidr']} under another uid; release that first."
+    )
+
+
+def _said(row: Row) -> block_answer.BlockAnswer:
+    return block_answer.answer(row, pool=row["pool"], cluster=row["cluster"])
+
+
+def _name(pool_id: int) -> str:
+    return str(Pool.objects.select_related("cluster").get(pk=pool_id))
+
+
+# --- several at once ------------------------------------------------------------------------------
+
+
+def _allocate_all(
+    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
+) -> Allocation:
+    with events.recorded(by):
+        window.lock(pool_id)  # before any row: whoever holds rows never waits for this lock
+        done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, wanted)))
+    return Allocation(done.status, done.answer["blocks"])
+
+
+def _stored(allocation: Allocation) -> idempotency.Stored:
+    return idempotency.Stored(allocation.status, {"blocks": allocation.blocks})
+
+
+def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
+    pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
+    if pool is None:
+        raise errors.NotFound("There is no such pool.")
+    if pool.category in SINGLE and wanted.count > 1:
+        raise errors.OnePerHolder
+    if wanted.cidr is not None:
+        status, rows = batches.take_exact(pool, wanted, wanted.cidr)
+    else:
+        status, rows = batches.take_for_holders(pool, wanted)
+    if wanted.environment and status == 201:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT ipam_environment_served(%s, %s, %s)",
+                [pool.cluster_id, wanted.org, wanted.environment],
+            )
+    said = [block_answer.answer(row, pool=pool.name, cluster=pool.cluster.name) for row in rows]
+    return Allocation(status, said)
+
+
+# --- taking back ----------------------------------------------------------------------------------
+
+
+def release(
+    block_id: int, holder: Holder | None, *, by: events.Author, force: bool = False
+) -> Release:
+    """Take a block back from its holder; it cools down for as long as its pool says.
+
+    Compare-and-set on the holder: HolderChanged when the block is another's now, NotFound when
+    there is no such block. With `force` (and a reason in `by`) the holder is not asked.
+    """
+    if force and not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
+    known = holder or Holder("", "")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT outcome, answer, wanted FROM ipam_release(%s, %s, %s, %s, %s, %s)",
+            [block_id, known.kind, known.id, known.uid, force, by.as_context()],
+        )
+        outcome, answer, wanted = cursor.fetchone()
+    if outcome == "gone":
+        raise errors.NotFound("There is no such block.")
+    if outcome == "changed":
+        raise errors.HolderChanged
+    return Release(_said(_row(answer)), repeated=outcome == "repeated", waited_for=bool(wanted))
+
+
+def skip_cooldown(block_id: int, *, by: events.Author) -> block_answer.BlockAnswer:
+    """End a running cooldown now, with a reason."""
+    if not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "Skipping a cooldown needs a reason.")
+    with events.recorded(by), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
+        changed = Block.objects.filter(pk=block_id, state=State.COOLING).update(
+            state=State.AVAILABLE, available_from=Now()
+        )
+        block = Block.objects.select_related("pool__cluster").filter(pk=block_id).first()
+        if block is None:
+            raise errors.NotFound("There is no such block.")
+        if not changed:
+            raise errors.Conflict(f"{block} is not cooling down.")
+        row = Block.objects.filter(pk=block_id).values().get()
+    return block_answer.answer(row, pool=block.pool.name, cluster=block.pool.cluster.name)

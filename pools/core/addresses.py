@@ -1,0 +1,341 @@
+"""One parser for each thing that is written as an address; every door calls these.
+
+A form, the REST API, a CSV file, a manifest and a command must agree on what `010.0.0.1` is, so
+nothing else in the project reads address text. Only `InvalidInput` leaves the parsers, whatever
+Python value they are given, and they answer at once however long it is.
+"""
+
+from __future__ import annotations
+
+import enum
+import ipaddress
+import unicodedata
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+from pools.core import errors
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+LONGEST = 100  # characters; two full IPv6 addresses and a hyphen are 79
+BLANKS = " \t\r\n"
+SHORTEST_PREFIX = {4: 8, 6: 16}  # anything shorter is a typing error, not a pool
+
+# An address of these cannot be given to anybody.
+_UNUSABLE = {
+    "this network": "0.0.0.0/8",
+    "loopback": "127.0.0.0/8",
+    "link-local": "169.254.0.0/16",
+    "multicast": "224.0.0.0/4",
+    "class E": "240.0.0.0/4",
+    "unspecified, loopback and IPv4-compatible": "::/96",
+    "IPv6 link-local": "fe80::/10",
+    "IPv6 multicast": "ff00::/8",
+}
+UNUSABLE: dict[str, Network] = {k: ipaddress.ip_network(v) for k, v in _UNUSABLE.items()}
+MAPPED = IPv6Network("::ffff:0:0/96")
+DOCUMENTATION: tuple[Network, ...] = (
+    IPv4Network("192.0.2.0/24"),
+    IPv4Network("198.51.100.0/24"),
+    IPv4Network("203.0.113.0/24"),
+    IPv6Network("2001:db8::/32"),
+    IPv6Network("3fff::/20"),
+)
+SHARED = IPv4Network("100.64.0.0/10")
+
+
+class Door(enum.Enum):
+    """How the value came in."""
+
+    API = "api"  # a program wrote it: nothing is trimmed
+    TEXT = "text"  # a person wrote it (form, CSV, manifest, command): ASCII blanks are trimmed
+
+
+@dataclass(frozen=True, order=True)
+class AddressRange:
+    """The addresses `first` to `last`, both included, of one family.
+
+    Making one raises InvalidInput `mixed_family` or `range_reversed`. Ranges of one family can
+    be ordered.
+    """
+
+    first: Address
+    last: Address
+
+    def __post_init__(self) -> None:
+        if self.first.version != self.last.version:
+            raise errors.InvalidInput.of(
+                "",
+                "mixed_family",
+                "the first and the last address must be of one IP family",
+                str(self),
+            )
+        if int(self.first) > int(self.last):
+            raise errors.InvalidInput.of(
+                "",
+                "range_reversed",
+                f"the last address comes before the first; did you mean {self.last}-{self.first}?",
+                str(self),
+            )
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"
+
+    @property
+    def family(self) -> int:
+        return self.first.version
+
+    @property
+    def size(self) -> int:
+        return int(self.last) - int(self.first) + 1
+
+    def overlaps(self, other: AddressRange) -> bool:
+        return (
+            self.family == other.family
+            and int(self.first) <= int(other.last)
+            and int(other.first) <= int(self.last)
+        )
+
+    def within(self, network: Network) -> bool:
+        return self.first in network and self.last in network
+
+    @classmethod
+    def covering(cls, network: Network) -> AddressRange:
+        """All addresses of the network."""
+        return cls(network.network_address, network.broadcast_address)
+
+
+_PARSED = (IPv4Address, IPv6Address, IPv4Network, IPv6Network, AddressRange)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Text that passed the checks common to all parsers, and the field it came from."""
+
+    field: str
+    text: str
+
+    def refused(self, code: str, message: str) -> errors.InvalidInput:
+        return errors.InvalidInput.of(self.field, code, message, self.text)
+
+
+def parse_address(value: object, *, field: str = "", door: Door = Door.API) -> Address:
+    """An address without prefix length; an IPv4-mapped one is its IPv4 address (B3).
+
+    Raises InvalidInput: wrong_type, blank, invisible_character, non_ascii_digit, leading_zero,
+    zone_id_not_allowed, not_an_address.
+    """
+    return _unmapped(_address(_given(value, field=field, door=door)))
+
+
+def parse_cidr(
+    value: object, *, field: str = "", door: Door = Door.API, allow_short: bool = False
+) -> Network:
+    """A network in canonical form, from `address/length` or `address/netmask`.
+
+    `allow_short` takes prefixes shorter than /8 (IPv4) and /16 (IPv6), for aggregates and
+    searches. Raises InvalidInput with the codes of parse_address and prefix_required,
+    prefix_length, wildcard_mask, non_contiguous_mask, prefix_too_short, host_bits_set,
+    ipv4_mapped, special_purpose.
+    """
+    given = _given(value, field=field, door=door)
+    head, slash, tail = given.text.partition("/")
+    address = _address(given, head)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        raise given.refused("ipv4_mapped", "write an IPv4-mapped network as an IPv4 network")
+    if not slash:
+        raise given.refused(
+            "prefix_required",
+            f"add the prefix length: {address}/{address.max_prefixlen} is this one address",
+        )
+    length = _prefix_length(given, tail, address)
+    # Not ip_network(), which takes a small IPv6 number for an IPv4 one.
+    kind = IPv4Network if address.version == 4 else IPv6Network
+    network = kind((int(address), length), strict=False)
+    _check_network(given, address, network, allow_short=allow_short)
+    return network
+
+
+def parse_range(value: object, *, field: str = "", door: Door = Door.API) -> AddressRange:
+    """A range from `first-last` (blanks around the hyphen are fine) or from a whole CIDR.
+
+    Raises InvalidInput: range_syntax, range_reversed, mixed_family and the codes of an address
+    or a CIDR that says more than "not an address".
+    """
+    given = _given(value, field=field, door=door, code="range_syntax")
+    if "/" in given.text and "-" not in given.text:
+        return AddressRange.covering(parse_cidr(given.text, field=field, allow_short=True))
+    parts = given.text.split("-")
+    if len(parts) != 2:
+        raise given.refused("range_syntax", _range_help(given.text))
+    first, last = (_range_end(given, part.strip(BLANKS)) for part in parts)
+    try:
+        return AddressRange(first, last)
+    except errors.InvalidInput as error:
+        raise error.under(field) from None
+
+
+def require_within(span: AddressRange, cidr: Network, field: str = "") -> None:
+    """Raises InvalidInput `range_outside_cidr` (or `mixed_family`) unless cidr holds all of it."""
+    if span.family != cidr.version:
+        raise errors.InvalidInput.of(
+            field, "mixed_family", f"an IPv{span.family} range cannot lie in {cidr}", str(span)
+        )
+    if not span.within(cidr):
+        raise errors.InvalidInput.of(
+            field, "range_outside_cidr", f"{span} is not wholly inside {cidr}", str(span)
+        )
+
+
+def family_of(thing: Address | Network | AddressRange) -> int:
+    """4 or 6."""
+    return thing.family if isinstance(thing, AddressRange) else thing.version
+
+
+def warnings_for(cidr: Network, *, field: str = "") -> list[errors.Problem]:
+    """What is odd but allowed about a pool of this CIDR (B20).
+
+    Codes: documentation_network, shared_address_space.
+    """
+    found = []
+    if any(_overlap(cidr, net) for net in DOCUMENTATION):
+        message = f"{cidr} contains addresses that are reserved for documentation"
+        found.append(errors.Problem(field, "documentation_network", message, str(cidr)))
+    if _overlap(cidr, SHARED):
+        message = f"{cidr} contains addresses of the carrier-grade NAT space {SHARED} (RFC 6598)"
+        found.append(errors.Problem(field, "shared_address_space", message, str(cidr)))
+    return found
+
+
+def _given(value: object, *, field: str, door: Door, code: str = "not_an_address") -> _Given:
+    if isinstance(value, _PARSED):
+        value = str(value)
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(field, "wrong_type", "write it as a text in quotes", value)
+    if len(value) > LONGEST:
+        raise errors.InvalidInput.of(field, code, f"longer than {LONGEST} characters", value)
+    given = _Given(field, value.strip(BLANKS) if door is Door.TEXT else value)
+    if not given.text.strip(BLANKS):
+        raise given.refused("blank", "may not be empty")
+    if given.text != given.text.strip(BLANKS):
+        raise given.refused("blank", "blanks before or after it are not allowed")
+    _check_visible(given)
+    return given
+
+
+def _check_visible(given: _Given) -> None:
+    for char in given.text:
+        if not char.isprintable() and char not in BLANKS:
+            name = unicodedata.name(char, "no printable character")
+            raise given.refused("invisible_character", f"contains U+{ord(char):04X} ({name})")
+
+
+def _address(given: _Given, text: str | None = None) -> Address:
+    text = given.text if text is None else text
+    if "%" in text:
+        raise given.refused("zone_id_not_allowed", "write the address without its zone (%…)")
+    if any(char.isdigit() and not char.isascii() for char in text):
+        raise given.refused("non_ascii_digit", "digits must be 0 to 9")
+    if _has_leading_zero(text):
+        raise given.refused(
+            "leading_zero", "numbers of an IPv4 address are written without leading zeros"
+        )
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        raise given.refused("not_an_address", _address_help(text)) from None
+
+
+def _has_leading_zero(text: str) -> bool:
+    parts = text.rpartition(":")[2].split(".")
+    return (
+        len(parts) == 4
+        and all(part.isdigit() for part in parts)
+        and any(len(part) > 1 and part[0] == "0" for part in parts)
+    )
+
+
+def _address_help(text: str) -> str:
+    if "/" in text:
+        return "an address is expected here, without a prefix length"
+    return "not an IPv4 or IPv6 address"
+
+
+def _unmapped(address: Address) -> Address:
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def _prefix_length(given: _Given, text: str, address: Address) -> int:
+    if "." in text and address.version == 4:
+        return _netmask_length(given, text)
+    plain = text.isascii() and text.isdigit() and str(int(text)) == text
+    if not plain or int(text) > address.max_prefixlen:
+        raise given.refused(
+            "prefix_length",
+            f"the prefix length must be a number from 0 to {address.max_prefixlen}, "
+            "without sign, blank or leading zero",
+        )
+    return int(text)
+
+
+def _netmask_length(given: _Given, text: str) -> int:
+    try:
+        mask = int(IPv4Address(text))
+    except ValueError:
+        raise given.refused(
+            "prefix_length", "after the slash comes a prefix length or a netmask"
+        ) from None
+    hosts = mask ^ 0xFFFFFFFF
+    if hosts & (hosts + 1) == 0:
+        return 32 - hosts.bit_length()
+    if mask & (mask + 1) == 0:
+        raise given.refused(
+            "wildcard_mask",
+            f"{text} is a wildcard mask; did you mean /{32 - mask.bit_length()}?",
+        )
+    raise given.refused("non_contiguous_mask", f"the bits of the netmask {text} are not contiguous")
+
+
+def _check_network(given: _Given, address: Address, network: Network, *, allow_short: bool) -> None:
+    shortest = SHORTEST_PREFIX[network.version]
+    if network.prefixlen < shortest and not allow_short:
+        raise given.refused(
+            "prefix_too_short",
+            f"/{network.prefixlen} is too large; the shortest prefix is /{shortest}",
+        )
+    if address != network.network_address:
+        raise given.refused("host_bits_set", f"host bits are set; did you mean {network}?")
+    for name, unusable in UNUSABLE.items():
+        # A search may span unusable networks; a pool may not hold a part of one.
+        if _inside(network, unusable) or (_overlap(network, unusable) and not allow_short):
+            raise given.refused("special_purpose", f"contains {name} addresses ({unusable})")
+    if _overlap(network, MAPPED) and not allow_short:
+        raise given.refused("ipv4_mapped", f"contains the IPv4-mapped addresses {MAPPED}")
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return one.version == other.version and one.overlaps(other)
+
+
+def _inside(inner: Network, outer: Network) -> bool:
+    return _overlap(inner, outer) and inner.prefixlen >= outer.prefixlen
+
+
+def _range_end(given: _Given, text: str) -> Address:
+    try:
+        return _unmapped(_address(given, text))
+    except errors.InvalidInput as error:
+        if error.code != "not_an_address":
+            raise
+        raise given.refused("range_syntax", _range_help(given.text)) from None
+
+
+def _range_help(text: str) -> str:
+    for char in text:
+        if (char != "-" and unicodedata.category(char) == "Pd") or char == "\u2212":
+            name = unicodedata.name(char)
+            return f"contains U+{ord(char):04X} ({name}); write a plain hyphen: first-last"
+    return "write a range as two whole addresses and a hyphen, first-last, or as a CIDR"

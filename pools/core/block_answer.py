@@ -1,0 +1,69 @@
+"""What is said of a block outside the register: one shape for REST, idempotent answers and YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypedDict
+
+
+class HolderAnswer(TypedDict):
+    kind: str
+    id: str
+    uid: str
+
+
+class BlockAnswer(TypedDict):
+    """One block; `address` is the bare address of a host-sized block, else null; times RFC 3339."""
+
+    id: int
+    cidr: str
+    address: str | None
+    family: int
+    pool: str
+    pool_id: int
+    cluster: str
+    holder: HolderAnswer
+    org: str
+    env: str
+    state: str
+    withheld: bool
+    allocated_at: str | None
+    released_at: str | None
+    cooldown_until: str | None
+
+
+def time(value: datetime | str | None) -> str | None:
+    """RFC 3339 in UTC with "Z"; text is a time as PostgreSQL's JSON writes it."""
+    if value is None:
+        return None
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def address(cidr: str) -> str | None:
+    """`10.0.0.5/32` -> `10.0.0.5`; null when the block is larger than one address."""
+    base, _, length = cidr.partition("/")
+    return base if length == ("128" if ":" in base else "32") else None
+
+
+def answer(row: Mapping[str, Any], *, pool: str, cluster: str) -> BlockAnswer:
+    """`row` has the columns of the table `pools_block`; its times may be text or datetimes."""
+    cidr = str(row["cidr"])
+    return {
+        "id": row["id"],
+        "cidr": cidr,
+        "address": address(cidr),
+        "family": row["family"],
+        "pool": pool,
+        "pool_id": row["pool_id"],
+        "cluster": cluster,
+        "holder": {"kind": row["holder_kind"], "id": row["holder_id"], "uid": row["holder_uid"]},
+        "org": row["org"],
+        "env": row["env"],
+        "state": row["state"],
+        "withheld": row["withheld"],
+        "allocated_at": time(row["allocated_at"]),
+        "released_at": time(row["released_at"]),
+        "cooldown_until": time(row["available_from"]) if row["state"] == "cooling" else None,
+    }

@@ -1,0 +1,39 @@
+"""What a caller asks the allocator for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pools.core import addresses
+
+MOST = 10_000  # blocks in one request
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a block; `uid` tells apart two objects that had the same name one after another."""
+
+    kind: str
+    id: str
+    uid: str = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for: `count` blocks of each family for each holder, or the block `cidr`.
+
+    No `families` means every family of the pool.
+    """
+
+    holders: tuple[Holder, ...]
+    families: tuple[int, ...] = ()
+    count: int = 1
+    org: str = ""
+    env: str = ""
+    cidr: addresses.Network | None = None
+
+    @property
+    def environment(self) -> str:
+        """The environment that is served; an `env` holder is one itself."""
+        first = self.holders[0]
+        return self.env or (first.id if first.kind == "env" and len(self.holders) == 1 else "")

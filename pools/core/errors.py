@@ -1,0 +1,224 @@
+"""Every refusal of the register, one class for each thing that a caller can act on.
+
+A class carries a stable `code` (REST `code`, CSV report, event) and a Kubernetes `reason`
+(condition reason, CamelCase). The edges translate it; nothing here knows HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+VALUE_SHOWN = 64
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with one field.
+
+    `field` is a dotted path as the caller wrote it (`ipv4.cidrs.0.cidr`; "" for the whole),
+    `code` a stable word of facts such as `host_bits_set`, `message` says what would be right,
+    `value` is what was given, as text of at most 64 characters.
+    """
+
+    field: str
+    code: str
+    message: str
+    value: str = ""
+
+    def under(self, prefix: str) -> Problem:
+        """The same problem, seen from a document in which the field lies below `prefix`."""
+        field = f"{prefix}.{self.field}" if self.field else prefix
+        return Problem(field, self.code, self.message, self.value)
+
+
+def shown(value: object) -> str:
+    """What was given, as short printable text: control and bidi characters are spelt out."""
+    text = _text(value)
+    printable = "".join(
+        char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[: VALUE_SHOWN + 1]
+    )
+    return printable if len(printable) <= VALUE_SHOWN else printable[: VALUE_SHOWN - 1] + "…"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    kind = f"<{type(value).__name__}>"
+    if isinstance(value, list | tuple | dict | set | bytes | bytearray):
+        return kind  # may be huge, or nested deeper than str() can follow
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - an error report must not fail on what it reports
+        return kind
+
+
+class IpamError(Exception):
+    """Something was refused; nothing was changed."""
+
+    code = "ipam_error"
+    reason = "InternalError"
+    permanent = True  # False: the same request may succeed later
+
+    def __init__(self, message: str = "", *, problems: Sequence[Problem] = ()) -> None:
+        self.message = message or (type(self).__doc__ or "").strip()
+        self.problems = tuple(problems)
+        super().__init__(self.message)
+
+
+class InvalidInput(IpamError):
+    """The input is not valid."""
+
+    code = "invalid"
+    reason = "InvalidInput"
+
+    @classmethod
+    def of(cls, field: str, code: str, message: str, value: object = "") -> InvalidInput:
+        """One problem; its code is the error's code too."""
+        return cls.all([Problem(field, code, message, shown(value))])
+
+    @classmethod
+    def all(cls, problems: Sequence[Problem]) -> InvalidInput:
+        """Several problems; the error's code is theirs when they agree."""
+        codes = {problem.code for problem in problems}
+        error = cls("; ".join(p.message for p in problems[:3]), problems=problems)
+        if len(codes) == 1:
+            error.code = codes.pop()
+        return error
+
+    def under(self, prefix: str) -> InvalidInput:
+        """The same error, seen from a document in which the value lies below `prefix`."""
+        return InvalidInput.all([problem.under(prefix) for problem in self.problems])
+
+
+class NotFound(IpamError):
+    """There is no such object."""
+
+    code = "not_found"
+    reason = "NotFound"
+
+
+class NotAllowed(IpamError):
+    """You may not do that."""
+
+    code = "permission_denied"
+    reason = "Forbidden"
+
+
+class Conflict(IpamError):
+    """The register's present state forbids it."""
+
+    code = "conflict"
+    reason = "Conflict"
+
+
+class PoolExhausted(Conflict):
+    """The pool has no block left."""
+
+    code = "ipam_exhausted"
+    reason = "SubnetExhausted"
+    permanent = False
+
+
+class AlreadyAllocated(Conflict):
+    """The block is held by another holder."""
+
+    code = "already_allocated"
+    reason = "IPAddressConflict"
+
+
+class OnePerHolder(Conflict):
+    """A holder has at most one block of each family here."""
+
+    code = "one_per_holder"
+    reason = "HolderHasBlock"
+
+
+class CoolingDown(Conflict):
+    """The block was released a short time ago and is cooling down."""
+
+    code = "cooling_down"
+    reason = "CoolingDown"
+    permanent = False
+
+    def __init__(self, message: str = "", *, retry_after: float = 0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds
+
+
+class ReservedAddress(Conflict):
+    """The address is withheld from allocation."""
+
+    code = "reserved_address"
+    reason = "ReservedAddress"
+
+
+class HolderChanged(Conflict):
+    """The block has another holder now."""
+
+    code = "holder_changed"
+    reason = "HolderChanged"
+
+
+class CIDRInUse(Conflict):
+    """Blocks of the CIDR are held or cooling."""
+
+    code = "cidr_in_use"
+    reason = "CIDRInUse"
+
+
+class PoolInUse(Conflict):
+    """Blocks of the pool are held or cooling."""
+
+    code = "pool_in_use"
+    reason = "PoolInUse"
+
+
+class CIDROverlap(Conflict):
+    """The CIDR overlaps another CIDR of the address space."""
+
+    code = "cidr_overlap"
+    reason = "CIDROverlap"
+
+
+class RangesOverlap(Conflict):
+    """The reserved range overlaps another of the same CIDR."""
+
+    code = "ranges_overlap"
+    reason = "RangesOverlap"
+
+
+class ImmutableInUse(Conflict):
+    """The field cannot be changed after the pool was made."""
+
+    code = "immutable_in_use"
+    reason = "Immutable"
+
+
+class AlreadyExists(Conflict):
+    """An object of that name exists."""
+
+    code = "already_exists"
+    reason = "AlreadyExists"
+
+
+class IdempotencyMismatch(IpamError):
+    """The Idempotency-Key was used with another request."""
+
+    code = "idempotency_key_reused"
+    reason = "IdempotencyKeyReused"
+
+
+class VersionMismatch(IpamError):
+    """The object changed since it was read."""
+
+    code = "version_mismatch"
+    reason = "Conflict"
+
+
+class Unavailable(IpamError):
+    """The database does not answer; nothing was allocated."""
+
+    code = "ipam_unavailable"
+    reason = "Unavailable"
+    permanent = False

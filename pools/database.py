@@ -1,0 +1,94 @@
+"""PostgreSQL's errors, named: which constraint was broken, and whether asking again helps."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import DatabaseError, IntegrityError, connection, models
+
+from pools.core import errors
+
+T = TypeVar("T")
+
+ATTEMPTS = 6
+# serialization_failure, deadlock_detected, lock_not_available
+_ASK_AGAIN = {"40001", "40P01", "55P03"}
+# Two requests met: the one that lost finds the other's row when it asks again.
+_MET = {"one_block_per_holder", "idempotency_key_unique", "block_unique", "environment_unique"}
+
+
+def sqlstate(error: BaseException) -> str:
+    """The five-character SQLSTATE of a Django or psycopg error, "" without one."""
+    cause = error.__cause__ or error
+    return getattr(cause, "sqlstate", None) or ""
+
+
+def constraint(error: BaseException) -> str:
+    """The name of the constraint or trigger rule that was broken, "" without one."""
+    diagnostics = getattr(error.__cause__ or error, "diag", None)
+    return getattr(diagnostics, "constraint_name", None) or ""
+
+
+def retried(work: Callable[[], T]) -> T:
+    """Run a whole transaction, again when it lost a race; at most 6 times, with jitter.
+
+    Inside an open transaction it runs once: only the outermost one can be repeated.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return work()
+        except DatabaseError as error:
+            lost = sqlstate(error) in _ASK_AGAIN or constraint(error) in _MET
+            if not lost or attempt == ATTEMPTS or connection.in_atomic_block:
+                raise
+            time.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311  # jitter, no secret
+    raise AssertionError("unreachable")
+
+
+# What breaking a constraint of the tables means to a caller.
+_MEANINGS: dict[str, type[errors.Conflict]] = {
+    "cidrs_of_a_space_never_overlap": errors.CIDROverlap,
+    "ranges_of_a_cidr_never_overlap": errors.RangesOverlap,
+    "pool_name_unique": errors.AlreadyExists,
+    "pools_cluster_name_key": errors.AlreadyExists,
+    "pools_cluster_name_uniq": errors.AlreadyExists,
+    "pool_is_immutable": errors.ImmutableInUse,
+}
+
+
+def save(row: models.Model) -> None:
+    """Validate and write a row, then read it back as it is stored.
+
+    ValidationError becomes InvalidInput with a problem for each field; a broken constraint becomes
+    its named error (a race that validation cannot see).
+    """
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        raise _named(error) from error
+    try:
+        row.save()
+    except IntegrityError as error:
+        meaning = _MEANINGS.get(constraint(error))
+        if meaning is None:
+            raise
+        raise meaning from error
+    row.refresh_from_db()
+
+
+def _named(error: ValidationError) -> errors.IpamError:
+    """The first conflict with other rows by name, else all problems."""
+    conflicts = {meaning.code: meaning for meaning in _MEANINGS.values()}
+    problems = []
+    for name, found in error.error_dict.items():
+        for one in found:
+            code = one.code or "invalid"
+            if code in conflicts:
+                return conflicts[code](" ".join(one.messages))
+            field = "" if name == NON_FIELD_ERRORS else name
+            problems.append(errors.Problem(field, code, " ".join(one.messages)))
+    return errors.InvalidInput.all(problems)

@@ -1,0 +1,66 @@
+"""Who changes the register: every change is made inside `recorded(author)`.
+
+The rows themselves are written by database triggers (pools/models/history.py); this module tells
+them the author, in the same transaction, through django-pghistory's context variable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from django.db import connection, transaction
+
+from pools.models import FailureEvent, Pool
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who asked, through which door, and (where one is demanded) why.
+
+    `source` is `api`, `admin`, `command`, `worker` or `cluster`.
+    """
+
+    actor: str
+    source: str
+    request_id: str = ""
+    reason: str = ""
+
+    def as_context(self) -> str:
+        """The JSON text that the triggers store with each event."""
+        return json.dumps({key: value for key, value in asdict(self).items() if value})
+
+
+WORKER = Author(actor="worker", source="worker")
+
+
+@contextmanager
+def recorded(author: Author) -> Iterator[None]:
+    """A transaction whose events carry the author."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT set_config('pghistory.context_metadata', %s, true)", [author.as_context()]
+            )
+        yield
+
+
+def allocation_failed(
+    pool: Pool, *, holder: tuple[str, str], org: str, env: str, code: str, message: str, by: Author
+) -> None:
+    """Record that an allocation was refused; `holder` is (kind, id)."""
+    kind, holder_id = holder
+    FailureEvent.objects.create(
+        pgh_obj=pool,
+        pgh_label="allocation_failed",
+        pgh_context=json.loads(by.as_context()),
+        category=pool.category,
+        holder_kind=kind,
+        holder_id=holder_id,
+        org=org,
+        env=env,
+        code=code,
+        message=message,
+    )

@@ -1,0 +1,9 @@
+from django.db import migrations
+
+from pools import sql
+
+
+class Migration(migrations.Migration):
+    dependencies = [("pools", "0001_initial")]
+
+    operations = sql.install("rules", "allocate", "event_log")

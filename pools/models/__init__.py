@@ -1,0 +1,38 @@
+"""The tables of the register. Rules live in constraints and triggers here, decisions in services."""
+
+from pools.models.blocks import Block, FreeSpan
+from pools.models.clusters import AddressSpace, Cluster
+from pools.models.fields import HostAddressField
+from pools.models.history import (
+    BlockEvent,
+    ClusterEvent,
+    Event,
+    FailureEvent,
+    PoolCIDREvent,
+    PoolEvent,
+    ReservedRangeEvent,
+)
+from pools.models.pools import Pool, PoolCIDR, ReservedRange
+from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
+
+__all__ = [
+    "AddressSpace",
+    "AllocationRequest",
+    "Block",
+    "BlockEvent",
+    "Cluster",
+    "ClusterEvent",
+    "Environment",
+    "Event",
+    "FailureEvent",
+    "FreeSpan",
+    "HostAddressField",
+    "IdempotencyKey",
+    "Pool",
+    "PoolCIDR",
+    "PoolCIDREvent",
+    "PoolEvent",
+    "PoolUsage",
+    "ReservedRange",
+    "ReservedRangeEvent",
+]

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from netfields import CidrAddressField
+
+from pools.models.clusters import AddressSpace
+from pools.models.pools import SINGLE, Category, Pool, PoolCIDR
+
+
+class State(models.TextChoices):
+    """What may happen to a block next."""
+
+    AVAILABLE = "available", "available"  # it has a row only because it is about to be handed out
+    HELD = "held", "held"  # it belongs to its holder until released
+    COOLING = "cooling", "cooling"  # released; not for others before `available_from`
+
+
+# What a person calls a block; `available` rows are the allocator's window and invisible.
+LIVE = (State.HELD, State.COOLING)
+
+
+class Block(models.Model):
+    """One aligned piece of a pool, of its mask size.
+
+    `available_from` says from when the block may be handed out: null while held, the end of the
+    cooldown while cooling. Holder, org and env of a block that is not held are those of its last
+    holder, so that a holder who returns within the cooldown gets the block back and a repeated
+    release is recognised. `withheld` keeps a block from ever being handed out again (a reserved
+    range touches it, or its CIDR is gone).
+    """
+
+    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="blocks", db_index=False)
+    space = models.ForeignKey(
+        AddressSpace, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    category = models.CharField(max_length=8, choices=Category)
+    family = models.PositiveSmallIntegerField(choices=[(4, "IPv4"), (6, "IPv6")])
+    cidr = CidrAddressField()
+    state = models.CharField(max_length=9, choices=State)
+    withheld = models.BooleanField(default=False)
+    holder_kind = models.CharField(max_length=63, blank=True, default="")
+    holder_id = models.CharField(max_length=253, blank=True, default="")
+    holder_uid = models.CharField(max_length=253, blank=True, default="")
+    org = models.CharField(max_length=253, blank=True, default="")
+    env = models.CharField(max_length=253, blank=True, default="")
+    allocated_at = models.DateTimeField(null=True, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+    available_from = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["space", "cidr"],
+                name="block_unique",
+                violation_error_code="already_allocated",
+            ),
+            models.UniqueConstraint(
+                fields=["holder_id", "holder_kind", "space", "category", "family"],
+                condition=Q(state=State.HELD, category__in=SINGLE),
+                name="one_block_per_holder",
+                violation_error_code="one_per_holder",
+            ),
+            models.CheckConstraint(
+                name="block_state",
+                condition=Q(state=State.HELD, available_from=None, allocated_at__isnull=False)
+                & ~Q(holder_id="")
+                & ~Q(holder_kind="")
+                | Q(state=State.COOLING, available_from__isnull=False, released_at__isnull=False)
+                | Q(state=State.AVAILABLE, available_from__isnull=False),
+            ),
+        ]
+        indexes = [
+            # The allocator's queue: oldest first, then in address order.
+            models.Index(
+                fields=["pool", "family", "available_from", "cidr"],
+                condition=Q(available_from__isnull=False, withheld=False),
+                name="block_queue",
+            ),
+            models.Index(fields=["pool", "state", "family", "withheld"], name="block_pool_state"),
+            models.Index(
+                fields=["holder_id", "holder_kind"],
+                condition=Q(state__in=LIVE),
+                name="block_holder",
+            ),
+            models.Index(
+                fields=["env", "org"], condition=Q(state__in=LIVE) & ~Q(env=""), name="block_env"
+            ),
+            models.Index(
+                fields=["available_from"], condition=Q(state=State.COOLING), name="block_cooling"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.cidr)
+
+
+class FreeSpan(models.Model):
+    """A run of a CIDR's blocks, by index (first block 0), that have no row and may be handed out.
+
+    What is left of the CIDR when usable blocks of reserved ranges and blocks with a row are taken
+    away; the allocator draws its next window from the lowest span.
+    """
+
+    pool_cidr = models.ForeignKey(PoolCIDR, on_delete=models.CASCADE, related_name="free_spans")
+    first = models.DecimalField(max_digits=39, decimal_places=0)
+    last = models.DecimalField(max_digits=39, decimal_places=0)
+
+    class Meta:
+        ordering = ["pool_cidr_id", "first"]
+        constraints = [
+            models.UniqueConstraint(fields=["pool_cidr", "first"], name="span_first_unique"),
+            models.CheckConstraint(
+                name="span_order", condition=Q(first__gte=0) & Q(last__gte=models.F("first"))
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool_cidr_id}[{self.first}..{self.last}]"

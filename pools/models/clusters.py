@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from netfields import CidrAddressField
+
+from pools.models.fields import HostAddressField
+
+DEFAULT_GATEWAY = "fe80::1"  # spec/003: the host's side of every instance's link
+DEFAULT_MTU = 1420  # WireGuard over 1500 bytes of Ethernet, IPv6 outside
+
+
+class Cluster(models.Model):
+    """A Kubernetes cluster or fleet whose addresses are registered here."""
+
+    name = models.CharField(max_length=253, unique=True)
+    cluster_prefix = CidrAddressField(
+        null=True,
+        blank=True,
+        help_text="IPv6, at least /64; divided into node and instance prefixes (spec/003).",
+    )
+    instance_gateway = HostAddressField(default=DEFAULT_GATEWAY)
+    instance_mtu = models.PositiveIntegerField(default=DEFAULT_MTU)
+    instance_dns = ArrayField(HostAddressField(), default=list, blank=True)
+    description = models.CharField(max_length=500, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AddressSpace(models.Model):
+    """Where an address is unique: a cluster's own space, or one isolated VM network's."""
+
+    OWN = ""  # the name of a cluster's own space
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="spaces")
+    name = models.CharField(max_length=253, blank=True, default=OWN)
+
+    class Meta:
+        ordering = ["cluster_id", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="space_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.name}" if self.name else str(self.cluster)

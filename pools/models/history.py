@@ -1,0 +1,197 @@
+"""What happened, written by database triggers (django-pghistory), so that bulk and raw changes
+are caught too. Rows are append-only; `Event` reads all of these tables as one log.
+
+One sequence numbers the rows of all event tables: an event's id orders it among all others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pghistory
+import pgtrigger
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import Func, Value
+
+from pools.models.blocks import Block, State
+from pools.models.clusters import Cluster
+from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
+
+SEQUENCE = "pools_event_number"
+
+
+def _number() -> Any:
+    next_number = Func(Value(SEQUENCE), function="nextval")
+    return models.BigIntegerField(primary_key=True, db_default=next_number)
+
+
+def _tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
+    return pghistory.create_event_model(
+        model,
+        *trackers,
+        fields=fields,
+        obj_field=pghistory.ObjForeignKey(related_name="+", db_index=False),
+        context_field=pghistory.ContextJSONField(),
+        context_id_field=None,  # type: ignore[arg-type]  # None leaves the field out
+        append_only=True,
+    )
+
+
+def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
+    return _tracks(
+        model,
+        pghistory.InsertEvent("created"),
+        pghistory.UpdateEvent("changed"),
+        pghistory.DeleteEvent("deleted"),
+        fields=fields,
+    )
+
+
+def _changes(old: State, new: State) -> pgtrigger.Q:
+    return pgtrigger.Q(old__state=old, new__state=new)
+
+
+_BLOCK = [
+    "pool", "space", "category", "family", "cidr", "state", "withheld",
+    "holder_kind", "holder_id", "holder_uid", "org", "env",
+    "allocated_at", "released_at", "available_from",
+]  # fmt: skip
+
+
+_BlockEvent: Any = _tracks(
+    Block,
+    # Only a batch inserts held blocks: one statement writes all their events.
+    pghistory.InsertEvent(
+        "allocated", condition=pgtrigger.Q(new__state=State.HELD), level=pghistory.Statement
+    ),
+    pghistory.UpdateEvent(
+        "allocated",
+        condition=~pgtrigger.Q(old__state=State.HELD) & pgtrigger.Q(new__state=State.HELD),
+    ),
+    pghistory.UpdateEvent(
+        "released",
+        condition=pgtrigger.Q(old__state=State.HELD) & ~pgtrigger.Q(new__state=State.HELD),
+    ),
+    pghistory.UpdateEvent("cooldown_ended", condition=_changes(State.COOLING, State.AVAILABLE)),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=_changes(State.HELD, State.HELD)
+        & (
+            pgtrigger.Q(old__holder_uid__df=pgtrigger.F("new__holder_uid"))
+            | pgtrigger.Q(old__holder_id__df=pgtrigger.F("new__holder_id"))
+            | pgtrigger.Q(old__holder_kind__df=pgtrigger.F("new__holder_kind"))
+            | pgtrigger.Q(old__org__df=pgtrigger.F("new__org"))
+            | pgtrigger.Q(old__env__df=pgtrigger.F("new__env"))
+        ),
+    ),
+    pghistory.DeleteEvent("removed", condition=~pgtrigger.Q(old__state=State.AVAILABLE)),
+    fields=_BLOCK,
+)
+
+
+class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
+    """A block was allocated, released, …; the row's columns are those after the change."""
+
+    pgh_id = _number()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["cidr", "pgh_id"], name="block_event_cidr"),
+            models.Index(fields=["holder_id", "pgh_id"], name="block_event_holder"),
+            models.Index(fields=["pool", "pgh_id"], name="block_event_pool"),
+            BrinIndex(fields=["pgh_created_at"], name="block_event_time"),
+        ]
+
+
+_FailureEvent: Any = _tracks(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
+
+
+class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
+    """An allocation was refused because the pool had no block left; nothing else was changed."""
+
+    pgh_id = _number()
+    category = models.CharField(max_length=8, choices=Category)
+    holder_kind = models.CharField(max_length=63)
+    holder_id = models.CharField(max_length=253)
+    org = models.CharField(max_length=253, blank=True, default="")
+    env = models.CharField(max_length=253, blank=True, default="")
+    code = models.CharField(max_length=63)
+    message = models.CharField(max_length=500)
+
+    class Meta:
+        indexes = [models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")]
+
+
+_ClusterEvent: Any = _whole_life(
+    Cluster, ["name", "cluster_prefix", "instance_gateway", "instance_mtu", "instance_dns"]
+)
+
+
+class ClusterEvent(_ClusterEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+
+_PoolEvent: Any = _whole_life(
+    Pool,
+    [
+        "cluster",
+        "name",
+        "category",
+        "mask_size_v4",
+        "mask_size_v6",
+        "cooldown_seconds",
+        "allow_first_ip",
+        "allow_last_ip",
+        "description",
+    ],
+)
+
+
+class PoolEvent(_PoolEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+
+_PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position"])
+
+
+class PoolCIDREvent(_PoolCIDREvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+
+_ReservedRangeEvent: Any = _whole_life(
+    ReservedRange, ["pool", "pool_cidr", "first", "last", "reason"]
+)
+
+
+class ReservedRangeEvent(_ReservedRangeEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+
+class Event(models.Model):
+    """All event tables as one log, newest id last (a view: pools/sql/event_log.sql)."""
+
+    id = models.BigIntegerField(primary_key=True)
+    at = models.DateTimeField()
+    type = models.TextField()
+    table = models.TextField()  # the event table, for the snapshot before and after
+    object_id = models.BigIntegerField()
+    cluster_id = models.BigIntegerField(null=True)
+    pool_id = models.BigIntegerField(null=True)
+    cidr = models.TextField()
+    holder_kind = models.TextField()
+    holder_id = models.TextField()
+    org = models.TextField()
+    env = models.TextField()
+    actor = models.TextField()
+    request_id = models.TextField()
+    reason = models.TextField()
+    message = models.TextField()
+
+    class Meta:
+        managed = False
+        db_table = "pools_event_log"
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.cidr or self.object_id}"

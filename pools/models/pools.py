@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.db import models
+from django.db.models import F, Func, Q, Value
+from netfields import CidrAddressField
+
+from pools.models.clusters import AddressSpace, Cluster
+from pools.models.fields import HostAddressField, no_overlap, same
+
+DAY = 24 * 60 * 60
+INSTANCE_COOLDOWN_MIN = 60 * 60  # spec/003: "reuse only after 1 hour minimum"
+COOLDOWN_MAX = 10 * 365 * DAY
+
+
+class Category(models.TextChoices):
+    """What a pool's blocks are for."""
+
+    POD = "pod", "Pod CIDRs"  # a CiliumPodIPPool
+    NODE = "node", "Nodes"  # overlay addresses of nodes
+    INSTANCE = "instance", "Instances"  # overlay addresses of micro-VMs
+    IPV4 = "ipv4", "Public IPv4"  # the paid add-on of an environment
+    VM = "vm", "VM networks"
+
+
+# One live block of each family per holder (spec/003).
+SINGLE = (Category.NODE, Category.INSTANCE, Category.IPV4)
+
+DEFAULT_COOLDOWN = {
+    Category.POD: 0,
+    Category.NODE: 30 * DAY,
+    Category.INSTANCE: DAY,
+    Category.IPV4: DAY,
+    Category.VM: 0,
+}
+
+
+class Pool(models.Model):
+    """A list of CIDRs, each with its reserved ranges, and a mask size per family.
+
+    Category, address space and mask sizes never change (spec/001: "The mask size of a pool is
+    immutable"); a trigger holds that.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="pools")
+    space = models.ForeignKey(AddressSpace, on_delete=models.PROTECT, related_name="pools")
+    name = models.CharField(max_length=253)
+    category = models.CharField(max_length=8, choices=Category)
+    mask_size_v4 = models.PositiveSmallIntegerField(null=True, blank=True)
+    mask_size_v6 = models.PositiveSmallIntegerField(null=True, blank=True)
+    cooldown_seconds = models.BigIntegerField(default=0)
+    allow_first_ip = models.BooleanField(default=False)
+    allow_last_ip = models.BooleanField(default=False)
+    annotations = models.JSONField(default=dict, blank=True)
+    labels = models.JSONField(default=dict, blank=True)
+    pod_selector = models.JSONField(null=True, blank=True)
+    namespace_selector = models.JSONField(null=True, blank=True)
+    description = models.CharField(max_length=500, blank=True, default="")
+    version = models.PositiveBigIntegerField(default=1, editable=False)  # the ETag
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["cluster__name", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "name"],
+                name="pool_name_unique",
+                violation_error_code="already_exists",
+                violation_error_message="The cluster has a pool of this name.",
+            ),
+            models.CheckConstraint(
+                name="pool_mask_sizes",
+                condition=Q(mask_size_v4__range=(1, 32)) | Q(mask_size_v4=None),
+                violation_error_message="An IPv4 mask size lies between 1 and 32.",
+            ),
+            models.CheckConstraint(
+                name="pool_mask_sizes_v6",
+                condition=Q(mask_size_v6__range=(1, 128)) | Q(mask_size_v6=None),
+                violation_error_message="An IPv6 mask size lies between 1 and 128.",
+            ),
+            models.CheckConstraint(
+                name="pool_cooldown",
+                condition=Q(cooldown_seconds__range=(0, COOLDOWN_MAX))
+                & (~Q(category=Category.INSTANCE) | Q(cooldown_seconds__gte=INSTANCE_COOLDOWN_MIN)),
+                violation_error_code="cooldown",
+                violation_error_message=(
+                    "A cooldown lies between 0 and 10 years; of instances, at least 1 hour."
+                ),
+            ),
+        ]
+        permissions = [
+            ("allocate", "Can allocate and release blocks"),
+            ("force_release", "Can release for another holder and skip a cooldown"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.name}"
+
+    def mask_size(self, family: int) -> int | None:
+        """The prefix length of this pool's blocks of the family (4 or 6), None without one."""
+        return self.mask_size_v4 if family == 4 else self.mask_size_v6
+
+
+class PoolCIDR(models.Model):
+    """One CIDR of a pool; blocks are handed out from a pool's CIDRs in order of `position`."""
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="cidrs")
+    space = models.ForeignKey(AddressSpace, on_delete=models.PROTECT, related_name="+")
+    cidr = CidrAddressField()
+    position = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = "CIDR"
+        verbose_name_plural = "CIDRs"
+        ordering = ["pool_id", "position", "id"]
+        constraints = [
+            no_overlap(
+                name="cidrs_of_a_space_never_overlap",
+                within="space",
+                column="cidr",
+                message="This CIDR overlaps another CIDR of the address space.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.cidr)
+
+
+class ReservedRange(models.Model):
+    """Addresses of a CIDR that are not handed out; what is in use there stays with its holder."""
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="reserved_ranges")
+    pool_cidr = models.ForeignKey(
+        PoolCIDR, on_delete=models.CASCADE, related_name="reserved_ranges"
+    )
+    first = HostAddressField()
+    last = HostAddressField()
+    reason = models.CharField(max_length=500, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pool_cidr_id", "first"]
+        constraints = [
+            ExclusionConstraint(
+                name="ranges_of_a_cidr_never_overlap",
+                index_type="GIST",
+                expressions=[
+                    same("pool_cidr"),
+                    (Func(F("first"), F("last"), Value("[]"), function="inetrange"), "&&"),
+                ],
+                violation_error_code="ranges_overlap",
+                violation_error_message="This range overlaps another reserved range of the CIDR.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"

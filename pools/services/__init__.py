@@ -1,0 +1,1 @@
+"""What the register does, one module for each kind of change; every edge calls these."""

@@ -1,0 +1,222 @@
+"""Allocation as the edges ask for it: refusals are recorded, and a request may wait for space.
+
+A refusal changes nothing but its event and the status of the environment (spec/003: "mark env as
+degraded with clear reason"). A pending request is a row; workers try it again each cycle and when
+space is released.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from ipaddress import ip_network
+from typing import Any
+
+from django.db import connection
+from django.db.models import F
+
+from pools import allocation, database, events, idempotency
+from pools.core import errors
+from pools.models import AllocationRequest, Environment, Pool
+from pools.models.fields import Now
+from pools.models.requests import RequestState
+
+RETRY_EVERY = timedelta(seconds=30)
+BATCH = 200  # pending requests tried in one cycle
+
+
+def allocate(
+    pool_id: int,
+    wanted: allocation.Wanted,
+    *,
+    by: events.Author,
+    key: idempotency.Key | None = None,
+    wait: bool = False,
+) -> allocation.Allocation | AllocationRequest:
+    """Allocate now, or with `wait` leave a pending request when the pool is exhausted.
+
+    Raises what `allocation.allocate` raises; PoolExhausted only without `wait`.
+    """
+    try:
+        return allocation.allocate(pool_id, wanted, by=by, key=key)
+    except errors.PoolExhausted as error:
+        exhausted = error
+    return database.retried(lambda: _refused(pool_id, wanted, exhausted, by, key, wait=wait))
+
+
+def _refused(
+    pool_id: int,
+    wanted: allocation.Wanted,
+    error: errors.PoolExhausted,
+    by: events.Author,
+    key: idempotency.Key | None,
+    *,
+    wait: bool,
+) -> AllocationRequest:
+    with events.recorded(by):
+        pool = Pool.objects.get(pk=pool_id)
+        _record(pool, wanted, error, by)
+        if wait:
+            return _pend(pool, wanted, error, key)
+    raise error
+
+
+def _record(
+    pool: Pool, wanted: allocation.Wanted, error: errors.PoolExhausted, by: events.Author
+) -> None:
+    holder = wanted.holders[0]
+    events.allocation_failed(
+        pool,
+        holder=(holder.kind, holder.id),
+        org=wanted.org,
+        env=wanted.environment,
+        code=error.code,
+        message=error.message,
+        by=by,
+    )
+    if wanted.environment:
+        Environment.objects.get_or_create(
+            cluster_id=pool.cluster_id, org=wanted.org, env=wanted.environment
+        )
+        Environment.objects.filter(
+            cluster_id=pool.cluster_id, org=wanted.org, env=wanted.environment, degraded_since=None
+        ).update(degraded_since=Now(), reason=error.code, message=error.message)
+
+
+def _pend(
+    pool: Pool,
+    wanted: allocation.Wanted,
+    error: errors.PoolExhausted,
+    key: idempotency.Key | None,
+) -> AllocationRequest:
+    def stored() -> idempotency.Stored:
+        request = AllocationRequest.objects.create(
+            pool=pool,
+            wanted=to_json(wanted),
+            holder_kind=wanted.holders[0].kind,
+            holder_id=wanted.holders[0].id,
+            org=wanted.org,
+            env=wanted.environment,
+            last_error=error.message,
+            created_at=Now(),
+            next_try_at=Now() + RETRY_EVERY,
+        )
+        return idempotency.Stored(202, {"request": request.pk})
+
+    answer = idempotency.once(key, stored).answer
+    return AllocationRequest.objects.get(pk=answer["request"])
+
+
+# --- pending requests -----------------------------------------------------------------------------
+
+
+def retry(pool_id: int | None = None, *, by: events.Author = events.WORKER) -> int:
+    """Try the pending requests of a pool, or all that are due, oldest first; how many succeeded.
+
+    Any number of workers may run it at once: a request that another one tries is skipped.
+    """
+    due = AllocationRequest.objects.filter(state=RequestState.PENDING).order_by("id")
+    due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)
+    fulfilled = 0
+    exhausted: set[int] = set()
+    for request_id, request_pool in list(due.values_list("pk", "pool_id")[:BATCH]):
+        if request_pool in exhausted:  # in order: who came first is served first
+            continue
+        if database.retried(partial(_try, request_id, by)):
+            fulfilled += 1
+        else:
+            exhausted.add(request_pool)
+    return fulfilled
+
+
+def _try(request_id: int, by: events.Author) -> bool:
+    with events.recorded(by):
+        request = (
+            AllocationRequest.objects.select_for_update(skip_locked=True)
+            .filter(pk=request_id, state=RequestState.PENDING)
+            .first()
+        )
+        if request is None:
+            return True
+        request.attempts = F("attempts") + 1
+        request.next_try_at = Now() + RETRY_EVERY
+        try:
+            done = allocation.allocate(request.pool_id, from_json(request.wanted), by=by)
+        except errors.PoolExhausted as error:
+            request.last_error = error.message
+            request.save()
+            return False
+        except errors.IpamError as error:  # it can never succeed: the holder sees why
+            request.state = RequestState.CANCELLED
+            request.last_error = error.message
+            request.ended_at = Now()
+            request.save()
+            return True
+        request.state = RequestState.FULFILLED
+        request.ended_at = Now()
+        request.last_error = ""
+        request.save()
+        request.blocks.set([block["id"] for block in done.blocks])
+    return True
+
+
+def cancel(request_id: int, *, by: events.Author) -> AllocationRequest:
+    """End a pending request; cancelling one that has ended changes nothing."""
+    with events.recorded(by):
+        AllocationRequest.objects.filter(pk=request_id, state=RequestState.PENDING).update(
+            state=RequestState.CANCELLED, ended_at=Now()
+        )
+    request = AllocationRequest.objects.filter(pk=request_id).first()
+    if request is None:
+        raise errors.NotFound("There is no such request.")
+    return request
+
+
+def to_json(wanted: allocation.Wanted) -> dict[str, Any]:
+    """A request as it is stored."""
+    return {
+        "holders": [[holder.kind, holder.id, holder.uid] for holder in wanted.holders],
+        "families": list(wanted.families),
+        "count": wanted.count,
+        "org": wanted.org,
+        "env": wanted.env,
+        "cidr": str(wanted.cidr) if wanted.cidr else None,
+    }
+
+
+def from_json(stored: dict[str, Any]) -> allocation.Wanted:
+    """A stored request."""
+    return allocation.Wanted(
+        holders=tuple(allocation.Holder(*holder) for holder in stored["holders"]),
+        families=tuple(stored["families"]),
+        count=stored["count"],
+        org=stored["org"],
+        env=stored["env"],
+        cidr=ip_network(stored["cidr"]) if stored["cidr"] else None,
+    )
+
+
+# --- cooldowns ------------------------------------------------------------------------------------
+
+
+def end_cooldowns(*, limit: int = 5000) -> int:
+    """Tidy blocks whose cooldown has passed; how many.
+
+    Only tidies: the allocator sees by itself that the time has passed. A withheld block's row goes,
+    any other becomes available.
+    """
+    with events.recorded(events.WORKER), connection.cursor() as cursor:
+        cursor.execute(_END_COOLDOWNS, {"limit": limit})
+        return int(cursor.fetchone()[0])
+
+
+_END_COOLDOWNS = """
+    WITH due AS (
+        SELECT id, withheld FROM pools_block
+        WHERE state = 'cooling' AND available_from <= ipam_now()
+        ORDER BY available_from LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
+    ended AS (UPDATE pools_block b SET state = 'available' FROM due
+              WHERE b.id = due.id AND NOT due.withheld RETURNING b.id),
+    gone AS (DELETE FROM pools_block b USING due WHERE b.id = due.id AND due.withheld RETURNING b.id)
+    SELECT (SELECT count(*) FROM ended) + (SELECT count(*) FROM gone)
+"""

@@ -1,0 +1,77 @@
+"""Clusters, and the division of a cluster's IPv6 prefix into node and instance pools (spec/003)."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Network
+
+from pools import database, events
+from pools.core import blocks, errors
+from pools.core.podippool import CidrEntry, Family
+from pools.models import AddressSpace, Cluster, Pool
+from pools.models.pools import Category
+from pools.services import pools
+
+NODE_POOL = "nodes"
+INSTANCE_POOL = "instances"
+
+
+def create(
+    name: str,
+    *,
+    by: events.Author,
+    cluster_prefix: IPv6Network | None = None,
+    node_prefix: IPv6Network | None = None,
+    instance_prefix: IPv6Network | None = None,
+    description: str = "",
+) -> Cluster:
+    """A cluster with its address space and, given a prefix, its node and instance pools.
+
+    Raises AlreadyExists, or InvalidInput (`cluster_prefix`, `outside_cluster_prefix`,
+    `cidr_overlap`).
+    """
+    with events.recorded(by):
+        if Cluster.objects.filter(name=name).exists():
+            raise errors.AlreadyExists(f"There is a cluster {name}.")
+        cluster = Cluster(name=name, cluster_prefix=cluster_prefix, description=description)
+        database.save(cluster)
+        AddressSpace.objects.create(cluster=cluster)
+        if cluster_prefix is not None:
+            divide(cluster, cluster_prefix, node=node_prefix, instance=instance_prefix, by=by)
+    return cluster
+
+
+def divide(
+    cluster: Cluster,
+    prefix: IPv6Network,
+    *,
+    by: events.Author,
+    node: IPv6Network | None = None,
+    instance: IPv6Network | None = None,
+) -> tuple[Pool, Pool]:
+    """The node pool and the instance pool of a cluster prefix; by default its first two /64."""
+    with events.recorded(by):
+        parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
+        Cluster.objects.filter(pk=cluster.pk).update(cluster_prefix=str(prefix))
+        made = [
+            pools.create(
+                pools.PoolSpec(
+                    cluster=cluster,
+                    name=name,
+                    category=category,
+                    families={6: Family((CidrEntry(part, ()),), 128)},
+                ),
+                by=by,
+            )
+            for name, category, part in zip(
+                (NODE_POOL, INSTANCE_POOL), (Category.NODE, Category.INSTANCE), parts, strict=True
+            )
+        ]
+    return made[0], made[1]
+
+
+def remove(cluster: Cluster, *, by: events.Author) -> None:
+    """Forget a cluster without pools; PoolInUse while it has one with held or cooling blocks."""
+    with events.recorded(by):
+        for pool in Pool.objects.filter(cluster=cluster):
+            pools.delete(pool.pk, by=by)
+        cluster.delete()

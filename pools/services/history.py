@@ -1,0 +1,133 @@
+"""Who holds an address, and who held it at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_network
+from typing import Any
+
+from pools.core import addresses, block_answer
+from pools.models import AddressSpace, BlockEvent, Cluster, Pool, PoolEvent
+from pools.models.blocks import LIVE
+
+MOST = 1000  # events of one address
+
+
+@dataclass(frozen=True)
+class Tenure:
+    """One holder's time with a block; `until` None while it lasts.
+
+    `state` is `held`, or `cooling` for the time after a release in which nobody else gets it.
+    """
+
+    cluster: str
+    space: str
+    pool: str
+    block: str
+    state: str
+    holder: dict[str, str]
+    org: str
+    env: str
+    since: datetime
+    until: datetime | None
+
+    def as_json(self) -> dict[str, Any]:
+        """With times as RFC 3339 text."""
+        times = {"since": block_answer.time(self.since), "until": block_answer.time(self.until)}
+        return {**self.__dict__, **times}
+
+    def covers(self, at: datetime) -> bool:
+        """Whether it lasted at that moment (from `since`, up to but not with `until`)."""
+        return self.since <= at and (self.until is None or at < self.until)
+
+
+def holders(
+    address: addresses.Address, *, cluster: Cluster | None = None, at: datetime | None = None
+) -> tuple[list[Tenure], list[Tenure]]:
+    """(who has the address now or at the time, all tenures newest first), over address spaces."""
+    tenures = _tenures(address, cluster)
+    if at is None:
+        matches = [tenure for tenure in tenures if tenure.until is None]
+    else:
+        matches = [tenure for tenure in tenures if tenure.covers(at)]
+    return matches, tenures
+
+
+def _tenures(address: addresses.Address, cluster: Cluster | None) -> list[Tenure]:
+    pools = Pool.objects.all() if cluster is None else Pool.objects.filter(cluster=cluster)
+    sizes = pools.values_list(f"mask_size_v{address.version}", flat=True).distinct()
+    cidrs = [_block_of(address, size) for size in sizes if size is not None]
+    rows = BlockEvent.objects.filter(cidr__in=cidrs)
+    if cluster is not None:
+        rows = rows.filter(space__cluster=cluster)
+    newest = list(rows.order_by("-pgh_id")[:MOST])
+    newest.reverse()
+    names = _Names(newest)
+    tenures: list[Tenure] = []
+    by_block: dict[tuple[int, str], list[Any]] = {}
+    for event in newest:
+        by_block.setdefault((event.space_id, str(event.cidr)), []).append(event)
+    for chain in by_block.values():
+        tenures += _chain(chain, names)
+    return sorted(tenures, key=lambda tenure: tenure.since, reverse=True)
+
+
+def _block_of(address: addresses.Address, size: int) -> str:
+    return str(ip_network((address, size), strict=False))
+
+
+def _chain(events: list[Any], names: _Names) -> list[Tenure]:
+    """The tenures that the events of one block tell, oldest first."""
+    tenures = []
+    for event, following in zip(events, [*events[1:], None], strict=True):
+        if event.pgh_label in {"cooldown_ended", "removed"} or event.state not in LIVE:
+            continue
+        since = event.allocated_at if event.state == "held" else event.released_at
+        until = _start(following)
+        if event.state == "cooling" and (until is None or until > event.available_from):
+            until = event.available_from
+        tenures.append(_tenure(event, since, until, names))
+    return tenures
+
+
+def _start(event: Any) -> datetime | None:
+    if event is None:
+        return None
+    if event.pgh_label == "allocated":
+        return event.allocated_at  # type: ignore[no-any-return]
+    if event.pgh_label == "released":
+        return event.released_at  # type: ignore[no-any-return]
+    return event.pgh_created_at  # type: ignore[no-any-return]
+
+
+class _Names:
+    """Names of the spaces and pools of some events, of pools also when they are gone."""
+
+    def __init__(self, events: list[Any]) -> None:
+        spaces = {event.space_id for event in events}
+        pools = {event.pool_id for event in events}
+        self.spaces = AddressSpace.objects.select_related("cluster").in_bulk(spaces)
+        told = PoolEvent.objects.filter(pgh_obj_id__in=pools).order_by("pgh_id")
+        self.pools: dict[int, str] = dict(told.values_list("pgh_obj_id", "name"))
+
+    def space(self, space_id: int) -> tuple[str, str]:
+        """(cluster, space); empty when the cluster was forgotten."""
+        space = self.spaces.get(space_id)
+        return (space.cluster.name, space.name) if space else ("", "")
+
+
+def _tenure(event: Any, since: datetime, until: datetime | None, names: _Names) -> Tenure:
+    cluster, space = names.space(event.space_id)
+    return Tenure(
+        cluster=cluster,
+        space=space,
+        pool=names.pools.get(event.pool_id, ""),
+        block=str(event.cidr),
+        state=event.state,
+        holder={"kind": event.holder_kind, "id": event.holder_id, "uid": event.holder_uid},
+        org=event.org,
+        env=event.env,
+        since=since,
+        until=until,
+    )

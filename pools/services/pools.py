@@ -1,0 +1,360 @@
+"""Pools, their CIDRs and reserved ranges.
+
+Every change runs under the pool's allocation lock and raises its version by one. What is in use
+is never freed by a change here: a reserved range only stops new allocations, and a CIDR with held
+or cooling blocks cannot be removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import F, Max, Q
+
+from pools import database, events, window
+from pools.core import addresses, blocks, errors
+from pools.core.podippool import CidrEntry, Family
+from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
+from pools.models.blocks import LIVE, State
+from pools.models.fields import Now
+from pools.models.pools import DEFAULT_COOLDOWN, Category
+
+FIRST_HOLDERS = 20
+
+
+@dataclass(frozen=True)
+class PoolSpec:
+    """A pool to be made; `families` has the keys 4 and 6 as far as the pool has them.
+
+    `cooldown_seconds` None is the default of the category.
+    """
+
+    cluster: Cluster
+    name: str
+    category: str
+    families: Mapping[int, Family]
+    cooldown_seconds: int | None = None
+    allow_first_ip: bool = False
+    allow_last_ip: bool = False
+    description: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    pod_selector: Mapping[str, Any] | None = None
+    namespace_selector: Mapping[str, Any] | None = None
+    space: AddressSpace | None = None  # None: the cluster's own
+
+
+@dataclass(frozen=True)
+class PoolChange:
+    """What shall be different; None leaves a thing as it is.
+
+    A family given is the whole family: CIDRs and ranges that it does not name are removed.
+    """
+
+    families: Mapping[int, Family] | None = None
+    cooldown_seconds: int | None = None
+    description: str | None = None
+    annotations: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None
+
+
+def create(spec: PoolSpec, *, by: events.Author) -> Pool:
+    """Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput."""
+    if not spec.families:
+        raise errors.InvalidInput.of("ipv4", "family_required", "A pool has an IPv4 or IPv6 part.")
+    space = spec.space or AddressSpace.objects.get(cluster=spec.cluster, name=AddressSpace.OWN)
+    cooldown = spec.cooldown_seconds
+    pool = Pool(
+        cluster=spec.cluster,
+        space=space,
+        name=spec.name,
+        category=spec.category,
+        mask_size_v4=spec.families[4].mask_size if 4 in spec.families else None,
+        mask_size_v6=spec.families[6].mask_size if 6 in spec.families else None,
+        cooldown_seconds=DEFAULT_COOLDOWN[Category(spec.category)]
+        if cooldown is None
+        else cooldown,
+        allow_first_ip=spec.allow_first_ip,
+        allow_last_ip=spec.allow_last_ip,
+        description=spec.description,
+        annotations=dict(spec.annotations),
+        labels=dict(spec.labels),
+        pod_selector=spec.pod_selector,
+        namespace_selector=spec.namespace_selector,
+    )
+    with events.recorded(by):
+        database.save(pool)
+        window.lock(pool.pk)
+        for family, part in sorted(spec.families.items()):
+            for index, entry in enumerate(part.cidrs):
+                with _under(f"ipv{family}.cidrs.{index}"):
+                    _add_cidr(pool, entry)
+    return pool
+
+
+def change(
+    pool_id: int, wanted: PoolChange, *, by: events.Author, version: int | None = None
+) -> Pool:
+    """Bring a pool to what is wanted; nothing changes when any part is refused.
+
+    Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
+    InvalidInput.
+    """
+    with _changing(pool_id, by=by, version=version) as pool:
+        for name in ("cooldown_seconds", "description", "annotations", "labels"):
+            value = getattr(wanted, name)
+            if value is not None:
+                setattr(pool, name, value)
+        for family, part in sorted((wanted.families or {}).items()):
+            _change_mask_size(pool, family, part.mask_size)
+        database.save(pool)
+        for family, part in sorted((wanted.families or {}).items()):
+            _change_family(pool, family, part)
+    return Pool.objects.get(pk=pool_id)
+
+
+def delete(pool_id: int, *, by: events.Author, version: int | None = None) -> None:
+    """Remove a pool that nothing holds; PoolInUse with the holders otherwise."""
+    with _changing(pool_id, by=by, version=version) as pool:
+        _refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
+        PoolCIDR.objects.filter(pool=pool).delete()  # their triggers take the window with them
+        pool.delete()
+
+
+def add_cidr(pool_id: int, entry: CidrEntry, *, by: events.Author) -> PoolCIDR:
+    """A further CIDR, at the end of the list; its family must have a mask size."""
+    with _changing(pool_id, by=by) as pool:
+        added = _add_cidr(pool, entry)
+    return added  # noqa: RET504  # mypy: a context manager may swallow
+
+
+def remove_cidr(pool_cidr_id: int, *, by: events.Author) -> None:
+    """Take an unused CIDR out of its pool; CIDRInUse with the holders otherwise."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        _remove_cidr(cidr)
+
+
+def reserve(
+    pool_cidr_id: int, span: addresses.AddressRange, *, by: events.Author, reason: str = ""
+) -> ReservedRange:
+    """Withhold a range: no new blocks that it touches, whatever is in use there stays."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        reserved = _reserve(cidr, span, reason)
+    return reserved  # noqa: RET504  # mypy: a context manager may swallow
+
+
+def unreserve(range_id: int, *, by: events.Author) -> None:
+    """Give the blocks of a reserved range back to the pool."""
+    reserved = ReservedRange.objects.select_related("pool_cidr__pool").filter(pk=range_id).first()
+    if reserved is None:
+        raise errors.NotFound("There is no such reserved range.")
+    with _changing(reserved.pool_id, by=by):
+        _unreserve(reserved)
+
+
+def families(pool: Pool) -> dict[int, Family]:
+    """A pool's families with their CIDRs and reserved ranges, as a spec says them."""
+    found: dict[int, list[CidrEntry]] = {
+        family: [] for family in (4, 6) if pool.mask_size(family) is not None
+    }
+    for cidr in pool.cidrs.prefetch_related("reserved_ranges"):
+        ranges = (
+            addresses.AddressRange(reserved.first, reserved.last)
+            for reserved in cidr.reserved_ranges.all()
+        )
+        found[cidr.cidr.version].append(CidrEntry(cidr.cidr, tuple(sorted(ranges))))
+    return {
+        family: Family(tuple(entries), pool.mask_size(family) or 0)
+        for family, entries in found.items()
+    }
+
+
+# --- who is in the way ----------------------------------------------------------------------------
+
+
+def in_use(cidr: PoolCIDR) -> Any:
+    """The held and cooling blocks of a CIDR, as a queryset in address order."""
+    grid = window.layout(cidr)
+    return _live(
+        Block.objects.filter(
+            space=cidr.space_id,
+            cidr__gte=str(grid.block_at(0)),
+            cidr__lte=str(grid.block_at(grid.count - 1)),
+        )
+    ).order_by("cidr")
+
+
+def _live(rows: Any) -> Any:
+    cooled = Q(state=State.COOLING, available_from__lte=Now())
+    return rows.filter(state__in=LIVE).exclude(cooled)
+
+
+def _refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
+    count = _live(rows).count()
+    if not count:
+        return
+    first = [
+        f"{block.holder_kind} {block.holder_id} ({block.cidr}, {block.state})"
+        for block in _live(rows).order_by("cidr")[:FIRST_HOLDERS]
+    ]
+    more = f" and {count - len(first)} more" if count > len(first) else ""
+    raise error(
+        f"{what} has {count} held or cooling block{'s' * (count > 1)}: {', '.join(first)}{more}."
+    )
+
+
+# --- parts of a change, under the lock ------------------------------------------------------------
+
+
+@contextmanager
+def _changing(pool_id: int, *, by: events.Author, version: int | None = None) -> Iterator[Pool]:
+    with events.recorded(by):
+        window.lock(pool_id)
+        pool = (
+            Pool.objects.select_related("cluster")
+            .select_for_update(of=("self",))
+            .filter(pk=pool_id)
+            .first()
+        )
+        if pool is None:
+            raise errors.NotFound("There is no such pool.")
+        if version is not None and pool.version != version:
+            raise errors.VersionMismatch
+        yield pool
+        Pool.objects.filter(pk=pool_id).update(version=F("version") + 1)
+
+
+@contextmanager
+def _under(path: str) -> Iterator[None]:
+    """Errors of a part are told with the part's place in the whole."""
+    try:
+        yield
+    except errors.InvalidInput as error:
+        raise error.under(path) from error
+
+
+def _cidr(pool_cidr_id: int) -> PoolCIDR:
+    cidr = PoolCIDR.objects.select_related("pool__cluster").filter(pk=pool_cidr_id).first()
+    if cidr is None:
+        raise errors.NotFound("There is no such CIDR.")
+    return cidr
+
+
+def _change_mask_size(pool: Pool, family: int, mask_size: int) -> None:
+    name = f"mask_size_v{family}"
+    if getattr(pool, name) is None:
+        setattr(pool, name, mask_size)
+    elif getattr(pool, name) != mask_size:
+        raise errors.ImmutableInUse(
+            f"The IPv{family} mask size of a pool never changes (it is {getattr(pool, name)})."
+        )
+
+
+def _change_family(pool: Pool, family: int, part: Family) -> None:
+    present = {
+        cidr.cidr: cidr
+        for cidr in PoolCIDR.objects.select_related("pool__cluster").filter(
+            pool=pool, cidr__family=family
+        )
+    }
+    for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
+        _remove_cidr(present[cidr])
+    for index, entry in enumerate(part.cidrs):
+        with _under(f"ipv{family}.cidrs.{index}"):
+            if entry.cidr in present:
+                _change_ranges(present[entry.cidr], entry)
+            else:
+                _add_cidr(pool, entry)
+
+
+def _change_ranges(cidr: PoolCIDR, entry: CidrEntry) -> None:
+    wanted = set(entry.reserved)
+    for reserved in cidr.reserved_ranges.select_related("pool_cidr__pool"):
+        span = addresses.AddressRange(reserved.first, reserved.last)
+        if span in wanted:
+            wanted.remove(span)
+        else:
+            _unreserve(reserved)
+    for span in sorted(wanted):
+        _reserve(cidr, span, "")
+
+
+def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
+    _refuse_overlap(pool, entry.cidr)
+    last = pool.cidrs.aggregate(last=Max("position"))["last"]
+    cidr = PoolCIDR(
+        pool=pool,
+        space_id=pool.space_id,
+        cidr=entry.cidr,
+        position=0 if last is None else last + 1,
+    )
+    grid = window.layout(cidr)  # refuses a CIDR without a block of the mask size
+    database.save(cidr)
+    window.add(cidr, grid.usable())
+    for span in entry.reserved:
+        _reserve(cidr, span, "")
+    return cidr
+
+
+def _refuse_overlap(pool: Pool, cidr: addresses.Network) -> None:
+    other = (
+        PoolCIDR.objects.select_related("pool__cluster")
+        .filter(space=pool.space_id, cidr__net_overlaps=str(cidr))
+        .first()
+    )
+    if other is not None:
+        raise errors.CIDROverlap(f"{cidr} overlaps {other} of the pool {other.pool}.")
+
+
+def _remove_cidr(cidr: PoolCIDR) -> None:
+    _refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    _named(cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse})
+
+
+def _reserve(cidr: PoolCIDR, span: addresses.AddressRange, reason: str) -> ReservedRange:
+    addresses.require_within(span, cidr.cidr)
+    other = cidr.reserved_ranges.filter(
+        first__lte=str(span.last), last__gte=str(span.first)
+    ).first()
+    if other is not None:
+        raise errors.RangesOverlap(f"{span} overlaps the reserved range {other} of {cidr}.")
+    reserved = ReservedRange(
+        pool_id=cidr.pool_id, pool_cidr=cidr, first=span.first, last=span.last, reason=reason
+    )
+    database.save(reserved)  # the trigger withholds what has a row
+    window.remove(cidr, _touched(cidr, span))
+    return reserved
+
+
+def _touched(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
+    touched = window.layout(cidr).touched_by(span)
+    if touched is None:  # it lies inside the CIDR: that was checked
+        raise AssertionError(f"{span} touches no block of {cidr}")
+    return touched
+
+
+def _unreserve(reserved: ReservedRange) -> None:
+    cidr = reserved.pool_cidr
+    grid = window.layout(cidr)
+    freed = _touched(cidr, addresses.AddressRange(reserved.first, reserved.last))
+    reserved.delete()
+    others = [
+        addresses.AddressRange(other.first, other.last) for other in cidr.reserved_ranges.all()
+    ]
+    window.give_back(cidr, freed, still_withheld=grid.withheld(others))
+
+
+def _named(work: Callable[[], Any], names: Mapping[str, type[errors.Conflict]]) -> None:
+    try:
+        work()
+    except IntegrityError as error:
+        known = names.get(database.constraint(error))
+        if known is None:
+            raise
+        raise known(str(error.__cause__).partition("\n")[0]) from error

@@ -1,0 +1,19 @@
+"""SQL that matters: one file for each function, trigger set or view, installed by migrations.
+
+A change to a file goes with a migration that runs it again.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from django.db import migrations
+
+
+def install(*names: str) -> list[migrations.RunSQL]:
+    """Operations that run the named files; forward only."""
+    folder = resources.files(__name__)
+    return [
+        migrations.RunSQL(folder.joinpath(f"{name}.sql").read_text(), migrations.RunSQL.noop)
+        for name in names
+    ]

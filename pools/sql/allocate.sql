@@ -1,0 +1,154 @@
+-- An environment that gets an address is known, and no longer degraded.
+CREATE OR REPLACE FUNCTION ipam_environment_served(in_cluster bigint, in_org text, in_env text)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  known record;
+BEGIN
+  SELECT id, degraded_since INTO known FROM pools_environment
+    WHERE cluster_id = in_cluster AND org = in_org AND env = in_env;
+  IF NOT FOUND THEN
+    INSERT INTO pools_environment (cluster_id, org, env, reason, message)
+      VALUES (in_cluster, in_org, in_env, '', '') ON CONFLICT DO NOTHING;
+  ELSIF known.degraded_since IS NOT NULL THEN
+    UPDATE pools_environment SET degraded_since = NULL, reason = '', message = ''
+      WHERE id = known.id;
+  END IF;
+END $$;
+
+-- One block for one holder: the hot path, one round trip.
+--   1. The answer stored under the idempotency key, if any.
+--   2. The block that the holder has, or had and is still cooling.
+--   3. Else the oldest block that may be handed out; rows that others are taking are skipped.
+--   4. The environment is served; the answer is stored.
+-- in_family 0 is the pool's only family. outcome: allocated | existing | replayed | mismatch |
+-- elsewhere | other_uid | empty | both_families | no_family | no_pool.
+-- `empty` has changed nothing: the caller refills the window and asks again. A holder that asks
+-- twice at once, or a key that is used twice at once, ends in a unique violation for one of both,
+-- which asks again too.
+-- The plan is pinned: it must not depend on statistics that are hours old in a pool that grows.
+CREATE OR REPLACE FUNCTION ipam_allocate(
+  in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
+  in_env text, in_user bigint, in_key text, in_fingerprint text, in_context text,
+  OUT outcome text, OUT status smallint, OUT answer jsonb
+) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+  pool record;
+  kept record;
+  b pools_block;
+BEGIN
+  PERFORM set_config('pghistory.context_metadata', in_context, true);
+  IF in_key <> '' THEN
+    SELECT k.fingerprint, k.status, k.answer INTO kept FROM pools_idempotencykey k
+      WHERE k.user_id = in_user AND k.key = in_key
+        AND k.created_at > ipam_now() - interval '24 hours';
+    IF FOUND THEN
+      outcome := CASE WHEN kept.fingerprint = in_fingerprint THEN 'replayed' ELSE 'mismatch' END;
+      status := kept.status;
+      answer := kept.answer;
+      RETURN;
+    END IF;
+  END IF;
+
+  SELECT p.id, p.name, p.category, p.space_id, p.cluster_id, p.mask_size_v4, p.mask_size_v6,
+      c.name AS cluster INTO pool
+    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = in_pool;
+  IF NOT FOUND THEN
+    outcome := 'no_pool';
+    RETURN;
+  ELSIF in_family = 0 AND pool.mask_size_v4 IS NOT NULL AND pool.mask_size_v6 IS NOT NULL THEN
+    outcome := 'both_families';
+    RETURN;
+  ELSIF in_family = 0 THEN
+    in_family := CASE WHEN pool.mask_size_v6 IS NULL THEN 4 ELSE 6 END;
+  END IF;
+  IF (CASE in_family WHEN 4 THEN pool.mask_size_v4 ELSE pool.mask_size_v6 END) IS NULL THEN
+    outcome := 'no_family';
+    RETURN;
+  END IF;
+
+  SELECT * INTO b FROM pools_block x
+    WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id = pool.space_id
+      AND x.category = pool.category AND x.family = in_family
+      AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
+           OR x.state = 'cooling' AND x.pool_id = in_pool AND NOT x.withheld
+              AND x.available_from > ipam_now()
+              AND (in_uid = '' OR x.holder_uid IN ('', in_uid)))
+    ORDER BY x.state DESC, x.released_at DESC LIMIT 1 FOR UPDATE;
+  IF FOUND AND b.state = 'held' THEN
+    outcome := CASE WHEN b.pool_id <> in_pool THEN 'elsewhere'
+                    WHEN in_uid NOT IN ('', b.holder_uid) AND b.holder_uid <> '' THEN 'other_uid'
+                    ELSE 'existing' END;
+  ELSE
+    UPDATE pools_block x
+      SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
+          org = in_org, env = in_env, allocated_at = ipam_now(), released_at = NULL,
+          available_from = NULL
+      WHERE x.id = COALESCE(b.id, (
+        SELECT y.id FROM pools_block y
+          WHERE y.pool_id = in_pool AND y.family = in_family AND y.available_from <= ipam_now()
+            AND NOT y.withheld
+          ORDER BY y.available_from, y.cidr LIMIT 1 FOR UPDATE SKIP LOCKED))
+      RETURNING x.* INTO b;
+    IF NOT FOUND THEN
+      outcome := 'empty';
+      RETURN;
+    END IF;
+    IF in_env <> '' THEN
+      PERFORM ipam_environment_served(pool.cluster_id, in_org, in_env);
+    END IF;
+    outcome := 'allocated';
+  END IF;
+
+  status := CASE outcome WHEN 'allocated' THEN 201 ELSE 200 END;
+  answer := to_jsonb(b) || jsonb_build_object('pool', pool.name, 'cluster', pool.cluster);
+  IF in_key <> '' AND outcome IN ('allocated', 'existing') THEN
+    INSERT INTO pools_idempotencykey AS k (user_id, key, fingerprint, status, answer, created_at)
+      VALUES (in_user, in_key, in_fingerprint, ipam_allocate.status, ipam_allocate.answer, ipam_now())
+      ON CONFLICT (user_id, key) DO UPDATE
+        SET fingerprint = EXCLUDED.fingerprint, status = EXCLUDED.status,
+            answer = EXCLUDED.answer, created_at = EXCLUDED.created_at
+        WHERE k.created_at <= ipam_now() - interval '24 hours';
+    IF NOT FOUND THEN
+      RAISE unique_violation USING CONSTRAINT = 'idempotency_key_unique',
+        MESSAGE = 'the key is used by a request at this moment';
+    END IF;
+  END IF;
+END $$;
+
+-- One block back from its holder: compare-and-set, so that a late or doubled release can never
+-- free the next holder's block. outcome: released | repeated | changed | gone.
+CREATE OR REPLACE FUNCTION ipam_release(
+  in_block bigint, in_kind text, in_id text, in_uid text, in_force boolean, in_context text,
+  OUT outcome text, OUT answer jsonb, OUT wanted boolean
+) LANGUAGE plpgsql AS $$
+DECLARE
+  b pools_block;
+  pool record;
+BEGIN
+  PERFORM set_config('pghistory.context_metadata', in_context, true);
+  SELECT * INTO b FROM pools_block x WHERE x.id = in_block FOR UPDATE;
+  IF NOT FOUND OR b.holder_id = '' THEN
+    outcome := 'gone';
+    RETURN;
+  END IF;
+  SELECT p.id, p.name, p.cooldown_seconds, c.name AS cluster INTO pool
+    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = b.pool_id;
+  IF NOT in_force AND (b.holder_kind <> in_kind OR b.holder_id <> in_id
+                       OR in_uid <> '' AND b.holder_uid NOT IN ('', in_uid)) THEN
+    outcome := CASE WHEN b.state = 'available' THEN 'gone' ELSE 'changed' END;
+    RETURN;
+  ELSIF b.state <> 'held' THEN
+    outcome := 'repeated';
+  ELSE
+    UPDATE pools_block x
+      SET state = CASE WHEN pool.cooldown_seconds = 0 AND NOT x.withheld
+                       THEN 'available' ELSE 'cooling' END,
+          released_at = ipam_now(),
+          available_from = ipam_now() + make_interval(secs => pool.cooldown_seconds)
+      WHERE x.id = in_block RETURNING x.* INTO b;
+    outcome := 'released';
+  END IF;
+  wanted := EXISTS (SELECT FROM pools_allocationrequest r
+                    WHERE r.pool_id = pool.id AND r.state = 'pending');
+  answer := to_jsonb(b) || jsonb_build_object('pool', pool.name, 'cluster', pool.cluster);
+END $$;

@@ -1,0 +1,15 @@
+-- The one clock that judges cooldowns and dates events: the database's, the same for a whole
+-- transaction. `ipam.clock_offset` (an interval, e.g. '2 hours') lets a test move it.
+CREATE OR REPLACE FUNCTION ipam_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT now() + COALESCE(NULLIF(current_setting('ipam.clock_offset', true), '')::interval, '0')
+$$;
+
+-- Ranges of addresses, for "no two reserved ranges overlap".
+DO $$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_type WHERE typname = 'inetrange') THEN
+    CREATE TYPE inetrange AS RANGE (subtype = inet);
+  END IF;
+END $$;
+
+-- Numbers the rows of all event tables.
+CREATE SEQUENCE IF NOT EXISTS pools_event_number AS bigint;

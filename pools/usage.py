@@ -1,0 +1,166 @@
+"""How full pools are: capacity from arithmetic, use from counts by state.
+
+For each family, in blocks: `held + cooling + reserved + free = capacity`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from django.db.models import Count, Q
+
+from pools import window
+from pools.core import addresses, blocks
+from pools.models import Block, Pool, PoolCIDR, PoolUsage
+from pools.models.blocks import LIVE, State
+from pools.models.fields import Now
+
+LARGE = 50_000  # blocks in use; above it a list shows the worker's last count
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Numbers of blocks; `reserved` are withheld and not in use, `ratio` is used/allocatable."""
+
+    capacity: int
+    held: int = 0
+    cooling: int = 0
+    reserved: int = 0
+    approximate: bool = False
+
+    @property
+    def used(self) -> int:
+        return self.held + self.cooling
+
+    @property
+    def free(self) -> int:
+        return max(0, self.capacity - self.used - self.reserved)
+
+    @property
+    def ratio(self) -> float:
+        """Used share of what may be in use at all, 0 to 1; a pool without any is full."""
+        allocatable = self.used + self.free
+        return self.used / allocatable if allocatable else 1.0
+
+
+@dataclass(frozen=True)
+class _Counted:
+    held: int = 0
+    cooling: int = 0
+    withheld: int = 0
+
+
+def of_pool(pool: Pool) -> dict[int, Usage]:
+    """Exact, by family (4, 6)."""
+    return _usage([pool], _count([pool.pk]), set())[pool.pk]
+
+
+def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
+    """By pool id and family; `approximate` for pools with very many blocks in use."""
+    chosen = list(pools)
+    large: dict[int, dict[int, _Counted]] = defaultdict(dict)
+    rows = PoolUsage.objects.filter(pool__in=chosen)
+    for row in rows:
+        large[row.pool_id][row.family] = _Counted(row.held, row.cooling, row.withheld)
+    large = defaultdict(
+        dict,
+        {
+            pool_id: families
+            for pool_id, families in large.items()
+            if sum(one.held + one.cooling for one in families.values()) > LARGE
+        },
+    )
+    counted = _count([pool.pk for pool in chosen if pool.pk not in large])
+    counted.update(large)
+    return _usage(chosen, counted, set(large))
+
+
+def refresh() -> int:
+    """Count the pools that have many blocks; how many rows were written."""
+    many = (
+        Block.objects.filter(state__in=LIVE)
+        .values_list("pool_id")
+        .annotate(many=Count("id"))
+        .filter(many__gt=LARGE)
+    )
+    rows = [
+        PoolUsage(
+            pool_id=pool_id,
+            family=family,
+            held=one.held,
+            cooling=one.cooling,
+            withheld=one.withheld,
+            counted_at=Now(),
+        )
+        for pool_id, families in _count([pool_id for pool_id, _ in many]).items()
+        for family, one in families.items()
+    ]
+    PoolUsage.objects.exclude(pool_id__in={row.pool_id for row in rows}).delete()
+    PoolUsage.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["pool", "family"],
+        update_fields=["held", "cooling", "withheld", "counted_at"],
+    )
+    return len(rows)
+
+
+def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:
+    counted: dict[int, dict[int, _Counted]] = defaultdict(lambda: defaultdict(_Counted))
+    rows = Block.objects.filter(pool__in=pool_ids, state__in=LIVE)
+    for pool_id, family, state, withheld, number in rows.values_list(
+        "pool_id", "family", "state", "withheld"
+    ).annotate(number=Count("id")):
+        one = counted[pool_id][family]
+        counted[pool_id][family] = replace(
+            one,
+            **{state: getattr(one, state) + number},
+            withheld=one.withheld + number * withheld,
+        )
+    # A cooldown that has passed is over, whether or not a worker has tidied it.
+    over = rows.filter(state=State.COOLING, available_from__lte=Now())
+    for pool_id, family, number, withheld in over.values_list("pool_id", "family").annotate(
+        number=Count("id"), withheld=Count("id", filter=Q(withheld=True))
+    ):
+        one = counted[pool_id][family]
+        counted[pool_id][family] = replace(
+            one, cooling=one.cooling - number, withheld=one.withheld - withheld
+        )
+    return counted
+
+
+def _usage(
+    pools: list[Pool], counted: dict[int, dict[int, _Counted]], approximate: set[int]
+) -> dict[int, dict[int, Usage]]:
+    usage: dict[int, dict[int, Usage]] = {
+        pool.pk: {family: Usage(0) for family in (4, 6) if pool.mask_size(family) is not None}
+        for pool in pools
+    }
+    cidrs = (
+        PoolCIDR.objects.filter(pool__in=pools)
+        .select_related("pool")
+        .prefetch_related("reserved_ranges")
+    )
+    for cidr in cidrs:
+        family = cidr.cidr.version
+        grid = window.layout(cidr)
+        ranges = [addresses.AddressRange(r.first, r.last) for r in cidr.reserved_ranges.all()]
+        usable = blocks.total(grid.usable())
+        reserved = usable - blocks.total(grid.allocatable(ranges))
+        one = usage[cidr.pool_id][family]
+        usage[cidr.pool_id][family] = replace(
+            one, capacity=one.capacity + usable, reserved=one.reserved + reserved
+        )
+    for pool in pools:
+        for family, one in usage[pool.pk].items():
+            count = counted.get(pool.pk, {}).get(family, _Counted())
+            usage[pool.pk][family] = replace(
+                one,
+                held=count.held,
+                cooling=count.cooling,
+                reserved=one.reserved - count.withheld,
+                approximate=pool.pk in approximate,
+            )
+    return usage

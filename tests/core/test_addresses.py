@@ -1,0 +1,128 @@
+"""Addresses and CIDRs: what is accepted, in what form. What is refused: test_bad_input."""
+
+from __future__ import annotations
+
+import ipaddress
+from ipaddress import ip_address, ip_network
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from pools.core import addresses, errors
+
+NETWORKS = st.one_of(
+    st.builds(
+        lambda number, length: ipaddress.IPv4Network((number, length), strict=False),
+        st.integers(1 << 24, (127 << 24) - 1),
+        st.integers(8, 32),
+    ),
+    st.builds(
+        lambda number, length: ipaddress.IPv6Network((number, length), strict=False),
+        st.integers(0x2000 << 112, (0xFE00 << 112) - 1),
+        st.integers(16, 128),
+    ),
+)
+
+
+@hypothesis.given(st.ip_addresses())
+def test_every_address_is_read_back_from_its_text(address: addresses.Address) -> None:
+    expected = getattr(address, "ipv4_mapped", None) or address
+    assert addresses.parse_address(str(address)) == expected
+    assert addresses.parse_address(address.exploded, door=addresses.Door.TEXT) == expected
+
+
+@hypothesis.given(NETWORKS)
+def test_every_network_is_read_back_from_its_text(network: addresses.Network) -> None:
+    assert addresses.parse_cidr(str(network)) == network
+    if network.version == 4:
+        assert addresses.parse_cidr(network.with_netmask) == network
+    assert addresses.parse_cidr(network.exploded.upper()) == network
+
+
+@hypothesis.given(NETWORKS, st.integers(1))
+def test_host_bits_are_never_dropped_silently(network: addresses.Network, offset: int) -> None:
+    hypothesis.assume(offset % network.num_addresses)
+    address = network[offset % network.num_addresses]
+    with pytest.raises(errors.InvalidInput, match=f"did you mean {network}") as caught:
+        addresses.parse_cidr(f"{address}/{network.prefixlen}")
+    assert caught.value.code == "host_bits_set"
+
+
+def test_a_netmask_of_ipv6_is_no_prefix_length() -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        addresses.parse_cidr("fd00::/ffff:ffff::")
+    assert caught.value.code == "prefix_length"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ip_address("10.0.0.1"),
+        ip_address("fd00::1"),
+    ],
+    ids=str,
+)
+def test_a_parsed_address_passes_again(value: addresses.Address) -> None:
+    assert addresses.parse_address(value) == value
+    assert addresses.parse_cidr(ip_network(value)) == ip_network(value)
+
+
+def test_a_parsed_range_passes_again() -> None:
+    span = addresses.parse_range("10.0.0.1-10.0.0.9")
+    assert addresses.parse_range(span) == span
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0/0", "::/0", "128.0.0.0/1", "fc00::/7", "::/8"])
+def test_searches_and_aggregates_may_be_short(text: str) -> None:
+    assert addresses.parse_cidr(text, allow_short=True) == ip_network(text)
+    with pytest.raises(errors.InvalidInput):
+        addresses.parse_cidr(text)
+
+
+def test_a_short_prefix_wholly_inside_an_unusable_network_stays_refused() -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        addresses.parse_cidr("240.0.0.0/5", allow_short=True)
+    assert caught.value.code == "special_purpose"
+
+
+def test_a_pool_may_not_contain_the_mapped_addresses() -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        addresses.parse_cidr("::fffe:0:0/95")
+    assert caught.value.code == "ipv4_mapped"
+
+
+def test_the_field_and_the_value_are_reported() -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        addresses.parse_cidr("10.0.0.0/2\0", field="ipv4.cidrs.0.cidr")
+    (problem,) = caught.value.problems
+    assert problem.field == "ipv4.cidrs.0.cidr"
+    assert problem.value == "10.0.0.0/2\\u0000"
+
+
+@pytest.mark.parametrize(
+    ("cidr", "codes"),
+    [
+        ("10.0.0.0/8", []),
+        ("fd00::/48", []),
+        ("203.0.113.0/26", ["documentation_network"]),
+        ("192.0.0.0/16", ["documentation_network"]),
+        ("2001:db8:10::/48", ["documentation_network"]),
+        ("3fff:1::/32", ["documentation_network"]),
+        ("100.64.0.0/10", ["shared_address_space"]),
+        ("100.0.0.0/8", ["shared_address_space"]),
+    ],
+)
+def test_odd_but_allowed_networks_have_warnings(cidr: str, codes: list[str]) -> None:
+    found = addresses.warnings_for(ip_network(cidr), field="cidr")
+    assert [problem.code for problem in found] == codes
+    assert all(problem.field == "cidr" and problem.value == cidr for problem in found)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [ip_address("fd00::1"), ip_network("fd00::/64"), addresses.parse_range("fd00::1-fd00::2")],
+    ids=str,
+)
+def test_family(thing: addresses.Address) -> None:
+    assert addresses.family_of(thing) == 6

@@ -1,0 +1,104 @@
+"""The bad-input catalogue against the core's parsers; other tests run it through the doors."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pools import documents
+from pools.core import addresses, blocks, errors, holders, podippool
+from tests.core import catalogue
+
+CASES = [
+    pytest.param(case, door, id=f"{case.id}-{door}")
+    for case in catalogue.rows()
+    for door in case.doors
+]
+SLOWEST = 1.0  # seconds
+
+
+def _address(case: catalogue.Case, door: addresses.Door) -> str:
+    return str(addresses.parse_address(case.value, field="f", door=door))
+
+
+def _cidr(case: catalogue.Case, door: addresses.Door) -> str:
+    return str(addresses.parse_cidr(case.value, field="f", door=door))
+
+
+def _range(case: catalogue.Case, door: addresses.Door) -> str:
+    span = addresses.parse_range(case.value, field="f", door=door)
+    if case.within is not None:
+        addresses.require_within(span, ipaddress.ip_network(case.within), field="f")
+    return str(span)
+
+
+def _mask_size(case: catalogue.Case, door: addresses.Door) -> int:
+    of = case.within if isinstance(case.within, int) else ipaddress.ip_network(case.within or "")
+    return blocks.check_mask_size(case.value, of, field="f")
+
+
+def _pool_names(case: catalogue.Case, door: addresses.Door) -> list[str]:
+    if case.format == "json":
+        loaded = [documents.load_json(case.value)]
+    else:
+        loaded = [document.data for document in documents.load_yaml(case.value)]
+    return [pool.name for data in loaded for pool in podippool.parse_document(data)]
+
+
+READERS: dict[str, Callable[[catalogue.Case, addresses.Door], Any]] = {
+    "address": _address,
+    "cidr": _cidr,
+    "range": _range,
+    "mask_size": _mask_size,
+    "document": _pool_names,
+    "name": lambda case, door: holders.parse_name(case.value, field="f"),
+    "identifier": lambda case, door: holders.parse_identifier(case.value, field="f"),
+    "reason": lambda case, door: holders.parse_reason(case.value, field="f"),
+    "cooldown": lambda case, door: holders.parse_cooldown(case.value, field="f"),
+}
+
+
+@pytest.mark.parametrize(("case", "door"), CASES)
+def test_catalogue(case: catalogue.Case, door: str) -> None:
+    how = addresses.Door.API if door in {"api", "core"} else addresses.Door.TEXT
+    started = time.perf_counter()
+    if "code" not in case.expect:
+        assert READERS[case.kind](case, how) == case.expect["normalised"]
+        return
+    with pytest.raises(errors.InvalidInput) as caught:
+        READERS[case.kind](case, how)
+    assert time.perf_counter() - started < SLOWEST
+    assert caught.value.problems[0].code == case.expect["code"]
+    assert case.expect.get("says", "") in caught.value.message
+
+
+def test_ids_are_unique() -> None:
+    ids = [case.id for case in catalogue.rows()]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_rule_about_pools_has_a_row() -> None:
+    covered = {case.id.split("-")[0] for case in catalogue.rows()}
+    rules = [
+        *range(1, 18),
+        20,
+        *range(23, 29),
+        30,
+        31,
+        33,
+        51,
+        52,
+        *range(54, 65),
+        69,
+        72,
+        74,
+        75,
+        76,
+    ]
+    # 18, 19, 21, 22, 29, 32, 34: arithmetic, services and doors; see test_layout and tests/pools.
+    elsewhere = {18, 19, 21, 22, 29, 32, 34}
+    assert {f"B{rule}" for rule in rules if rule not in elsewhere} <= covered

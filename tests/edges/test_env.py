@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core import exceptions
+
+from ipam_site import database_url, env
+
+
+@pytest.mark.parametrize(
+    ("reader", "default", "value", "expected"),
+    [
+        pytest.param(env.boolean, True, None, True, id="boolean-default"),
+        pytest.param(env.boolean, True, "", True, id="boolean-empty-is-not-set"),
+        pytest.param(env.boolean, True, "0", False, id="boolean-0"),
+        pytest.param(env.boolean, False, " Yes ", True, id="boolean-yes"),
+        pytest.param(env.integer, 7, None, 7, id="integer-default"),
+        pytest.param(env.integer, 7, "12", 12, id="integer"),
+        pytest.param(env.text, "a", None, "a", id="text-default"),
+        pytest.param(env.text, "a", " b ", "b", id="text-trimmed"),
+        pytest.param(env.words, ["a"], None, ["a"], id="words-default"),
+        pytest.param(env.words, ["a"], "b, c,,", ["b", "c"], id="words"),
+    ],
+)
+def test_reader(reader: Any, default: object, value: str | None, expected: object) -> None:
+    source = {} if value is None else {"X": value}
+    assert reader("X", default, source=source) == expected
+
+
+@pytest.mark.parametrize(
+    ("reader", "default", "value"),
+    [
+        pytest.param(env.boolean, False, "maybe", id="boolean"),
+        pytest.param(env.boolean, False, "2", id="boolean-number"),
+        pytest.param(env.integer, 1, "-1", id="integer-negative"),
+        pytest.param(env.integer, 1, "1.5", id="integer-fraction"),
+        pytest.param(env.integer, 1, "٣", id="integer-other-digits"),
+    ],
+)
+def test_a_wrong_value_is_loud_and_names_the_variable(
+    reader: Any, default: object, value: str
+) -> None:
+    with pytest.raises(exceptions.ImproperlyConfigured, match="X must be"):
+        reader("X", default, source={"X": value})
+
+
+def _entry(**parts: object) -> dict[str, object]:
+    empty = {"NAME": "n", "USER": "", "PASSWORD": "", "HOST": "", "PORT": "", "OPTIONS": {}}
+    return {**empty, **parts}
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        pytest.param("postgresql:///n", _entry(), id="name-only"),
+        pytest.param("postgres://h/n", _entry(HOST="h"), id="short-scheme"),
+        pytest.param(
+            "postgresql://u:p@h:5433/n",
+            _entry(USER="u", PASSWORD="p", HOST="h", PORT="5433"),
+            id="everything",
+        ),
+        pytest.param(
+            "postgresql://u%40corp:p%2F%3A%23@h/n%20m",
+            _entry(USER="u@corp", PASSWORD="p/:#", HOST="h", NAME="n m"),
+            id="percent-decoded",
+        ),
+        pytest.param(
+            "postgresql://u:a@b@h/n",
+            _entry(USER="u", PASSWORD="a@b", HOST="h"),
+            id="last-at-counts",
+        ),
+        pytest.param("postgresql://[::1]:5432/n", _entry(HOST="::1", PORT="5432"), id="ipv6"),
+        pytest.param(
+            "postgresql:///n?host=/run/postgresql", _entry(HOST="/run/postgresql"), id="socket"
+        ),
+        pytest.param(
+            "postgresql://h/n?sslmode=verify-full&sslrootcert=/a%20b.pem",
+            _entry(HOST="h", OPTIONS={"sslmode": "verify-full", "sslrootcert": "/a b.pem"}),
+            id="options",
+        ),
+    ],
+)
+def test_database_url(url: str, expected: dict[str, object]) -> None:
+    assert database_url.parse_url(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        pytest.param("mysql://u:s3cret@h/n", "must begin with postgresql://", id="scheme"),
+        pytest.param("u:s3cret@h/n", "must begin with postgresql://", id="no-scheme"),
+        pytest.param("postgresql://u:s3cret@h", "one /database-name", id="no-name"),
+        pytest.param("postgresql://u:s3cret@h/a/b", "one /database-name", id="two-names"),
+        pytest.param("postgresql://u:s3cret@h:x/n", "host or port", id="port-text"),
+        pytest.param("postgresql://u:s3cret@h:99999/n", "host or port", id="port-large"),
+        pytest.param("postgresql://u:s3cret@[::1/n", "host or port", id="open-bracket"),
+        pytest.param("postgresql://u:s3cret@h/n#x", "%23", id="bare-hash"),
+        pytest.param("postgresql://u:s3cret@h/n?sslmod=require", "'sslmod'", id="misspelt-option"),
+        pytest.param("postgresql://h/n?sslmode=a&sslmode=b", "twice", id="option-twice"),
+        pytest.param("postgresql://h/n?sslmode", "query", id="option-without-value"),
+    ],
+)
+def test_a_wrong_database_url_says_why_without_the_password(url: str, why: str) -> None:
+    with pytest.raises(exceptions.ImproperlyConfigured) as caught:
+        database_url.parse_url(url)
+    assert why in str(caught.value)
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+_TRANSPORT = "CELERY_BROKER_TRANSPORT_OPTIONS"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("CELERY_TASK_ACKS_LATE", True, "kill -9 of a worker loses no message"),
+        ("CELERY_TASK_REJECT_ON_WORKER_LOST", True, "nor does kill -9 of its child process"),
+        ("CELERY_TASK_IGNORE_RESULT", True, "no result store to lose"),
+        ("CELERY_RESULT_BACKEND", None, "no result store to lose"),
+        ("CELERY_TASK_TIME_LIMIT", 240, "no task hangs for ever"),
+        ("CELERY_TASK_SOFT_TIME_LIMIT", 210, "it may end its transaction first"),
+        ("CELERY_WORKER_PREFETCH_MULTIPLIER", 1, "a worker holds what it works on"),
+        (
+            "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS",
+            True,
+            "a redelivered task would run beside the old one",
+        ),
+        ("CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT", 20, "running tasks may end, then are put back"),
+        ("CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE", True, "prefetched ones are put back too"),
+        ("CELERY_WORKER_MAX_TASKS_PER_CHILD", 500, "leaks end with their process"),
+        ("CELERY_WORKER_MAX_MEMORY_PER_CHILD", 400_000, "leaks end with their process"),
+        ("CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP", True, "the worker may start before Redis"),
+        ("CELERY_TASK_SERIALIZER", "json", "a message can never become code"),
+        ("CELERY_ACCEPT_CONTENT", ["json"], "a message can never become code"),
+        ("CELERY_TASK_DEFAULT_QUEUE", "ipam.default", "other users of the Redis keep out"),
+        ("CELERY_TASK_CREATE_MISSING_QUEUES", False, "a misspelt queue would fill unseen"),
+        ("CELERY_VISIBILITY_TIMEOUT", 600, "the same in all places"),
+        ("CELERY_BEAT_SCHEDULER", "celery.beat:Scheduler", "no file for a kill -9 to spoil"),
+    ],
+)
+def test_celery(name: str, value: object, reason: str) -> None:
+    assert getattr(settings, name) == value, reason
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("visibility_timeout", 600, "lost messages come back"),
+        ("unacked_restore_interval", 5, "and within seconds: the default looks every 100 s"),
+        ("unacked_restore_throttle", 1, "and within seconds: the default looks every 100 s"),
+        ("health_check_interval", 25, "a broker that hangs is noticed"),
+        ("socket_timeout", 10, "a broker that hangs is noticed"),
+        ("socket_keepalive", True, "a broker that vanished is noticed"),
+    ],
+)
+def test_the_broker_connection(name: str, value: object, reason: str) -> None:
+    assert settings.CELERY_BROKER_TRANSPORT_OPTIONS[name] == value, reason
+
+
+def test_a_message_comes_back_only_after_its_task_must_be_over() -> None:
+    assert settings.CELERY_VISIBILITY_TIMEOUT > 2 * settings.CELERY_TASK_TIME_LIMIT
+
+
+def test_publishing_gives_up_soon() -> None:
+    policy = settings.CELERY_TASK_PUBLISH_RETRY_POLICY
+    assert policy["max_retries"] * policy["interval_max"] < 1, "a web request waits for it"
+
+
+def test_a_tick_is_gone_when_the_next_one_comes() -> None:
+    for entry in settings.CELERY_BEAT_SCHEDULE.values():
+        assert entry["options"]["expires"] <= entry["schedule"]
+
+
+def test_celery_knows_every_setting() -> None:
+    from celery.app import defaults
+
+    known = {name.lower() for name in defaults.DEFAULTS}
+    ours = {name[7:].lower() for name in dir(settings) if name.startswith("CELERY_")}
+    assert ours - known == {"visibility_timeout"}, "a misspelt one would be ignored"
+
+
+@pytest.mark.parametrize(("role", "limit"), [("web", "5s"), ("worker", "1min"), ("command", "0")])
+def test_the_limits_of_each_kind_of_process(role: str, limit: str) -> None:
+    code = (
+        "import django; django.setup()\n"
+        "from django.db import connection as c\n"
+        "for name in ('statement_timeout', 'idle_in_transaction_session_timeout',"
+        " 'synchronous_commit', 'application_name'):\n"
+        "    with c.cursor() as cursor: cursor.execute('SHOW ' + name); print(cursor.fetchone()[0])"
+    )
+    output = _python(code, IPAM_ROLE=role).stdout.split()
+    assert output[:2] == [limit, "30s"]
+    assert output[3] == f"cadastre-{role}"
+
+
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        pytest.param({"DEBUG": "1"}, "DEBUG=1 refuses", id="debug-with-a-production-key"),
+        pytest.param({"DEBUG": "perhaps"}, "DEBUG must be 1 or 0", id="debug-typo"),
+        pytest.param({"IPAM_ROLE": "wbe"}, "IPAM_ROLE must be", id="role-typo"),
+        pytest.param({"DATABASE_URL": "mysql://h/n"}, "DATABASE_URL", id="other-database"),
+    ],
+)
+def test_a_misconfiguration_stops_the_start(environment: dict[str, str], why: str) -> None:
+    done = _python("import ipam_site.settings", **environment)
+    assert done.returncode != 0
+    assert why in done.stderr
+
+
+def test_production_is_the_default() -> None:
+    code = (
+        "from ipam_site import settings as s;"
+        "print(s.DEBUG, s.SECURE_SSL_REDIRECT, s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE,"
+        " s.SECURE_HSTS_SECONDS > 0, '*' in s.ALLOWED_HOSTS)"
+    )
+    assert _python(code, IPAM_HTTPS="").stdout.split() == [
+        "False",
+        "True",
+        "True",
+        "True",
+        "True",
+        "False",
+    ]
+
+
+def test_without_any_key_nothing_is_signed() -> None:
+    done = _python("from django.core import signing; print(signing.dumps(1))", SECRET_KEY="")
+    assert "SECRET_KEY setting must not be empty" in done.stderr
+
+
+def _python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -1,0 +1,77 @@
+"""How `manage.py up` ends: nothing stays behind, nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ipam_site import data_folder
+from tests import running_site
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.xdist_group("up-end")
+_PROGRAMS = (
+    "gunicorn",
+    "celery -A ipam_site worker",
+    "celery -A ipam_site beat",
+    "redis",
+    "postgres",
+)
+
+
+@pytest.fixture(scope="module")
+def data() -> Iterator[pathlib.Path]:
+    with running_site.folder() as folder:
+        yield folder
+
+
+def test_kill_9_leaves_no_process_and_loses_nothing(data: pathlib.Path) -> None:
+    site = running_site.Site(data, "--no-demo").wait_until_ready()
+    password, secrets = site.password, data_folder.secrets(data)
+    token = site.command("token", "admin")
+    children = site.descendants()
+    assert not [
+        one for one in _PROGRAMS if not any(one in command for command in children.values())
+    ]
+    site.end(signal.SIGKILL)
+    # Started again at once, when the servers may still be on their way down.
+    again = running_site.Site(data, "--no-demo")
+    try:
+        running_site.until(lambda: not running_site.alive(children), 10)
+        again.wait_until_ready()
+        assert "shown this once" not in again.output
+        assert running_site.Browser(again.url).login("admin", password)
+        assert data_folder.secrets(data) == secrets
+        assert "1" in again.command("shell", "-c", _COUNT.format(token=token.strip()))
+    finally:
+        children = again.descendants()
+        assert again.end(signal.SIGTERM) < 10
+    assert not running_site.alive(children)
+
+
+_COUNT = """
+from knox import auth
+print(auth.TokenAuthentication().authenticate_credentials(b"{token}")[0].pk)
+"""
+
+
+def test_ctrl_c_stops_everything_in_time(data: pathlib.Path) -> None:
+    site = running_site.Site(data, "--no-demo").wait_until_ready()
+    children = site.descendants()
+    assert site.end(signal.SIGINT) < 10
+    assert site.process.returncode == 0
+    assert not running_site.alive(children)
+
+
+def test_a_stop_in_the_middle_of_the_start_leaves_nothing(data: pathlib.Path) -> None:
+    site = running_site.Site(data, "--no-demo")
+    running_site.until(lambda: "preparing" in site.output)
+    children = site.descendants()
+    assert children
+    assert site.end(signal.SIGTERM) < 10
+    assert not running_site.alive(children)

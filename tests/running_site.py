@@ -1,0 +1,190 @@
+"""A real `manage.py up` for tests: its own port, its own data folder, plain HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import http.cookiejar
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import TYPE_CHECKING
+
+from ipam_site import data_folder
+from ipam_site.supervisor import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_MINE = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_HTTPS", "IPAM_DATA", "IPAM_ROLE", "DATA")
+
+
+class Site:
+    """One running `up`; `output` is what it has said so far."""
+
+    def __init__(
+        self, data: pathlib.Path, *options: str, env: dict[str, str] | None = None
+    ) -> None:
+        self.data = data
+        self.port = processes.free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._said = (data.parent / f"{data.name}.said").open("w+")
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "up", f"--port={self.port}", f"--data={data}", *options],
+            cwd=data_folder.PROJECT,
+            env=_environment() | (env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=processes.die_with_parent(signal.SIGTERM),
+        )
+
+    @property
+    def output(self) -> str:
+        return pathlib.Path(self._said.name).read_text()
+
+    @property
+    def password(self) -> str:
+        """The first user's, which only the first start says."""
+        found = re.search(r"password  (\S+)   \(shown", self.output)
+        assert found, self.output
+        return found.group(1)
+
+    def wait_until_ready(self, seconds: float = 60) -> Site:
+        until(lambda: "is ready" in self.output or self.process.poll() is not None, seconds)
+        assert self.process.poll() is None, self.output
+        return self
+
+    def command(self, *arguments: str) -> str:
+        """What a management command prints; it finds the servers by the data folder."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=data_folder.PROJECT,
+            env=_environment() | {"IPAM_DATA": str(self.data)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    def descendants(self) -> dict[int, str]:
+        """Number and command line of every process below the supervisor."""
+        return _descendants(self.process.pid)
+
+    def end(self, signum: int = signal.SIGTERM, seconds: float = 10) -> float:
+        """Signal the supervisor and wait for it; the seconds that it took."""
+        began = time.monotonic()
+        self.process.send_signal(signum)
+        self.process.wait(seconds)
+        self._said.close()
+        return time.monotonic() - began
+
+
+class Browser:
+    """Cookies and CSRF, nothing more."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._cookies = http.cookiejar.CookieJar()
+        self._opener = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(self._cookies)
+        )
+
+    def get(self, path: str) -> tuple[int, str]:
+        with self._opener.open(self.url + path, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+
+    def login(self, user: str, password: str) -> bool:
+        self.get("/admin/login/")
+        fields = {
+            "username": user,
+            "password": password,
+            "next": "/admin/password_change/",
+            "csrfmiddlewaretoken": next(c.value for c in self._cookies if c.name == "csrftoken"),
+        }
+        body = urllib.parse.urlencode(fields).encode()
+        with self._opener.open(f"{self.url}/admin/login/", body, timeout=10) as answer:
+            return answer.url.endswith("/admin/password_change/")
+
+
+def status(url: str) -> tuple[int, dict[str, object]]:
+    """Status and JSON body of a GET; (0, {}) when nobody listens."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+    except OSError:
+        return 0, {}
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[pathlib.Path]:
+    """A data folder's place that the servers' account can reach: pytest's own is closed to it."""
+    base = pathlib.Path(tempfile.mkdtemp(prefix="cadastre-up-"))
+    base.chmod(0o755)
+    try:
+        yield base / "data"
+    finally:
+        shutil.rmtree(base)
+
+
+def until(happened: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def alive(pids: dict[int, str]) -> dict[int, str]:
+    """Those that still run; a zombie waits for its parent only."""
+    return {pid: command for pid, command in pids.items() if _state(pid) not in {"", "Z", "X"}}
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _MINE}
+
+
+def _state(pid: int) -> str:
+    return _stat(pid)[0]
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """State and parent."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return "", 0
+    state, parent = text.rpartition(")")[2].split()[:2]
+    return state, int(parent)
+
+
+def _descendants(root: int) -> dict[int, str]:
+    parents = {
+        int(entry.name): _stat(int(entry.name))[1]
+        for entry in pathlib.Path("/proc").iterdir()
+        if entry.name.isdigit()
+    }
+    found: dict[int, str] = {}
+    level = {root}
+    while level := {pid for pid, parent in parents.items() if parent in level}:
+        found |= {pid: _command(pid) for pid in level}
+    return found
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        raw = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        return raw.replace(b"\0", b" ").decode(errors="replace").strip()
+    return ""

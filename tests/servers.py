@@ -1,0 +1,112 @@
+"""Throw-away servers for the tests, from the same programs as `manage.py up` uses."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+import redis as redis_client
+
+from ipam_site.supervisor import account as accounts
+from ipam_site.supervisor import postgres, processes, programs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Nothing here outlives the run, so nothing needs to reach a disk.
+_FAST = {
+    **postgres.SETTINGS,
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "max_connections": "300",
+    "autovacuum_naptime": "5s",
+}
+_ROOM = 1 << 30
+
+
+def _folder() -> tuple[pathlib.Path, accounts.Account]:
+    memory = pathlib.Path("/dev/shm")
+    in_memory = memory.is_dir() and shutil.disk_usage(memory).free > _ROOM
+    folder = pathlib.Path(
+        tempfile.mkdtemp(prefix="cadastre-test-", dir=memory if in_memory else None)
+    )
+    account = accounts.for_servers(folder)
+    account.own(folder)
+    return folder, account
+
+
+def start_postgres() -> str:
+    """Start the server, stop it at exit; the URL of a role that may create databases."""
+    folder, account = _folder()
+    other = os.environ.get("TEST_POSTGRES_BIN")
+    server = postgres.Server(
+        bin=pathlib.Path(other) if other else programs.postgres(programs.folder(account)),
+        data=folder / "postgres",
+        account=account,
+        port=processes.free_port(),
+        password=secrets.token_urlsafe(24),
+        locale=("--locale=C.UTF-8",) if other else postgres.LOCALE,
+    )
+    postgres.make_data(server)
+    process = _popen(server.command(_FAST), folder, account, signal.SIGQUIT)
+    atexit.register(_end, process, folder, signal.SIGQUIT)
+    postgres.wait_until_ready(server, lambda: process.poll() is None)
+    postgres.make_database(server, name="cadastre", password=server.password, createdb=True)
+    return postgres.url(server.port, name="cadastre", password=server.password)
+
+
+@contextlib.contextmanager
+def redis() -> Iterator[str]:
+    folder, account = _folder()
+    port = processes.free_port()
+    command = [str(programs.redis(programs.folder(account))), "--port", str(port)]
+    command += ["--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    process = _popen(command, folder, account, signal.SIGKILL)
+    url = f"redis://127.0.0.1:{port}/0"
+    try:
+        _wait_for_redis(url)
+        yield url
+    finally:
+        _end(process, folder, signal.SIGKILL)
+
+
+def _wait_for_redis(url: str) -> None:
+    with redis_client.Redis.from_url(url) as client:
+        for _ in range(200):
+            with contextlib.suppress(redis_client.ConnectionError):
+                client.ping()
+                return
+            time.sleep(0.02)
+    raise TimeoutError("Redis did not start")
+
+
+def _popen(
+    command: list[str], folder: pathlib.Path, account: accounts.Account, on_death: int
+) -> subprocess.Popen[bytes]:
+    with (folder / f"{pathlib.Path(command[0]).name}.log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            cwd="/",
+            env=postgres.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            preexec_fn=processes.die_with_parent(on_death),
+            **account.popen(),
+        )
+
+
+def _end(process: subprocess.Popen[bytes], folder: pathlib.Path, signum: int) -> None:
+    process.send_signal(signum)
+    process.wait(10)
+    shutil.rmtree(folder, ignore_errors=True)
