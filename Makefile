@@ -23,9 +23,10 @@ help:
 
 # --- set-up ---------------------------------------------------------------------------------------
 
-# uv installs five times faster; pip does the same where uv is not to be had.
+# uv installs five times faster; pip does the same where uv is not to be had. Compiled, because a start
+# of six processes compiles six times otherwise.
 install = $(PY) -m pip install --quiet --disable-pip-version-check uv \
-	&& $(PY) -m uv pip install --quiet --python $(PY) -r $(1) \
+	&& $(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) -r $(1) \
 	|| $(PY) -m pip install --quiet --disable-pip-version-check -r $(1)
 
 # Debian's bare python3 cannot make a virtual environment; root may add what is missing.
@@ -67,7 +68,7 @@ check: $(DEV)
 		$(PY) manage.py check --deploy --fail-level WARNING
 
 tests: $(DEV)
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test: check tests
 

@@ -194,6 +194,9 @@ def _database(url: str) -> dict[str, Any]:
         "connect_timeout": "3",
         # A network that swallows packets is noticed in seconds, not in the kernel's 15 minutes.
         "tcp_user_timeout": "10000",
+        # Off for a pooler that hands out another connection per transaction and does not keep
+        # prepared statements (PgBouncer before 1.21).
+        "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", True) else None,
     }
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -300,6 +303,8 @@ PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
 # In the event's own row: one insert per change, and a context that can never be missing.
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
+# Event tables have the indexes that are asked for, no others.
+PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
 
 # --- REST -----------------------------------------------------------------------------------------
 
@@ -335,5 +340,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 # --- admin ----------------------------------------------------------------------------------------
 
 UNFOLD: dict[str, Any] = {"SITE_TITLE": "Cadastre", "SITE_HEADER": "Cadastre"}
+
+# The demo fleet is for a machine of one's own: a site without TLS, or one that `up` runs.
+IPAM_ALLOW_DEMO = env.boolean(
+    "IPAM_ALLOW_DEMO",
+    DEBUG or not IPAM_HTTPS or bool(_connections and not env.text("DATABASE_URL")),
+)
 
 LOGGING = logs.config(env.text("LOG_LEVEL", "INFO").upper())

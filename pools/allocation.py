@@ -71,7 +71,7 @@ def _allocate_one(
         if outcome == "both_families":
             return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
         if outcome != "empty":
-            return _allocated(outcome, status, row, wanted)
+            return _answered(pool_id, outcome, status, row, wanted)
         pool = Pool.objects.get(pk=pool_id)
         family = wanted.families[0] if wanted.families else batches.families(pool)[0]
         if not database.retried(partial(window.refill, pool, family)):
@@ -79,14 +79,22 @@ def _allocate_one(
     raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
 
 
+def _answered(pool_id: int, outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation:
+    done = _allocated(outcome, status, row, wanted)
+    # Now and then the window is filled up before it is empty, so that nobody has to wait for it.
+    if outcome == "allocated" and row["id"] % window.STEP == 0:
+        window.refill(Pool.objects.get(pk=pool_id), row["family"], at_least=window.STEP)
+    return done
+
+
 def _ask(
     pool_id: int, wanted: Wanted, by: events.Author, key: idempotency.Key | None
 ) -> tuple[str, int, Row]:
+    """(outcome, HTTP status as stored or 0, the block's row)."""
     holder = wanted.holders[0]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT outcome, status, answer"
-            " FROM ipam_allocate(%s, %s::smallint, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+    answer = json.loads(
+        database.call(
+            _ALLOCATE,
             [
                 pool_id,
                 wanted.families[0] if wanted.families else 0,
@@ -101,21 +109,21 @@ def _ask(
                 by.as_context(),
             ],
         )
-        outcome, status, answer = cursor.fetchone()
-    return outcome, status, _row(answer)
+    )
+    return answer["outcome"], answer.get("status", 0), answer.get("answer")
 
 
-def _row(answer: str | None) -> Row:
-    """A block's row as the SQL functions answer it: Django leaves jsonb as text."""
-    row: Row = json.loads(answer) if answer else {}
-    return row
+_ALLOCATE = (
+    "SELECT ipam_allocate(%s::bigint, %s::smallint, %s::text, %s::text, %s::text, %s::text,"
+    " %s::text, %s::bigint, %s::text, %s::text, %s::text)::text"
+)
 
 
 def _allocated(outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation:
     holder = wanted.holders[0]
     if outcome in {"allocated", "existing", "replayed"}:
         said = row["blocks"] if "blocks" in row else [_said(row)]
-        return Allocation(status, said)
+        return Allocation(status or (201 if outcome == "allocated" else 200), said)
     if outcome == "mismatch":
         raise errors.IdempotencyMismatch
     if outcome == "no_pool":
@@ -189,17 +197,21 @@ def release(
     if force and not by.reason:
         raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
     known = holder or Holder("", "")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT outcome, answer, wanted FROM ipam_release(%s, %s, %s, %s, %s, %s)",
+    said = json.loads(
+        database.call(
+            "SELECT row_to_json(ipam_release(%s::bigint, %s::text, %s::text, %s::text,"
+            " %s::boolean, %s::text))::text",
             [block_id, known.kind, known.id, known.uid, force, by.as_context()],
         )
-        outcome, answer, wanted = cursor.fetchone()
+    )
+    outcome = said["outcome"]
     if outcome == "gone":
         raise errors.NotFound("There is no such block.")
     if outcome == "changed":
         raise errors.HolderChanged
-    return Release(_said(_row(answer)), repeated=outcome == "repeated", waited_for=bool(wanted))
+    return Release(
+        _said(said["answer"]), repeated=outcome == "repeated", waited_for=bool(said["wanted"])
+    )
 
 
 def skip_cooldown(block_id: int, *, by: events.Author) -> block_answer.BlockAnswer:

@@ -30,106 +30,147 @@ def no_family(family: int) -> errors.InvalidInput:
 
 
 def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[Row]]:
+    """(201, or 200 when all holders had theirs; the blocks' rows)."""
     status, rows = 200, []
     for family in wanted.families or families(pool):
         if pool.mask_size(family) is None:
             raise no_family(family)
-        kept = _kept(pool, family, wanted) if pool.category in SINGLE else {}
-        back = _back(pool, family, wanted, without=kept)
+        kept, back = _known(pool, family, wanted)
         rest = [h for h in wanted.holders if h not in kept and h not in back] * wanted.count
-        fresh = _take(pool, family, rest, wanted)
-        if back or fresh:
+        if back or rest:
             status = 201
-        rows += [*kept.values(), *back.values(), *fresh]
+        rows += [*kept.values(), *_take_back(pool, family, back, wanted)]
+        rows += _take(pool, family, rest, wanted)
     return status, rows
 
 
-def _kept(pool: Pool, family: int, wanted: Wanted) -> dict[Holder, Row]:
-    """The blocks that these holders have already, in a category with one block per holder."""
+def _known(pool: Pool, family: int, wanted: Wanted) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
+    """What the holders have (with one block per holder), and what they would get back."""
     kept: dict[Holder, Row] = {}
+    back: dict[Holder, Row] = {}
     by_name = {(holder.kind, holder.id): holder for holder in wanted.holders}
-    held = Block.objects.filter(
-        space=pool.space_id,
-        category=pool.category,
-        family=family,
-        state=State.HELD,
-        holder_id__in={holder.id for holder in wanted.holders},
-    )
-    for row in held.values():
+    rows = fetch(_KNOWN, _values(pool, family, wanted.holders, wanted))
+    for row in rows:
         holder = by_name.get((row["holder_kind"], row["holder_id"]))
         if holder is None:
             continue
-        if row["pool_id"] != pool.pk:
-            raise errors.OnePerHolder(
-                f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
-            )
-        if holder.uid and row["holder_uid"] not in {"", holder.uid}:
-            raise errors.HolderChanged(
-                f"{holder.kind} {holder.id} holds {row['cidr']} under another uid."
-            )
-        kept[holder] = row
-    return kept
+        if row["state"] == State.HELD and pool.category in SINGLE:
+            kept[holder] = _own(pool, row, holder)
+        elif row["state"] == State.COOLING and wanted.count == 1 and _returns(pool, row, holder):
+            back[holder] = row
+    return kept, {holder: row for holder, row in back.items() if holder not in kept}
 
 
-def _back(
-    pool: Pool, family: int, wanted: Wanted, *, without: Mapping[Holder, Row]
-) -> dict[Holder, Row]:
-    """Holders that return within their cooldown get their former block (one each)."""
-    if wanted.count > 1:
-        return {}
-    rest = [holder for holder in wanted.holders if holder not in without]
-    rows = _write(_TAKE_BACK, pool, family, rest, wanted)
-    by_name = {(holder.kind, holder.id): holder for holder in rest}
-    return {by_name[row["holder_kind"], row["holder_id"]]: row for row in rows}
+def _own(pool: Pool, row: Row, holder: Holder) -> Row:
+    if row["pool_id"] != pool.pk:
+        raise errors.OnePerHolder(
+            f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
+        )
+    if holder.uid and row["holder_uid"] not in {"", holder.uid}:
+        raise errors.HolderChanged(
+            f"{holder.kind} {holder.id} holds {row['cidr']} under another uid."
+        )
+    return row
+
+
+def _returns(pool: Pool, row: Row, holder: Holder) -> bool:
+    same = not holder.uid or row["holder_uid"] in {"", holder.uid}
+    return row["pool_id"] == pool.pk and row["cools"] and not row["withheld"] and same
+
+
+def _take_back(pool: Pool, family: int, back: Mapping[Holder, Row], wanted: Wanted) -> list[Row]:
+    if not back:
+        return []
+    ids = [row["id"] for row in back.values()]
+    return fetch(_TAKE_THESE, _values(pool, family, list(back), wanted) | {"blocks": ids})
 
 
 def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> list[Row]:
     """One block for each entry of `holders`: from the window first, then fresh ones."""
     if not holders:
         return []
-    rows = _write(_TAKE_MANY, pool, family, holders, wanted)
-    short = len(holders) - len(rows)
+    oldest = fetch(_OLDEST, {"pool": pool.pk, "family": family, "count": len(holders)})
+    ids = [row["id"] for row in oldest]
+    rows: list[Row] = []
+    if ids:
+        values = _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
+        rows += fetch(_TAKE_THESE, values)
+    short = len(holders) - len(ids)
     if short:
         texts = window.draw(pool, family, short)
         if len(texts) < short:
             raise errors.PoolExhausted(
-                f"The pool {pool} has {len(rows) + len(texts)} blocks left, {len(holders)} wanted."
+                f"The pool {pool} has {len(ids) + len(texts)} blocks left, {len(holders)} wanted."
             )
-        rows += _write(_INSERT_HELD, pool, family, holders[len(rows) :], wanted, cidrs=texts)
+        rows += insert_held(pool, family, holders[len(ids) :], wanted, cidrs=texts)
     return rows
 
 
-def _write(
-    statement: str,
-    pool: Pool,
-    family: int,
-    holders: Sequence[Holder],
-    wanted: Wanted,
-    *,
-    cidrs: Sequence[str] | None = None,
+def insert_held(
+    pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted, *, cidrs: Sequence[str]
 ) -> list[Row]:
-    values: dict[str, Any] = {
+    """Fresh blocks, each for its holder; the rows are put together here, only ids come back."""
+    values = _values(pool, family, holders, wanted) | {"cidrs": SEPARATOR.join(cidrs)}
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT_HELD, values)
+        ids = [row[0] for row in cursor.fetchall()]
+        cursor.execute("SELECT ipam_now()")
+        (now,) = cursor.fetchone()
+    common = {
+        "pool_id": pool.pk,
+        "family": family,
+        "state": State.HELD.value,
+        "withheld": False,
+        "org": wanted.org,
+        "env": wanted.environment,
+        "allocated_at": block_answer.time(now),
+        "released_at": None,
+        "available_from": None,
+    }
+    return [
+        {
+            **common,
+            "id": block_id,
+            "cidr": cidr,
+            "holder_kind": holder.kind,
+            "holder_id": holder.id,
+            "holder_uid": holder.uid,
+        }
+        for block_id, cidr, holder in zip(ids, cidrs, holders, strict=True)
+    ]
+
+
+def _values(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> dict[str, Any]:
+    return {
         "pool": pool.pk,
         "space": pool.space_id,
         "category": pool.category,
         "family": family,
-        "count": len(holders),
-        "kinds": [holder.kind for holder in holders],
-        "ids": [holder.id for holder in holders],
-        "uids": [holder.uid for holder in holders],
+        "kinds": SEPARATOR.join([holder.kind for holder in holders]),
+        "ids": SEPARATOR.join([holder.id for holder in holders]),
+        "uids": SEPARATOR.join([holder.uid for holder in holders]),
         "org": wanted.org,
         "env": wanted.environment,
-        "cidrs": cidrs,
     }
+
+
+def fetch(statement: str, values: Mapping[str, Any]) -> list[Row]:
+    """The rows that a statement answers, by column."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         columns = [column.name for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
+# Lists travel as one text: ten thousand array elements would each be quoted apart. No identifier
+# has a control character (pools/core/holders.py).
+SEPARATOR = "\x1f"
+
 _WANTED = """
-    wanted AS (SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[], %(uids)s::text[])
-               WITH ORDINALITY AS w(kind, id, uid, n))
+    wanted AS (
+        SELECT kind, id, COALESCE(uid, '') AS uid, n
+        FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
+                    string_to_array(%(uids)s, E'\\x1f')) WITH ORDINALITY AS w(kind, id, uid, n))
 """
 _HELD = """
     state = 'held', holder_kind = w.kind, holder_id = w.id, holder_uid = w.uid,
@@ -137,40 +178,41 @@ _HELD = """
     available_from = NULL
 """
 
-# The oldest blocks that may be handed out; the n-th goes to the n-th holder.
-_TAKE_MANY = f"""
-    WITH {_WANTED}, oldest AS MATERIALIZED (
-        SELECT id, available_from, cidr FROM pools_block
-        WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= ipam_now()
-          AND NOT withheld
-        ORDER BY available_from, cidr LIMIT %(count)s FOR UPDATE SKIP LOCKED),
-    numbered AS (SELECT id, row_number() OVER (ORDER BY available_from, cidr) AS n FROM oldest)
+# Blocks that the holders have or had; of several that cool, the one released last comes last.
+_KNOWN = """
+    SELECT *, available_from > ipam_now() AS cools FROM pools_block
+    WHERE holder_id = ANY (string_to_array(%(ids)s, E'\\x1f')) AND space_id = %(space)s
+      AND category = %(category)s AND family = %(family)s AND state IN ('held', 'cooling')
+    ORDER BY released_at FOR UPDATE
+"""
+
+# The oldest blocks that may be handed out; rows that others are taking are skipped.
+_OLDEST = """
+    SELECT id FROM pools_block
+    WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= ipam_now()
+      AND NOT withheld
+    ORDER BY available_from, id LIMIT %(count)s FOR UPDATE SKIP LOCKED
+"""
+
+# The n-th block for the n-th holder; the caller has locked the rows.
+_TAKE_THESE = f"""
+    WITH {_WANTED}, these AS (
+        SELECT * FROM unnest(%(blocks)s::bigint[]) WITH ORDINALITY AS t(block, n))
     UPDATE pools_block b SET {_HELD}
-    FROM numbered JOIN wanted w USING (n) WHERE b.id = numbered.id
+    FROM these JOIN wanted w USING (n) WHERE b.id = these.block
     RETURNING b.*
 """  # noqa: S608  # no value is formatted in
 
-# The block that each holder released last, while it cools.
-_TAKE_BACK = f"""
-    WITH {_WANTED}, former AS MATERIALIZED (
-        SELECT DISTINCT ON (w.n) x.id, w.n FROM wanted w JOIN pools_block x
-          ON x.holder_id = w.id AND x.holder_kind = w.kind AND x.state = 'cooling'
-         AND x.pool_id = %(pool)s AND x.family = %(family)s AND NOT x.withheld
-         AND x.available_from > ipam_now() AND (w.uid = '' OR x.holder_uid IN ('', w.uid))
-        ORDER BY w.n, x.released_at DESC)
-    UPDATE pools_block b SET {_HELD}
-    FROM former JOIN wanted w USING (n) WHERE b.id = former.id AND b.state = 'cooling'
-    RETURNING b.*
-"""  # noqa: S608
-
 _INSERT_HELD = f"""
-    WITH {_WANTED}, fresh AS (SELECT * FROM unnest(%(cidrs)s::cidr[]) WITH ORDINALITY AS c(cidr, n))
+    WITH {_WANTED}, fresh AS (
+        SELECT * FROM unnest(string_to_array(%(cidrs)s, E'\\x1f')::cidr[])
+        WITH ORDINALITY AS c(cidr, n))
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
         holder_kind, holder_id, holder_uid, org, env, allocated_at)
     SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr, 'held', false,
         w.kind, w.id, w.uid, %(org)s, %(env)s, ipam_now()
     FROM fresh JOIN wanted w USING (n) ORDER BY n
-    RETURNING *
+    RETURNING id
 """  # noqa: S608
 
 
@@ -188,7 +230,7 @@ def take_exact(pool: Pool, wanted: Wanted, cidr: addresses.Network) -> tuple[int
         )
     holder = wanted.holders[0]
     if pool.category in SINGLE:
-        kept = _kept(pool, cidr.version, wanted)
+        kept, _ = _known(pool, cidr.version, wanted)
         if kept and kept[holder]["cidr"] != str(cidr):
             raise errors.OnePerHolder(
                 f"{holder.kind} {holder.id} holds {kept[holder]['cidr']} already."
@@ -203,7 +245,7 @@ def take_exact(pool: Pool, wanted: Wanted, cidr: addresses.Network) -> tuple[int
     if row is None:
         _require_allocatable(parent, index, cidr)
         window.remove(parent, blocks.Span(index, index))
-        return 201, _write(_INSERT_HELD, pool, cidr.version, [holder], wanted, cidrs=[str(cidr)])
+        return 201, insert_held(pool, cidr.version, [holder], wanted, cidrs=[str(cidr)])
     if row["state"] == State.HELD:
         if (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
             return 200, [row]
@@ -236,7 +278,7 @@ def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) 
 def _take_row(pool: Pool, row: Row, holder: Holder, wanted: Wanted) -> list[Row]:
     if row["withheld"]:
         raise errors.ReservedAddress(f"{row['cidr']} lies in a reserved range.")
-    rows = _write(_TAKE_THIS, pool, row["family"], [holder], wanted, cidrs=[row["cidr"]])
+    rows = fetch(_TAKE_THIS, _values(pool, row["family"], [holder], wanted) | {"cidr": row["cidr"]})
     if not rows:
         with connection.cursor() as cursor:
             cursor.execute("SELECT extract(epoch FROM %s - ipam_now())", [row["available_from"]])
@@ -251,7 +293,7 @@ def _take_row(pool: Pool, row: Row, holder: Holder, wanted: Wanted) -> list[Row]
 _TAKE_THIS = f"""
     WITH {_WANTED}
     UPDATE pools_block b SET {_HELD} FROM wanted w
-    WHERE b.space_id = %(space)s AND b.cidr = (%(cidrs)s::cidr[])[1]
+    WHERE b.space_id = %(space)s AND b.cidr = %(cidr)s::cidr
       AND (b.available_from <= ipam_now()
            OR b.state = 'cooling' AND b.holder_kind = w.kind AND b.holder_id = w.id
               AND (w.uid = '' OR b.holder_uid IN ('', w.uid)))

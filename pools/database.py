@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+import psycopg
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import DatabaseError, IntegrityError, connection, models
 
@@ -31,6 +32,19 @@ def constraint(error: BaseException) -> str:
     """The name of the constraint or trigger rule that was broken, "" without one."""
     diagnostics = getattr(error.__cause__ or error, "diag", None)
     return getattr(diagnostics, "constraint_name", None) or ""
+
+
+def call(statement: str, values: Sequence[object]) -> Any:
+    """The one value that a statement answers; for what is asked thousands of times a second.
+
+    A prepared statement with its values apart spares the server from parsing and the client from
+    quoting, which Django's cursor cannot; its errors are Django's all the same.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement, values)
+        row = cursor.fetchone()
+    return row[0] if row else None
 
 
 def retried(work: Callable[[], T]) -> T:

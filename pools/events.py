@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from django.db import connection, transaction
 
@@ -30,7 +30,7 @@ class Author:
 
     def as_context(self) -> str:
         """The JSON text that the triggers store with each event."""
-        return json.dumps({key: value for key, value in asdict(self).items() if value})
+        return json.dumps({key: value for key, value in vars(self).items() if value})
 
 
 WORKER = Author(actor="worker", source="worker")

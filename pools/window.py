@@ -14,9 +14,10 @@ from decimal import Decimal
 from django.db import connection, transaction
 
 from pools.core import blocks
-from pools.models import Block, FreeSpan, Pool, PoolCIDR
+from pools.models import Block, FreeSpan, Pool, PoolCIDR, Window
 
-WINDOW = 256
+WINDOW = 512
+STEP = 128  # how many blocks are handed out between two looks at the window
 LOCK = 4242  # first key of the advisory locks of pools; the second is the pool's id
 
 
@@ -37,11 +38,15 @@ def layout(cidr: PoolCIDR) -> blocks.Layout:
     )
 
 
-def refill(pool: Pool, family: int) -> bool:
-    """Fill the family's window if it is empty; False when the pool has nothing left to hand out."""
+def refill(pool: Pool, family: int, *, at_least: int = 1) -> bool:
+    """Fill the family's window when fewer than `at_least` blocks are in it.
+
+    False when the pool has nothing left to hand out.
+    """
     with transaction.atomic():
         lock(pool.pk)
-        if _any_takeable(pool.pk, family):
+        takeable = _takeable(pool.pk, family, at_least)
+        if takeable >= at_least:
             return True
         texts = draw(pool, family, WINDOW)
         if texts:
@@ -49,27 +54,33 @@ def refill(pool: Pool, family: int) -> bool:
                 cursor.execute(
                     _INSERT_AVAILABLE, [pool.pk, pool.space_id, pool.category, family, texts]
                 )
-        return bool(texts)
+        return bool(texts or takeable)
 
 
-def _any_takeable(pool_id: int, family: int) -> bool:
+def _takeable(pool_id: int, family: int, most: int) -> int:
+    """How many blocks can be taken at once, at most `most`; remembers where the oldest one is."""
     with connection.cursor() as cursor:
-        cursor.execute(_TAKEABLE, [pool_id, family])
-        return cursor.fetchone() is not None
+        cursor.execute(_TAKEABLE, [pool_id, family, most])
+        count, oldest, now = cursor.fetchone()
+    Window.objects.update_or_create(
+        pool_id=pool_id, family=family, defaults={"since": oldest or now}
+    )
+    return int(count)
 
 
 # Rows that another transaction is taking do not count: it may be about to commit.
 _TAKEABLE = """
-    SELECT id FROM pools_block
-    WHERE pool_id = %s AND family = %s AND available_from <= ipam_now() AND NOT withheld
-    ORDER BY available_from, cidr LIMIT 1 FOR UPDATE SKIP LOCKED
+    SELECT count(*), min(available_from), ipam_now() FROM (
+        SELECT available_from FROM pools_block
+        WHERE pool_id = %s AND family = %s AND available_from <= ipam_now() AND NOT withheld
+        ORDER BY available_from, id LIMIT %s FOR UPDATE SKIP LOCKED) AS taken
 """
 
 _INSERT_AVAILABLE = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
         holder_kind, holder_id, holder_uid, org, env, available_from)
     SELECT %s, %s, %s, %s, cidr, 'available', false, '', '', '', '', '', ipam_now()
-    FROM unnest(%s::cidr[]) AS cidr
+    FROM unnest(%s::cidr[]) WITH ORDINALITY AS drawn(cidr, n) ORDER BY n
 """
 
 

@@ -17,7 +17,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from ipam_site import data_folder
 from ipam_site.supervisor import processes
@@ -37,13 +37,26 @@ class Site:
         self.data = data
         self.port = processes.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._said = (data.parent / f"{data.name}.said").open("w+")
-        self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", f"--port={self.port}", f"--data={data}", *options],
+        self._said = data.parent / f"{data.name}-{self.port}.said"
+        with self._said.open("w") as said:
+            self.process = self._start(options, env or {}, said)
+
+    def _start(
+        self, options: tuple[str, ...], env: dict[str, str], said: IO[str]
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "manage.py",
+                "up",
+                f"--port={self.port}",
+                f"--data={self.data}",
+                *options,
+            ],
             cwd=data_folder.PROJECT,
-            env=_environment() | (env or {}),
+            env=_environment() | env,
             stdin=subprocess.DEVNULL,
-            stdout=self._said,
+            stdout=said,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=processes.die_with_parent(signal.SIGTERM),
@@ -51,7 +64,7 @@ class Site:
 
     @property
     def output(self) -> str:
-        return pathlib.Path(self._said.name).read_text()
+        return self._said.read_text()
 
     @property
     def password(self) -> str:
@@ -86,7 +99,6 @@ class Site:
         began = time.monotonic()
         self.process.send_signal(signum)
         self.process.wait(seconds)
-        self._said.close()
         return time.monotonic() - began
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TypedDict
 
 
@@ -33,6 +34,7 @@ class BlockAnswer(TypedDict):
     cooldown_until: str | None
 
 
+@lru_cache(maxsize=1024)  # the blocks of a batch share their times
 def time(value: datetime | str | None) -> str | None:
     """RFC 3339 in UTC with "Z"; text is a time as PostgreSQL's JSON writes it."""
     if value is None:

@@ -1,6 +1,6 @@
 """The tables of the register. Rules live in constraints and triggers here, decisions in services."""
 
-from pools.models.blocks import Block, FreeSpan
+from pools.models.blocks import Block, FreeSpan, Window
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.fields import HostAddressField
 from pools.models.history import (
@@ -35,4 +35,5 @@ __all__ = [
     "PoolUsage",
     "ReservedRange",
     "ReservedRangeEvent",
+    "Window",
 ]

@@ -72,13 +72,17 @@ class Block(models.Model):
             ),
         ]
         indexes = [
-            # The allocator's queue: oldest first, then in address order.
+            # The allocator's queue: oldest first, then as drawn: CIDRs in order, addresses in order.
             models.Index(
-                fields=["pool", "family", "available_from", "cidr"],
+                fields=["pool", "family", "available_from", "id"],
                 condition=Q(available_from__isnull=False, withheld=False),
                 name="block_queue",
             ),
-            models.Index(fields=["pool", "state", "family", "withheld"], name="block_pool_state"),
+            models.Index(
+                fields=["pool", "state", "family", "withheld"],
+                condition=Q(state__in=LIVE),
+                name="block_pool_state",
+            ),
             models.Index(
                 fields=["holder_id", "holder_kind"],
                 condition=Q(state__in=LIVE),
@@ -118,3 +122,23 @@ class FreeSpan(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool_cidr_id}[{self.first}..{self.last}]"
+
+
+class Window(models.Model):
+    """From where the allocator looks for the oldest block of a pool and family that it may hand out.
+
+    Only a hint: every block before `since` is held or being taken, so that the search need not pass
+    the entries of thousands of blocks handed out before; when it finds nothing it looks at all.
+    """
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="+")
+    family = models.PositiveSmallIntegerField()
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pool", "family"], name="window_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool_id}/{self.family} since {self.since}"

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from pools.models.blocks import Block
 from pools.models.clusters import Cluster
 from pools.models.pools import Pool
 
@@ -57,7 +57,8 @@ class AllocationRequest(models.Model):
     created_at = models.DateTimeField()
     next_try_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    blocks = models.ManyToManyField(Block, blank=True, related_name="+")
+    # What it got, by id; no foreign keys, because a finished request keeps no block from its end.
+    block_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
 
     class Meta:
         ordering = ["id"]

@@ -155,8 +155,8 @@ def _try(request_id: int, by: events.Author) -> bool:
         request.state = RequestState.FULFILLED
         request.ended_at = Now()
         request.last_error = ""
+        request.block_ids = [block["id"] for block in done.blocks]
         request.save()
-        request.blocks.set([block["id"] for block in done.blocks])
     return True
 
 

@@ -1,3 +1,13 @@
+-- The columns of a block that are said outside (pools/core/block_answer.py), and its names.
+CREATE OR REPLACE FUNCTION ipam_block_row(b pools_block, pool text, cluster text)
+RETURNS jsonb LANGUAGE sql STABLE AS $$
+  SELECT jsonb_build_object('id', b.id, 'cidr', b.cidr, 'family', b.family, 'pool', pool,
+    'pool_id', b.pool_id, 'cluster', cluster, 'holder_kind', b.holder_kind,
+    'holder_id', b.holder_id, 'holder_uid', b.holder_uid, 'org', b.org, 'env', b.env,
+    'state', b.state, 'withheld', b.withheld, 'allocated_at', b.allocated_at,
+    'released_at', b.released_at, 'available_from', b.available_from)
+$$;
+
 -- An environment that gets an address is known, and no longer degraded.
 CREATE OR REPLACE FUNCTION ipam_environment_served(in_cluster bigint, in_org text, in_env text)
 RETURNS void LANGUAGE plpgsql AS $$
@@ -25,26 +35,33 @@ END $$;
 -- `empty` has changed nothing: the caller refills the window and asks again. A holder that asks
 -- twice at once, or a key that is used twice at once, ends in a unique violation for one of both,
 -- which asks again too.
+-- `pgtrigger.ignore` is set because its trigger functions handle its absence as an error.
 -- The plan is pinned: it must not depend on statistics that are hours old in a pool that grows.
 CREATE OR REPLACE FUNCTION ipam_allocate(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
   in_env text, in_user bigint, in_key text, in_fingerprint text, in_context text,
-  OUT outcome text, OUT status smallint, OUT answer jsonb
-) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+  OUT said json
+) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
+  moment timestamptz := ipam_now();
   pool record;
   kept record;
   b pools_block;
+  oldest timestamptz;
+  outcome text;
+  answer jsonb;
 BEGIN
-  PERFORM set_config('pghistory.context_metadata', in_context, true);
+  PERFORM set_config('pghistory.context_metadata', in_context, true),
+          set_config('pgtrigger.ignore', '{}', true);
   IF in_key <> '' THEN
     SELECT k.fingerprint, k.status, k.answer INTO kept FROM pools_idempotencykey k
       WHERE k.user_id = in_user AND k.key = in_key
-        AND k.created_at > ipam_now() - interval '24 hours';
+        AND k.created_at > moment - interval '24 hours';
     IF FOUND THEN
-      outcome := CASE WHEN kept.fingerprint = in_fingerprint THEN 'replayed' ELSE 'mismatch' END;
-      status := kept.status;
-      answer := kept.answer;
+      said := json_build_object(
+        'outcome', CASE WHEN kept.fingerprint = in_fingerprint THEN 'replayed' ELSE 'mismatch' END,
+        'status', kept.status, 'answer', kept.answer);
       RETURN;
     END IF;
   END IF;
@@ -53,16 +70,16 @@ BEGIN
       c.name AS cluster INTO pool
     FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = in_pool;
   IF NOT FOUND THEN
-    outcome := 'no_pool';
+    said := '{"outcome": "no_pool"}';
     RETURN;
   ELSIF in_family = 0 AND pool.mask_size_v4 IS NOT NULL AND pool.mask_size_v6 IS NOT NULL THEN
-    outcome := 'both_families';
+    said := '{"outcome": "both_families"}';
     RETURN;
   ELSIF in_family = 0 THEN
     in_family := CASE WHEN pool.mask_size_v6 IS NULL THEN 4 ELSE 6 END;
   END IF;
   IF (CASE in_family WHEN 4 THEN pool.mask_size_v4 ELSE pool.mask_size_v6 END) IS NULL THEN
-    outcome := 'no_family';
+    said := '{"outcome": "no_family"}';
     RETURN;
   END IF;
 
@@ -71,7 +88,7 @@ BEGIN
       AND x.category = pool.category AND x.family = in_family
       AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
            OR x.state = 'cooling' AND x.pool_id = in_pool AND NOT x.withheld
-              AND x.available_from > ipam_now()
+              AND x.available_from > moment
               AND (in_uid = '' OR x.holder_uid IN ('', in_uid)))
     ORDER BY x.state DESC, x.released_at DESC LIMIT 1 FOR UPDATE;
   IF FOUND AND b.state = 'held' THEN
@@ -79,18 +96,27 @@ BEGIN
                     WHEN in_uid NOT IN ('', b.holder_uid) AND b.holder_uid <> '' THEN 'other_uid'
                     ELSE 'existing' END;
   ELSE
+    IF b.id IS NULL THEN
+      SELECT w.since INTO oldest FROM pools_window w
+        WHERE w.pool_id = in_pool AND w.family = in_family;
+      SELECT y.id INTO b.id FROM pools_block y
+        WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
+          AND y.available_from BETWEEN oldest AND moment
+        ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+      IF NOT FOUND THEN
+        SELECT y.id INTO b.id FROM pools_block y
+          WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
+            AND y.available_from <= moment
+          ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+      END IF;
+    END IF;
     UPDATE pools_block x
       SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
-          org = in_org, env = in_env, allocated_at = ipam_now(), released_at = NULL,
+          org = in_org, env = in_env, allocated_at = moment, released_at = NULL,
           available_from = NULL
-      WHERE x.id = COALESCE(b.id, (
-        SELECT y.id FROM pools_block y
-          WHERE y.pool_id = in_pool AND y.family = in_family AND y.available_from <= ipam_now()
-            AND NOT y.withheld
-          ORDER BY y.available_from, y.cidr LIMIT 1 FOR UPDATE SKIP LOCKED))
-      RETURNING x.* INTO b;
+      WHERE x.id = b.id RETURNING x.* INTO b;
     IF NOT FOUND THEN
-      outcome := 'empty';
+      said := '{"outcome": "empty"}';
       RETURN;
     END IF;
     IF in_env <> '' THEN
@@ -99,15 +125,16 @@ BEGIN
     outcome := 'allocated';
   END IF;
 
-  status := CASE outcome WHEN 'allocated' THEN 201 ELSE 200 END;
-  answer := to_jsonb(b) || jsonb_build_object('pool', pool.name, 'cluster', pool.cluster);
+  answer := ipam_block_row(b, pool.name, pool.cluster);
+  said := json_build_object('outcome', outcome, 'answer', answer);
   IF in_key <> '' AND outcome IN ('allocated', 'existing') THEN
     INSERT INTO pools_idempotencykey AS k (user_id, key, fingerprint, status, answer, created_at)
-      VALUES (in_user, in_key, in_fingerprint, ipam_allocate.status, ipam_allocate.answer, ipam_now())
+      VALUES (in_user, in_key, in_fingerprint,
+              CASE outcome WHEN 'allocated' THEN 201 ELSE 200 END, answer, moment)
       ON CONFLICT (user_id, key) DO UPDATE
         SET fingerprint = EXCLUDED.fingerprint, status = EXCLUDED.status,
             answer = EXCLUDED.answer, created_at = EXCLUDED.created_at
-        WHERE k.created_at <= ipam_now() - interval '24 hours';
+        WHERE k.created_at <= moment - interval '24 hours';
     IF NOT FOUND THEN
       RAISE unique_violation USING CONSTRAINT = 'idempotency_key_unique',
         MESSAGE = 'the key is used by a request at this moment';
@@ -150,5 +177,5 @@ BEGIN
   END IF;
   wanted := EXISTS (SELECT FROM pools_allocationrequest r
                     WHERE r.pool_id = pool.id AND r.state = 'pending');
-  answer := to_jsonb(b) || jsonb_build_object('pool', pool.name, 'cluster', pool.cluster);
+  answer := ipam_block_row(b, pool.name, pool.cluster);
 END $$;

@@ -118,7 +118,8 @@ DROP TRIGGER IF EXISTS pools_reservedrange_withholds ON pools_reservedrange;
 CREATE TRIGGER pools_reservedrange_withholds AFTER INSERT OR UPDATE ON pools_reservedrange
   FOR EACH ROW EXECUTE FUNCTION pools_reservedrange_withholds();
 
--- Every block lies inside a CIDR of its pool, in its space, and has the pool's mask size.
+-- Every block lies inside a CIDR of its pool, in its space, has the pool's mask size, and is not
+-- made inside a reserved range.
 CREATE OR REPLACE FUNCTION pools_block_fits() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   stray pools_block;
@@ -133,28 +134,35 @@ BEGIN
   IF FOUND THEN
     PERFORM ipam_refuse('block_in_pool', format('%s is no block of its pool', stray.cidr));
   END IF;
+  -- Only ranges between the lowest and the highest block: a window is one run of addresses.
+  WITH reach AS (
+      SELECT pool_id, min(network(cidr)) AS low, max(broadcast(cidr)) AS high
+      FROM inserted GROUP BY pool_id, family),
+    near AS MATERIALIZED (
+      SELECT r.pool_id, r.first, r.last FROM pools_reservedrange r JOIN reach USING (pool_id)
+      WHERE r.last >= host(reach.low)::inet AND r.first <= host(reach.high)::inet)
+  SELECT b.* INTO stray FROM near r JOIN inserted b ON b.pool_id = r.pool_id AND NOT b.withheld
+    AND host(b.cidr)::inet <= r.last AND host(broadcast(b.cidr))::inet >= r.first LIMIT 1;
+  IF FOUND THEN
+    PERFORM ipam_refuse('block_not_reserved', format('%s lies in a reserved range', stray.cidr));
+  END IF;
   RETURN NULL;
 END $$;
 DROP TRIGGER IF EXISTS pools_block_fits ON pools_block;
 CREATE TRIGGER pools_block_fits AFTER INSERT ON pools_block REFERENCING NEW TABLE AS inserted
   FOR EACH STATEMENT EXECUTE FUNCTION pools_block_fits();
 
-CREATE OR REPLACE FUNCTION pools_block_is_immutable() RETURNS trigger LANGUAGE plpgsql AS $$
+-- A block's place never changes. A running cooldown is never shortened, and ends early only for
+-- the holder that returns or when somebody with the right to do so says so (`ipam.skip_cooldown`,
+-- set by the service). One trigger, because each one costs the hot path.
+CREATE OR REPLACE FUNCTION pools_block_keeps_its_word() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM ipam_refuse('block_is_immutable', 'pool, address space and CIDR of a block never change');
-  RETURN NULL;
-END $$;
-DROP TRIGGER IF EXISTS pools_block_is_immutable ON pools_block;
-CREATE TRIGGER pools_block_is_immutable BEFORE UPDATE ON pools_block FOR EACH ROW
-  WHEN (OLD.cidr <> NEW.cidr OR OLD.pool_id <> NEW.pool_id OR OLD.space_id <> NEW.space_id
-        OR OLD.category <> NEW.category OR OLD.family <> NEW.family)
-  EXECUTE FUNCTION pools_block_is_immutable();
-
--- A running cooldown is never shortened, and ends early only for the holder that returns or when
--- somebody with the right to do so says so (`ipam.skip_cooldown`, set by the service).
-CREATE OR REPLACE FUNCTION pools_block_keeps_cooldown() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF current_setting('ipam.skip_cooldown', true) = 'on'
+  IF OLD.cidr <> NEW.cidr OR OLD.pool_id <> NEW.pool_id OR OLD.space_id <> NEW.space_id
+     OR OLD.category <> NEW.category OR OLD.family <> NEW.family THEN
+    PERFORM ipam_refuse('block_is_immutable',
+      'pool, address space and CIDR of a block never change');
+  ELSIF OLD.state <> 'cooling' OR OLD.available_from <= ipam_now()
+     OR current_setting('ipam.skip_cooldown', true) = 'on'
      OR NEW.state = 'cooling' AND NEW.available_from >= OLD.available_from
      OR NEW.state = 'held' AND NEW.holder_kind = OLD.holder_kind AND NEW.holder_id = OLD.holder_id
   THEN
@@ -163,11 +171,12 @@ BEGIN
   PERFORM ipam_refuse('cooldown_is_kept', format('%s cools until %s', OLD.cidr, OLD.available_from));
   RETURN NULL;
 END $$;
-DROP TRIGGER IF EXISTS pools_block_keeps_cooldown ON pools_block;
-CREATE TRIGGER pools_block_keeps_cooldown BEFORE UPDATE ON pools_block FOR EACH ROW
-  WHEN (OLD.state = 'cooling' AND OLD.available_from > ipam_now()
-        AND (NEW.state <> 'cooling' OR NEW.available_from IS DISTINCT FROM OLD.available_from))
-  EXECUTE FUNCTION pools_block_keeps_cooldown();
+DROP TRIGGER IF EXISTS pools_block_keeps_its_word ON pools_block;
+CREATE TRIGGER pools_block_keeps_its_word BEFORE UPDATE ON pools_block FOR EACH ROW
+  WHEN (OLD.state = 'cooling' OR OLD.cidr <> NEW.cidr OR OLD.pool_id <> NEW.pool_id
+        OR OLD.space_id <> NEW.space_id OR OLD.category <> NEW.category
+        OR OLD.family <> NEW.family)
+  EXECUTE FUNCTION pools_block_keeps_its_word();
 
 CREATE OR REPLACE FUNCTION pools_block_is_not_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -49,16 +49,17 @@ def _pool_names(case: catalogue.Case, door: addresses.Door) -> list[str]:
     return [pool.name for data in loaded for pool in podippool.parse_document(data)]
 
 
+# The door matters to the parsers of addresses only.
 READERS: dict[str, Callable[[catalogue.Case, addresses.Door], Any]] = {
     "address": _address,
     "cidr": _cidr,
     "range": _range,
     "mask_size": _mask_size,
     "document": _pool_names,
-    "name": lambda case, door: holders.parse_name(case.value, field="f"),
-    "identifier": lambda case, door: holders.parse_identifier(case.value, field="f"),
-    "reason": lambda case, door: holders.parse_reason(case.value, field="f"),
-    "cooldown": lambda case, door: holders.parse_cooldown(case.value, field="f"),
+    "name": lambda case, _: holders.parse_name(case.value, field="f"),
+    "identifier": lambda case, _: holders.parse_identifier(case.value, field="f"),
+    "reason": lambda case, _: holders.parse_reason(case.value, field="f"),
+    "cooldown": lambda case, _: holders.parse_cooldown(case.value, field="f"),
 }
 
 

@@ -17,9 +17,6 @@ from tests import running_site
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# One site for all of them, so all in one process of xdist.
-pytestmark = pytest.mark.xdist_group("up")
-
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[running_site.Site]:
@@ -87,8 +84,7 @@ def test_the_servers_want_a_password(site: running_site.Site) -> None:
 def test_a_second_up_on_the_folder_is_refused(site: running_site.Site) -> None:
     second = running_site.Site(site.data, "--no-demo")
     assert second.process.wait(30) == 1
-    with site.data.with_suffix(".said").open() as said:
-        assert f"in use by another `up`, process {site.process.pid}" in said.read()
+    assert f"in use by another `up`, process {site.process.pid}" in second.output
     assert running_site.status(f"{site.url}/readyz")[0] == 200
 
 
@@ -100,7 +96,9 @@ def test_a_taken_port_is_refused(site: running_site.Site) -> None:
     assert "choose another PORT" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["gunicorn", "worker", "beat", "redis-server", "bin/postgres"])
+@pytest.mark.parametrize(
+    "name", ["gunicorn", "ipam_site worker", "ipam_site beat", "redis-server", "bin/postgres"]
+)
 def test_a_dead_child_is_started_again(site: running_site.Site, name: str) -> None:
     before = _pids(site, name)
     assert before

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.xdist_group("up-end")
 _PROGRAMS = (
     "gunicorn",
     "celery -A ipam_site worker",

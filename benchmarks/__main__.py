@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help="hot_pool http batch fill lists (default: all)")
+    parser.add_argument("--seconds", type=float, default=8, help="length of one measurement")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="size of the large register")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cadastre-bench-") as data, _site(Path(data)) as port:
+        os.environ["IPAM_DATA"] = data
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")
+        import django  # noqa: PLC0415  # the site's servers exist only now
+
+        django.setup()
+        from benchmarks import suite  # noqa: PLC0415
+
+        missed = 0
+        for result in suite.run(arguments.names, port, arguments.seconds, arguments.rows):
+            missed += result.get("met") is False
+            print(json.dumps(result), flush=True)
+    return 1 if missed else 0
+
+
+@contextlib.contextmanager
+def _site(data: Path) -> Iterator[int]:
+    """A site without demo data on a free port; yields the port."""
+    from ipam_site.supervisor import processes  # noqa: PLC0415
+
+    port = processes.free_port()
+    log = (data.parent / f"{data.name}.log").open("w")
+    up = subprocess.Popen(
+        [sys.executable, "manage.py", "up", f"--port={port}", f"--data={data}", "--no-demo"],
+        cwd=ROOT,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        _wait(up, Path(log.name))
+        yield port
+    finally:
+        up.send_signal(signal.SIGTERM)
+        up.wait(30)
+
+
+def _wait(up: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while "is ready" not in log.read_text():
+        if up.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(log.read_text())
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

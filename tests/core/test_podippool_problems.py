@@ -1,0 +1,190 @@
+"""What is wrong with a manifest is reported all at once, each with its dotted path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools.core import errors, podippool
+
+CIDR = "10.20.0.0/16"
+
+
+def _pool(spec: object, **metadata: object) -> dict[str, Any]:
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumPodIPPool",
+        "metadata": {"name": "green", **metadata},
+        "spec": spec,
+    }
+
+
+def _v4(cidrs: object = (CIDR,), mask_size: object = 24, **more: object) -> dict[str, Any]:
+    listed = list(cidrs) if isinstance(cidrs, tuple) else cidrs
+    return _pool({"ipv4": {"cidrs": listed, "maskSize": mask_size, **more}})
+
+
+def _reserved(*ranges: object, cidr: object = CIDR) -> dict[str, Any]:
+    return _v4(pool=[{"cidr": cidr, "reservedRanges": list(ranges)}])
+
+
+def _span(start: object, end: object) -> dict[str, object]:
+    return {"start": start, "end": end}
+
+
+ROWS = {
+    "not-an-object": ([], ":object_expected"),
+    "no-metadata": (
+        {"apiVersion": "cilium.io/v2", "kind": "CiliumPodIPPool", "spec": _v4()["spec"]},
+        "metadata.name:required",
+    ),
+    "metadata-is-text": (
+        {**_v4(), "metadata": "green"},
+        "metadata:wrong_type metadata.name:required",
+    ),
+    "name": (_pool(_v4()["spec"], name="Green"), "metadata.name:k8s_name"),
+    "labels": (_pool(_v4()["spec"], labels=["a"]), "metadata.labels:wrong_type"),
+    "annotation": (
+        _pool(_v4()["spec"], annotations={"a/b": True}),
+        "metadata.annotations.a/b:wrong_type",
+    ),
+    "no-spec": (_pool(None), "spec:required"),
+    "empty-spec": (_pool({}), "spec:required"),
+    "null-families": (_pool({"ipv4": None, "ipv6": None}), "spec:required"),
+    "family-is-a-list": (
+        _pool({"ipv4": []}),
+        "spec.ipv4:wrong_type spec.ipv4.cidrs:required spec.ipv4.maskSize:required",
+    ),
+    "unknown-fields": (
+        _pool({**_v4(masksize=24)["spec"], "ipv5": {}}),
+        "spec.ipv5:unknown_field spec.ipv4.masksize:unknown_field",
+    ),
+    "flags": (
+        _pool({**_v4()["spec"], "allowFirstIP": "yes", "allowLastIP": 1}),
+        "spec.allowFirstIP:wrong_type spec.allowLastIP:wrong_type",
+    ),
+    "selectors": (
+        _pool({**_v4()["spec"], "podSelector": "a=b"}),
+        "spec.podSelector:wrong_type",
+    ),
+    "no-cidrs": (_v4(None), "spec.ipv4.cidrs:required"),
+    "empty-cidrs": (_v4(()), "spec.ipv4.cidrs:required"),
+    "cidrs-is-text": (_v4(CIDR), "spec.ipv4.cidrs:wrong_type"),
+    "bad-cidrs": (
+        _v4(("10.20.0.1/16", 7, "010.0.0.0/8", CIDR)),
+        "spec.ipv4.cidrs.0:host_bits_set spec.ipv4.cidrs.1:wrong_type"
+        " spec.ipv4.cidrs.2:leading_zero",
+    ),
+    "wrong-family": (_v4(("fd00::/104",)), "spec.ipv4.cidrs.0:mixed_family"),
+    "proposed": (
+        _v4(
+            ({"cidr": "10.0.0.1/8", "reservedRange": "10.0.0.1"}, {"reservedRange": "10.0.0.0/30"})
+        ),
+        "spec.ipv4.cidrs.0.cidr:host_bits_set spec.ipv4.cidrs.0.reservedRange:range_syntax"
+        " spec.ipv4.cidrs.1.cidr:required",
+    ),
+    "proposed-outside": (
+        _v4(({"cidr": CIDR, "reservedRange": "10.21.0.0-10.21.0.9"},)),
+        "spec.ipv4.cidrs.0.reservedRange:range_outside_cidr",
+    ),
+    "overlapping-cidrs": (
+        _v4((CIDR, "10.20.1.0/24", "10.20.2.0/24", "10.20.0.0/15", "10.22.0.0/16")),
+        "spec.ipv4.cidrs.0:cidr_overlap spec.ipv4.cidrs.1:cidr_overlap"
+        " spec.ipv4.cidrs.2:cidr_overlap",
+    ),
+    "no-mask-size": (_v4(mask_size=None), "spec.ipv4.maskSize:required"),
+    "mask-size-of-family": (_v4(mask_size=33), "spec.ipv4.maskSize:mask_size"),
+    "mask-size-of-cidr": (_v4((CIDR, "10.30.0.0/26")), "spec.ipv4.maskSize:mask_size"),
+    "mask-size-text": (_v4(mask_size="24"), "spec.ipv4.maskSize:wrong_type"),
+    "pool-is-an-object": (_v4(pool={}), "spec.ipv4.pool:wrong_type"),
+    "pool-entry-is-text": (_v4(pool=[CIDR]), "spec.ipv4.pool.0:wrong_type"),
+    "unknown-cidr": (_reserved(cidr="10.21.0.0/16"), "spec.ipv4.pool.0.cidr:unknown_cidr"),
+    "no-cidr": (_v4(pool=[{}]), "spec.ipv4.pool.0.cidr:required"),
+    "cidr-twice": (
+        _v4(pool=[{"cidr": CIDR}, {"cidr": CIDR}]),
+        "spec.ipv4.pool.1.cidr:duplicate_key",
+    ),
+    "no-end": (_reserved({"start": "10.20.0.0"}), "spec.ipv4.pool.0.reservedRanges.0.end:required"),
+    "bad-end": (
+        _reserved(_span("10.20.0.0", "10.20.0.256")),
+        "spec.ipv4.pool.0.reservedRanges.0.end:not_an_address",
+    ),
+    "reversed": (
+        _reserved(_span("10.20.0.9", "10.20.0.0")),
+        "spec.ipv4.pool.0.reservedRanges.0:range_reversed",
+    ),
+    "mixed": (
+        _reserved(_span("10.20.0.9", "fd00::")),
+        "spec.ipv4.pool.0.reservedRanges.0:mixed_family",
+    ),
+    "range-as-text": (
+        _reserved("10.20.0.0-10.20.0.9"),
+        "spec.ipv4.pool.0.reservedRanges.0:wrong_type",
+    ),
+    "outside": (
+        _reserved(_span("10.20.255.0", "10.21.0.0")),
+        "spec.ipv4.pool.0.reservedRanges.0:range_outside_cidr",
+    ),
+    "overlapping-ranges": (
+        _reserved(
+            _span("10.20.0.50", "10.20.0.60"),
+            _span("10.20.0.0", "10.20.0.99"),
+            _span("10.20.0.100", "10.20.0.101"),
+            _span("10.20.0.70", "10.20.0.70"),
+        ),
+        "spec.ipv4.pool.0.reservedRanges.0:ranges_overlap"
+        " spec.ipv4.pool.0.reservedRanges.3:ranges_overlap",
+    ),
+    "both-shapes-overlap": (
+        _v4(
+            ({"cidr": CIDR, "reservedRange": "10.20.0.0-10.20.0.9"},),
+            pool=[{"cidr": CIDR, "reservedRanges": [_span("10.20.0.9", "10.20.0.9")]}],
+        ),
+        "spec.ipv4.pool.0.reservedRanges.0:ranges_overlap",
+    ),
+    "list": (
+        {"kind": "List", "items": [_v4(), _v4(("10.0.0.1/8",)), "x", {"kind": "List"}]},
+        "items.1.spec.ipv4.cidrs.0:host_bits_set items.2:wrong_type items.3.kind:unsupported_kind",
+    ),
+    "list-of-nothing": ({"kind": "List", "items": {}}, "items:wrong_type"),
+    "helm": (
+        {"ipam": {"operator": {podippool.HELM_VALUE: {"A b": _v4()["spec"], "c": None}}}},
+        f"ipam.operator.{podippool.HELM_VALUE}.A b:k8s_name"
+        f" ipam.operator.{podippool.HELM_VALUE}.c:required",
+    ),
+    "helm-other": ({"ipam": {"operator": {"replicas": 1}}}, ":unsupported_kind"),
+    "helm-map-is-text": (
+        {podippool.HELM_VALUE: "default"},
+        f"{podippool.HELM_VALUE}:wrong_type",
+    ),
+    "nothing": ({}, ":unsupported_kind"),
+    "any-object": ({"a": {"b": 1}}, ":unsupported_kind"),
+    "no-kind": ({"apiVersion": "cilium.io/v2"}, "kind:unsupported_kind"),
+}
+
+
+@pytest.mark.parametrize(("doc", "expected"), ROWS.values(), ids=ROWS.keys())
+def test_problems(doc: object, expected: str) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        podippool.parse_document(doc)
+    found = {f"{problem.field}:{problem.code}" for problem in caught.value.problems}
+    assert found == set(_split(expected))
+    assert len(found) == len(caught.value.problems)
+
+
+def _split(expected: str) -> list[str]:
+    # A field may have a blank; a code has none.
+    parts, field = [], []
+    for word in expected.split(" "):
+        field.append(word)
+        if ":" in word:
+            parts.append(" ".join(field))
+            field = []
+    return parts
+
+
+def test_unknown_fields_of_an_object_in_cidrs_are_named() -> None:
+    with pytest.raises(errors.InvalidInput, match="reservedRange") as caught:
+        podippool.parse_document(_v4(({"cidr": CIDR, "reserved": "10.20.0.0/24"},)))
+    assert caught.value.problems[0].field == "spec.ipv4.cidrs.0.reserved"

@@ -1,0 +1,158 @@
+"""Test data by small functions with defaults; names are unique within a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth import get_user_model
+
+from pools import allocation, events
+from pools.core import addresses
+from pools.core.podippool import CidrEntry, Family
+from pools.models import Block, Cluster, Pool, PoolCIDR
+from pools.services import allocations
+from pools.services import clusters as cluster_services
+from pools.services import pools as pool_services
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pools import idempotency
+    from pools.core.block_answer import BlockAnswer
+
+BY = events.Author(actor="tester", source="command", request_id="r-1")
+WITH_REASON = dataclasses.replace(BY, reason="the node burnt down")
+HOST_SIZED = {4: 32, 6: 128}
+
+_numbers = itertools.count(1)
+
+
+def cluster(**settings: Any) -> Cluster:
+    return cluster_services.create(f"cluster-{next(_numbers)}", by=BY, **settings)
+
+
+def entry(cidr: str, *reserved: str) -> CidrEntry:
+    """A CIDR with those of the ranges ("first-last" or a CIDR) that lie in it."""
+    network = addresses.parse_cidr(cidr)
+    spans = (addresses.parse_range(text) for text in reserved)
+    return CidrEntry(network, tuple(sorted(s for s in spans if s.first in network)))
+
+
+def families(
+    *cidrs: str, mask: int | dict[int, int] | None = None, reserved: Sequence[str] = ()
+) -> dict[int, Family]:
+    """What a spec says of these CIDRs; blocks are host-sized unless `mask` says otherwise."""
+    entries = [entry(cidr, *reserved) for cidr in cidrs]
+    versions = sorted({one.cidr.version for one in entries})
+    sizes = mask if isinstance(mask, dict) else dict.fromkeys(versions, mask)
+    return {
+        version: Family(
+            tuple(one for one in entries if one.cidr.version == version),
+            sizes.get(version) or HOST_SIZED[version],
+        )
+        for version in versions
+    }
+
+
+def pool(
+    *cidrs: str,
+    mask: int | dict[int, int] | None = None,
+    reserved: Sequence[str] = (),
+    category: str = "vm",
+    cooldown: int | None = None,
+    within: Cluster | None = None,
+    **settings: Any,
+) -> Pool:
+    """A pool of VM addresses, which allows every cooldown and several blocks per holder."""
+    spec = pool_services.PoolSpec(
+        cluster=within or cluster(),
+        name=settings.pop("name", f"pool-{next(_numbers)}"),
+        category=category,
+        families=families(*cidrs, mask=mask, reserved=reserved),
+        cooldown_seconds=cooldown,
+        **settings,
+    )
+    return pool_services.create(spec, by=BY)
+
+
+def cidr(of: Pool, text: str | None = None) -> PoolCIDR:
+    """A CIDR of a pool, by default its first."""
+    rows = of.cidrs.order_by("position")
+    found = rows.get(cidr=text) if text else rows.first()
+    assert found is not None
+    return found
+
+
+def reserve(of: Pool, span: str) -> int:
+    """Withhold a range of a pool; the range's id."""
+    parsed = addresses.parse_range(span)
+    parent = next(one for one in of.cidrs.all() if parsed.first in one.cidr)
+    return pool_services.reserve(parent.pk, parsed, by=BY).pk
+
+
+def holder(name: str = "", *, kind: str = "vm", uid: str = "") -> allocation.Holder:
+    return allocation.Holder(kind, name or f"{kind}-{next(_numbers)}", uid)
+
+
+def holders(count: int, *, kind: str = "vm") -> tuple[allocation.Holder, ...]:
+    return tuple(holder(kind=kind) for _ in range(count))
+
+
+def wanted(
+    *who: allocation.Holder, cidr: str | None = None, family: int | None = None, **settings: Any
+) -> allocation.Wanted:
+    return allocation.Wanted(
+        holders=who or (holder(),),
+        families=(family,) if family else (),
+        cidr=ip_network(cidr) if cidr else None,
+        **settings,
+    )
+
+
+def ask(
+    of: Pool, *who: allocation.Holder, key: idempotency.Key | None = None, **settings: Any
+) -> allocation.Allocation:
+    """Allocate as the edges do, without waiting."""
+    answer = allocations.allocate(of.pk, wanted(*who, **settings), by=BY, key=key)
+    assert isinstance(answer, allocation.Allocation)
+    return answer
+
+
+def take(of: Pool, *who: allocation.Holder, **settings: Any) -> BlockAnswer:
+    """One block (for a new holder unless one is named)."""
+    (block,) = ask(of, *who, **settings).blocks
+    return block
+
+
+def cidrs(of: Pool, count: int, **settings: Any) -> list[str]:
+    """The CIDRs that so many new holders get, one after the other."""
+    return [take(of, **settings)["cidr"] for _ in range(count)]
+
+
+def drain(of: Pool, **settings: Any) -> list[str]:
+    """Every block that is left, one after the other."""
+    from pools.core import errors
+
+    got: list[str] = []
+    while True:
+        try:
+            got.append(take(of, **settings)["cidr"])
+        except errors.PoolExhausted:
+            return got
+
+
+def give_back(block: BlockAnswer, **settings: Any) -> allocation.Release:
+    """Release by the holder that the answer names."""
+    who = allocation.Holder(block["holder"]["kind"], block["holder"]["id"], block["holder"]["uid"])
+    return allocation.release(block["id"], who, by=BY, **settings)
+
+
+def row(block: BlockAnswer) -> Block:
+    return Block.objects.get(pk=block["id"])
+
+
+def user() -> Any:
+    return get_user_model().objects.create(username=f"user-{next(_numbers)}")

@@ -1,0 +1,115 @@
+"""An in-use or cooling CIDR cannot be removed, nor its pool; the error names count and holders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.core import errors
+from pools.models import Block, FreeSpan, Pool, PoolCIDR
+from pools.services import clusters, pools
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _remove_cidr(pool: Pool) -> None:
+    pools.remove_cidr(factories.cidr(pool).pk, by=factories.BY)
+
+
+def _delete_pool(pool: Pool) -> None:
+    pools.delete(pool.pk, by=factories.BY)
+
+
+def _leave_out(pool: Pool) -> None:
+    change = pools.PoolChange(families=factories.families("10.9.0.0/24"))
+    pools.change(pool.pk, change, by=factories.BY)
+
+
+def _forget_cluster(pool: Pool) -> None:
+    clusters.remove(pool.cluster, by=factories.BY)
+
+
+DOORS = [_remove_cidr, _delete_pool, _leave_out, _forget_cluster]
+
+
+@pytest.mark.parametrize("remove", DOORS)
+@pytest.mark.parametrize("state", ["held", "cooling"])
+def test_refused_with_count_and_first_holders(remove: Callable[[Pool], None], state: str) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    blocks = factories.ask(pool, *factories.holders(25)).blocks
+    if state == "cooling":
+        factories.give_back(blocks[0])
+    expected = rf"25 held or cooling blocks: vm {blocks[0]['holder']['id']} \(10.0.0.1/32, {state}"
+    with pytest.raises((errors.CIDRInUse, errors.PoolInUse), match=expected) as caught:
+        remove(pool)
+    assert "10.0.0.20/32" in str(caught.value)
+    assert str(caught.value).endswith("and 5 more.")
+    assert Block.objects.filter(state__in=["held", "cooling"]).count() == 25
+    assert list(pool.cidrs.values_list("cidr", flat=True).order_by("id")) == [
+        factories.cidr(pool).cidr
+    ]
+
+
+@pytest.mark.parametrize("remove", DOORS)
+def test_allowed_when_the_cooldown_is_over(remove, clock) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    factories.give_back(factories.take(pool))
+    clock.advance(61)
+    remove(pool)
+    assert not PoolCIDR.objects.filter(cidr="10.0.0.0/24").exists()
+    assert not Block.objects.exists()
+    assert not FreeSpan.objects.filter(pool_cidr__cidr="10.0.0.0/24").exists()
+
+
+@pytest.mark.parametrize("state", ["held", "cooling"])
+@pytest.mark.parametrize("rows", [PoolCIDR, Pool])
+def test_the_database_holds_it(rows: type[PoolCIDR | Pool], state: str, breaks, sql) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    block = factories.take(pool)
+    if state == "cooling":
+        factories.give_back(block)
+    sql("DELETE FROM pools_freespan")
+    if rows is PoolCIDR:
+        with breaks("cidr_in_use"):
+            sql("DELETE FROM pools_poolcidr WHERE pool_id = %s", pool.pk)
+    else:
+        with pytest.raises(Exception, match="violates foreign key|violates RESTRICT"):
+            sql("DELETE FROM pools_pool WHERE id = %s; SET CONSTRAINTS ALL IMMEDIATE", pool.pk)
+
+
+def test_only_the_cidrs_own_blocks_count() -> None:
+    pool = factories.pool("10.0.0.0/31", "10.0.0.2/31", "10.0.0.4/31")
+    factories.take(pool, cidr="10.0.0.1/32")
+    factories.take(pool, cidr="10.0.0.4/32")
+    pools.remove_cidr(factories.cidr(pool, "10.0.0.2/31").pk, by=factories.BY)
+    assert sorted(factories.drain(pool)) == ["10.0.0.0/32", "10.0.0.5/32"]
+
+
+def test_a_removed_cidr_gives_no_more_blocks_of_its_window() -> None:
+    pool = factories.pool("10.0.0.0/29", "10.0.1.0/29")
+    factories.take(pool, cidr="10.0.1.1/32")
+    factories.give_back(factories.take(pool))  # fills the window with both
+    pools.remove_cidr(factories.cidr(pool, "10.0.0.0/29").pk, by=factories.BY)
+    assert factories.drain(pool) == [f"10.0.1.{n}/32" for n in range(2, 7)]
+
+
+def test_what_a_finished_request_got_does_not_keep_its_cidr(clock) -> None:
+    from pools.models import AllocationRequest
+    from pools.services import allocations
+
+    pool = factories.pool("10.0.0.0/32", cooldown=0)
+    first = factories.take(pool)
+    request = allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    assert isinstance(request, AllocationRequest)
+    factories.give_back(first)
+    assert allocations.retry(pool.pk) == 1
+    block = request.blocks.get()
+    factories.give_back({"id": block.pk, "holder": {"kind": block.holder_kind,
+        "id": block.holder_id, "uid": ""}})  # fmt: skip
+    pools.remove_cidr(factories.cidr(pool).pk, by=factories.BY)
+    from django.db import connection
+
+    connection.check_constraints()  # what a commit would do
