@@ -144,7 +144,7 @@ BEGIN
   SELECT b.* INTO stray FROM near r JOIN inserted b ON b.pool_id = r.pool_id AND NOT b.withheld
     AND host(b.cidr)::inet <= r.last AND host(broadcast(b.cidr))::inet >= r.first LIMIT 1;
   IF FOUND THEN
-    PERFORM ipam_refuse('block_not_reserved', format('%s lies in a reserved range', stray.cidr));
+    PERFORM ipam_refuse('block_in_reserved_range', format('%s lies in a reserved range', stray.cidr));
   END IF;
   RETURN NULL;
 END $$;

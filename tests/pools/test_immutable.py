@@ -54,15 +54,19 @@ def test_a_family_may_be_added_and_is_fixed_then(breaks) -> None:
         Pool.objects.filter(pk=pool.pk).update(mask_size_v6=124)
 
 
-@pytest.mark.parametrize("size", [0, 33, 64])
-def test_mask_sizes_of_ipv4_end_at_32(size: int, sql) -> None:
-    with pytest.raises(Exception, match="pool_mask_sizes|pool_is_immutable"):
-        sql("UPDATE pools_pool SET mask_size_v4 = %s", _v6_pool_with(size))
-
-
-def _v6_pool_with(size: int) -> int:
-    factories.pool("fd00::/112")
-    return size
+@pytest.mark.parametrize(
+    ("column", "size", "rule"),
+    [
+        ("mask_size_v4", 0, "pool_mask_sizes"),
+        ("mask_size_v4", 33, "pool_mask_sizes"),
+        ("mask_size_v6", 0, "pool_mask_sizes_v6"),
+        ("mask_size_v6", 129, "pool_mask_sizes_v6"),
+    ],
+)
+def test_a_mask_size_fits_its_family(column: str, size: int, rule: str, breaks) -> None:
+    pool = factories.pool("fd00::/112" if column.endswith("4") else "10.0.0.0/24")
+    with breaks(rule):
+        Pool.objects.filter(pk=pool.pk).update(**{column: size})
 
 
 @pytest.mark.parametrize("column", ["cidr", "pool_id", "space_id"])
