@@ -36,7 +36,12 @@ def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[Row]]:
         if pool.mask_size(family) is None:
             raise no_family(family)
         kept, back = _known(pool, family, wanted)
-        rest = [h for h in wanted.holders if h not in kept and h not in back] * wanted.count
+        rest = list(wanted.holders)
+        if pool.category in SINGLE:  # somebody who is named twice is one holder
+            rest = list({(holder.kind, holder.id): holder for holder in rest}.values())
+        if kept or back:
+            rest = [holder for holder in rest if holder not in kept and holder not in back]
+        rest *= wanted.count
         if back or rest:
             status = 201
         rows += [*kept.values(), *_take_back(pool, family, back, wanted)]
@@ -203,17 +208,16 @@ _TAKE_THESE = f"""
     RETURNING b.*
 """  # noqa: S608  # no value is formatted in
 
-_INSERT_HELD = f"""
-    WITH {_WANTED}, fresh AS (
-        SELECT * FROM unnest(string_to_array(%(cidrs)s, E'\\x1f')::cidr[])
-        WITH ORDINALITY AS c(cidr, n))
+_INSERT_HELD = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
         holder_kind, holder_id, holder_uid, org, env, allocated_at)
-    SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr, 'held', false,
-        w.kind, w.id, w.uid, %(org)s, %(env)s, ipam_now()
-    FROM fresh JOIN wanted w USING (n) ORDER BY n
-    RETURNING id
-"""  # noqa: S608
+    SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr::cidr, 'held', false,
+        fresh.kind, fresh.id, COALESCE(fresh.uid, ''), %(org)s, %(env)s, ipam_now()
+    FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
+                string_to_array(%(uids)s, E'\\x1f'), string_to_array(%(cidrs)s, E'\\x1f'))
+         WITH ORDINALITY AS fresh(kind, id, uid, cidr, n)
+    ORDER BY n RETURNING id
+"""
 
 
 # --- one exact block ------------------------------------------------------------------------------

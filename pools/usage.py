@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from django.db.models import Count, Q
 
 from pools import window
-from pools.core import addresses, blocks
+from pools.core import blocks
 from pools.models import Block, Pool, PoolCIDR, PoolUsage
 from pools.models.blocks import LIVE, State
 from pools.models.fields import Now
@@ -146,9 +146,8 @@ def _usage(
     for cidr in cidrs:
         family = cidr.cidr.version
         grid = window.layout(cidr)
-        ranges = [addresses.AddressRange(r.first, r.last) for r in cidr.reserved_ranges.all()]
         usable = blocks.total(grid.usable())
-        reserved = usable - blocks.total(grid.allocatable(ranges))
+        reserved = usable - blocks.total(grid.allocatable(window.ranges(cidr)))
         one = usage[cidr.pool_id][family]
         usage[cidr.pool_id][family] = replace(
             one, capacity=one.capacity + usable, reserved=one.reserved + reserved

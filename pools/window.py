@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from django.db import connection, transaction
 
-from pools.core import blocks
+from pools.core import addresses, blocks
 from pools.models import Block, FreeSpan, Pool, PoolCIDR, Window
 
 WINDOW = 512
@@ -92,10 +92,16 @@ def draw(pool: Pool, family: int, count: int) -> list[str]:
         .select_related("pool_cidr__pool")
         .order_by("pool_cidr__position", "pool_cidr_id", "first")[:count]
     )
+    withheld: dict[int, list[blocks.Span]] = {}
     for span in spans:
         first, last = int(span.first), int(span.last)
         taken = min(last, first + count - len(texts) - 1)
-        texts += layout(span.pool_cidr).texts(blocks.Span(first, taken))
+        grid = layout(span.pool_cidr)
+        if span.pool_cidr_id not in withheld:
+            withheld[span.pool_cidr_id] = grid.withheld(ranges(span.pool_cidr))
+        # Free spans have no reserved block, unless somebody wrote a range past the services.
+        for part in blocks.subtract([blocks.Span(first, taken)], withheld[span.pool_cidr_id]):
+            texts += grid.texts(part)
         if taken == last:
             span.delete()
         else:
@@ -103,6 +109,11 @@ def draw(pool: Pool, family: int, count: int) -> list[str]:
         if len(texts) == count:
             break
     return texts
+
+
+def ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
+    """The reserved ranges of a CIDR."""
+    return [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
 
 
 def add(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:

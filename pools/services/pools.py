@@ -164,11 +164,7 @@ def families(pool: Pool) -> dict[int, Family]:
         family: [] for family in (4, 6) if pool.mask_size(family) is not None
     }
     for cidr in pool.cidrs.prefetch_related("reserved_ranges"):
-        ranges = (
-            addresses.AddressRange(reserved.first, reserved.last)
-            for reserved in cidr.reserved_ranges.all()
-        )
-        found[cidr.cidr.version].append(CidrEntry(cidr.cidr, tuple(sorted(ranges))))
+        found[cidr.cidr.version].append(CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr)))))
     return {
         family: Family(tuple(entries), pool.mask_size(family) or 0)
         for family, entries in found.items()
@@ -344,10 +340,7 @@ def _unreserve(reserved: ReservedRange) -> None:
     grid = window.layout(cidr)
     freed = _touched(cidr, addresses.AddressRange(reserved.first, reserved.last))
     reserved.delete()
-    others = [
-        addresses.AddressRange(other.first, other.last) for other in cidr.reserved_ranges.all()
-    ]
-    window.give_back(cidr, freed, still_withheld=grid.withheld(others))
+    window.give_back(cidr, freed, still_withheld=grid.withheld(window.ranges(cidr)))
 
 
 def _named(work: Callable[[], Any], names: Mapping[str, type[errors.Conflict]]) -> None:

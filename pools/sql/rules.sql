@@ -156,15 +156,23 @@ CREATE TRIGGER pools_block_fits AFTER INSERT ON pools_block REFERENCING NEW TABL
 -- the holder that returns or when somebody with the right to do so says so (`ipam.skip_cooldown`,
 -- set by the service). One trigger, because each one costs the hot path.
 CREATE OR REPLACE FUNCTION pools_block_keeps_its_word() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  cooldown bigint;
 BEGIN
   IF OLD.cidr <> NEW.cidr OR OLD.pool_id <> NEW.pool_id OR OLD.space_id <> NEW.space_id
      OR OLD.category <> NEW.category OR OLD.family <> NEW.family THEN
     PERFORM ipam_refuse('block_is_immutable',
       'pool, address space and CIDR of a block never change');
+  ELSIF current_setting('ipam.skip_cooldown', true) = 'on' THEN
+    RETURN NEW;
+  ELSIF OLD.state = 'held' AND NEW.state <> 'held' THEN
+    SELECT p.cooldown_seconds INTO cooldown FROM pools_pool p WHERE p.id = NEW.pool_id;
+    IF NEW.available_from >= ipam_now() + make_interval(secs => cooldown) THEN
+      RETURN NEW;
+    END IF;
   ELSIF OLD.state <> 'cooling' OR OLD.available_from <= ipam_now()
-     OR current_setting('ipam.skip_cooldown', true) = 'on'
-     OR NEW.state = 'cooling' AND NEW.available_from >= OLD.available_from
-     OR NEW.state = 'held' AND NEW.holder_kind = OLD.holder_kind AND NEW.holder_id = OLD.holder_id
+     OR NEW.holder_kind = OLD.holder_kind AND NEW.holder_id = OLD.holder_id
+        AND (NEW.state = 'held' OR NEW.state = 'cooling' AND NEW.available_from >= OLD.available_from)
   THEN
     RETURN NEW;
   END IF;
@@ -173,9 +181,9 @@ BEGIN
 END $$;
 DROP TRIGGER IF EXISTS pools_block_keeps_its_word ON pools_block;
 CREATE TRIGGER pools_block_keeps_its_word BEFORE UPDATE ON pools_block FOR EACH ROW
-  WHEN (OLD.state = 'cooling' OR OLD.cidr <> NEW.cidr OR OLD.pool_id <> NEW.pool_id
-        OR OLD.space_id <> NEW.space_id OR OLD.category <> NEW.category
-        OR OLD.family <> NEW.family)
+  WHEN (OLD.state = 'cooling' OR OLD.state = 'held' AND NEW.state <> 'held'
+        OR OLD.cidr <> NEW.cidr OR OLD.pool_id <> NEW.pool_id OR OLD.space_id <> NEW.space_id
+        OR OLD.category <> NEW.category OR OLD.family <> NEW.family)
   EXECUTE FUNCTION pools_block_keeps_its_word();
 
 CREATE OR REPLACE FUNCTION pools_block_is_not_deleted() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,0 +1,107 @@
+"""Release by id and holder: compare-and-set, so a late or doubled one frees nobody else's block."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools import allocation
+from pools.core import errors
+from tests import factories
+
+
+def test_a_release_starts_the_cooldown() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    block = factories.take(pool)
+    done = factories.give_back(block)
+    assert not done.repeated
+    assert done.block["state"] == "cooling"
+    assert done.block["cooldown_until"] is not None
+    assert done.block["holder"] == block["holder"]
+
+
+@pytest.mark.parametrize("cooldown", [0, 60])
+def test_repeating_ones_own_changes_nothing(cooldown: int, clock) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=cooldown)
+    block = factories.take(pool)
+    first = factories.give_back(block)
+    clock.advance(10)
+    second = factories.give_back(block)
+    assert second.repeated
+    assert second.block == first.block
+
+
+OTHERS = [
+    pytest.param({"name": "other"}, id="another id"),
+    pytest.param({"name": "h", "kind": "pod"}, id="another kind"),
+    pytest.param({"name": "h", "uid": "u2"}, id="another uid"),
+]
+
+
+@pytest.mark.parametrize("who", OTHERS)
+@pytest.mark.parametrize("state", ["held", "cooling"])
+def test_only_by_its_holder(who: dict[str, str], state: str) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    block = factories.take(pool, factories.holder("h", uid="u1"))
+    if state == "cooling":
+        factories.give_back(block)
+    before = factories.row(block)
+    with pytest.raises(errors.HolderChanged):
+        allocation.release(block["id"], factories.holder(**who), by=factories.BY)
+    assert factories.row(block).__dict__.items() >= {
+        (name, value) for name, value in before.__dict__.items() if name != "_state"
+    }
+
+
+def test_a_late_one_does_not_free_the_next_holders_block(clock) -> None:
+    pool = factories.pool("10.0.0.0/32", cooldown=60)
+    first = factories.take(pool)
+    factories.give_back(first)
+    clock.advance(61)
+    second = factories.take(pool)
+    assert second["id"] == first["id"]
+    with pytest.raises(errors.HolderChanged):
+        factories.give_back(first)
+    assert factories.row(second).state == "held"
+
+
+def test_of_the_same_name_with_another_uid_neither(clock) -> None:
+    pool = factories.pool("10.0.0.0/32", cooldown=60)
+    first = factories.take(pool, factories.holder("h", uid="u1"))
+    factories.give_back(first)
+    clock.advance(61)
+    factories.take(pool, factories.holder("h", uid="u2"))
+    with pytest.raises(errors.HolderChanged):
+        factories.give_back(first)
+
+
+@pytest.mark.parametrize("uid", ["", "u1"])
+def test_a_uid_that_was_never_said_is_any(uid: str) -> None:
+    pool = factories.pool("10.0.0.0/24")
+    block = factories.take(pool, factories.holder("h"))
+    assert not allocation.release(
+        block["id"], factories.holder("h", uid=uid), by=factories.BY
+    ).repeated
+
+
+def test_what_is_not_there_cannot_be_released() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.take(pool)
+    window = allocation.Block.objects.filter(state="available").values_list("pk", flat=True)
+    for block_id in (0, 1 << 62, window[0]):
+        for force in (False, True):
+            with pytest.raises(errors.NotFound):
+                allocation.release(
+                    block_id, factories.holder("h"), by=factories.WITH_REASON, force=force
+                )
+
+
+def test_by_force_with_a_reason_only() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    block = factories.take(pool)
+    with pytest.raises(errors.InvalidInput, match="needs a reason"):
+        allocation.release(block["id"], None, by=factories.BY, force=True)
+    with pytest.raises(errors.HolderChanged):
+        allocation.release(block["id"], None, by=factories.WITH_REASON)
+    done = allocation.release(block["id"], None, by=factories.WITH_REASON, force=True)
+    assert done.block["state"] == "cooling"
+    assert allocation.release(block["id"], None, by=factories.WITH_REASON, force=True).repeated
