@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
 
 
+_DATA = ("application/json", "application/problem+json")
+_NOTHING = "default-src 'none'; frame-ancestors 'none'"
+
+
 class HeadersMiddleware(csp.CSPMiddleware):
     """Content-Security-Policy by path, Permissions-Policy, and no caching of what a login shows."""
 
@@ -21,6 +25,10 @@ class HeadersMiddleware(csp.CSPMiddleware):
             "Permissions-Policy", "camera=(), geolocation=(), microphone=()"
         )
         response.headers.setdefault("Cache-Control", "private, no-store")
+        if response.headers.get("Content-Type", "").startswith(_DATA):
+            # Data shows nothing and loads nothing: no policy has to be put together for it.
+            response.headers.setdefault("Content-Security-Policy", _NOTHING)
+            return response
         return super().process_response(request, response)
 
     def get_policy_parts(

@@ -34,17 +34,21 @@ def constraint(error: BaseException) -> str:
     return getattr(diagnostics, "constraint_name", None) or ""
 
 
-def call(statement: str, values: Sequence[object]) -> Any:
-    """The one value that a statement answers; for what is asked thousands of times a second.
+def rows(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    """The rows that a statement answers; for what is asked thousands of times a second.
 
-    A prepared statement with its values apart spares the server from parsing and the client from
-    quoting, which Django's cursor cannot; its errors are Django's all the same.
+    A prepared statement with its values apart spares the server from parsing and planning and the
+    client from quoting, which Django's cursor cannot; its errors are Django's all the same.
     """
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(statement, values)
-        row = cursor.fetchone()
-    return row[0] if row else None
+        return cursor.execute(statement, values).fetchall()
+
+
+def call(statement: str, values: Sequence[object]) -> Any:
+    """The one value that a statement answers, by `rows`."""
+    ((value,),) = rows(statement, values)
+    return value
 
 
 def retried(work: Callable[[], T]) -> T:
