@@ -143,10 +143,10 @@ def _title(kind: type[errors.IpamError]) -> str:
 
 def _of_rest_framework(error: exceptions.APIException) -> Problem:
     headers = {}
-    if getattr(error, "auth_header", ""):
-        headers["WWW-Authenticate"] = str(error.auth_header)
-    if getattr(error, "wait", None):
-        headers["Retry-After"] = str(math.ceil(error.wait))
+    if challenge := getattr(error, "auth_header", ""):
+        headers["WWW-Authenticate"] = str(challenge)
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(math.ceil(wait))
     code = error.get_codes()
     return Problem(
         error.status_code,

@@ -15,7 +15,7 @@ import pghistory
 from csp import constants as csp
 from django.core import exceptions
 
-from ipam_site import data_folder, database_url, env, logs
+from ipam_site import admin_site, data_folder, database_url, env, logs
 
 # ModelAdmin[Pool], QuerySet[Block] at run time.
 django_stubs_ext.monkeypatch()
@@ -83,10 +83,10 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 
 INSTALLED_APPS = [
     # Above the admin, whose templates it replaces.
-    "unfold",
+    "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "django.contrib.admin",
+    "ipam_site.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -109,6 +109,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     # First: answers probes without host check, redirect, session or database connection of a thread.
     "ipam_site.health.HealthMiddleware",
+    "ipam_site.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "ipam_site.headers.HeadersMiddleware",
@@ -131,7 +132,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
+            "libraries": {"cadastre": "pools.admin.tags"},
         },
     }
 ]
@@ -339,7 +341,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 
 # --- admin ----------------------------------------------------------------------------------------
 
-UNFOLD: dict[str, Any] = {"SITE_TITLE": "Cadastre", "SITE_HEADER": "Cadastre"}
+UNFOLD = admin_site.UNFOLD
 
 # The demo fleet is for a machine of one's own: a site without TLS, or one that `up` runs.
 IPAM_ALLOW_DEMO = env.boolean(

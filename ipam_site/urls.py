@@ -1,10 +1,15 @@
 """All addresses of the site; /healthz and /readyz are answered before, by ipam_site.health."""
 
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import base
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", base.RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("admin/", admin.site.urls),
+    path("api/v1/", include("pools.api.urls")),
 ]
+handler400 = "ipam_site.problems.bad_request"
+handler403 = "ipam_site.problems.permission_denied"
+handler404 = "ipam_site.problems.page_not_found"
+handler500 = "ipam_site.problems.server_error"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import IPv6Network
 
 from pools import database, events
@@ -67,6 +68,15 @@ def divide(
             )
         ]
     return made[0], made[1]
+
+
+def change(cluster: Cluster, values: Mapping[str, object], *, by: events.Author) -> Cluster:
+    """Set what instances are told of their network, or the description."""
+    with events.recorded(by):
+        for name, value in values.items():
+            setattr(cluster, name, value)
+        database.save(cluster)
+    return cluster
 
 
 def remove(cluster: Cluster, *, by: events.Author) -> None:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Any
 
 from django.db import connection
 
@@ -102,16 +103,17 @@ _LIVE = "(state = 'held' OR state = 'cooling' AND available_from > ipam_now())"
 _IN_USE = f"space_id = %s AND cidr BETWEEN %s AND %s AND {_LIVE}"
 
 
-def _rows(sql: str, *parameters: object) -> list[tuple[object, ...]]:
+def _rows(sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def _many(shares: _Shares) -> bool:
     sql = f"SELECT count(*) FROM (SELECT FROM pools_block WHERE {_IN_USE} LIMIT %s) AS rows"  # noqa: S608
     rows = _rows(sql, shares.cidr.space_id, *shares.bounds(), COUNTED + 1)
-    return int(str(rows[0][0])) > COUNTED
+    return int(rows[0][0]) > COUNTED
 
 
 _BY_SHARE = f"""
@@ -124,8 +126,7 @@ _BY_SHARE = f"""
 def _counted(shares: _Shares) -> dict[int, Used]:
     parameters = (shares.prefix, shares.cidr.space_id, *shares.bounds(), shares.prefix)
     return {
-        shares.number_of(str(text)): Used(*(int(str(count)) for count in counts))
-        for text, *counts in _rows(_BY_SHARE, *parameters)
+        shares.number_of(text): Used(*counts) for text, *counts in _rows(_BY_SHARE, *parameters)
     }
 
 
@@ -162,7 +163,7 @@ def _up_to_cap(shares: _Shares) -> dict[int, Used]:
     numbers = list(range(shares.number))
     lows, highs = zip(*(shares.bounds(number, number + 1) for number in numbers), strict=True)
     rows = _rows(_UP_TO_CAP, numbers, list(lows), list(highs), shares.cidr.space_id, CAP)
-    found = {int(str(number)): Used(*(int(str(c)) for c in counts)) for number, *counts in rows}
+    found = {number: Used(*counts) for number, *counts in rows}
     return {number: used for number, used in found.items() if used.total}
 
 
@@ -175,15 +176,15 @@ def _probed(shares: _Shares, full: Mapping[int, Used]) -> dict[int, Used]:
         for probe in range(PROBES):
             index = base + int((probe + chance.random()) * step)
             texts += shares.grid.texts(blocks.Span(index, index))
-    hits: dict[int, list[tuple[object, object]]] = {number: [] for number in full}
+    hits: dict[int, list[tuple[str, bool]]] = {number: [] for number in full}
     for text, state, withheld in _rows(_PROBED, shares.cidr.space_id, texts):
-        hits[shares.number_of(str(text))].append((state, withheld))
+        hits[shares.number_of(text)].append((state, withheld))
     return {
         number: _from_probes(hits[number], least=full[number], size=shares.size) for number in full
     }
 
 
-def _from_probes(hits: list[tuple[object, object]], *, least: Used, size: int) -> Used:
+def _from_probes(hits: list[tuple[str, bool]], *, least: Used, size: int) -> Used:
     held = sum(state == "held" for state, _ in hits)
     seen = Used(held, len(hits) - held, sum(bool(withheld) for _, withheld in hits))
     if seen.total <= CAP * PROBES / size:
@@ -196,4 +197,4 @@ def _planned(shares: _Shares) -> int:
     sql = f"EXPLAIN (FORMAT JSON) SELECT FROM pools_block WHERE {_IN_USE}"
     said = _rows(sql, shares.cidr.space_id, *shares.bounds())[0][0]
     plan = json.loads(said) if isinstance(said, str) else said
-    return int(plan[0]["Plan"]["Plan Rows"])  # type: ignore[index]
+    return int(plan[0]["Plan"]["Plan Rows"])

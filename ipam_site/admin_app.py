@@ -1,0 +1,7 @@
+from django.contrib.admin import apps
+
+
+class AdminConfig(apps.AdminConfig):
+    """Django's admin with our site."""
+
+    default_site = "ipam_site.site.Site"

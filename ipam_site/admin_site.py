@@ -1,0 +1,114 @@
+"""How the admin site looks and what its menu holds (django-unfold's settings)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+
+def _entry(title: str, icon: str, url: str, permission: str = "") -> dict[str, Any]:
+    def permitted(request: HttpRequest) -> bool:
+        return not permission or request.user.has_perm(permission)
+
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{url}"),
+        "permission": permitted,
+    }
+
+
+_MENU = [
+    {
+        "title": "",
+        "items": [
+            _entry("Overview", "monitoring", "index"),
+            _entry("Find", "search", "find", "pools.view_block"),
+        ],
+    },
+    {
+        "title": "Address space",
+        "items": [
+            _entry("Pools", "stacks", "pools_pool_changelist", "pools.view_pool"),
+            _entry("Blocks", "grid_view", "pools_block_changelist", "pools.view_block"),
+            _entry(
+                "Environments",
+                "apartment",
+                "pools_environment_changelist",
+                "pools.view_environment",
+            ),
+            _entry(
+                "Requests",
+                "hourglass_top",
+                "pools_allocationrequest_changelist",
+                "pools.view_allocationrequest",
+            ),
+        ],
+    },
+    {
+        "title": "Clusters",
+        "items": [
+            _entry("Clusters", "hub", "pools_cluster_changelist", "pools.view_cluster"),
+        ],
+    },
+    {
+        "title": "Imports",
+        "items": [_entry("New import", "upload_file", "import", "pools.add_pool")],
+    },
+    {
+        "title": "Operations",
+        "items": [_entry("Events", "history", "pools_event_changelist", "pools.view_event")],
+    },
+    {
+        "title": "Administration",
+        "items": [
+            _entry("Users", "person", "auth_user_changelist", "auth.view_user"),
+            _entry("Groups", "group", "auth_group_changelist", "auth.view_group"),
+            _entry("Tokens", "key", "knox_authtoken_changelist"),
+        ],
+    },
+]
+
+
+def _blue(lightness: float, chroma: float) -> str:
+    return f"oklch({lightness}% {chroma} 255)"
+
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Cadastre",
+    "SITE_HEADER": "Cadastre",
+    "SITE_SUBHEADER": "The register of addresses",
+    "SITE_SYMBOL": "grid_on",
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_HISTORY": False,
+    "BORDER_RADIUS": "6px",
+    "STYLES": [lambda _request: static("cadastre/cadastre.css")],
+    "SCRIPTS": [lambda _request: static("cadastre/cadastre.js")],
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda _request: static("cadastre/icon.svg"),
+        }
+    ],
+    "COLORS": {
+        "primary": {
+            "50": _blue(97, 0.014),
+            "100": _blue(93.2, 0.032),
+            "200": _blue(88.2, 0.059),
+            "300": _blue(80.9, 0.105),
+            "400": _blue(70.7, 0.165),
+            "500": _blue(58, 0.19),
+            "600": _blue(50, 0.19),
+            "700": _blue(44, 0.18),
+            "800": _blue(38, 0.15),
+            "900": _blue(33, 0.12),
+            "950": _blue(26, 0.09),
+        }
+    },
+    "DASHBOARD_CALLBACK": "pools.admin.overview.context",
+    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": _MENU},
+}

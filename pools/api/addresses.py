@@ -1,0 +1,71 @@
+"""addresses/{ip}/ and instances/{id}/network/: who is this, and what is it told."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools.api import query, schema, views
+from pools.core import addresses, block_answer, errors
+from pools.models import Block, Cluster
+from pools.models.blocks import State
+from pools.models.pools import Category
+from pools.services import history
+
+
+class Address(views.View):
+    needs = {"GET": ("pools.view_block",)}
+
+    @extend_schema(**schema.ADDRESS)
+    def get(self, request: Request, address: str) -> views.Answer:
+        parameters = query.Query(request)
+        cluster = parameters.parse("cluster", query.cluster)
+        at = parameters.parse("at", query.moment)
+        with parameters.report.collecting():
+            parsed = addresses.parse_address(address, field="address")
+        parameters.done()
+        matches, tenures = history.holders(parsed, cluster=cluster, at=at)
+        return views.answer(
+            {
+                "address": str(parsed),
+                "at": block_answer.time(at),
+                "matches": [tenure.as_json() for tenure in matches],
+                "history": [tenure.as_json() for tenure in tenures],
+            }
+        )
+
+
+class InstanceNetwork(views.View):
+    needs = {"GET": ("pools.view_block",)}
+
+    @extend_schema(**schema.INSTANCE_NETWORK)
+    def get(self, request: Request, instance: str) -> views.Answer:
+        parameters = query.Query(request)
+        cluster = parameters.parse("cluster", query.cluster)
+        parameters.done()
+        held = Block.objects.filter(
+            holder_id=instance,
+            holder_kind="instance",
+            category=Category.INSTANCE,
+            state=State.HELD,
+            family=6,
+        )
+        if cluster is not None:
+            held = held.filter(space__cluster=cluster)
+        found = list(held.select_related("space__cluster").order_by("id")[:2])
+        if not found:
+            raise errors.NotFound(f"The instance {instance} holds no overlay address.")
+        if len(found) > 1:
+            message = "several clusters have such an instance: name one"
+            raise errors.InvalidInput.of("cluster", "required", message)
+        return views.answer(_network(found[0], found[0].space.cluster))
+
+
+def _network(block: Block, cluster: Cluster) -> dict[str, object]:
+    """The part `network` of a WorkloadSpec (spec/003)."""
+    return {
+        "overlay_ipv6": block_answer.address(str(block.cidr)) or str(block.cidr),
+        "gateway_ipv6": str(cluster.instance_gateway),
+        "mtu": cluster.instance_mtu,
+        "dns": [str(server) for server in cluster.instance_dns],
+    }

@@ -1,0 +1,106 @@
+"""`Authorization: Token …` (django-rest-knox's tokens), and the session of the admin.
+
+One round trip answers who the token belongs to and what that user may do. Knox's own class needs
+three, deletes expired tokens while it reads them, and answers 500 to a token that is not UTF-8.
+"""
+
+from __future__ import annotations
+
+import hmac
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
+from django.db import InterfaceError, OperationalError, connection
+from knox import crypto
+from knox.models import AuthToken
+from knox.settings import CONSTANTS
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from pools import database
+
+KEYWORD = "Token"
+LONGEST = 200  # bytes; knox's are 64 characters and a short prefix
+
+T = TypeVar("T")
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """The user of a token that has not expired; 401 for anything else."""
+
+    def authenticate(self, request: Request) -> tuple[AbstractUser, AuthToken] | None:
+        header = authentication.get_authorization_header(request).split()
+        if not header or header[0].lower() != KEYWORD.lower().encode():
+            return None
+        if len(header) != 2 or len(header[1]) > LONGEST or not header[1].isascii():
+            raise exceptions.AuthenticationFailed("Write it as: Authorization: Token <token>.")
+        return _owner(header[1].decode())
+
+    def authenticate_header(self, request: Request) -> str:
+        return KEYWORD
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The admin's login; unsafe methods need its CSRF token."""
+
+
+def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
+    digest = crypto.hash_token(token)
+    # Several tokens may share the part that they are looked up by.
+    for kept, expiry, permissions, *columns in _tokens(token[: CONSTANTS.TOKEN_KEY_LENGTH]):
+        if not hmac.compare_digest(digest, kept) or _is_over(expiry):
+            continue
+        user: Any = get_user_model().from_db(connection.alias, _FIELDS, columns)
+        if not user.is_active:
+            raise exceptions.AuthenticationFailed("The user of this token is not active.")
+        # Where Django's ModelBackend keeps what it read itself.
+        user._perm_cache = set(permissions)
+        return user, AuthToken(digest=kept, expiry=expiry, user=user)
+    raise exceptions.AuthenticationFailed("The token is not valid.")
+
+
+def _is_over(expiry: datetime | None) -> bool:
+    # A token's end was set by the clock of a web process: the same kind of clock judges it.
+    return expiry is not None and expiry <= datetime.now(UTC)
+
+
+_USER = get_user_model()._meta
+_FIELDS = [field.attname for field in _USER.concrete_fields]
+_COLUMNS = ", ".join(f'u."{field.column}"' for field in _USER.concrete_fields)
+
+# A token, its user, and the user's own and groups' permissions; a superuser needs none.
+_OWNER = f"""
+    SELECT t.digest, t.expiry, CASE WHEN u.is_superuser THEN '{{}}' ELSE ARRAY(
+        SELECT c.app_label || '.' || p.codename
+        FROM auth_permission p JOIN django_content_type c ON c.id = p.content_type_id
+        WHERE p.id IN (
+            SELECT permission_id FROM auth_user_user_permissions WHERE user_id = u.id
+            UNION ALL
+            SELECT g.permission_id FROM auth_group_permissions g
+            JOIN auth_user_groups ug ON ug.group_id = g.group_id WHERE ug.user_id = u.id)
+      ) END, {_COLUMNS}
+    FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id WHERE t.token_key = %s
+"""  # noqa: S608  # no value is formatted in
+
+
+def _tokens(key: str) -> list[tuple[Any, ...]]:
+    """The rows of the tokens that begin with the key.
+
+    Reading is harmless to repeat, so a connection that the server closed meanwhile is noticed
+    here, and not by a round trip of its own before each request (CONN_HEALTH_CHECKS).
+    """
+    is_kept = connection.connection is not None and not connection.in_atomic_block
+    connection.health_check_done = True  # type: ignore[attr-defined]  # not in the stubs
+    try:
+        return _read(key)
+    except (OperationalError, InterfaceError):
+        if not is_kept:
+            raise
+        connection.close()
+        return _read(key)
+
+
+def _read(key: str) -> list[tuple[Any, ...]]:
+    return database.rows(_OWNER, [key])

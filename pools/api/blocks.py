@@ -1,0 +1,139 @@
+"""blocks/: who holds what, and giving it back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools import allocation, idempotency, tasks
+from pools.api import allocations, pagination, parsing, query, schema, views
+from pools.core import block_answer, errors, holders
+from pools.models import AddressSpace, Block, Pool
+from pools.models.blocks import LIVE, State
+from pools.models.pools import Category
+
+# "cidr" is the order of the addresses inside each address space: the order of an index.
+_ORDERINGS = {"id": ("id",), "cidr": ("space_id", "cidr")}
+
+
+class Blocks(views.View):
+    needs = {"GET": ("pools.view_block",)}
+
+    @extend_schema(**schema.BLOCKS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = _filtered(parameters)
+        return views.answer(
+            pagination.page(request, parameters, rows, orderings=_ORDERINGS, shape=shapes)
+        )
+
+
+class BlockView(views.View):
+    needs = {"GET": ("pools.view_block",)}
+
+    @extend_schema(**schema.BLOCK)
+    def get(self, request: Request, block_id: int) -> views.Answer:
+        rows = [dict(row) for row in Block.objects.filter(pk=block_id, state__in=LIVE).values()]
+        if not rows:
+            raise errors.NotFound("There is no such block.")
+        return views.answer(shapes(rows)[0])
+
+
+class Release(views.View):
+    needs = {"POST": ("pools.allocate",)}
+
+    @extend_schema(**schema.RELEASE)
+    def post(self, request: Request, block_id: int) -> views.Answer:
+        body = parsing.fields(request, "holder", "force", "reason")
+        force = body.flag("force")
+        holder = None if force else body.parse("holder", allocations.holder)
+        reason = body.parse("reason", _reason) or "" if force or body.has("reason") else ""
+        body.report.raise_any()
+        if force:
+            _require(request, "pools.force_release")
+        by = views.author(request, reason if force else "")
+
+        def work() -> idempotency.Stored:
+            done = allocation.release(block_id, holder, by=by, force=force)
+            if done.waited_for:
+                tasks.nudge(done.block["pool_id"])
+            return idempotency.Stored(200, done.block)
+
+        return views.answer(views.once(request, work).answer)
+
+
+class EndCooldown(views.View):
+    needs = {"POST": ("pools.force_release",)}
+
+    @extend_schema(**schema.END_COOLDOWN)
+    def post(self, request: Request, block_id: int) -> views.Answer:
+        body = parsing.fields(request, "reason")
+        reason = body.parse("reason", _reason) or ""
+        body.report.raise_any()
+
+        def work() -> idempotency.Stored:
+            done = allocation.skip_cooldown(block_id, by=views.author(request, reason))
+            tasks.nudge(done["pool_id"])
+            return idempotency.Stored(200, done)
+
+        return views.answer(views.once(request, work).answer)
+
+
+def _reason(value: object, at: str) -> str:
+    return holders.parse_reason(value, field=at)
+
+
+def _require(request: Request, permission: str) -> None:
+    if not request.user.has_perm(permission):
+        raise errors.NotAllowed(f"This needs the permission {permission}.")
+
+
+def _filtered(parameters: query.Query) -> QuerySet[Block]:
+    rows = _placed(parameters, Block.objects.filter(state__in=LIVE))
+    if state := parameters.parse("state", query.choice(State.HELD, State.COOLING)):
+        rows = rows.filter(state=state)
+    for name in ("holder_kind", "holder_id", "org", "env"):
+        if value := parameters.text(name):
+            rows = rows.filter(**{name: value})
+    if category := parameters.parse("category", query.choice(*Category.values)):
+        rows = rows.filter(category=category)
+    if family := parameters.parse("family", query.choice("4", "6")):
+        rows = rows.filter(family=int(family))
+    return rows
+
+
+def _placed(parameters: query.Query, rows: QuerySet[Block]) -> QuerySet[Block]:
+    if cluster := parameters.parse("cluster", query.cluster):
+        rows = rows.filter(space__in=list(_spaces(cluster.pk)))
+    if pools := parameters.parse("pool", query.pools):
+        spaces = Pool.objects.filter(pk__in=pools).values_list("space_id", flat=True)
+        rows = rows.filter(pool__in=pools, space__in=list(spaces))
+    if within := parameters.parse("within", query.cidr):
+        # With the space named, this is one range of the index (space, cidr) for each space.
+        rows = rows.filter(cidr__net_contained_or_equal=within, space__in=list(_spaces()))
+    return rows
+
+
+def _spaces(cluster_id: int | None = None) -> QuerySet[AddressSpace, int]:
+    spaces = AddressSpace.objects.values_list("pk", flat=True)
+    return spaces if cluster_id is None else spaces.filter(cluster_id=cluster_id)
+
+
+def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the table of blocks as they are said."""
+    pools = Pool.objects.filter(pk__in={row["pool_id"] for row in rows})
+    names = {
+        pk: (name, cluster)
+        for pk, name, cluster in pools.values_list("pk", "name", "cluster__name")
+    }
+    say = partial(_said, names)
+    return [say(row) for row in rows]
+
+
+def _said(names: dict[int, tuple[str, str]], row: dict[str, Any]) -> dict[str, Any]:
+    pool, cluster = names[row["pool_id"]]
+    return {**block_answer.answer(row, pool=pool, cluster=cluster)}

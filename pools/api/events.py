@@ -1,0 +1,72 @@
+"""events/: what happened, newest first, with the state before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools.api import pagination, query, schema, views
+from pools.core import block_answer
+from pools.models import Cluster, Event, Pool, PoolEvent
+from pools.services import snapshots
+
+
+class Events(views.View):
+    needs = {"GET": ("pools.view_event",)}
+
+    @extend_schema(**schema.EVENTS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = Event.objects.all()
+        if cluster := parameters.parse("cluster", query.cluster):
+            rows = rows.filter(cluster_id=cluster.pk)
+        if pools := parameters.parse("pool", query.pools):
+            rows = rows.filter(pool_id__in=pools)
+        for name in ("type", "holder_kind", "holder_id", "org", "env", "actor", "request_id"):
+            if value := parameters.text(name):
+                rows = rows.filter(**{name: value})
+        if block := parameters.parse("block", query.cidr):
+            rows = rows.filter(cidr=block)
+        if since := parameters.parse("since", query.moment):
+            rows = rows.filter(at__gte=since)
+        if until := parameters.parse("until", query.moment):
+            rows = rows.filter(at__lt=until)
+        return views.answer(
+            pagination.page(
+                request, parameters, rows, orderings={"id": ("id",)}, shape=_shapes, default="-id"
+            )
+        )
+
+
+def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows if row["cluster_id"]})
+    pools = dict(
+        PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
+        .order_by("pgh_id")
+        .values_list("pgh_obj_id", "name")
+    )
+    pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
+    states = snapshots.of([(row["table"], row["id"]) for row in rows])
+    return [
+        {
+            "id": row["id"],
+            "at": block_answer.time(row["at"]),
+            "type": row["type"],
+            "cluster": clusters[row["cluster_id"]].name if row["cluster_id"] in clusters else "",
+            "pool": pools.get(row["pool_id"], ""),
+            "pool_id": row["pool_id"],
+            "block": row["cidr"],
+            "holder": {"kind": row["holder_kind"], "id": row["holder_id"]},
+            "org": row["org"],
+            "env": row["env"],
+            "actor": row["actor"],
+            "request_id": row["request_id"],
+            "reason": row["reason"],
+            "message": row["message"],
+            "before": states[row["id"]].before,
+            "after": states[row["id"]].after,
+        }
+        for row in rows
+    ]

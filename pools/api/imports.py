@@ -1,0 +1,98 @@
+"""pools/import/: CiliumPodIPPools and Helm values, all or nothing, with a report per object."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools import idempotency
+from pools.api import parsing, query, schema, views
+from pools.core import errors
+from pools.models import Cluster
+from pools.services import imports
+
+_YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
+LARGEST_FILE = 2 * 1024 * 1024
+
+
+class PoolImport(views.View):
+    needs = {"POST": ("pools.add_pool", "pools.change_pool")}
+
+    @extend_schema(**schema.POOL_IMPORT)
+    def post(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        named = parameters.text("cluster")
+        dry_run = bool(parameters.parse("dry_run", query.flag))
+        parameters.done()
+        text, inside = _manifest(request)
+        name = inside or named
+        if name is None:
+            raise errors.InvalidInput.of("cluster", "required", "name the cluster of the pools")
+        cluster = query.cluster(name, "cluster")
+        done = views.once(request, lambda: _import(request, text, cluster, dry_run=dry_run))
+        return views.answer(done.answer, status=done.status)
+
+
+def _import(
+    request: Request, text: bytes, cluster: Cluster, *, dry_run: bool
+) -> idempotency.Stored:
+    reports = imports.pools_from(text, cluster, by=views.author(request), dry_run=dry_run)
+    said = [report_shape(report) for report in reports]
+    refused = [report for report in reports if report.verdict == "refused"]
+    if refused:
+        problems = [
+            problem.under(f"reports.{index}")
+            for index, report in enumerate(reports)
+            for problem in report.problems
+        ]
+        error = errors.InvalidInput.all(problems)
+        error.code = "import_refused"
+        error.extra = {"reports": said}  # type: ignore[attr-defined]  # read by ipam_site.problems
+        raise error
+    made = any(report.verdict == "created" for report in reports) and not dry_run
+    return idempotency.Stored(201 if made else 200, {"reports": said})
+
+
+def report_shape(report: imports.Report) -> dict[str, Any]:
+    return {
+        "document": report.document,
+        "name": report.name,
+        "verdict": report.verdict,
+        "problems": [asdict(problem) for problem in report.problems],
+        "pool_id": report.pool_id,
+    }
+
+
+def _manifest(request: Request) -> tuple[bytes, str | None]:
+    """(the YAML or JSON text, the cluster if the body names it)."""
+    kind = parsing.media_type(request)
+    if kind == "multipart/form-data":
+        return _uploaded(request)
+    if kind in _YAML:
+        return parsing.body(request), None
+    body = parsing.fields(request, "cluster", "manifest")
+    manifest = body.parse("manifest", _text)
+    cluster = body.parse("cluster", _text) if body.has("cluster") else None
+    body.report.raise_any()
+    return (manifest or "").encode(), cluster
+
+
+def _uploaded(request: Request) -> tuple[bytes, str | None]:
+    plain = request._request
+    if int(plain.META.get("CONTENT_LENGTH") or 0) > 2 * LARGEST_FILE:
+        raise parsing.TooLarge
+    file = plain.FILES.get("file")
+    if file is None:
+        raise errors.InvalidInput.of("file", "required", "send the manifest as the part `file`")
+    if (file.size or 0) > LARGEST_FILE:
+        raise parsing.TooLarge
+    return file.read(), plain.POST.get("cluster")
+
+
+def _text(value: object, at: str) -> str:
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+    return value

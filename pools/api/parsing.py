@@ -1,0 +1,108 @@
+"""The body of a request, read so strictly that it means one thing.
+
+No compression, no other charset than UTF-8, no duplicate or unknown key, nothing above 2 MiB:
+facts about odd input are in pools/documents.py and pools/core/reading.py.
+"""
+
+from __future__ import annotations
+
+from email.message import Message
+from typing import Any
+
+from django.http import HttpRequest
+from rest_framework import exceptions, parsers
+from rest_framework.request import Request
+
+from pools import documents
+from pools.core import errors, reading
+
+JSON = "application/json"
+
+
+class LengthRequired(exceptions.APIException):
+    status_code = 411
+    default_code = "length_required"
+    default_detail = "The length of the body must be known."
+
+
+class TooLarge(exceptions.APIException):
+    status_code = 413
+    default_code = "too_large"
+    default_detail = f"A body has at most {documents.LARGEST} bytes."
+
+
+class JSONParser(parsers.BaseParser):
+    """Names the media type in the OpenAPI description; `fields` does the reading."""
+
+    media_type = JSON
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        return documents.load_json(stream.read())
+
+
+def body(request: Request) -> bytes:
+    """The bytes of the body; TooLarge before they are read."""
+    plain: HttpRequest = request._request
+    if "chunked" in plain.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+        _read_chunks(plain)
+    elif int(plain.META.get("CONTENT_LENGTH") or 0) > documents.LARGEST:
+        raise TooLarge
+    return plain.body
+
+
+def _read_chunks(plain: HttpRequest) -> None:
+    # Django reads as many bytes as Content-Length says, and so none of these.
+    if hasattr(plain, "_body"):
+        return
+    if not plain.META.get("wsgi.input_terminated"):
+        raise LengthRequired
+    chunks = plain.META["wsgi.input"].read(documents.LARGEST + 1)
+    if len(chunks) > documents.LARGEST:
+        raise TooLarge
+    plain._body = chunks  # where HttpRequest.body keeps it
+
+
+def media_type(request: Request) -> str:
+    """The media type of the body, in lower case; 415 for a charset or encoding not read here."""
+    header = Message()
+    header["Content-Type"] = request.META.get("CONTENT_TYPE", "")
+    charset = header.get_param("charset", "utf-8")
+    plain = isinstance(charset, str) and charset.lower() in {"utf-8", "utf8"}
+    encoded = request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity"
+    if encoded or not plain:
+        raise exceptions.UnsupportedMediaType(
+            request.META.get("CONTENT_TYPE", ""), "Send UTF-8 without compression."
+        )
+    return header.get_content_type() if request.META.get("CONTENT_TYPE") else ""
+
+
+def fields(request: Request, *known: str) -> reading.Fields:
+    """The JSON object of the body; its unknown fields are reported, `report.raise_any` ends it."""
+    text = body(request)
+    if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:
+        raise exceptions.UnsupportedMediaType(
+            request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
+        )
+    data = documents.load_json(text) if text else {}
+    found = reading.Fields(data, "", reading.Report())
+    found.only(*known)
+    return found
+
+
+def integer(value: object, at: str, *, least: int, most: int) -> int:
+    """A whole number between two; wrong_type, out_of_range."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise errors.InvalidInput.of(at, "wrong_type", "must be a whole number", value)
+    if not least <= value <= most:
+        raise errors.InvalidInput.of(at, "out_of_range", f"must be {least} to {most}", value)
+    return value
+
+
+def choice(value: object, at: str, allowed: tuple[str, ...]) -> str:
+    """One of some words; wrong_type, invalid_choice."""
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+    if value not in allowed:
+        message = f"must be one of {', '.join(allowed)}"
+        raise errors.InvalidInput.of(at, "invalid_choice", message, value)
+    return value

@@ -1,0 +1,153 @@
+"""The CIDRs and reserved ranges of a pool: as part of it, and as resources of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools import idempotency
+from pools.api import parsing, schema, views
+from pools.core import addresses, blocks, errors, holders, reading
+from pools.core.podippool import CidrEntry, Family
+from pools.models import PoolCIDR, ReservedRange
+from pools.services import pools
+
+
+def family(part: Family | None) -> dict[str, Any] | None:
+    """One family of a pool as it is said and taken."""
+    if part is None:
+        return None
+    return {
+        "mask_size": part.mask_size,
+        "cidrs": [
+            {"cidr": str(entry.cidr), "reserved_ranges": [str(span) for span in entry.reserved]}
+            for entry in part.cidrs
+        ],
+    }
+
+
+def families(body: reading.Fields) -> dict[int, Family]:
+    """The families that a body names; null is absence."""
+    found = {}
+    for version, name in ((4, "ipv4"), (6, "ipv6")):
+        if body.has(name):
+            found[version] = _family(body.section(name), version)
+    return found
+
+
+def _family(section: reading.Fields, version: int) -> Family:
+    section.only("mask_size", "cidrs")
+    mask_size = section.parse(
+        "mask_size", lambda value, at: blocks.check_mask_size(value, version, field=at)
+    )
+    if not section.data.get("cidrs"):
+        section.report.add(section.path("cidrs"), "required", "a list of CIDRs is expected")
+    entries = []
+    for at, item in section.items("cidrs"):
+        with section.report.collecting():
+            entries.append(_entry(item, at, version, section.report))
+    return Family(tuple(entries), mask_size or 0)
+
+
+def _entry(item: object, at: str, version: int, report: reading.Report) -> CidrEntry:
+    data = {"cidr": item} if isinstance(item, str) else item
+    if not isinstance(data, dict):
+        raise errors.InvalidInput.of(at, "wrong_type", "an object is expected", item)
+    entry = reading.Fields(data, at, report)
+    entry.only("cidr", "reserved_ranges")
+    cidr = addresses.parse_cidr(data.get("cidr"), field=f"{at}.cidr")
+    if cidr.version != version:
+        message = f"an IPv{version} CIDR is expected"
+        raise errors.InvalidInput.of(f"{at}.cidr", "mixed_family", message, cidr)
+    reserved = []
+    for place, value in entry.items("reserved_ranges"):
+        with report.collecting():
+            span = addresses.parse_range(value, field=place)
+            addresses.require_within(span, cidr, place)
+            reserved.append(span)
+    return CidrEntry(cidr, tuple(reserved))
+
+
+class PoolCIDRs(views.View):
+    needs = {"GET": ("pools.view_pool",), "POST": ("pools.change_pool",)}
+
+    @extend_schema(**schema.CIDRS)
+    def get(self, request: Request, pool_id: int) -> views.Answer:
+        rows = PoolCIDR.objects.filter(pool_id=pool_id).prefetch_related("reserved_ranges")
+        return views.answer({"results": [cidr_shape(row) for row in rows]})
+
+    @extend_schema(**schema.CIDR_CREATE)
+    def post(self, request: Request, pool_id: int) -> views.Answer:
+        body = parsing.fields(request, "cidr", "reserved_ranges")
+        text = body.data.get("cidr")
+        version = 6 if isinstance(text, str) and ":" in text else 4
+        entry = _entry(body.data, "", version, body.report)
+        body.report.raise_any()
+
+        def work() -> idempotency.Stored:
+            added = pools.add_cidr(pool_id, entry, by=views.author(request))
+            return idempotency.Stored(201, cidr_shape(added))
+
+        done = views.once(request, work)
+        return views.answer(done.answer, status=done.status)
+
+
+class PoolCIDRView(views.View):
+    needs = {"DELETE": ("pools.change_pool",)}
+
+    @extend_schema(**schema.CIDR_DELETE)
+    def delete(self, request: Request, pool_id: int, cidr_id: int) -> views.Answer:
+        if not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
+            raise errors.NotFound("The pool has no such CIDR.")
+        pools.remove_cidr(cidr_id, by=views.author(request))
+        return views.nothing()
+
+
+class ReservedRanges(views.View):
+    needs = {"POST": ("pools.change_pool",)}
+
+    @extend_schema(**schema.RANGE_CREATE)
+    def post(self, request: Request, pool_id: int, cidr_id: int) -> views.Answer:
+        body = parsing.fields(request, "range", "reason")
+        span = body.parse("range", lambda value, at: addresses.parse_range(value, field=at))
+        reason = ""
+        if body.has("reason"):
+            reason = (
+                body.parse("reason", lambda value, at: holders.parse_reason(value, field=at)) or ""
+            )
+        body.report.raise_any()
+        if span is None or not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
+            raise errors.NotFound("The pool has no such CIDR.")
+        wanted = span
+
+        def work() -> idempotency.Stored:
+            made = pools.reserve(cidr_id, wanted, by=views.author(request), reason=reason)
+            return idempotency.Stored(201, range_shape(made))
+
+        done = views.once(request, work)
+        return views.answer(done.answer, status=done.status)
+
+
+class ReservedRangeView(views.View):
+    needs = {"DELETE": ("pools.change_pool",)}
+
+    @extend_schema(**schema.RANGE_DELETE)
+    def delete(self, request: Request, pool_id: int, range_id: int) -> views.Answer:
+        if not ReservedRange.objects.filter(pk=range_id, pool_id=pool_id).exists():
+            raise errors.NotFound("The pool has no such reserved range.")
+        pools.unreserve(range_id, by=views.author(request))
+        return views.nothing()
+
+
+def cidr_shape(cidr: PoolCIDR) -> dict[str, Any]:
+    return {
+        "id": cidr.pk,
+        "cidr": str(cidr.cidr),
+        "reserved_ranges": [range_shape(one) for one in cidr.reserved_ranges.all()],
+    }
+
+
+def range_shape(one: ReservedRange) -> dict[str, Any]:
+    return {"id": one.pk, "range": f"{one.first}-{one.last}", "reason": one.reason}

@@ -1,0 +1,217 @@
+"""pools/: pools with their CIDRs and reserved ranges; ETag and If-Match."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools import events, idempotency, usage
+from pools.api import clusters, pagination, parsing, pool_parts, query, schema, views
+from pools.core import errors, holders, reading
+from pools.models import Cluster, Pool
+from pools.models.pools import COOLDOWN_MAX, Category
+from pools.services import pools
+
+_CHANGED = ("cooldown_seconds", "description", "ipv4", "ipv6", "annotations", "labels")
+_CREATED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip", *_CHANGED)
+_READ_ONLY = ("id", "version", "utilization", "created_at")
+_FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
+
+
+class Pools(views.View):
+    needs = {"GET": ("pools.view_pool",), "POST": ("pools.add_pool",)}
+
+    @extend_schema(**schema.POOLS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows: QuerySet[Pool] = Pool.objects.all()
+        if cluster := parameters.parse("cluster", query.cluster):
+            rows = rows.filter(cluster=cluster)
+        if category := parameters.parse("category", query.choice(*Category.values)):
+            rows = rows.filter(category=category)
+        if name := parameters.text("name"):
+            rows = rows.filter(name=name)
+        if within := parameters.parse("within", query.cidr):
+            rows = rows.filter(cidrs__cidr__net_overlaps=within).distinct()
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",), "name": ("name", "id")},
+                shape=_page,
+            )
+        )
+
+    @extend_schema(**schema.POOL_CREATE)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
+        spec = _spec(body)
+        done = views.once(request, lambda: _create(spec, views.author(request)))
+        return views.answer(done.answer, status=done.status)
+
+
+class PoolView(views.View):
+    needs = {
+        "GET": ("pools.view_pool",),
+        "PATCH": ("pools.change_pool",),
+        "DELETE": ("pools.delete_pool",),
+    }
+
+    @extend_schema(**schema.POOL)
+    def get(self, request: Request, pool_id: int) -> views.Answer:
+        return _answer(get(pool_id))
+
+    @extend_schema(**schema.POOL_PATCH)
+    def patch(self, request: Request, pool_id: int) -> views.Answer:
+        body = parsing.fields(request, *_CHANGED, *_FIXED, *_READ_ONLY)
+        wanted = _change(body, get(pool_id))
+        pools.change(pool_id, wanted, by=views.author(request), version=version(request))
+        return _answer(get(pool_id))
+
+    @extend_schema(**schema.POOL_DELETE)
+    def delete(self, request: Request, pool_id: int) -> views.Answer:
+        pools.delete(pool_id, by=views.author(request), version=version(request))
+        return views.nothing()
+
+
+def get(pool_id: int) -> Pool:
+    """A pool with its cluster; NotFound."""
+    found = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
+    if found is None:
+        raise errors.NotFound("There is no such pool.")
+    return found
+
+
+def version(request: Request) -> int | None:
+    """The version that If-Match names; None without it or for `*`."""
+    header = request.META.get("HTTP_IF_MATCH")
+    if header is None or header.strip() == "*":
+        return None
+    text = header.strip()
+    number = text.strip('"')
+    if text != f'"{number}"' or not (number.isascii() and number.isdigit()) or len(number) > 18:
+        message = 'If-Match is an ETag of this pool such as "3", or *.'
+        raise errors.InvalidInput.of("If-Match", "if_match", message, header)
+    return int(number)
+
+
+def _answer(pool: Pool) -> views.Answer:
+    return views.answer(shape(pool), headers={"ETag": f'"{pool.version}"'})
+
+
+def shape(pool: Pool) -> dict[str, Any]:
+    return _shape(pool, usage.of_pool(pool))
+
+
+def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ids = [row["id"] for row in rows]
+    found = Pool.objects.select_related("cluster").prefetch_related("cidrs__reserved_ranges")
+    by_id = found.in_bulk(ids)
+    used = usage.of_pools(by_id.values())
+    return [_shape(by_id[pool_id], used[pool_id]) for pool_id in ids if pool_id in by_id]
+
+
+def _shape(pool: Pool, used: dict[int, usage.Usage]) -> dict[str, Any]:
+    parts = pools.families(pool)
+    return {
+        "id": pool.pk,
+        "cluster": pool.cluster.name,
+        "name": pool.name,
+        "category": pool.category,
+        "cooldown_seconds": pool.cooldown_seconds,
+        "description": pool.description,
+        "allow_first_ip": pool.allow_first_ip,
+        "allow_last_ip": pool.allow_last_ip,
+        "annotations": pool.annotations,
+        "labels": pool.labels,
+        "ipv4": pool_parts.family(parts.get(4)),
+        "ipv6": pool_parts.family(parts.get(6)),
+        "version": pool.version,
+        "created_at": pool.created_at.isoformat().replace("+00:00", "Z"),
+        "utilization": {f"ipv{family}": _usage(one) for family, one in used.items()},
+    }
+
+
+def _usage(one: usage.Usage) -> dict[str, Any]:
+    return {
+        "capacity": str(one.capacity),
+        "held": str(one.held),
+        "cooling": str(one.cooling),
+        "reserved": str(one.reserved),
+        "free": str(one.free),
+        "ratio": round(one.ratio, 6),
+        "approximate": one.approximate,
+    }
+
+
+def _create(spec: pools.PoolSpec, by: events.Author) -> idempotency.Stored:
+    return idempotency.Stored(201, shape(get(pools.create(spec, by=by).pk)))
+
+
+def _spec(body: reading.Fields) -> pools.PoolSpec:
+    _refuse(body, _READ_ONLY)
+    cluster = body.parse("cluster", _cluster)
+    name = body.parse("name", clusters._name)
+    category = body.parse("category", partial(parsing.choice, allowed=tuple(Category.values)))
+    families = pool_parts.families(body)
+    cooldown = _cooldown(body)
+    first, last = body.flag("allow_first_ip"), body.flag("allow_last_ip")
+    annotations, labels = body.texts("annotations"), body.texts("labels")
+    description = clusters._description(body.data.get("description") or "", "description")
+    body.report.raise_any()
+    return pools.PoolSpec(
+        cluster=cluster or Cluster(),
+        name=name or "",
+        category=category or "",
+        families=families,
+        cooldown_seconds=cooldown,
+        allow_first_ip=first,
+        allow_last_ip=last,
+        annotations=annotations,
+        labels=labels,
+        description=description,
+    )
+
+
+def _change(body: reading.Fields, pool: Pool) -> pools.PoolChange:
+    _refuse(body, _READ_ONLY)
+    for name in _FIXED:
+        present = pool.cluster.name if name == "cluster" else getattr(pool, name)
+        if name in body.data and body.data[name] != present:
+            raise errors.ImmutableInUse(f"The {name} of a pool never changes.")
+    cooldown = _cooldown(body)
+    description = None
+    if "description" in body.data:
+        description = clusters._description(body.data["description"] or "", "description")
+    change = pools.PoolChange(
+        families=pool_parts.families(body),
+        cooldown_seconds=cooldown,
+        description=description,
+        annotations=body.texts("annotations") if body.has("annotations") else None,
+        labels=body.texts("labels") if body.has("labels") else None,
+    )
+    body.report.raise_any()
+    return change
+
+
+def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name in body.data:
+            body.report.add(name, "read_only_field", "is worked out and cannot be set")
+
+
+def _cooldown(body: reading.Fields) -> int | None:
+    if not body.has("cooldown_seconds"):
+        return None
+    parser = partial(parsing.integer, least=0, most=COOLDOWN_MAX)
+    return body.parse("cooldown_seconds", parser)
+
+
+def _cluster(value: object, at: str) -> Cluster:
+    name = holders.parse_name(value, field=at)
+    return query.cluster(name, at)

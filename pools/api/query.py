@@ -1,0 +1,143 @@
+"""Query parameters: each is read once, an unknown or repeated one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from django.db.models import Q
+from rest_framework.request import Request
+
+from pools.core import addresses, errors, reading
+from pools.models import Cluster, Pool
+
+T = TypeVar("T")
+
+LONGEST = 253
+_YEARS = (2000, 2200)
+
+
+class Query:
+    """The parameters of a request; `done` refuses what nobody asked for."""
+
+    def __init__(self, request: Request) -> None:
+        self._given = request.query_params
+        self._read: set[str] = set()
+        self.report = reading.Report()
+
+    def text(self, name: str) -> str | None:
+        """One value as it is, None without it or for an empty one."""
+        self._read.add(name)
+        values = self._given.getlist(name)
+        if len(values) > 1:
+            self.report.add(name, "repeated", "is given more than once")
+        value = values[-1] if values else ""
+        if "\0" in value or len(value) > 4 * LONGEST:
+            self.report.add(name, "invalid", "is no usable value", value)
+            return None
+        return value or None
+
+    def parse(self, name: str, parser: Callable[[str, str], T]) -> T | None:
+        """What the parser makes of a value; it is given the value and its name."""
+        value = self.text(name)
+        if value is None:
+            return None
+        with self.report.collecting():
+            return parser(value, name)
+        return None
+
+    def done(self) -> None:
+        """InvalidInput with every problem found, unknown parameters among them."""
+        for name in self._given:
+            if name not in self._read:
+                self.report.add(name, "unknown_parameter", "there is no such parameter")
+        self.report.raise_any()
+
+
+def integer(least: int, most: int) -> Callable[[str, str], int]:
+    """A parser of plain decimal numbers between two."""
+
+    def parse(value: str, name: str) -> int:
+        if not (value.isascii() and value.isdigit()) or len(value) > 18:
+            raise errors.InvalidInput.of(name, "wrong_type", "must be a whole number", value)
+        if not least <= int(value) <= most:
+            raise errors.InvalidInput.of(name, "out_of_range", f"must be {least} to {most}", value)
+        return int(value)
+
+    return parse
+
+
+def choice(*allowed: str) -> Callable[[str, str], str]:
+    """A parser of one of some words."""
+
+    def parse(value: str, name: str) -> str:
+        if value not in allowed:
+            message = f"must be one of {', '.join(allowed)}"
+            raise errors.InvalidInput.of(name, "invalid_choice", message, value)
+        return value
+
+    return parse
+
+
+def flag(value: str, name: str) -> bool:
+    return choice("true", "false", "1", "0")(value, name) in {"true", "1"}
+
+
+def cidr(value: str, name: str) -> str:
+    """A CIDR or one address, canonical."""
+    if "/" not in value:
+        return str(addresses.parse_address(value, field=name))
+    return str(addresses.parse_cidr(value, field=name, allow_short=True))
+
+
+def moment(value: str, name: str) -> datetime:
+    """RFC 3339 with a zone, of a year that can be meant."""
+    try:
+        # A "+" that nobody escaped arrives as a blank.
+        found = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None or not _YEARS[0] <= found.year < _YEARS[1]:
+        message = "must be a time with a zone such as 2026-05-05T14:02:00Z"
+        raise errors.InvalidInput.of(name, "time", message, value)
+    return found.astimezone(UTC)
+
+
+def cluster(value: str, name: str) -> Cluster:
+    """A cluster by name or id."""
+    found = find_cluster(value)
+    if found is None:
+        raise errors.InvalidInput.of(name, "unknown_cluster", "there is no such cluster", value)
+    return found
+
+
+def find_cluster(value: str) -> Cluster | None:
+    """By name first, then by id."""
+    named = Cluster.objects.filter(name=value).first()
+    if named is None and value.isascii() and value.isdigit() and len(value) < 18:
+        return Cluster.objects.filter(pk=int(value)).first()
+    return named
+
+
+def pools(value: str, name: str) -> list[int]:
+    """The ids of the pools with that id or name (one name may stand in several clusters)."""
+    wanted = Q(name=value)
+    if value.isascii() and value.isdigit() and len(value) < 18:
+        wanted |= Q(pk=int(value))
+    found = list(Pool.objects.filter(wanted).values_list("pk", flat=True))
+    if not found:
+        raise errors.InvalidInput.of(name, "unknown_pool", "there is no such pool", value)
+    return found
+
+
+def chosen(rows: list[dict[str, Any]], names: str | None) -> list[dict[str, Any]]:
+    """Only the named fields of each row; `names` are comma separated."""
+    if names is None:
+        return rows
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    unknown = [name for name in wanted if rows and name not in rows[0]]
+    if unknown:
+        message = f"there is no field {unknown[0]}"
+        raise errors.InvalidInput.of("fields", "unknown_field", message, names)
+    return [{name: row[name] for name in wanted} for row in rows]

@@ -1,0 +1,81 @@
+"""requests/: allocations that wait for space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools.api import pagination, query, schema, views
+from pools.core import block_answer, errors
+from pools.models import AllocationRequest, Pool
+from pools.models.requests import RequestState
+from pools.services import allocations
+
+
+class Requests(views.View):
+    needs = {"GET": ("pools.view_allocationrequest",)}
+
+    @extend_schema(**schema.REQUESTS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = AllocationRequest.objects.all()
+        if cluster := parameters.parse("cluster", query.cluster):
+            rows = rows.filter(pool__cluster=cluster)
+        if pools := parameters.parse("pool", query.pools):
+            rows = rows.filter(pool__in=pools)
+        if state := parameters.parse("state", query.choice(*RequestState.values)):
+            rows = rows.filter(state=state)
+        for name in ("holder_kind", "holder_id", "org", "env"):
+            if value := parameters.text(name):
+                rows = rows.filter(**{name: value})
+        return views.answer(
+            pagination.page(request, parameters, rows, orderings={"id": ("id",)}, shape=shapes)
+        )
+
+
+class RequestView(views.View):
+    needs = {"GET": ("pools.view_allocationrequest",), "DELETE": ("pools.allocate",)}
+
+    @extend_schema(**schema.REQUEST)
+    def get(self, request: Request, request_id: int) -> views.Answer:
+        found = AllocationRequest.objects.filter(pk=request_id).first()
+        if found is None:
+            raise errors.NotFound("There is no such request.")
+        return views.answer(shape(found))
+
+    @extend_schema(**schema.REQUEST_CANCEL)
+    def delete(self, request: Request, request_id: int) -> views.Answer:
+        return views.answer(shape(allocations.cancel(request_id, by=views.author(request))))
+
+
+def shape(found: AllocationRequest) -> dict[str, Any]:
+    return shapes([dict(row) for row in AllocationRequest.objects.filter(pk=found.pk).values()])[0]
+
+
+def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    pools = Pool.objects.filter(pk__in={row["pool_id"] for row in rows})
+    names = {
+        pk: (name, cluster)
+        for pk, name, cluster in pools.values_list("pk", "name", "cluster__name")
+    }
+    return [
+        {
+            "id": row["id"],
+            "state": row["state"],
+            "pool": names[row["pool_id"]][0],
+            "pool_id": row["pool_id"],
+            "cluster": names[row["pool_id"]][1],
+            "holder": {"kind": row["holder_kind"], "id": row["holder_id"]},
+            "org": row["org"],
+            "env": row["env"],
+            "attempts": row["attempts"],
+            "message": row["last_error"],
+            "block_ids": row["block_ids"],
+            "created_at": block_answer.time(row["created_at"]),
+            "next_try_at": block_answer.time(row["next_try_at"]),
+            "ended_at": block_answer.time(row["ended_at"]),
+        }
+        for row in rows
+    ]

@@ -1,0 +1,57 @@
+"""All addresses below /api/v1/."""
+
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from pools.api import (
+    addresses,
+    allocations,
+    blocks,
+    clusters,
+    environments,
+    events,
+    imports,
+    pool_parts,
+    pools,
+    requests,
+)
+
+app_name = "api"
+urlpatterns = [
+    path("clusters/", clusters.Clusters.as_view(), name="clusters"),
+    path("clusters/<str:cluster>/", clusters.ClusterView.as_view(), name="cluster"),
+    path("pools/", pools.Pools.as_view(), name="pools"),
+    path("pools/import/", imports.PoolImport.as_view(), name="pool-import"),
+    path("pools/<int:pool_id>/", pools.PoolView.as_view(), name="pool"),
+    path("pools/<int:pool_id>/allocations/", allocations.Allocations.as_view(), name="allocations"),
+    path("pools/<int:pool_id>/cidrs/", pool_parts.PoolCIDRs.as_view(), name="cidrs"),
+    path(
+        "pools/<int:pool_id>/cidrs/<int:cidr_id>/", pool_parts.PoolCIDRView.as_view(), name="cidr"
+    ),
+    path(
+        "pools/<int:pool_id>/cidrs/<int:cidr_id>/reserved-ranges/",
+        pool_parts.ReservedRanges.as_view(),
+        name="reserved-ranges",
+    ),
+    path(
+        "pools/<int:pool_id>/reserved-ranges/<int:range_id>/",
+        pool_parts.ReservedRangeView.as_view(),
+        name="reserved-range",
+    ),
+    path("blocks/", blocks.Blocks.as_view(), name="blocks"),
+    path("blocks/<int:block_id>/", blocks.BlockView.as_view(), name="block"),
+    path("blocks/<int:block_id>/release/", blocks.Release.as_view(), name="release"),
+    path("blocks/<int:block_id>/end-cooldown/", blocks.EndCooldown.as_view(), name="end-cooldown"),
+    path("requests/", requests.Requests.as_view(), name="requests"),
+    path("requests/<int:request_id>/", requests.RequestView.as_view(), name="request"),
+    path("environments/", environments.Environments.as_view(), name="environments"),
+    path("events/", events.Events.as_view(), name="events"),
+    path("addresses/<str:address>/", addresses.Address.as_view(), name="address"),
+    path(
+        "instances/<str:instance>/network/",
+        addresses.InstanceNetwork.as_view(),
+        name="instance-network",
+    ),
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("docs/", SpectacularSwaggerView.as_view(url_name="api:schema"), name="docs"),
+]

@@ -1,0 +1,63 @@
+"""`manage.py pools import FILE --cluster NAME`: pools from CiliumPodIPPools and Helm values."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management import base
+
+from pools import events
+from pools.core import errors
+from pools.models import Cluster
+from pools.services import imports
+
+
+class Command(base.BaseCommand):
+    help = "Import pools from a YAML or JSON file; all or nothing, with a report for each object."
+
+    def add_arguments(self, parser: base.CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        verb = verbs.add_parser("import", help="create or change the pools of a file")
+        verb.add_argument("file", help="a file, or - for standard input")
+        verb.add_argument("--cluster", required=True, help="the cluster's name")
+        verb.add_argument("--dry-run", action="store_true", help="only say what would happen")
+        verb.add_argument("--json", action="store_true", help="the report as JSON")
+
+    def handle(self, **options: Any) -> None:
+        cluster = Cluster.objects.filter(name=options["cluster"]).first()
+        if cluster is None:
+            raise base.CommandError(f"There is no cluster {options['cluster']}.")
+        author = events.Author(actor="manage.py", source="command")
+        try:
+            reports = imports.pools_from(
+                _read(options["file"]), cluster, by=author, dry_run=options["dry_run"]
+            )
+        except errors.IpamError as error:
+            raise base.CommandError(f"{error.code}: {error.message}") from error
+        if options["json"]:
+            self.stdout.write(json.dumps([asdict(report) for report in reports], indent=2))
+        else:
+            for report in reports:
+                self.stdout.write(_line(report))
+        if any(report.verdict == "refused" for report in reports):
+            raise base.CommandError("Nothing was imported.")
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise base.CommandError(f"{name}: {error.strerror}") from error
+
+
+def _line(report: imports.Report) -> str:
+    name = report.name or f"document {report.document + 1}"
+    lines = [f"{report.verdict:<10} {name}"]
+    lines += [f"           {p.field}: {p.message} ({p.code})" for p in report.problems]
+    return "\n".join(lines)
