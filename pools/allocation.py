@@ -9,12 +9,13 @@ writers out of each other's way.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from pools import batches, database, events, idempotency, window
 from pools.core import block_answer, errors
@@ -24,9 +25,19 @@ from pools.models.blocks import State
 from pools.models.fields import Now
 from pools.models.pools import SINGLE
 
-__all__ = ["Allocation", "Holder", "Release", "Wanted", "allocate", "release", "skip_cooldown"]
+__all__ = [
+    "Allocation",
+    "Holder",
+    "Pending",
+    "Release",
+    "Wanted",
+    "allocate",
+    "release",
+    "skip_cooldown",
+]
 
 Row = Mapping[str, Any]
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,13 @@ class Allocation:
 
     status: int
     blocks: list[block_answer.BlockAnswer]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """The request was asked before under this key, and waits or waited for space."""
+
+    request_id: int
 
 
 @dataclass(frozen=True)
@@ -48,7 +66,7 @@ class Release:
 
 def allocate(
     pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None = None
-) -> Allocation:
+) -> Allocation | Pending:
     """Hand out what is wanted, all or nothing.
 
     Raises PoolExhausted, AlreadyAllocated, CoolingDown, ReservedAddress, OnePerHolder,
@@ -65,7 +83,7 @@ def allocate(
 
 def _allocate_one(
     pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
-) -> Allocation:
+) -> Allocation | Pending:
     for _ in range(database.ATTEMPTS):
         outcome, status, row = database.retried(lambda: _ask(pool_id, wanted, by, key))
         if outcome == "both_families":
@@ -79,12 +97,22 @@ def _allocate_one(
     raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
 
 
-def _answered(pool_id: int, outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation:
+def _answered(
+    pool_id: int, outcome: str, status: int, row: Row, wanted: Wanted
+) -> Allocation | Pending:
     done = _allocated(outcome, status, row, wanted)
     # Now and then the window is filled up before it is empty, so that nobody has to wait for it.
     if outcome == "allocated" and row["id"] % window.STEP == 0:
-        window.refill(Pool.objects.get(pk=pool_id), row["family"], at_least=window.STEP)
+        _top_up(pool_id, row["family"])
     return done
+
+
+def _top_up(pool_id: int, family: int) -> None:
+    try:
+        window.refill(Pool.objects.get(pk=pool_id), family, at_least=window.STEP)
+    except (DatabaseError, Pool.DoesNotExist) as error:
+        # The allocation is made; whoever finds the window empty fills it.
+        log.info("the window of pool %s was not filled up: %s", pool_id, type(error).__name__)
 
 
 def _ask(
@@ -119,11 +147,11 @@ _ALLOCATE = (
 )
 
 
-def _allocated(outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation:
+def _allocated(outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation | Pending:
     holder = wanted.holders[0]
     if outcome in {"allocated", "existing", "replayed"}:
-        said = row["blocks"] if "blocks" in row else [_said(row)]
-        return Allocation(status or (201 if outcome == "allocated" else 200), said)
+        answer = row if "blocks" in row or "request" in row else {"blocks": [_said(row)]}
+        return _told(status or (201 if outcome == "allocated" else 200), answer)
     if outcome == "mismatch":
         raise errors.IdempotencyMismatch
     if outcome == "no_pool":
@@ -152,11 +180,18 @@ def _name(pool_id: int) -> str:
 
 def _allocate_all(
     pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
-) -> Allocation:
+) -> Allocation | Pending:
     with events.recorded(by):
         window.lock(pool_id)  # before any row: whoever holds rows never waits for this lock
         done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, wanted)))
-    return Allocation(done.status, done.answer["blocks"])
+    return _told(done.status, done.answer)
+
+
+def _told(status: int, answer: Mapping[str, Any]) -> Allocation | Pending:
+    """What is stored under a key: blocks, or the request that waits for them."""
+    if "request" in answer:
+        return Pending(answer["request"])
+    return Allocation(status, answer["blocks"])
 
 
 def _stored(allocation: Allocation) -> idempotency.Stored:

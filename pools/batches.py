@@ -252,7 +252,7 @@ def take_exact(pool: Pool, wanted: Wanted, cidr: addresses.Network) -> tuple[int
         return 201, insert_held(pool, cidr.version, [holder], wanted, cidrs=[str(cidr)])
     if row["state"] == State.HELD:
         if (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
-            return 200, [row]
+            return 200, [_own(pool, row, holder)]
         raise errors.AlreadyAllocated(f"{cidr} is held by another holder.")
     return 201, _take_row(pool, row, holder, wanted)
 

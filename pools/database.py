@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import psycopg
@@ -49,6 +50,14 @@ def call(statement: str, values: Sequence[object]) -> Any:
     """The one value that a statement answers, by `rows`."""
     ((value,),) = rows(statement, values)
     return value
+
+
+def now() -> datetime:
+    """The register's clock: the database's, the same during a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT ipam_now()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
 
 
 def retried(work: Callable[[], T]) -> T:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection
-
+from pools import database
 from pools.core import errors
 from pools.models import IdempotencyKey
 
@@ -57,7 +56,7 @@ def key_of(header: str | None, *, user_id: int, method: str, path: str, body: by
 def stored(key: Key) -> Stored | None:
     """The answer under the key, None while there is none; IdempotencyMismatch for another body."""
     row = IdempotencyKey.objects.filter(
-        user_id=key.user_id, key=key.text, created_at__gt=_now() - LIFETIME
+        user_id=key.user_id, key=key.text, created_at__gt=database.now() - LIFETIME
     ).first()
     if row is None:
         return None
@@ -69,7 +68,7 @@ def stored(key: Key) -> Stored | None:
 def store(key: Key, answer: Stored) -> None:
     """Keep the answer; call it last in the transaction that did the work."""
     IdempotencyKey.objects.filter(
-        user_id=key.user_id, key=key.text, created_at__lte=_now() - LIFETIME
+        user_id=key.user_id, key=key.text, created_at__lte=database.now() - LIFETIME
     ).delete()
     IdempotencyKey.objects.create(
         user_id=key.user_id,
@@ -77,7 +76,7 @@ def store(key: Key, answer: Stored) -> None:
         fingerprint=key.fingerprint,
         status=answer.status,
         answer=answer.answer,
-        created_at=_now(),
+        created_at=database.now(),
     )
 
 
@@ -95,10 +94,4 @@ def once(key: Key | None, work: Callable[[], Stored]) -> Stored:
 
 def tidy() -> int:
     """Delete keys that are past their lifetime; how many."""
-    return IdempotencyKey.objects.filter(created_at__lte=_now() - LIFETIME).delete()[0]
-
-
-def _now() -> Any:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT ipam_now()")
-        return cursor.fetchone()[0]
+    return IdempotencyKey.objects.filter(created_at__lte=database.now() - LIFETIME).delete()[0]

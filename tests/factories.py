@@ -36,7 +36,7 @@ def cluster(**settings: Any) -> Cluster:
 
 def entry(cidr: str, *reserved: str) -> CidrEntry:
     """A CIDR with those of the ranges ("first-last" or a CIDR) that lie in it."""
-    network = addresses.parse_cidr(cidr)
+    network = ip_network(cidr)
     spans = (addresses.parse_range(text) for text in reserved)
     return CidrEntry(network, tuple(sorted(s for s in spans if s.first in network)))
 

@@ -20,7 +20,7 @@ Network = IPv4Network | IPv6Network
 
 LONGEST = 100  # characters; two full IPv6 addresses and a hyphen are 79
 BLANKS = " \t\r\n"
-SHORTEST_PREFIX = {4: 8, 6: 16}  # anything shorter is a typing error, not a pool
+SHORTEST_PREFIX = {4: 8, 6: 8}  # anything shorter is a typing error, not a pool
 
 # An address of these cannot be given to anybody.
 _UNUSABLE = {
@@ -134,7 +134,7 @@ def parse_cidr(
 ) -> Network:
     """A network in canonical form, from `address/length` or `address/netmask`.
 
-    `allow_short` takes prefixes shorter than /8 (IPv4) and /16 (IPv6), for aggregates and
+    `allow_short` takes prefixes shorter than /8, for aggregates and
     searches. Raises InvalidInput with the codes of parse_address and prefix_required,
     prefix_length, wildcard_mask, non_contiguous_mask, prefix_too_short, host_bits_set,
     ipv4_mapped, special_purpose.

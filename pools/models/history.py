@@ -82,6 +82,9 @@ class _BlockUpdate(pghistory.UpdateEvent):
         )(event_model.pgh_tracked_model)
 
 
+# An event model with a Meta of its own does not inherit the protection that pghistory adds.
+_APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+
 _BLOCK = [
     "pool", "space", "category", "family", "cidr", "state", "withheld",
     "holder_kind", "holder_id", "holder_uid", "org", "env",
@@ -118,6 +121,7 @@ class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
     pgh_id = _number()
 
     class Meta:
+        triggers = [_APPEND_ONLY]
         indexes = [
             models.Index(fields=["cidr", "pgh_id"], name="block_event_cidr"),
             models.Index(fields=["holder_id", "pgh_id"], name="block_event_holder"),
@@ -142,6 +146,7 @@ class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
     message = models.CharField(max_length=500)
 
     class Meta:
+        triggers = [_APPEND_ONLY]
         indexes = [models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")]
 
 

@@ -13,7 +13,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from pools import allocation, database, events, idempotency
 from pools.core import errors
@@ -22,7 +22,7 @@ from pools.models.fields import Now
 from pools.models.requests import RequestState
 
 RETRY_EVERY = timedelta(seconds=30)
-BATCH = 200  # pending requests tried in one cycle
+BATCH = 200  # pending requests of one pool tried in one cycle
 
 
 def allocate(
@@ -38,9 +38,11 @@ def allocate(
     Raises what `allocation.allocate` raises; PoolExhausted only without `wait`.
     """
     try:
-        return allocation.allocate(pool_id, wanted, by=by, key=key)
+        done = allocation.allocate(pool_id, wanted, by=by, key=key)
     except errors.PoolExhausted as error:
         exhausted = error
+    else:
+        return done if isinstance(done, allocation.Allocation) else _request(done.request_id)
     return database.retried(lambda: _refused(pool_id, wanted, exhausted, by, key, wait=wait))
 
 
@@ -103,8 +105,14 @@ def _pend(
         )
         return idempotency.Stored(202, {"request": request.pk})
 
-    answer = idempotency.once(key, stored).answer
-    return AllocationRequest.objects.get(pk=answer["request"])
+    return _request(idempotency.once(key, stored).answer["request"])
+
+
+def _request(request_id: int) -> AllocationRequest:
+    request = AllocationRequest.objects.filter(pk=request_id).first()
+    if request is None:
+        raise errors.NotFound("There is no such request.")
+    return request
 
 
 # --- pending requests -----------------------------------------------------------------------------
@@ -115,21 +123,34 @@ def retry(pool_id: int | None = None, *, by: events.Author = events.WORKER) -> i
 
     Any number of workers may run it at once: a request that another one tries is skipped.
     """
-    due = AllocationRequest.objects.filter(state=RequestState.PENDING).order_by("id")
+    due = AllocationRequest.objects.filter(state=RequestState.PENDING)
     due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)
+    pools = due.order_by("pool_id").values_list("pool_id", flat=True).distinct()
+    return sum(_retry_pool(one, due, by) for one in list(pools))
+
+
+def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], by: events.Author) -> int:
+    """Who came first is served first; when the pool is exhausted, the others wait on."""
     fulfilled = 0
-    exhausted: set[int] = set()
-    for request_id, request_pool in list(due.values_list("pk", "pool_id")[:BATCH]):
-        if request_pool in exhausted:  # in order: who came first is served first
-            continue
-        if database.retried(partial(_try, request_id, by)):
-            fulfilled += 1
-        else:
-            exhausted.add(request_pool)
+    waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
+    for request_id in list(waiting[:BATCH]):
+        outcome = database.retried(partial(_try, request_id, by))
+        if outcome == RequestState.PENDING:
+            _postpone(pool_id)
+            break
+        fulfilled += outcome == RequestState.FULFILLED
     return fulfilled
 
 
-def _try(request_id: int, by: events.Author) -> bool:
+def _postpone(pool_id: int) -> None:
+    """Nobody else who waits for this pool is tried in vain before its next turn."""
+    AllocationRequest.objects.filter(
+        pool_id=pool_id, state=RequestState.PENDING, next_try_at__lte=Now()
+    ).update(next_try_at=Now() + RETRY_EVERY)
+
+
+def _try(request_id: int, by: events.Author) -> RequestState | None:
+    """The state that the request is in now; None when another worker has it."""
     with events.recorded(by):
         request = (
             AllocationRequest.objects.select_for_update(skip_locked=True)
@@ -137,7 +158,7 @@ def _try(request_id: int, by: events.Author) -> bool:
             .first()
         )
         if request is None:
-            return True
+            return None
         request.attempts = F("attempts") + 1
         request.next_try_at = Now() + RETRY_EVERY
         try:
@@ -145,19 +166,20 @@ def _try(request_id: int, by: events.Author) -> bool:
         except errors.PoolExhausted as error:
             request.last_error = error.message
             request.save()
-            return False
+            return RequestState.PENDING
         except errors.IpamError as error:  # it can never succeed: the holder sees why
             request.state = RequestState.CANCELLED
             request.last_error = error.message
             request.ended_at = Now()
             request.save()
-            return True
+            return RequestState.CANCELLED
         request.state = RequestState.FULFILLED
         request.ended_at = Now()
         request.last_error = ""
-        request.block_ids = [block["id"] for block in done.blocks]
+        if isinstance(done, allocation.Allocation):  # without a key nothing else comes back
+            request.block_ids = [block["id"] for block in done.blocks]
         request.save()
-    return True
+    return RequestState.FULFILLED
 
 
 def cancel(request_id: int, *, by: events.Author) -> AllocationRequest:
@@ -166,10 +188,7 @@ def cancel(request_id: int, *, by: events.Author) -> AllocationRequest:
         AllocationRequest.objects.filter(pk=request_id, state=RequestState.PENDING).update(
             state=RequestState.CANCELLED, ended_at=Now()
         )
-    request = AllocationRequest.objects.filter(pk=request_id).first()
-    if request is None:
-        raise errors.NotFound("There is no such request.")
-    return request
+    return _request(request_id)
 
 
 def to_json(wanted: allocation.Wanted) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from datetime import datetime
 from ipaddress import ip_network
 from typing import Any
 
+from pools import database
 from pools.core import addresses, block_answer
-from pools.models import AddressSpace, BlockEvent, Cluster, Pool, PoolEvent
+from pools.models import AddressSpace, BlockEvent, Cluster, PoolEvent
 from pools.models.blocks import LIVE
 
 MOST = 1000  # events of one address
@@ -47,16 +48,13 @@ def holders(
 ) -> tuple[list[Tenure], list[Tenure]]:
     """(who has the address now or at the time, all tenures newest first), over address spaces."""
     tenures = _tenures(address, cluster)
-    if at is None:
-        matches = [tenure for tenure in tenures if tenure.until is None]
-    else:
-        matches = [tenure for tenure in tenures if tenure.covers(at)]
-    return matches, tenures
+    moment = at or database.now()
+    return [tenure for tenure in tenures if tenure.covers(moment)], tenures
 
 
 def _tenures(address: addresses.Address, cluster: Cluster | None) -> list[Tenure]:
-    pools = Pool.objects.all() if cluster is None else Pool.objects.filter(cluster=cluster)
-    sizes = pools.values_list(f"mask_size_v{address.version}", flat=True).distinct()
+    # Of all pools that there ever were.
+    sizes = PoolEvent.objects.values_list(f"mask_size_v{address.version}", flat=True).distinct()
     cidrs = [_block_of(address, size) for size in sizes if size is not None]
     rows = BlockEvent.objects.filter(cidr__in=cidrs)
     if cluster is not None:
@@ -83,22 +81,19 @@ def _chain(events: list[Any], names: _Names) -> list[Tenure]:
     for event, following in zip(events, [*events[1:], None], strict=True):
         if event.pgh_label in {"cooldown_ended", "removed"} or event.state not in LIVE:
             continue
-        since = event.allocated_at if event.state == "held" else event.released_at
-        until = _start(following)
+        since = _start(event)
+        until = _start(following) if following else None
         if event.state == "cooling" and (until is None or until > event.available_from):
             until = event.available_from
         tenures.append(_tenure(event, since, until, names))
     return tenures
 
 
-def _start(event: Any) -> datetime | None:
-    if event is None:
-        return None
-    if event.pgh_label == "allocated":
-        return event.allocated_at  # type: ignore[no-any-return]
-    if event.pgh_label == "released":
-        return event.released_at  # type: ignore[no-any-return]
-    return event.pgh_created_at  # type: ignore[no-any-return]
+def _start(event: Any) -> datetime:
+    """When what the event tells of began."""
+    times = {"allocated": event.allocated_at, "released": event.released_at}
+    moment: datetime = times.get(event.pgh_label, event.pgh_created_at)
+    return moment
 
 
 class _Names:

@@ -1,0 +1,109 @@
+"""A cluster's IPv6 prefix, divided into node and instance pools (spec/003)."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Network
+from typing import Any
+
+import pytest
+
+from pools.core import errors
+from pools.models import Cluster, Pool
+from pools.services import clusters, pools
+from tests import factories
+
+
+def _prefixes(cluster: Cluster) -> dict[str, str]:
+    found = Pool.objects.filter(cluster=cluster).order_by("name")
+    return {pool.category: str(factories.cidr(pool).cidr) for pool in found}
+
+
+DIVIDED: list[Any] = [
+    ("2001:db8:10::/48", {}, "2001:db8:10::/64", "2001:db8:10:1::/64"),
+    ("2001:db8:10::/63", {}, "2001:db8:10::/64", "2001:db8:10:1::/64"),
+    ("2001:db8:10::/64", {}, "2001:db8:10::/80", "2001:db8:10:0:1::/80"),
+    (
+        "2001:db8:10::/48",
+        {"node_prefix": "2001:db8:10:f::/64", "instance_prefix": "2001:db8:10:8000::/49"},
+        "2001:db8:10:f::/64",
+        "2001:db8:10:8000::/49",
+    ),
+]
+
+
+@pytest.mark.parametrize(("prefix", "parts", "node", "instance"), DIVIDED)
+def test_it_is_divided(prefix: str, parts: dict[str, str], node: str, instance: str) -> None:
+    given = {name: IPv6Network(text) for name, text in parts.items()}
+    cluster = factories.cluster(cluster_prefix=IPv6Network(prefix), **given)
+    assert _prefixes(cluster) == {"node": node, "instance": instance}
+    assert str(Cluster.objects.get(pk=cluster.pk).cluster_prefix) == prefix
+    for pool in cluster.pools.all():
+        assert (pool.mask_size_v6, pool.mask_size_v4) == (128, None)
+        assert factories.take(pool)["address"] == str(factories.cidr(pool).cidr[1])
+    assert dict(cluster.pools.values_list("category", "cooldown_seconds")) == {
+        "node": 30 * 86400,
+        "instance": 86400,
+    }
+
+
+REFUSED: list[Any] = [
+    ("2001:db8:10::/65", {}, "cluster_prefix"),
+    ("2001:db8:10::/48", {"node_prefix": "2001:db8:11::/64"}, "outside_cluster_prefix"),
+    (
+        "2001:db8:10::/48",
+        {"node_prefix": "2001:db8:10::/64", "instance_prefix": "2001:db8:10::/56"},
+        "cidr_overlap",
+    ),
+]
+
+
+@pytest.mark.parametrize(("prefix", "parts", "code"), REFUSED)
+def test_refused_as_a_whole(prefix: str, parts: dict[str, str], code: str) -> None:
+    given = {name: IPv6Network(text) for name, text in parts.items()}
+    with pytest.raises(errors.InvalidInput) as caught:
+        factories.cluster(cluster_prefix=IPv6Network(prefix), **given)
+    assert caught.value.code == code
+    assert not Cluster.objects.exists()
+    assert not Pool.objects.exists()
+
+
+def test_it_grows_by_further_cidrs_without_renumbering() -> None:
+    cluster = factories.cluster(cluster_prefix=IPv6Network("2001:db8:10::/48"))
+    pool = cluster.pools.get(category="node")
+    node = factories.holder(kind="node")
+    held = factories.take(pool, node)
+    factories.reserve(pool, "2001:db8:10::/64")
+    pools.add_cidr(pool.pk, factories.entry("2001:db8:20::/64"), by=factories.BY)
+    assert factories.take(pool, node)["id"] == held["id"]
+    new = factories.take(pool, factories.holder(kind="node"))
+    assert new["address"] == "2001:db8:20::1"
+
+
+def test_a_cluster_without_one_may_get_one_later() -> None:
+    cluster = factories.cluster()
+    assert _prefixes(cluster) == {}
+    clusters.divide(cluster, IPv6Network("2001:db8:10::/48"), by=factories.BY)
+    assert set(_prefixes(cluster)) == {"node", "instance"}
+
+
+def test_a_prefix_that_is_in_use_is_not_divided() -> None:
+    cluster = factories.pool("2001:db8:10:1::/120").cluster
+    with pytest.raises(errors.CIDROverlap):
+        clusters.divide(cluster, IPv6Network("2001:db8:10::/48"), by=factories.BY)
+    assert Cluster.objects.get().cluster_prefix is None
+    assert cluster.pools.count() == 1
+
+
+def test_two_clusters_may_not_have_one_name() -> None:
+    clusters.create("prod", by=factories.BY)
+    with pytest.raises(errors.AlreadyExists):
+        clusters.create("prod", by=factories.BY)
+
+
+def test_each_cluster_has_its_own_addresses() -> None:
+    prefix = IPv6Network("2001:db8:10::/48")
+    one, two = (factories.cluster(cluster_prefix=prefix) for _ in range(2))
+    node = factories.holder(kind="node")
+    got = [factories.take(each.pools.get(category="node"), node) for each in (one, two)]
+    assert got[0]["cidr"] == got[1]["cidr"]
+    assert got[0]["id"] != got[1]["id"]

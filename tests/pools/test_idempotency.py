@@ -1,0 +1,138 @@
+"""Idempotency-Key: one answer for one request for 24 hours, in the transaction of the work (I5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools import idempotency
+from pools.core import errors
+from pools.models import AllocationRequest, Block, IdempotencyKey
+from pools.services import allocations
+from tests import factories
+
+
+def _key(user: Any, text: str = "k-1", body: bytes = b"{}") -> idempotency.Key:
+    key = idempotency.key_of(text, user_id=user.pk, method="POST", path="/x/", body=body)
+    assert key is not None
+    return key
+
+
+WAYS = [
+    pytest.param({}, id="one"),
+    pytest.param({"count": 3}, id="several"),
+    pytest.param({"cidr": "10.0.0.77/32"}, id="exact"),
+    pytest.param({"family": 4}, id="of a family"),
+]
+ways = pytest.mark.parametrize("ask", WAYS)
+
+
+@ways
+def test_the_same_key_and_body_give_the_same_answer(ask: dict[str, Any]) -> None:
+    pool = factories.pool("10.0.0.0/24")
+    key, who = _key(factories.user()), factories.holder()
+    first = factories.ask(pool, who, key=key, **ask)
+    second = factories.ask(pool, who, key=key, **ask)
+    assert (first.status, second) == (201, first)
+    assert Block.objects.filter(state="held").count() == len(first.blocks)
+
+
+@ways
+def test_also_when_the_block_was_released_since(ask: dict[str, Any]) -> None:
+    pool = factories.pool("10.0.0.0/24")
+    key, who = _key(factories.user()), factories.holder()
+    first = factories.ask(pool, who, key=key, **ask)
+    for block in first.blocks:
+        factories.give_back(block)
+    assert factories.ask(pool, who, key=key, **ask) == first
+    assert not Block.objects.filter(state="held").exists()
+
+
+@ways
+def test_another_body_is_refused_and_changes_nothing(ask: dict[str, Any]) -> None:
+    pool, user = factories.pool("10.0.0.0/24"), factories.user()
+    factories.ask(pool, key=_key(user), **ask)
+    before = Block.objects.filter(state="held").count()
+    with pytest.raises(errors.IdempotencyMismatch):
+        factories.ask(pool, key=_key(user, body=b'{"count": 2}'), **ask)
+    assert Block.objects.filter(state="held").count() == before
+
+
+@ways
+def test_the_keys_of_two_users_are_two_keys(ask: dict[str, Any]) -> None:
+    pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
+    one = factories.ask(pool, key=_key(factories.user()), **ask)
+    two = factories.ask(other, key=_key(factories.user(), body=b"other"), **ask)
+    assert {b["id"] for b in one.blocks}.isdisjoint(b["id"] for b in two.blocks)
+
+
+@ways
+def test_it_is_forgotten_after_24_hours(ask: dict[str, Any], clock) -> None:
+    pool, user = factories.pool("10.0.0.0/24"), factories.user()
+    first = factories.ask(pool, key=_key(user), **ask)
+    for block in first.blocks:
+        factories.give_back(block)
+    clock.advance(24 * 3600 - 1)
+    with pytest.raises(errors.IdempotencyMismatch):
+        factories.ask(pool, key=_key(user, body=b"other"), **ask)
+    clock.advance(2)
+    second = factories.ask(pool, key=_key(user, body=b"other"), **ask)
+    assert second.status == 201
+    assert factories.ask(pool, key=_key(user, body=b"other"), **ask) == second
+
+
+def test_tidying_removes_old_ones_only(clock) -> None:
+    pool, user = factories.pool("10.0.0.0/24"), factories.user()
+    factories.ask(pool, key=_key(user, "old"))
+    clock.advance(24 * 3600)
+    factories.ask(pool, key=_key(user, "new"))
+    assert idempotency.tidy() == 1
+    assert [row.key for row in IdempotencyKey.objects.all()] == ["new"]
+
+
+def test_a_refusal_is_not_kept() -> None:
+    pool, key = factories.pool("10.0.0.0/32"), _key(factories.user())
+    block = factories.take(pool)
+    with pytest.raises(errors.PoolExhausted):
+        factories.ask(pool, key=key)
+    factories.give_back(block)
+    assert factories.ask(pool, key=key).status == 201
+
+
+def test_a_holder_that_has_its_block_is_answered_200_again_and_again() -> None:
+    pool = factories.pool("fd00::/64", category="node")
+    who, key = factories.holder(kind="node"), _key(factories.user())
+    factories.ask(pool, who)
+    assert [factories.ask(pool, who, key=key).status for _ in range(2)] == [200, 200]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_pending_request_is_answered_again(count: int) -> None:
+    pool, key = factories.pool("10.0.0.0/31"), _key(factories.user())
+    factories.drain(pool)
+    ask = factories.wanted(factories.holder(), count=count)
+
+    def again() -> Any:
+        return allocations.allocate(pool.pk, ask, by=factories.BY, key=key, wait=True)
+
+    first = again()
+    assert isinstance(first, AllocationRequest)
+    assert again() == first
+    assert AllocationRequest.objects.count() == 1
+
+
+@pytest.mark.parametrize("text", ["", " ", '""', "x" * 256, "ä", "a\nb"])
+def test_unusable_keys(text: str) -> None:
+    with pytest.raises(errors.InvalidInput):
+        idempotency.key_of(text, user_id=1, method="POST", path="/", body=b"")
+
+
+@pytest.mark.parametrize("part", ["method", "path", "body"])
+def test_the_fingerprint_covers(part: str) -> None:
+    usual: dict[str, Any] = {"method": "POST", "path": "/a", "body": b"b"}
+    other = usual | {part: b"x" if part == "body" else "x"}
+    one, two = (idempotency.key_of("k", user_id=1, **each) for each in (usual, other))
+    assert one is not None
+    assert two is not None
+    assert one.fingerprint != two.fingerprint

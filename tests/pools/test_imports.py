@@ -1,0 +1,178 @@
+"""Pools from manifests, word for word as people have them: a report per object, all or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.core import errors
+from pools.models import Cluster, Pool
+from pools.services import imports, pools
+from tests import factories
+
+SPEC_000_OLD = """
+apiVersion: cilium.io/v2alpha1
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - 10.20.0.0/16
+      - 10.30.0.0/16
+    maskSize: 24
+"""
+SPEC_000_NEW = """
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - cidr: 10.20.0.0/16
+        reservedRange: 10.20.0.0-10.20.0.99
+      - cidr: 10.30.0.0/16
+    maskSize: 24
+"""
+SPEC_001 = """
+apiVersion: cilium.io/v2alpha1
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - 10.20.0.0/16
+      - 10.30.0.0/16
+    maskSize: 24
+  ipv6:
+    cidrs:
+      - fd00::/104
+    maskSize: 120
+"""
+SPEC_001_HELM = """
+ipam:
+  mode: multi-pool
+  operator:
+    autoCreateCiliumPodIPPools:
+      default:
+        ipv4:
+          cidrs:
+            - 10.10.0.0/16
+          maskSize: 24
+      other:
+        ipv4:
+          cidrs:
+            - 10.20.0.0/16
+          maskSize: 24
+"""
+SHIPPED = """
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs: [10.20.0.0/16]
+    maskSize: 24
+    pool:
+      - cidr: 10.20.0.0/16
+        reservedRanges:
+          - {start: 10.20.0.0, end: 10.20.0.99}
+          - {start: 10.20.9.0, end: 10.20.9.255}
+"""
+GREEN = ("10.20.0.0/16", "10.30.0.0/16")
+SHAPES = [
+    pytest.param(SPEC_000_OLD, {"green-pool": (GREEN, ())}, id="spec/000 today"),
+    pytest.param(
+        SPEC_000_NEW, {"green-pool": (GREEN, ("10.20.0.0-10.20.0.99",))}, id="spec/000 proposed"
+    ),
+    pytest.param(SPEC_001, {"green-pool": ((*GREEN, "fd00::/104"), ())}, id="spec/001"),
+    pytest.param(
+        SPEC_001_HELM,
+        {"default": (("10.10.0.0/16",), ()), "other": (("10.20.0.0/16",), ())},
+        id="spec/001 Helm values",
+    ),
+    pytest.param(
+        SHIPPED,
+        {"green-pool": (GREEN[:1], ("10.20.0.0-10.20.0.99", "10.20.9.0-10.20.9.255"))},
+        id="as Cilium ships it",
+    ),
+]
+
+
+def _load(text: str, cluster: Cluster, **settings: bool) -> list[tuple[str, str]]:
+    reports = imports.pools_from(text.encode(), cluster, by=factories.BY, **settings)
+    return [(report.name, report.verdict) for report in reports]
+
+
+@pytest.mark.parametrize(("text", "expected"), SHAPES)
+def test_every_shape(text: str, expected: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]):
+    cluster = factories.cluster()
+    assert _load(text, cluster, dry_run=True) == [(name, "created") for name in expected]
+    assert not Pool.objects.exists()
+    assert _load(text, cluster) == [(name, "created") for name in expected]
+    for name, (cidrs, reserved) in expected.items():
+        pool = Pool.objects.get(cluster=cluster, name=name)
+        mask = {4: 24, 6: 120}
+        assert pools.families(pool) == factories.families(*cidrs, mask=mask, reserved=reserved)
+        assert (pool.category, pool.cooldown_seconds) == ("pod", 0)
+    assert _load(text, cluster) == [(name, "unchanged") for name in expected]
+
+
+def test_the_same_pool_in_its_next_shape_is_a_change() -> None:
+    cluster = factories.cluster()
+    _load(SPEC_000_OLD, cluster)
+    held = factories.take(Pool.objects.get())
+    assert _load(SPEC_000_NEW, cluster) == [("green-pool", "changed")]
+    assert factories.row(held).withheld
+    assert factories.take(Pool.objects.get())["cidr"] == "10.20.1.0/24"
+    assert _load(SPEC_001, cluster) == [("green-pool", "changed")]
+    assert factories.take(Pool.objects.get(), family=6)["cidr"] == "fd00::/120"
+
+
+def test_several_documents_all_or_nothing() -> None:
+    cluster = factories.cluster()
+    overlapping = SPEC_000_OLD.replace("green-pool", "other")
+    fine = SPEC_001_HELM.replace("other", "third").replace("10.20.", "10.40.")
+    text = "---".join([SPEC_000_OLD, overlapping, fine])
+    reports = imports.pools_from(text.encode(), cluster, by=factories.BY)
+    assert [(report.name, report.verdict) for report in reports] == [
+        ("green-pool", "created"),
+        ("other", "refused"),
+        ("default", "created"),
+        ("third", "created"),
+    ]
+    assert [problem.code for problem in reports[1].problems] == ["cidr_overlap"]
+    assert not Pool.objects.exists()
+
+
+REFUSED = [
+    pytest.param(SPEC_000_OLD.replace("24", "25"), "immutable_in_use", id="mask size"),
+    pytest.param(SPEC_000_OLD.replace("10.20.0.0", "10.21.0.0"), "cidr_in_use", id="CIDR in use"),
+    pytest.param(
+        SPEC_000_OLD.replace("  ipv4:", "  allowFirstIP: true\n  ipv4:"),
+        "immutable_in_use",
+        id="first address",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), REFUSED)
+def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
+    cluster = factories.cluster()
+    _load(SPEC_000_OLD, cluster)
+    factories.take(Pool.objects.get())
+    (report,) = imports.pools_from(text.encode(), cluster, by=factories.BY)
+    assert (report.verdict, [problem.code for problem in report.problems]) == ("refused", [code])
+    assert pools.families(Pool.objects.get()) == factories.families(*GREEN, mask=24)
+
+
+def test_a_pool_of_another_category_is_not_taken_over() -> None:
+    pool = factories.pool("10.0.0.0/24", name="green-pool", category="vm")
+    assert _load(SPEC_000_OLD, pool.cluster) == [("green-pool", "refused")]
+
+
+def test_what_is_no_manifest_at_all() -> None:
+    with pytest.raises(errors.InvalidInput):
+        imports.pools_from(b"{", factories.cluster(), by=factories.BY)

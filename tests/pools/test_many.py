@@ -1,0 +1,96 @@
+"""Many at once, for one holder or one for each, of one or both families: all or nothing (I11)."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.core import errors
+from pools.models import Block, BlockEvent, FreeSpan
+from tests import factories
+
+
+def test_one_for_each_holder_in_their_order() -> None:
+    pool, who = factories.pool("10.0.0.0/16"), factories.holders(300)
+    blocks = factories.ask(pool, *who).blocks
+    assert [block["holder"]["id"] for block in blocks] == [holder.id for holder in who]
+    assert [block["cidr"] for block in blocks] == [
+        f"10.0.{n >> 8}.{n & 255}/32" for n in range(1, 301)
+    ]
+
+
+def test_several_for_one_holder() -> None:
+    pool, who = factories.pool("10.20.0.0/16", mask=24), factories.holder()
+    blocks = factories.ask(pool, who, count=5).blocks
+    assert [block["cidr"] for block in blocks] == [f"10.20.{n}.0/24" for n in range(5)]
+    assert {block["holder"]["id"] for block in blocks} == {who.id}
+
+
+def test_several_for_each() -> None:
+    pool, who = factories.pool("10.0.0.0/24"), factories.holders(3)
+    blocks = factories.ask(pool, *who, count=2).blocks
+    assert len({block["cidr"] for block in blocks}) == 6
+    for holder in who:
+        assert sum(block["holder"]["id"] == holder.id for block in blocks) == 2
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["untouched", "window there"])
+def test_one_too_many_gives_none(warm: bool) -> None:
+    pool = factories.pool("10.0.0.0/22")
+    if warm:
+        factories.give_back(factories.take(pool))
+    spans = list(FreeSpan.objects.values_list("first", "last"))
+    with pytest.raises(errors.PoolExhausted, match="1022 blocks left, 1023 wanted"):
+        factories.ask(pool, *factories.holders(1023))
+    assert not Block.objects.filter(state="held").exists()
+    assert list(FreeSpan.objects.values_list("first", "last")) == spans
+    assert len(factories.ask(pool, *factories.holders(1022)).blocks) == 1022
+
+
+def test_one_holder_in_the_way_gives_none() -> None:
+    pool = factories.pool("fd00::/64", category="instance")
+    other = factories.pool("fd01::/64", category="instance", within=pool.cluster)
+    *who, busy = factories.holders(5, kind="instance")
+    factories.take(other, busy)
+    with pytest.raises(errors.OnePerHolder):
+        factories.ask(pool, *who, busy)
+    assert Block.objects.filter(state="held").count() == 1
+
+
+def test_who_has_one_keeps_it() -> None:
+    pool = factories.pool("fd00::/64", category="instance")
+    who = factories.holders(4, kind="instance")
+    kept = [factories.take(pool, one) for one in who[1:3]]
+    answer = factories.ask(pool, *who)
+    assert answer.status == 201
+    by_holder = {block["holder"]["id"]: block["id"] for block in answer.blocks}
+    assert set(by_holder) == {one.id for one in who}
+    assert all(by_holder[block["holder"]["id"]] == block["id"] for block in kept)
+    assert factories.ask(pool, *who).status == 200
+
+
+def test_cooled_down_ones_are_used_too(clock) -> None:
+    pool = factories.pool("10.0.0.0/28", cooldown=60)
+    for block in factories.ask(pool, *factories.holders(14)).blocks:
+        factories.give_back(block)
+    with pytest.raises(errors.PoolExhausted):
+        factories.ask(pool, *factories.holders(2))
+    clock.advance(61)
+    assert len(factories.ask(pool, *factories.holders(14)).blocks) == 14
+
+
+@pytest.mark.parametrize("count", [1, 1000])
+def test_every_block_has_its_event(count: int) -> None:
+    pool = factories.pool("10.0.0.0/16")
+    blocks = factories.ask(pool, *factories.holders(count), org="o").blocks
+    told = BlockEvent.objects.filter(pgh_label="allocated").values_list("pgh_obj_id", "holder_id")
+    assert sorted(told) == sorted((block["id"], block["holder"]["id"]) for block in blocks)
+
+
+def test_the_answer_is_what_is_stored() -> None:
+    from pools.core import block_answer
+
+    pool = factories.pool("10.0.0.0/24")
+    for block in factories.ask(pool, *factories.holders(3), org="o", env="e").blocks:
+        stored = Block.objects.filter(pk=block["id"]).values().get()
+        said = block_answer.answer(stored, pool=pool.name, cluster=pool.cluster.name)
+        assert said == block

@@ -1,0 +1,110 @@
+"""How full a pool is: `held + cooling + reserved + free = capacity`, always (I19)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools import usage
+from pools.models import Pool
+from pools.services import allocations, pools
+from tests import factories
+
+
+def _numbers(pool: Pool, family: int = 4) -> tuple[int, int, int, int, int]:
+    """(capacity, held, cooling, reserved, free), which must sum up."""
+    used = usage.of_pool(Pool.objects.get(pk=pool.pk))[family]
+    assert used.held + used.cooling + used.reserved + used.free == used.capacity
+    assert usage.of_pools([pool])[pool.pk][family] == used
+    return used.capacity, used.held, used.cooling, used.reserved, used.free
+
+
+def test_it_follows_a_block_through_its_life(clock) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    assert _numbers(pool) == (254, 0, 0, 0, 254)
+    block = factories.take(pool)
+    assert _numbers(pool) == (254, 1, 0, 0, 253)
+    factories.give_back(block)
+    assert _numbers(pool) == (254, 0, 1, 0, 253)
+    clock.advance(61)
+    assert _numbers(pool) == (254, 0, 0, 0, 254)
+    allocations.end_cooldowns()
+    assert _numbers(pool) == (254, 0, 0, 0, 254)
+
+
+def test_what_is_reserved_and_in_use_counts_as_in_use(clock) -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    blocks = factories.ask(pool, *factories.holders(10)).blocks
+    reserved = factories.reserve(pool, "10.0.0.0-10.0.0.15")
+    assert _numbers(pool) == (254, 10, 0, 5, 239)
+    for block in blocks[:4]:
+        factories.give_back(block)
+    assert _numbers(pool) == (254, 6, 4, 5, 239)
+    clock.advance(61)
+    assert _numbers(pool) == (254, 6, 0, 9, 239)
+    allocations.end_cooldowns()
+    assert _numbers(pool) == (254, 6, 0, 9, 239)
+    pools.unreserve(reserved, by=factories.BY)
+    assert _numbers(pool) == (254, 6, 0, 0, 248)
+
+
+CAPACITIES: list[Any] = [
+    pytest.param(("10.0.0.0/24",), None, 4, 254, id="addresses"),
+    pytest.param(("10.20.0.0/16", "10.30.0.0/16"), 24, 4, 512, id="two CIDRs of blocks"),
+    pytest.param(("10.0.0.0/31",), None, 4, 2, id="/31"),
+    pytest.param(("fd00::/127",), None, 6, 2, id="/127"),
+    pytest.param(("2001:db8::/32",), None, 6, 2**96 - 1, id="exact in IPv6"),
+]
+
+
+@pytest.mark.parametrize(("cidrs", "mask", "family", "capacity"), CAPACITIES)
+def test_capacity_is_exact(
+    cidrs: tuple[str, ...], mask: int | None, family: int, capacity: int
+) -> None:
+    pool = factories.pool(*cidrs, mask=mask)
+    assert _numbers(pool, family) == (capacity, 0, 0, 0, capacity)
+    factories.take(pool)
+    assert _numbers(pool, family) == (capacity, 1, 0, 0, capacity - 1)
+
+
+def test_two_ranges_in_one_block_reserve_it_once() -> None:
+    pool = factories.pool("10.20.0.0/22", mask=24)
+    factories.reserve(pool, "10.20.0.0-10.20.0.9")
+    factories.reserve(pool, "10.20.0.99-10.20.1.9")
+    assert _numbers(pool) == (4, 0, 0, 2, 2)
+
+
+def test_families_apart() -> None:
+    pool = factories.pool("10.0.0.0/24", "fd00::/120")
+    factories.take(pool, family=6)
+    assert _numbers(pool, 4) == (254, 0, 0, 0, 254)
+    assert _numbers(pool, 6) == (255, 1, 0, 0, 254)
+
+
+@pytest.mark.parametrize(
+    ("reserved", "taken", "ratio"),
+    [((), 0, 0.0), ((), 127, 0.5), (("10.0.0.128/25",), 127, 1.0), (("10.0.0.0/24",), 0, 1.0)],
+)
+def test_the_ratio_is_of_what_can_be_used(
+    reserved: tuple[str, ...], taken: int, ratio: float
+) -> None:
+    pool = factories.pool("10.0.0.0/24", reserved=reserved)
+    if taken:
+        factories.ask(pool, *factories.holders(taken))
+    assert usage.of_pool(pool)[4].ratio == ratio
+
+
+def test_large_pools_show_the_workers_last_count(monkeypatch) -> None:
+    monkeypatch.setattr(usage, "LARGE", 2)
+    small, large = factories.pool("10.0.0.0/24"), factories.pool("10.0.0.0/24")
+    factories.take(small)
+    factories.ask(large, *factories.holders(3))
+    assert usage.refresh() == 1
+    factories.take(large)
+    listed = usage.of_pools([small, large])
+    assert (listed[small.pk][4].held, listed[small.pk][4].approximate) == (1, False)
+    assert (listed[large.pk][4].held, listed[large.pk][4].approximate) == (3, True)
+    assert usage.of_pool(large)[4].held == 4
+    assert usage.refresh() == 1
+    assert usage.of_pools([large])[large.pk][4].held == 4
