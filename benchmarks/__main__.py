@@ -24,6 +24,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="cadastre-bench-") as data, _site(Path(data)) as port:
         os.environ["IPAM_DATA"] = data
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")
+        os.environ.setdefault("IPAM_HTTPS", "0")
         import django  # noqa: PLC0415  # the site's servers exist only now
 
         django.setup()

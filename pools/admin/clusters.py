@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Count, QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+
+from pools import usage
+from pools.admin import edge, lists, pool_page, show
+from pools.admin import forms as fields
+from pools.core import blocks, errors
+from pools.models import Cluster, Event, Pool
+from pools.services import clusters
+
+
+class ClusterForm(forms.Form):
+    name = fields.name_field()
+    description = fields.reason_field(required=False, help_text="")
+    cluster_prefix = fields.cidr_field(
+        required=False,
+        widget=fields.addresses_text(placeholder="2001:db8:10::/48"),
+        help_text="IPv6, at least a /64. It is divided into a pool for nodes and one for instances;"
+        " leave it empty for a cluster without them.",
+    )
+    node_prefix = fields.cidr_field(required=False, help_text="Empty: the first /64 of it.")
+    instance_prefix = fields.cidr_field(required=False, help_text="Empty: the second /64 of it.")
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        node, instance = said.get("node_prefix"), said.get("instance_prefix")
+        prefix = said.get("cluster_prefix")
+        if prefix is not None:
+            try:
+                self.parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
+            except errors.InvalidInput as error:
+                edge.put(self, error)
+        elif (node or instance) and "cluster_prefix" not in self.errors:
+            self.add_error("cluster_prefix", "Name the prefix that is divided.")
+        return said
+
+
+@admin.register(Cluster)
+class ClusterAdmin(lists.Listed[Cluster]):
+    list_display = ("shown_name", "shown_prefix", "shown_pools", "shown_since", "description")
+    list_display_links = None
+    search_fields = ("name", "description")
+    search_help_text = "Name"
+    ordering = ("name",)
+    list_before_template = "cadastre/clusters_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
+        return super().get_queryset(request).annotate(pool_count=Count("pools"))
+
+    @admin.display(description="name", ordering="name")
+    def shown_name(self, cluster: Cluster) -> SafeString:
+        return show.to(cluster)
+
+    @admin.display(description="cluster prefix", ordering="cluster_prefix")
+    def shown_prefix(self, cluster: Cluster) -> SafeString:
+        return show.address(cluster.cluster_prefix) if cluster.cluster_prefix else show.DASH
+
+    @admin.display(description="pools", ordering="pool_count")
+    def shown_pools(self, cluster: Any) -> SafeString:
+        url = reverse("admin:pools_pool_changelist", query={"cluster": cluster.pk})
+        return show.link(url, cluster.pool_count)
+
+    @admin.display(description="since", ordering="created_at")
+    def shown_since(self, cluster: Cluster) -> SafeString:
+        return show.when(cluster.created_at)
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("pools.add_cluster")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Cluster | None = None) -> bool:
+        return request.user.has_perm("pools.delete_cluster")
+
+    def get_urls(self) -> list[URLPattern]:
+        divide = path(
+            "<int:cluster_id>/divide/", edge.in_admin(_divide), name="pools_cluster_divide"
+        )
+        return [divide, *super().get_urls()]
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        edge.require(request, "pools.add_cluster")
+        form = ClusterForm(request.POST or None)
+        if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
+            try:
+                cluster = _create(form, request)
+            except errors.IpamError as error:
+                edge.put(form, error, _place)
+            else:
+                messages.success(request, f"The cluster {cluster.name} was added.")
+                return HttpResponseRedirect(show.url_of(cluster))
+        return edge.page(
+            request, "cluster_form.html", title="Add cluster", opts=Cluster._meta, form=form
+        )
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "pools.view_cluster")
+        cluster = _cluster(object_id)
+        pools = list(
+            Pool.objects.filter(cluster=cluster).prefetch_related(
+                "cidrs__reserved_ranges", "cidrs__pool"
+            )
+        )
+        families = usage.of_pools(pools)
+        rows = [
+            (pool, families[pool.pk], pool_page.state_of(families[pool.pk], list(pool.cidrs.all())))
+            for pool in pools
+        ]
+        events = Event.objects.filter(cluster_id=cluster.pk).order_by("-id")[:10]
+        return edge.page(
+            request,
+            "cluster.html",
+            title=cluster.name,
+            opts=Cluster._meta,
+            original=cluster,
+            cluster=cluster,
+            rows=rows,
+            events=events,
+        )
+
+    def delete_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "pools.delete_cluster")
+        cluster = _cluster(object_id)
+        if request.method == "POST":
+            with edge.told(request):
+                clusters.remove(cluster, by=edge.author(request))
+                messages.success(request, f"The cluster {cluster.name} was deleted.")
+                return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
+        pools = list(Pool.objects.filter(cluster=cluster))
+        families = usage.of_pools(pools)
+        used = sum(one.used for found in families.values() for one in found.values())
+        return edge.page(
+            request,
+            "cluster_delete.html",
+            title=f"Delete {cluster.name}?",
+            opts=Cluster._meta,
+            original=cluster,
+            cluster=cluster,
+            pools=pools,
+            used=used,
+        )
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        url = reverse("admin:pools_event_changelist", query={"cluster": object_id})
+        return HttpResponseRedirect(url)
+
+
+def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
+    said = form.cleaned_data
+    return clusters.create(
+        said["name"],
+        by=edge.author(request),
+        cluster_prefix=said["cluster_prefix"],
+        node_prefix=said["node_prefix"],
+        instance_prefix=said["instance_prefix"],
+        description=said["description"] or "",
+    )
+
+
+class DivideForm(ClusterForm):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        del self.fields["name"], self.fields["description"]
+        self.fields["cluster_prefix"].required = True
+
+
+def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    edge.require(request, "pools.change_cluster", "pools.add_pool")
+    cluster = _cluster(str(cluster_id))
+    form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})
+    if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
+        said = form.cleaned_data
+        try:
+            clusters.divide(
+                cluster,
+                said["cluster_prefix"],
+                by=edge.author(request),
+                node=said["node_prefix"],
+                instance=said["instance_prefix"],
+            )
+        except errors.IpamError as error:
+            edge.put(form, error, _place)
+        else:
+            messages.success(request, "The node and the instance pool were made.")
+            return HttpResponseRedirect(show.url_of(cluster))
+    return edge.page(
+        request,
+        "cluster_form.html",
+        title=f"Divide a prefix of {cluster.name}",
+        opts=Cluster._meta,
+        original=cluster,
+        form=form,
+        cluster=cluster,
+    )
+
+
+def _place(problem: errors.Problem) -> str | None:
+    if problem.code == "already_exists":
+        return "name"
+    if problem.code == "cidr_overlap" and not problem.field:
+        return "cluster_prefix"
+    return problem.field
+
+
+def _cluster(object_id: str) -> Cluster:
+    number = lists.number(object_id)
+    cluster = Cluster.objects.filter(pk=number).first()
+    if cluster is None:
+        raise Http404("There is no such cluster.")
+    return cluster

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pools.admin import blocks, edge, lists, pools, search, show
+from pools.models import BlockEvent, Event, FailureEvent
+
+TYPES = {
+    "block": ("instance.allocated", "node.enrolled", "env.ipv4_addon_enabled", "block.allocated"),
+    "released": ("released", "reclaimed"),
+    "failed": (
+        "instance.allocation_failed",
+        "node.enrollment_failed",
+        "env.ipv4_addon_failed",
+        "block.allocation_failed",
+    ),
+    "cooldown": ("cooldown_ended",),
+}
+RECENT = 100_000  # events; an actor or a request is looked for in the newest ones
+
+
+class TypeFilter(lists.Choice):
+    title = "what happened"
+    parameter_name = "type"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [
+            ("block", "allocated"),
+            ("released", "released or reclaimed"),
+            ("failed", "allocation failed"),
+            ("cooldown", "cooldown ended"),
+            ("pool", "pools, CIDRs, ranges"),
+            ("cluster", "clusters"),
+        ]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
+        chosen = self.value() or ""
+        if chosen in TYPES:
+            return rows.filter(type__in=TYPES[chosen])
+        if chosen in {"pool", "cluster"}:
+            return rows.filter(type__startswith=f"{chosen}.")
+        return rows
+
+
+class ClusterFilter(lists.Choice):
+    title = "cluster"
+    parameter_name = "cluster"
+    options = pools.ClusterFilter.options
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
+        return rows.filter(cluster_id=self.number()) if self.value() else rows
+
+
+class PoolFilter(lists.Choice):
+    title = "pool"
+    parameter_name = "pool"
+    options = blocks.PoolFilter.options
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
+        return rows.filter(pool_id=self.number()) if self.value() else rows
+
+
+@admin.register(Event)
+class EventAdmin(lists.Listed[Event]):
+    list_display = ("shown_at", "shown_type", "shown_what", "shown_holder", "org", "env", "actor", "shown_why")  # fmt: skip
+    list_display_links = None
+    list_filter = (TypeFilter, ClusterFilter, PoolFilter)
+    search_fields = ("holder_id",)
+    search_help_text = "Address, CIDR, holder, actor or request id"
+    ordering = ("-id",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/events_intro.html"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
+    ) -> tuple[QuerySet[Event], bool]:
+        if not search_term:
+            return queryset, False
+        return _found(queryset, search.read(search_term)), False
+
+    @admin.display(description="when")
+    def shown_at(self, event: Event) -> SafeString:
+        return show.link(show.url_of(event), show.when(event.at))
+
+    @admin.display(description="what")
+    def shown_type(self, event: Event) -> SafeString:
+        return type_of(event)
+
+    @admin.display(description="address or object")
+    def shown_what(self, event: Event) -> SafeString:
+        return show.address(event.cidr) if event.cidr else format_html("{}", event.message)
+
+    @admin.display(description="holder")
+    def shown_holder(self, event: Event) -> SafeString:
+        return show.holder(event.holder_kind, event.holder_id)
+
+    @admin.display(description="reason")
+    def shown_why(self, event: Event) -> str:
+        return event.reason
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "pools.view_event")
+        number = lists.number(object_id)
+        event = Event.objects.filter(pk=number).first()
+        if event is None:
+            raise Http404("There is no such event.")
+        return _event_page(request, event)
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        return HttpResponseRedirect(reverse("admin:pools_event_change", args=[object_id]))
+
+
+def type_of(event: Event) -> SafeString:
+    failed = "cad-bad" if event.type.endswith("_failed") else ""
+    words = event.type.replace(".", " ").replace("_", " ")
+    return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, words)
+
+
+def _found(rows: QuerySet[Event], searched: search.Searched) -> QuerySet[Event]:
+    if searched.network is not None:
+        last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
+        inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
+        ids = inside.order_by("-pgh_id").values_list("pgh_id", flat=True)[: lists.REACH]
+        return rows.filter(pk__in=list(ids))
+    ids = [
+        number
+        for kind in (BlockEvent, FailureEvent)
+        for number in kind.objects.filter(holder_id=searched.text)
+        .order_by("-pgh_id")
+        .values_list("pgh_id", flat=True)[: lists.REACH]
+    ]
+    if ids:
+        return rows.filter(pk__in=ids)
+    newest = Event.objects.order_by("-id").values_list("pk", flat=True).first() or 0
+    recent = rows.filter(pk__gt=newest - RECENT)
+    return recent.filter(actor=searched.text) | recent.filter(request_id=searched.text)
+
+
+# --- one event ------------------------------------------------------------------------------------
+
+
+def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
+    model: Any = apps.get_model("pools", event.table)
+    after = model.objects.filter(pk=event.pk).first()
+    before = _before(event, model, after)
+    return edge.page(
+        request,
+        "event.html",
+        title=event.type,
+        opts=Event._meta,
+        event=event,
+        changes=_changes(before, after),
+        deleted=event.type.endswith(("removed", "deleted")),
+        context=json.dumps(after.pgh_context or {}, indent=2) if after else "",
+    )
+
+
+def _before(event: Event, model: Any, after: Any) -> Any:
+    """The snapshot before; failures have none. Blocks are found by their index over CIDRs."""
+    if after is None or event.table == "failureevent":
+        return None
+    earlier = model.objects.filter(pgh_obj_id=event.object_id, pk__lt=event.pk)
+    if event.table == "blockevent":
+        earlier = earlier.filter(cidr=str(after.cidr))
+    return earlier.order_by("-pk").first()
+
+
+def _changes(before: Any, after: Any) -> list[tuple[str, str, str, bool]]:
+    """(field, before, after, whether it differs)."""
+    if after is None:
+        return []
+    names = [
+        one.attname
+        for one in after._meta.concrete_fields
+        if not one.name.startswith("pgh_") and one.name != "id"
+    ]
+    rows = []
+    for name in names:
+        old = _text(getattr(before, name)) if before is not None else ""
+        new = _text(getattr(after, name))
+        if old or new:
+            rows.append(
+                (name.removesuffix("_id") if name != "holder_id" else name, old, new, old != new)
+            )
+    return rows
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

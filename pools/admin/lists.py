@@ -1,0 +1,116 @@
+"""What the lists have in common: paging without counting a large table, filters, who may what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.core import paginator
+from django.db import connection, models
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+from unfold import admin as unfold
+from unfold.contrib.filters.admin import DropdownFilter
+
+from pools.models import Block, PoolCIDR
+
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin as Base
+else:
+    Base = unfold.ModelAdmin
+
+Row = TypeVar("Row", bound=models.Model)
+
+REACH = 10_000  # rows that can be paged through; who looks for more searches
+
+
+class BoundedPaginator(paginator.Paginator[Any]):
+    """Counts up to 10,000 rows; `more` says that there are more, which only a search reaches.
+
+    An exact count over a million rows costs more than the page itself, and so does a page far
+    from the start.
+    """
+
+    @cached_property
+    def count(self) -> int:
+        return min(self._counted, REACH)
+
+    @cached_property
+    def _counted(self) -> int:
+        rows: Any = self.object_list
+        return int(rows.order_by().values("pk")[: REACH + 1].count())
+
+    @property
+    def more(self) -> bool:
+        return self._counted > REACH
+
+
+def estimated_rows(model: type[models.Model]) -> int:
+    """Rows of a table as the last ANALYZE or VACUUM saw them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s::regclass",
+            [model._meta.db_table],
+        )
+        return int(cursor.fetchone()[0])
+
+
+class Listed(Base[Row]):
+    """A list whose rows are not made, changed or deleted by hand."""
+
+    list_per_page = 100
+    list_max_show_all = 200
+    show_full_result_count = False
+    list_filter_submit = True
+    list_fullwidth = True
+    show_facets = False  # type: ignore[assignment]  # facets count every choice
+    actions: Sequence[Any] = ()
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Never the bulk deletion, which would pass the services by."""
+        found = super().get_actions(request)
+        found.pop("delete_selected", None)
+        return found
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return False
+
+
+class Choice(DropdownFilter):
+    """A filter whose choices and condition are functions of the subclass."""
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        raise NotImplementedError
+
+    def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
+        return self.options(request)
+
+    def number(self) -> int:
+        """The chosen id; 0, which no row has, for anything else."""
+        return number(self.value() or "")
+
+
+def number(text: str) -> int:
+    """An id as it stands in an address; 0, which no row has, for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
+
+
+def of_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
+    """Blocks of one pool, so that the order of addresses is still read from an index.
+
+    The bounds say nothing new; without them all blocks of the pool would be sorted for one page.
+    """
+    found = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
+    cidrs = sorted(found, key=lambda cidr: (cidr.version, int(cidr.network_address)))
+    rows = rows.filter(pool_id=pool_id)
+    if not cidrs:
+        return rows
+    last = f"{cidrs[-1].broadcast_address}/{cidrs[-1].max_prefixlen}"
+    return rows.filter(cidr__gte=str(cidrs[0]), cidr__lte=last)

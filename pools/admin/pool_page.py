@@ -1,0 +1,210 @@
+"""A pool as one reads it: numbers, map, CIDRs, holders, events, and what can be done with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from pools import usage, window
+from pools.admin import edge, lists, show
+from pools.admin import map as maps
+from pools.core import addresses, errors, podippool
+from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
+from pools.models.blocks import LIVE
+from pools.services import imports, occupancy
+
+MAPS = 4  # drawn on one page; more CIDRs have a link each
+FIRST = 10
+SHAPE_NAMES = {
+    podippool.Shape.V2: "cilium.io/v2, as Cilium ships it",
+    podippool.Shape.V2_PROPOSAL: "cilium.io/v2 with reservedRange",
+    podippool.Shape.V2ALPHA1: "cilium.io/v2alpha1",
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A map and what stands around it."""
+
+    cidr: PoolCIDR
+    view: maps.View
+    svg: SafeString
+    rows: list[tuple[addresses.Network, addresses.Network, maps.Cell]]
+    parents: list[addresses.Network]
+    used_part: addresses.Network | None
+
+    @property
+    def legend(self) -> list[tuple[str, int]]:
+        return [(state, self.view.totals[state]) for state in maps.STATES]
+
+    @property
+    def capacity(self) -> int:
+        return sum(self.view.totals.values())
+
+    @property
+    def mixed(self) -> int:
+        return sum(cell.kind == "mixed" for cell in self.view.cells)
+
+    @property
+    def cell(self) -> str:
+        """What one cell of it is."""
+        first = self.view.cells[0]
+        if first.one_block:
+            host_sized = first.network.prefixlen == first.network.max_prefixlen
+            return "one address" if host_sized else f"one /{first.network.prefixlen} block"
+        return f"a /{first.network.prefixlen}"
+
+
+def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
+    families = usage.of_pools([pool])[pool.pk]
+    cidrs = list(
+        pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
+    )
+    live = lists.of_pool(Block.objects.filter(state__in=LIVE), pool.pk)
+    return edge.page(
+        request,
+        "pool.html",
+        title=pool.name,
+        pool=pool,
+        opts=Pool._meta,
+        original=pool,
+        families=families,
+        state=state_of(families, cidrs),
+        cooldown=show.duration(pool.cooldown_seconds),
+        maps=drawn(pool, cidrs, request.GET.get("map", "")),
+        chosen_map=request.GET.get("map", ""),
+        cidrs=cidrs,
+        cidr_states=[(cidr, drained(cidr)) for cidr in cidrs],
+        blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
+        events=Event.objects.filter(pool_id=pool.pk).order_by("-id")[:FIRST],
+        waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
+        **links,
+    )
+
+
+def state_of(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
+    """full (a family has nothing left), draining (a CIDR is wholly reserved) or active."""
+    if any(not one.free for one in families.values()):
+        return "full"
+    return "draining" if any(drained(cidr) for cidr in cidrs) else "active"
+
+
+def drained(cidr: PoolCIDR) -> bool:
+    """Whether reserved ranges keep the whole CIDR from being handed out."""
+    return not window.layout(cidr).allocatable(_ranges(cidr))
+
+
+def _ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
+    return [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
+
+
+# --- maps -----------------------------------------------------------------------------------------
+
+
+def drawn(pool: Pool, cidrs: list[PoolCIDR], chosen: str) -> list[Drawn]:
+    """The map of a chosen CIDR or share of one, else those of the first CIDRs."""
+    if chosen:
+        found = _chosen(cidrs, chosen)
+        if found is not None:
+            return [_draw(pool, *found)]
+    return [_draw(pool, cidr, cidr.cidr) for cidr in cidrs[:MAPS]]
+
+
+def _chosen(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
+    try:
+        wanted = addresses.parse_cidr(chosen, allow_short=True)
+    except errors.InvalidInput:
+        return None
+    for cidr in cidrs:
+        own = cidr.cidr
+        same_family = own.version == wanted.version
+        if same_family and wanted.subnet_of(own) and wanted.prefixlen <= _mask_size(cidr):
+            return cidr, wanted
+    return None
+
+
+def _mask_size(cidr: PoolCIDR) -> int:
+    return window.layout(cidr).mask_size
+
+
+def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network) -> Drawn:
+    grid = window.layout(cidr)
+    found = occupancy.in_shares(cidr, network, maps.share_prefix(grid, network))
+    built = maps.build(grid, network, used=found.shares, ranges=_ranges(cidr), exact=found.exact)
+    page = show.url_of(pool)
+
+    def href(cell: maps.Cell) -> str:
+        if not cell.one_block:
+            return f"{page}?map={cell.network}#map"
+        if cell.kind in {"held", "cooling"}:
+            return reverse("admin:find", query={"q": str(cell.network)})
+        return ""
+
+    return Drawn(
+        cidr=cidr,
+        view=built,
+        svg=maps.svg(built, href=href),
+        rows=maps.runs(built),
+        parents=_parents(cidr.cidr, network),
+        used_part=_used_part(built),
+    )
+
+
+def _parents(whole: addresses.Network, network: addresses.Network) -> list[addresses.Network]:
+    """The views from the whole CIDR down to this one."""
+    steps = list(range(whole.prefixlen, network.prefixlen, maps.CELL_BITS))
+    return [network.supernet(new_prefix=length) for length in steps]
+
+
+def _used_part(view: maps.View) -> addresses.Network | None:
+    """The one share in use, when all the rest is empty: where to look closer."""
+    used = [cell for cell in view.cells if cell.held or cell.cooling]
+    return used[0].network if len(used) == 1 and not used[0].one_block else None
+
+
+# --- the same elsewhere ---------------------------------------------------------------------------
+
+
+def manifests(pool: Pool) -> list[tuple[str, str, str]]:
+    """(shape, text, why not) of the pool as CiliumPodIPPool in each shape."""
+    manifest = imports.as_manifest(pool)
+    found = []
+    for shape, name in SHAPE_NAMES.items():
+        try:
+            rendered = podippool.render(manifest, shape=shape)
+        except errors.InvalidInput as error:
+            found.append((name, "", error.message))
+            continue
+        found.append((name, yaml.safe_dump(rendered, sort_keys=False), ""))
+    return found
+
+
+def yaml_page(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+    here = request.build_absolute_uri("/").rstrip("/")
+    allocation = json.dumps({"holder": {"kind": "instance", "id": "i-1"}})
+    head = 'curl -H "Authorization: Token $TOKEN"'
+    calls = [
+        ("This pool", f"{head} {here}/api/v1/pools/{pool.pk}/"),
+        ("Its blocks", f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
+        (
+            "Allocate",
+            f"{head} -H 'Content-Type: application/json' \\\n  -d '{allocation}' \\\n"
+            f"  {here}/api/v1/pools/{pool.pk}/allocations/",
+        ),
+    ]
+    return edge.page(
+        request,
+        "pool_yaml.html",
+        title=f"{pool.name}: YAML and API",
+        opts=Pool._meta,
+        original=pool,
+        pool=pool,
+        manifests=manifests(pool) if pool.category == "pod" else [],
+        calls=calls,
+    )

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from pools.admin import edge, lists, pools, show
+from pools.models import AllocationRequest
+from pools.models.requests import RequestState
+from pools.services import allocations
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in RequestState.choices]
+
+    def queryset(
+        self, request: HttpRequest, rows: QuerySet[AllocationRequest]
+    ) -> QuerySet[AllocationRequest]:
+        return rows.filter(state=self.value()) if self.value() else rows
+
+
+class ClusterFilter(pools.ClusterFilter):
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(pool__cluster_id=self.number()) if self.value() else rows
+
+
+@admin.register(AllocationRequest)
+class RequestAdmin(lists.Listed[AllocationRequest]):
+    list_display = (
+        "shown_holder",
+        "shown_state",
+        "shown_pool",
+        "org",
+        "env",
+        "shown_age",
+        "shown_next",
+        "attempts",
+        "last_error",
+    )
+    list_display_links = None
+    list_filter = (StateFilter, ClusterFilter)
+    search_fields = ("holder_id", "env", "org")
+    search_help_text = "Holder, environment or organisation"
+    ordering = ("-id",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    actions = ("cancel",)
+    list_before_template = "cadastre/requests_intro.html"
+    fields = (
+        "pool",
+        "holder_kind",
+        "holder_id",
+        "org",
+        "env",
+        "state",
+        "attempts",
+        "last_error",
+        "created_at",
+        "next_try_at",
+        "ended_at",
+    )
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AllocationRequest]:
+        return super().get_queryset(request).select_related("pool__cluster")
+
+    @admin.display(description="holder")
+    def shown_holder(self, one: AllocationRequest) -> SafeString:
+        return show.to(one, f"{one.holder_kind} {one.holder_id}")
+
+    @admin.display(description="state")
+    def shown_state(self, one: AllocationRequest) -> SafeString:
+        return show.state(one.state)
+
+    @admin.display(description="pool")
+    def shown_pool(self, one: AllocationRequest) -> SafeString:
+        return show.to(one.pool)
+
+    @admin.display(description="waits since")
+    def shown_age(self, one: AllocationRequest) -> SafeString:
+        return show.when(one.created_at)
+
+    @admin.display(description="next try")
+    def shown_next(self, one: AllocationRequest) -> SafeString:
+        return show.when(one.next_try_at) if one.state == RequestState.PENDING else show.DASH
+
+    def has_allocate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("pools.allocate")
+
+    @admin.action(description="Cancel", permissions=["allocate"])
+    def cancel(self, request: HttpRequest, rows: QuerySet[AllocationRequest]) -> None:
+        pending = list(rows.filter(state=RequestState.PENDING))
+        for one in pending:
+            with edge.told(request):
+                allocations.cancel(one.pk, by=edge.author(request))
+        messages.success(request, f"{len(pending)} pending requests were cancelled.")

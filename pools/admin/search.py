@@ -1,0 +1,49 @@
+"""What somebody typed into a search box: an address, a CIDR, or a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+from pools.core import addresses, errors
+
+LONGEST = 253
+
+
+@dataclass(frozen=True)
+class Searched:
+    """`network` is what was read as an address (then /32 or /128) or a CIDR, else None."""
+
+    text: str
+    network: addresses.Network | None = None
+    hint: str = ""  # what is wrong with something that looks like an address
+
+    @property
+    def address(self) -> addresses.Address | None:
+        """The address, when it is one."""
+        if self.network is None or self.network.prefixlen < self.network.max_prefixlen:
+            return None
+        return self.network.network_address
+
+
+def read(text: str) -> Searched:
+    """Never refuses: what is no address is a name. A CIDR's host bits are dropped."""
+    given = "".join(char for char in text.strip()[:LONGEST] if char.isprintable())
+    try:
+        address = addresses.parse_address(given, door=addresses.Door.TEXT)
+        return Searched(given, ip_network(address))
+    except errors.InvalidInput as error:
+        hint = error.message if _looks_like_one(given) else ""
+    try:
+        network = addresses.parse_cidr(given, door=addresses.Door.TEXT, allow_short=True)
+        return Searched(given, network)
+    except errors.InvalidInput as error:
+        if error.code == "host_bits_set":
+            return Searched(given, ip_network(given, strict=False), hint=error.message)
+        if "/" in given and _looks_like_one(given):
+            hint = error.message
+    return Searched(given, hint=hint)
+
+
+def _looks_like_one(text: str) -> bool:
+    return bool(text) and text[0] in "0123456789abcdefABCDEF:" and ("." in text or ":" in text)

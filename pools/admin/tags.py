@@ -1,0 +1,72 @@
+"""The looks of values (pools.admin.show) for the templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.utils.safestring import SafeString
+
+from pools import usage
+from pools.admin import events, show
+from pools.models import Block, Event
+
+register = template.Library()
+
+register.filter("num", show.number)
+register.filter("digits", show.digits)
+register.filter("mono", show.address)
+register.filter("when", show.when)
+register.filter("state", show.state)
+register.filter("to", show.to)
+register.filter("bar", show.bar)
+register.filter("bars", show.bars)
+register.filter("percent", show.percent)
+register.filter("event_type", events.type_of)
+
+
+@register.filter
+def about(one: usage.Usage, name: str) -> SafeString:
+    """One of the counts of a usage; estimates are marked."""
+    return show.number(getattr(one, name), about=one.approximate and name != "capacity")
+
+
+@register.filter
+def holder(one: Block | Event) -> SafeString:
+    """Whoever holds the block, or whom the event is about."""
+    return show.holder(one.holder_kind, one.holder_id)
+
+
+@register.filter
+def tenant(one: Any) -> str:
+    """The environment of a block or tenure, after its organisation."""
+    return "/".join(part for part in (one.org, one.env) if part)
+
+
+@register.filter
+def block_link(one: Block) -> SafeString:
+    return show.address(one.cidr, show.url_of(one))
+
+
+@register.filter
+def count(number: int, words: str) -> str:
+    """`3|count:"block,blocks"` -> `3 blocks`."""
+    one, _, many = words.partition(",")
+    return f"{show.digits(number)} {one if number == 1 else many}"
+
+
+@register.filter
+def url(row: Any) -> str:
+    return show.url_of(row)
+
+
+@register.filter
+def can(user: Any, permission: str) -> bool:
+    """`user|can:"pools.allocate"`."""
+    return bool(user.has_perm(permission))
+
+
+@register.filter
+def holder_named(holder: dict[str, str]) -> SafeString:
+    """A holder as history tells it."""
+    return show.holder(holder["kind"], holder["id"])

@@ -1,0 +1,136 @@
+"""Users and groups in unfold's looks, and API tokens, whose text is shown once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth import admin as auth_admin
+from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import URLPattern, path
+from knox.models import AuthToken
+from unfold import admin as unfold
+from unfold import forms as unfold_forms
+
+from pools.admin import edge, lists, show
+from pools.admin import forms as fields
+
+if TYPE_CHECKING:
+    _Users = auth_admin.UserAdmin[User]
+    _Groups = auth_admin.GroupAdmin
+else:
+
+    class _Users(auth_admin.UserAdmin, unfold.ModelAdmin):
+        pass
+
+    class _Groups(auth_admin.GroupAdmin, unfold.ModelAdmin):
+        pass
+
+
+for model in (User, Group, AuthToken):
+    admin.site.unregister(model)
+
+
+@admin.register(User)
+class UserAdmin(_Users):
+    form = unfold_forms.UserChangeForm
+    add_form = unfold_forms.UserCreationForm
+    change_password_form = unfold_forms.AdminPasswordChangeForm
+    list_display = ("username", "email", "shown_groups", "is_staff", "is_superuser", "last_login")
+    list_filter = ("is_staff", "is_superuser", "is_active", "groups")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        return super().get_queryset(request).prefetch_related("groups")
+
+    @admin.display(description="groups")
+    def shown_groups(self, user: User) -> str:
+        return ", ".join(group.name for group in user.groups.all())
+
+
+@admin.register(Group)
+class GroupAdmin(_Groups):
+    pass
+
+
+class TokenForm(forms.Form):
+    user = forms.ModelChoiceField(User.objects.order_by("username"), widget=fields.select())
+    days = forms.IntegerField(
+        label="Valid for days",
+        initial=365,
+        min_value=1,
+        max_value=3650,
+        widget=fields.text(inputmode="numeric"),
+    )
+
+    def __init__(self, data: Any, *, user: Any) -> None:
+        super().__init__(data, initial={"user": user.pk})
+        if not user.has_perm("knox.add_authtoken"):
+            # Anybody may have tokens of their own: they can do no more than their owner.
+            self.fields["user"].queryset = User.objects.filter(pk=user.pk)  # type: ignore[attr-defined]
+
+
+@admin.register(AuthToken)
+class TokenAdmin(lists.Listed[AuthToken]):
+    list_display = ("user", "shown_created", "shown_expiry")
+    list_display_links = None
+    fields = ("user", "created", "expiry")
+    readonly_fields = fields
+    ordering = ("-created",)
+    list_before_template = "cadastre/tokens_intro.html"
+    actions = ("revoke",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AuthToken]:
+        rows = super().get_queryset(request).select_related("user")
+        if request.user.has_perm("knox.view_authtoken"):
+            return rows
+        return rows.filter(user_id=request.user.pk or 0)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return True
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return (
+            obj is None or self._own(request, obj) or request.user.has_perm("knox.view_authtoken")
+        )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return (
+            obj is None or self._own(request, obj) or request.user.has_perm("knox.delete_authtoken")
+        )
+
+    def _own(self, request: HttpRequest, token: AuthToken) -> bool:
+        return bool(token.user_id == request.user.pk)
+
+    @admin.display(description="made", ordering="created")
+    def shown_created(self, token: AuthToken) -> str:
+        return show.when(token.created)
+
+    @admin.display(description="ends", ordering="expiry")
+    def shown_expiry(self, token: AuthToken) -> str:
+        return show.when(token.expiry)
+
+    @admin.action(description="Revoke")
+    def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:
+        mine = [token for token in rows if self.has_delete_permission(request, token)]
+        for token in mine:
+            token.delete()
+        self.message_user(request, f"{len(mine)} tokens were revoked.")
+
+    def get_urls(self) -> list[URLPattern]:
+        create = path("create/", edge.in_admin(_create), name="knox_authtoken_create")
+        return [create, *super().get_urls()]
+
+
+def _create(request: HttpRequest) -> HttpResponseBase:
+    form = TokenForm(request.POST or None, user=request.user)
+    token = ""
+    if request.method == "POST" and form.is_valid():
+        owner, days = form.cleaned_data["user"], form.cleaned_data["days"]
+        tokens: Any = AuthToken.objects
+        # In this answer only: the register keeps a digest of it.
+        token = tokens.create(owner, expiry=timedelta(days=days))[1]
+    return edge.page(request, "token.html", title="Create a token", form=form, token=token)

@@ -1,0 +1,48 @@
+// What the pages do beyond links and forms: the map by keyboard, and further rows of CIDRs.
+"use strict";
+
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".cad-map").forEach(moveByArrows);
+  document.querySelectorAll("[data-add-cidr]").forEach((button) => {
+    button.addEventListener("click", () => addRow());
+  });
+});
+
+// One tab stop for a whole map; the arrows move inside it. Without this file each cell is a stop.
+function moveByArrows(map) {
+  const cells = Array.from(map.children);
+  const columns = Number(map.dataset.columns);
+  const name = map.parentElement.querySelector(".cad-map-name");
+  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+  const told = (event) => {
+    const title = event.target.closest("a, g")?.querySelector("title");
+    if (title) name.textContent = title.textContent;
+  };
+  cells.forEach((cell, index) => cell.setAttribute("tabindex", index ? "-1" : "0"));
+  map.addEventListener("focusin", told);
+  map.addEventListener("mouseover", told);
+  map.addEventListener("keydown", (event) => {
+    const from = cells.indexOf(event.target);
+    const to = event.key === "Home" ? 0 : event.key === "End" ? cells.length - 1 : from + steps[event.key];
+    if (from < 0 || !cells[to]) return;
+    event.preventDefault();
+    cells[from].setAttribute("tabindex", "-1");
+    cells[to].setAttribute("tabindex", "0");
+    cells[to].focus();
+  });
+}
+
+function addRow() {
+  const list = document.querySelector(".cad-cidrs");
+  const total = document.querySelector(`#id_${list.dataset.prefix}-TOTAL_FORMS`);
+  const row = document.querySelector("#cidr-row").content.cloneNode(true);
+  row.querySelectorAll("[name], [id], [for]").forEach((part) => {
+    for (const attribute of ["name", "id", "for"]) {
+      const value = part.getAttribute(attribute);
+      if (value) part.setAttribute(attribute, value.replace("__prefix__", total.value));
+    }
+  });
+  list.append(row);
+  total.value = Number(total.value) + 1;
+  list.lastElementChild.querySelector("input").focus();
+}
