@@ -22,13 +22,12 @@ def main() -> None:
     try:
         management.execute_from_command_line(sys.argv)
     except utils.OperationalError as error:
-        sys.exit(f"The database did not answer: {error}\n{_where_it_was_looked_for()}")
+        from django.conf import settings
 
-
-def _where_it_was_looked_for() -> str:
-    from django.conf import settings
-
-    return f"Looked for it in: {settings.IPAM_SERVERS_FROM}."
+        why = str(error).strip().partition("\n")[0]
+        sys.exit(
+            f"The database did not answer ({why}). Its address is from {settings.IPAM_SERVERS_FROM}"
+        )
 
 
 if __name__ == "__main__":

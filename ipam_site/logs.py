@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from typing import Any
 
 _HIDDEN = "[redacted]"
@@ -46,6 +47,9 @@ class LineFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self.default_time_format = "%Y-%m-%dT%H:%M:%S"
+        self.default_msec_format = "%s.%03dZ"
+        self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
         return one_line(redact(super().format(record)))
@@ -65,9 +69,16 @@ def config(level: str) -> dict[str, Any]:
             }
         },
         "root": {"level": level, "handlers": ["stdout"]},
-        # Their own handlers would print beside this one, and without redaction.
         "loggers": {
-            name: {"handlers": [], "level": level, "propagate": True}
-            for name in ("django", "gunicorn.error", "gunicorn.access")
+            # Their own handlers would print beside this one, and without redaction.
+            **{
+                name: {"handlers": [], "level": level, "propagate": True}
+                for name in ("django", "gunicorn.error", "gunicorn.access")
+            },
+            # Four lines for each tick of every five seconds; failures are logged above this.
+            **{
+                name: {"level": "WARNING"}
+                for name in ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+            },
         },
     }

@@ -175,7 +175,7 @@ if IPAM_ROLE not in _STATEMENT_TIMEOUT_MS:
 IPAM_SERVERS_FROM = (
     "DATABASE_URL"
     if env.text("DATABASE_URL")
-    else f"{IPAM_DATA}/connections.json, which a running `make run` writes; or set DATABASE_URL"
+    else f"{IPAM_DATA}/connections.json, which a running `make run` writes; DATABASE_URL overrides it"
 )
 # Without any address the commands that need no database still run; the others meet a closed port.
 _NOWHERE = "postgresql://127.0.0.1:1/cadastre"

@@ -26,8 +26,11 @@ def lock(data: pathlib.Path) -> int:
     Raises InUseError.
     """
     try:
-        # Root's servers run under another account, which has to get through.
-        data.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.geteuid() == 0 and not any(data.iterdir()):
+            # New, so it is ours alone: root's servers run under another account, which has to get
+            # through. What lies in it is closed one by one.
+            data.chmod(0o711)
         (data / "logs").mkdir(mode=0o700, exist_ok=True)
         handle = os.open(data / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except PermissionError as error:

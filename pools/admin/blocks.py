@@ -77,7 +77,7 @@ class StateFilter(lists.Choice):
 class BlockList(ChangeList):
     """Also knows whether there are more blocks than can be paged through."""
 
-    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Block]) -> list[str]:
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Block]) -> list[Any]:
         """By address inside its address space, forwards or backwards: as the index has it."""
         backwards = str(self.params.get(ORDER_VAR, "")).startswith("-")
         return ["-space_id", "-cidr"] if backwards else ["space_id", "cidr"]

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from pools import database, events, idempotency
 from pools.api import authentication, parsing, permissions
 
+JSON = parsing.JSON
 REQUEST_ID = "ipam.request_id"  # key in request.META; the site's middleware puts it there
 
 Answer = HttpResponseBase
@@ -46,6 +47,14 @@ class View(views.APIView):
     content_negotiation_class = OnlyJSON
     parser_classes = (parsing.JSONParser,)
     needs: Needs = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who asks, and may they: there are no versions, formats or throttles to choose."""
+        self.format_kwarg = None
+        request.version, request.versioning_scheme = None, None
+        request.accepted_renderer, request.accepted_media_type = self.get_renderers()[0], JSON
+        self.perform_authentication(request)
+        self.check_permissions(request)
 
 
 def author(request: Request, reason: str = "") -> events.Author:

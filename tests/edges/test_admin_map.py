@@ -1,0 +1,115 @@
+"""A map's cells sum to the capacity, whatever the space; drawing needs no database."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pools.admin import map as maps
+from pools.core import addresses, blocks
+from pools.services.occupancy import Used
+
+
+def layout(cidr: str, mask: int, **settings: Any) -> blocks.Layout:
+    return blocks.Layout(ip_network(cidr), mask, **settings)
+
+
+def build(cidr: str, mask: int, *reserved: str, view: str = "", **used: Used) -> maps.View:
+    return maps.build(
+        layout(cidr, mask),
+        ip_network(view or cidr),
+        used={int(name[1:]): one for name, one in used.items()},
+        ranges=[addresses.parse_range(text) for text in reserved],
+    )
+
+
+@pytest.mark.parametrize(
+    ("cidr", "mask", "cells", "capacity"),
+    [
+        pytest.param("10.0.0.0/24", 32, 256, 254, id="one cell per address of a /24"),
+        pytest.param("10.0.0.0/16", 24, 256, 256, id="one cell per block of a /16"),
+        pytest.param("10.0.0.0/16", 32, 1024, 65534, id="equal shares of a /16"),
+        pytest.param("2001:db8::/64", 128, 1024, 2**64 - 1, id="IPv6 /64"),
+        pytest.param("10.0.0.0/32", 32, 1, 1, id="one address"),
+        pytest.param("10.0.0.0/31", 32, 2, 2, id="point to point"),
+        pytest.param("fd00::/104", 120, 1024, 65536, id="IPv6 blocks"),
+    ],
+)
+def test_the_number_of_cells_and_their_sum(cidr: str, mask: int, cells: int, capacity: int) -> None:
+    view = build(cidr, mask)
+    assert len(view.cells) == cells
+    assert sum(view.totals.values()) == capacity == view.totals["free"]
+
+
+@given(data=st.data())
+def test_counts_agree_with_one_look_at_each_block(data: st.DataObject) -> None:
+    length = data.draw(st.integers(16, 24))
+    cidr = f"10.0.0.0/{length}"
+    mask = data.draw(st.integers(length, min(32, length + 12)))
+    grid = layout(cidr, mask)
+    base = int(grid.cidr.network_address)
+    size = grid.cidr.num_addresses
+    points = data.draw(st.lists(st.tuples(*[st.integers(0, size - 1)] * 2), max_size=4))
+    ranges = [
+        addresses.AddressRange(*(type(grid.cidr.network_address)(base + n) for n in sorted(pair)))
+        for pair in points
+    ]
+    view = maps.build(grid, grid.cidr, used={}, ranges=ranges)
+    free = {block for span in grid.allocatable(ranges) for block in grid.blocks(span)}
+    for cell in view.cells[:: max(1, len(view.cells) // 16)]:
+        assert cell.free == sum(block.subnet_of(cell.network) for block in free)
+    assert view.totals["free"] == len(free)
+
+
+@pytest.mark.parametrize(
+    ("used", "reserved", "kind"),
+    [
+        pytest.param(Used(held=1), (), "held", id="held"),
+        pytest.param(Used(cooling=1), (), "cooling", id="cooling"),
+        pytest.param(Used(), ("10.0.1.0/24",), "reserved", id="reserved"),
+        pytest.param(Used(), ("10.0.1.7-10.0.1.7",), "reserved", id="touched in part"),
+        pytest.param(Used(held=1, withheld=1), ("10.0.1.0/24",), "held", id="held and withheld"),
+        pytest.param(Used(), (), "free", id="free"),
+    ],
+)
+def test_what_a_cell_of_one_block_is(used: Used, reserved: tuple[str, ...], kind: str) -> None:
+    assert build("10.0.0.0/16", 24, *reserved, s1=used).cells[1].kind == kind
+
+
+def test_a_network_address_is_no_cell_of_the_capacity() -> None:
+    view = build("10.0.0.0/24", 32)
+    assert [view.cells[at].kind for at in (0, 1, 255)] == ["unusable", "free", "unusable"]
+
+
+def test_a_mixed_cell_is_drawn_by_share_and_named_by_counts() -> None:
+    view = build("10.0.0.0/16", 32, "10.0.0.0-10.0.0.15", s0=Used(held=30, cooling=2))
+    cell = view.cells[0]
+    assert (cell.kind, cell.capacity) == ("mixed", 63)
+    assert cell.name == "10.0.0.0/26: 30 held, 2 cooling, 15 reserved, 16 free"
+    drawn = maps.svg(view, href=lambda _cell: "")
+    assert all(f'class="m-{state}"' in drawn for state in maps.STATES)
+
+
+def test_a_view_of_a_share_has_its_own_part_of_the_counts() -> None:
+    view = build("2001:db8::/64", 128, view="2001:db8::/118", s5=Used(held=1))
+    assert [cell.kind for cell in view.cells[:7]] == ["unusable", *["free"] * 4, "held", "free"]
+
+
+def test_the_drawing_is_well_formed_and_every_cell_has_a_name() -> None:
+    view = build("10.0.0.0/16", 32, s3=Used(held=64), s4=Used(held=1))
+    drawn = maps.svg(view, href=lambda cell: f"?map={cell.network}&x=<")
+    root = ElementTree.fromstring(drawn)  # noqa: S314  # our own drawing
+    assert len(root) == len(root.findall("a/title")) == 1024
+
+
+def test_the_table_behind_it_has_few_rows_and_the_same_sum() -> None:
+    for used in ({}, {f"s{n}": Used(held=n % 64) for n in range(1024)}):
+        view = build("10.0.0.0/16", 32, **used)
+        rows = maps.runs(view)
+        assert len(rows) <= maps.MOST_RUNS
+        assert sum(cell.capacity for _, _, cell in rows) == 65534

@@ -1,0 +1,164 @@
+"""The form of a pool: errors beside the field, what was typed stays, a look before a loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from pools.models import Pool, ReservedRange
+from tests import factories, people
+
+pytestmark = pytest.mark.django_db
+
+Row = tuple[str, str]
+
+
+def data(*rows: Row, initial: int = 0, **own: Any) -> dict[str, Any]:
+    """A posted form; each row is a CIDR and its reserved ranges."""
+    posted = {"cidrs-TOTAL_FORMS": len(rows), "cidrs-INITIAL_FORMS": initial, **own}
+    for number, (cidr, reserved) in enumerate(rows):
+        posted |= {f"cidrs-{number}-cidr": cidr, f"cidrs-{number}-reserved": reserved}
+    return posted
+
+
+def new(*rows: Row, **own: Any) -> dict[str, Any]:
+    cluster = own.pop("cluster", None) or factories.cluster()
+    fields = {"cluster": cluster.pk, "name": "blue", "category": "pod", "mask_size_v4": "24"}
+    return data(*rows, **{**fields, **own})
+
+
+def post(url: str, posted: dict[str, Any]) -> Any:
+    return people.browser().post(url, posted)
+
+
+def add(posted: dict[str, Any]) -> Any:
+    return post(reverse("admin:pools_pool_add"), posted)
+
+
+def edit(pool: Pool, posted: dict[str, Any]) -> Any:
+    return post(reverse("admin:pools_pool_edit", args=[pool.pk]), {"version": 1, **posted})
+
+
+def test_a_pool_of_both_families_with_reserved_ranges() -> None:
+    rows = (("10.20.0.0/16", "10.20.0.0-10.20.0.99\n\n10.20.8.0/24"), ("", ""), ("fd00::/104", ""))
+    answer = add(new(*rows, mask_size_v6="120", cooldown_seconds="24 hours"))
+    pool = Pool.objects.get(name="blue")
+    assert answer["Location"] == reverse("admin:pools_pool_change", args=[pool.pk])
+    assert [str(cidr) for cidr in pool.cidrs.all()] == ["10.20.0.0/16", "fd00::/104"]
+    assert pool.reserved_ranges.count() == 2
+    assert (pool.mask_size_v4, pool.mask_size_v6, pool.cooldown_seconds) == (24, 120, 86400)
+
+
+@pytest.mark.parametrize(
+    ("rows", "own", "where", "says"),
+    [
+        ([("10.0.0.1/24", "")], {}, "cidrs-0-cidr", "did you mean 10.0.0.0/24?"),
+        ([("10.0.0.0/16", "10.0.0.9-10.0.0.1")], {}, "cidrs-0-reserved", "10.0.0.1-10.0.0.9?"),
+        ([("10.0.0.0/16", "10.0.0.1\n10.1.0.0/24")], {}, "cidrs-0-reserved", "Line 1: "),
+        ([("10.0.0.0/16", "10.1.0.0/24")], {}, "cidrs-0-reserved", "not wholly inside 10.0.0.0/16"),
+        ([("", "10.1.0.0/24")], {}, "cidrs-0-cidr", "Name the CIDR"),
+        ([("10.0.0.0/16", "10.0.0.0/30\n10.0.0.1-10.0.0.2")], {}, "cidrs-0-reserved", "overlaps"),
+        ([("10.0.0.0/16", ""), ("10.0.9.0/24", "")], {}, "cidrs-1-cidr", "overlaps 10.0.0.0/16"),
+        ([("10.0.0.0/28", "")], {}, "mask_size_v4", "must be 28 to 32"),
+        ([("fd00::/64", "")], {}, "mask_size_v6", "needs an IPv6 mask size"),
+        ([("10.0.0.0/16", "")], {"mask_size_v4": "33"}, "mask_size_v4", "must be 1 to 32"),
+        ([("10.0.0.0/16", "")], {"mask_size_v4": "²"}, "mask_size_v4", "as a number"),
+        ([("10.0.0.0/16", "")], {"name": "Blue"}, "name", "lower-case letters"),
+        ([("10.0.0.0/16", "")], {"cooldown_seconds": "soon"}, "cooldown_seconds", "24 hours"),
+        (
+            [("10.0.0.0/16", "")],
+            {"category": "instance", "cooldown_seconds": "59 minutes"},
+            None,
+            "at least 1 hour",
+        ),
+        ([], {"mask_size_v4": ""}, "mask_size_v4", "IPv4 or IPv6 part"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_an_error_stands_beside_its_field_and_nothing_is_lost(
+    rows: list[Row], own: dict[str, str], where: str | None, says: str
+) -> None:
+    posted = new(*rows, **own)
+    answer = add(posted)
+    assert answer.status_code == 200
+    assert not Pool.objects.exists()
+    form, cidrs = answer.context["form"], answer.context["cidrs"]
+    if where and where.startswith("cidrs-"):
+        _, number, field = where.split("-")
+        told = cidrs[int(number)].errors.get(field, [])
+    else:
+        told = form.errors.get(where or "__all__", [])
+    assert any(says in text for text in told), (form.errors, cidrs.errors)
+    text = answer.content.decode()
+    assert all(cidr in text for cidr, _ in rows)
+    assert all(line in text for _, reserved in rows for line in reserved.splitlines())
+
+
+def test_a_name_that_is_taken_is_told() -> None:
+    pool = factories.pool("10.0.0.0/24", name="blue")
+    answer = add(new(("10.9.0.0/16", ""), cluster=pool.cluster))
+    assert "has a pool of this name" in answer.content.decode()
+
+
+def test_what_never_changes_is_not_read() -> None:
+    pool = factories.pool("10.0.0.0/24", name="fixed", mask=28)
+    posted = data(("10.9.0.0/24", ""), initial=1, name="other", mask_size_v4="30", category="pod")
+    assert edit(pool, posted).status_code == 302
+    pool.refresh_from_db()
+    assert (pool.name, pool.mask_size_v4, pool.category) == ("fixed", 28, "vm")
+    assert str(pool.cidrs.get()) == "10.0.0.0/24"
+
+
+def test_a_range_over_holders_is_confirmed_first() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    block = factories.take(pool, factories.holder("vm-hit"))
+    posted = data(("10.0.0.0/24", "10.0.0.0/28"), initial=1)
+    answer = edit(pool, posted)
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert not ReservedRange.objects.exists()
+    assert "vm-hit" in text
+    assert "1 block in use lies there" in text
+    again = dict(answer.context["said"])
+    assert edit(pool, {**again, "_confirmed": "1"}).status_code == 302
+    assert str(ReservedRange.objects.get()) == "10.0.0.0-10.0.0.15"
+    assert factories.row(block).withheld
+
+
+def test_what_only_adds_needs_no_confirmation() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    assert edit(pool, data(("10.0.0.0/24", ""), ("10.1.0.0/24", ""), initial=1)).status_code == 302
+    assert pool.cidrs.count() == 2
+
+
+def test_a_cidr_in_use_cannot_be_taken_out() -> None:
+    pool = factories.pool("10.0.0.0/24", "10.1.0.0/24")
+    factories.take(pool, factories.holder("vm-there"))
+    posted = data(("10.0.0.0/24", ""), ("10.1.0.0/24", ""), initial=2)
+    answer = edit(pool, {**posted, "cidrs-0-remove": "on", "_confirmed": "1"})
+    assert "vm-there" in str(answer.context["cidrs"][0].errors["cidr"])
+    assert pool.cidrs.count() == 2
+
+
+def test_a_form_that_is_out_of_date_changes_nothing() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    Pool.objects.filter(pk=pool.pk).update(version=7)
+    answer = edit(pool, data(("10.0.0.0/24", ""), initial=1, description="late"))
+    assert "changed since it was read" in answer.content.decode()
+    pool.refresh_from_db()
+    assert pool.description == ""
+
+
+def test_deleting_names_the_holders_and_refuses() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    block = factories.take(pool, factories.holder("vm-keeps"))
+    url = reverse("admin:pools_pool_delete", args=[pool.pk])
+    client = people.browser()
+    assert "vm-keeps" in client.get(url).content.decode()
+    assert "vm-keeps" in client.post(url, {}).content.decode()
+    assert Pool.objects.filter(pk=pool.pk).exists()
+    factories.give_back(block)
+    assert client.post(url, {}).status_code == 302
+    assert not Pool.objects.filter(pk=pool.pk).exists()

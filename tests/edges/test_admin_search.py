@@ -1,0 +1,85 @@
+"""A search box understands an address, a CIDR, a holder and an environment."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from pools.admin import search
+from tests import factories, people
+
+
+@pytest.mark.parametrize(
+    ("text", "network", "hint"),
+    [
+        ("10.0.0.5", "10.0.0.5/32", False),
+        (" 10.0.0.5\t", "10.0.0.5/32", False),
+        ("::ffff:10.0.0.5", "10.0.0.5/32", False),
+        ("2001:DB8::1", "2001:db8::1/128", False),
+        ("10.0.0.0/24", "10.0.0.0/24", False),
+        ("0.0.0.0/0", "0.0.0.0/0", False),
+        ("10.0.0.7/24", "10.0.0.0/24", True),
+        ("10.0.0.0/33", None, True),
+        ("010.0.0.1", None, True),
+        ("fe80::1%eth0", None, True),
+        ("i-1", None, False),
+        ("", None, False),
+        ("' OR 1=1 --", None, False),
+        ("a\x00b", None, False),
+        ("x" * 5000, None, False),
+    ],
+)
+def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
+    found = search.read(text)
+    assert (str(found.network) if found.network else None, bool(found.hint)) == (network, hint)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "cidrs"),
+    [
+        ("10.20.1.7", ["10.20.1.0/24"]),
+        ("10.20.1.0/24", ["10.20.1.0/24"]),
+        ("10.20.1.64/26", ["10.20.1.0/24"]),
+        ("10.20.0.0/23", ["10.20.0.0/24", "10.20.1.0/24"]),
+        ("0.0.0.0/0", ["10.20.0.0/24", "10.20.1.0/24", "10.9.0.1/32"]),
+        ("10.20.7.1", []),
+        ("::/0", []),
+        ("node-1", ["10.20.0.0/24"]),
+        ("node-", ["10.20.0.0/24", "10.20.1.0/24"]),
+        ("NODE-1", []),
+        ("env-a", ["10.9.0.1/32"]),
+        ("%", []),
+        ("nobody", []),
+    ],
+)
+def test_the_list_of_blocks_finds(text: str, cidrs: list[str]) -> None:
+    cluster = factories.cluster()
+    pods = factories.pool("10.20.0.0/16", mask=24, within=cluster)
+    hosts = factories.pool("10.9.0.0/24", within=cluster)
+    for name in ("node-1", "node-2"):
+        factories.take(pods, factories.holder(name, kind="node"))
+    factories.take(hosts, factories.holder("vm-1"), env="env-a")
+    url = reverse("admin:pools_block_changelist", query={"q": text})
+    found = people.browser().get(url).context["cl"].result_list
+    assert sorted(str(block.cidr) for block in found) == cidrs
+
+
+@pytest.mark.django_db
+def test_find_tells_everything_of_an_address() -> None:
+    pool = factories.pool("10.0.0.0/24", reserved=["10.0.0.9-10.0.0.9"], cooldown=0)
+    factories.give_back(factories.take(pool, factories.holder("vm-before")))
+    factories.take(pool, factories.holder("vm-now"), org="acme", env="shop", cidr="10.0.0.1/32")
+    client = people.browser()
+
+    def found(text: str) -> str:
+        return client.get(reverse("admin:find", query={"q": text})).content.decode()
+
+    page = found("10.0.0.1")
+    for part in ("vm-now", "vm-before", "acme/shop", str(pool), "10.0.0.2"):
+        assert part in page, part
+    assert "reserved" in found("10.0.0.9")
+    assert "Nothing is known of 10.9.9.9" in found("10.9.9.9")
+    assert "What this holder had" in found("vm-before")
+    assert pool.name in found(pool.name)
+    assert "did you mean 10.0.0.0/24" in found("10.0.0.7/24")

@@ -1,0 +1,47 @@
+"""`manage.py up` with DATABASE_URL and REDIS_URL: on servers that are not its own."""
+
+from __future__ import annotations
+
+import os
+
+import psycopg
+
+from ipam_site import data_folder
+from tests import running_site
+
+_NAME = "cadastre_up_external"
+
+
+def test_up_uses_the_servers_it_was_given(redis_url: str) -> None:
+    server = os.environ["DATABASE_URL"]
+    base, _, _ = server.rpartition("/")
+    given = {"DATABASE_URL": f"{base}/{_NAME}", "REDIS_URL": redis_url}
+    with psycopg.connect(server, autocommit=True) as connection, running_site.folder() as data:
+        connection.execute(f"CREATE DATABASE {_NAME}")
+        site = running_site.Site(data, "--no-demo", env=given)
+        try:
+            site.wait_until_ready()
+            assert running_site.Browser(site.url).login("admin", site.password)
+            assert running_site.status(f"{site.url}/readyz")[1]["status"] == "ok"
+            assert site.command("token", "admin").startswith("cad_")
+            assert data_folder.connections(data) == {
+                name.lower(): url for name, url in given.items()
+            }
+            assert not (data / "servers").exists()
+            assert {child.split()[2] for child in site.descendants().values()} == {
+                "gunicorn",
+                "celery",
+            }
+        finally:
+            site.end()
+            connection.execute(f"DROP DATABASE {_NAME}")
+
+
+def test_a_database_that_is_away_is_said_at_once() -> None:
+    with running_site.folder() as data:
+        away = {"DATABASE_URL": "postgresql://u:s3cret@127.0.0.1:1/n"}
+        site = running_site.Site(data, "--no-demo", env=away)
+        assert site.process.wait(30) == 1
+        assert "could not be prepared" in site.output
+        assert "Connection refused" in site.output
+        assert "s3cret" not in site.output
