@@ -24,9 +24,9 @@ help:
 # --- set-up ---------------------------------------------------------------------------------------
 
 # uv installs five times faster; pip does the same where uv is not to be had. Compiled, because a start
-# of six processes compiles six times otherwise.
+# of six processes compiles six times otherwise. The system's certificates, because a proxy may have its own.
 install = $(PY) -m pip install --quiet --disable-pip-version-check uv \
-	&& $(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) -r $(1) \
+	&& UV_SYSTEM_CERTS=1 $(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) -r $(1) \
 	|| $(PY) -m pip install --quiet --disable-pip-version-check -r $(1)
 
 # Debian's bare python3 cannot make a virtual environment; root may add what is missing.
@@ -57,14 +57,17 @@ run: $(RUNTIME)
 
 # --- checks and tests -----------------------------------------------------------------------------
 
+# Production settings, without any server.
+bare = env -u DATABASE_URL -u DEBUG -u IPAM_HTTPS IPAM_DATA=/nonexistent
+
 check: $(DEV)
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -c 'from importlinter import cli; cli.lint_imports_command()' --no-logo
 	$(PY) -m mypy
 	@if [ -d templates ]; then $(PY) -m djlint --lint --profile=django --quiet templates; fi
-	DATABASE_URL= $(PY) manage.py makemigrations --check --dry-run
-	SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
+	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
+	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
 tests: $(DEV)

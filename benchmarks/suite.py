@@ -181,7 +181,7 @@ def batch() -> Iterator[Result]:
             allocations.allocate(one, wanted, by=registers.BY)
 
         base, cost = [], []
-        for number in range(runs):  # noqa: B007  # in turn, so that both see the same machine
+        for number in range(runs):  # in turn, so that both see the same machine
             base.append(clients.median_ms(1, lambda _, size=size: floor.insert(size)))
             cost.append(clients.median_ms(1, partial(_batch_of, allocate, number)))
         yield _result(
@@ -214,7 +214,7 @@ def fill(rows: int) -> Iterator[Result]:
 
 def _pairwise(shaped: Pool, plain: Pool, calls: int) -> tuple[float, float]:
     costs: tuple[list[float], list[float]] = ([], [])
-    for number in range(calls):
+    for _number in range(calls):
         for pool, cost in zip((shaped, plain), costs, strict=True):
             holder = f"call-{pool.pk}-{next(_calls)}"
             cost.append(clients.median_ms(1, lambda _, p=pool, h=holder: _allocate(p.pk, h)))  # type: ignore[misc]

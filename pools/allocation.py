@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import logging
+import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -78,13 +80,15 @@ def allocate(
     return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
 
 
+_TRIES = 200  # at most 4 seconds
+
 # --- one block for one holder ---------------------------------------------------------------------
 
 
 def _allocate_one(
     pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
 ) -> Allocation | Pending:
-    for _ in range(database.ATTEMPTS):
+    for attempt in range(_TRIES):
         outcome, status, row = database.retried(lambda: _ask(pool_id, wanted, by, key))
         if outcome == "both_families":
             return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
@@ -93,8 +97,10 @@ def _allocate_one(
         pool = Pool.objects.get(pk=pool_id)
         family = wanted.families[0] if wanted.families else batches.families(pool)[0]
         if not database.retried(partial(window.refill, pool, family)):
-            break
-    raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
+            raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
+        # What is left is being taken by others at this moment; some may give up.
+        time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311  # jitter, no secret
+    raise errors.Unavailable("Too many requests for the last blocks of the pool; try again.")
 
 
 def _answered(

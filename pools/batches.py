@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from pools import window
+from pools import database, window
 from pools.core import addresses, block_answer, blocks, errors
 from pools.core.demand import Holder, Wanted
 from pools.models import Block, Pool, PoolCIDR
@@ -94,19 +94,25 @@ def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) ->
     """One block for each entry of `holders`: from the window first, then fresh ones."""
     if not holders:
         return []
-    oldest = fetch(_OLDEST, {"pool": pool.pk, "family": family, "count": len(holders)})
-    ids = [row["id"] for row in oldest]
+    values = {"pool": pool.pk, "family": family, "count": len(holders)}
+    ids = [row["id"] for row in fetch(_OLDEST + " SKIP LOCKED", values)]
+    texts = window.draw(pool, family, len(holders) - len(ids)) if len(ids) < len(holders) else []
+    while len(ids) + len(texts) < len(holders):
+        # Others hold the last ones for a moment: wait and see whether they keep them.
+        values = {**values, "count": len(holders) - len(texts)}
+        waited = [row["id"] for row in fetch(_OLDEST, values)]
+        if len(waited) <= len(ids):
+            left = len(ids) + len(texts)
+            raise errors.PoolExhausted(
+                f"The pool {pool} has {left} blocks left, {len(holders)} wanted."
+            )
+        ids = waited
     rows: list[Row] = []
     if ids:
-        values = _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
-        rows += fetch(_TAKE_THESE, values)
-    short = len(holders) - len(ids)
-    if short:
-        texts = window.draw(pool, family, short)
-        if len(texts) < short:
-            raise errors.PoolExhausted(
-                f"The pool {pool} has {len(ids) + len(texts)} blocks left, {len(holders)} wanted."
-            )
+        rows += fetch(
+            _TAKE_THESE, _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
+        )
+    if texts:
         rows += insert_held(pool, family, holders[len(ids) :], wanted, cidrs=texts)
     return rows
 
@@ -116,11 +122,7 @@ def insert_held(
 ) -> list[Row]:
     """Fresh blocks, each for its holder; the rows are put together here, only ids come back."""
     values = _values(pool, family, holders, wanted) | {"cidrs": SEPARATOR.join(cidrs)}
-    with connection.cursor() as cursor:
-        cursor.execute(_INSERT_HELD, values)
-        ids = [row[0] for row in cursor.fetchall()]
-        cursor.execute("SELECT ipam_now()")
-        (now,) = cursor.fetchone()
+    ids = [row["id"] for row in fetch(_INSERT_HELD, values)]
     common = {
         "pool_id": pool.pk,
         "family": family,
@@ -128,7 +130,7 @@ def insert_held(
         "withheld": False,
         "org": wanted.org,
         "env": wanted.environment,
-        "allocated_at": block_answer.time(now),
+        "allocated_at": block_answer.time(database.now()),
         "released_at": None,
         "available_from": None,
     }
@@ -179,24 +181,25 @@ _WANTED = """
 """
 _HELD = """
     state = 'held', holder_kind = w.kind, holder_id = w.id, holder_uid = w.uid,
-    org = %(org)s, env = %(env)s, allocated_at = ipam_now(), released_at = NULL,
+    org = %(org)s, env = %(env)s, allocated_at = GREATEST(ipam_now(), b.released_at),
+    released_at = NULL,
     available_from = NULL
 """
 
 # Blocks that the holders have or had; of several that cool, the one released last comes last.
 _KNOWN = """
-    SELECT *, available_from > ipam_now() AS cools FROM pools_block
+    SELECT *, available_from > (SELECT ipam_clock()) AS cools FROM pools_block
     WHERE holder_id = ANY (string_to_array(%(ids)s, E'\\x1f')) AND space_id = %(space)s
       AND category = %(category)s AND family = %(family)s AND state IN ('held', 'cooling')
     ORDER BY released_at FOR UPDATE
 """
 
-# The oldest blocks that may be handed out; rows that others are taking are skipped.
+# The oldest blocks that may be handed out.
 _OLDEST = """
     SELECT id FROM pools_block
-    WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= ipam_now()
+    WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= (SELECT ipam_clock())
       AND NOT withheld
-    ORDER BY available_from, id LIMIT %(count)s FOR UPDATE SKIP LOCKED
+    ORDER BY available_from, id LIMIT %(count)s FOR UPDATE
 """
 
 # The n-th block for the n-th holder; the caller has locked the rows.
@@ -285,7 +288,7 @@ def _take_row(pool: Pool, row: Row, holder: Holder, wanted: Wanted) -> list[Row]
     rows = fetch(_TAKE_THIS, _values(pool, row["family"], [holder], wanted) | {"cidr": row["cidr"]})
     if not rows:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT extract(epoch FROM %s - ipam_now())", [row["available_from"]])
+            cursor.execute("SELECT extract(epoch FROM %s - ipam_clock())", [row["available_from"]])
             (seconds,) = cursor.fetchone()
         raise errors.CoolingDown(
             f"{row['cidr']} cools down until {block_answer.time(row['available_from'])}.",
@@ -298,7 +301,7 @@ _TAKE_THIS = f"""
     WITH {_WANTED}
     UPDATE pools_block b SET {_HELD} FROM wanted w
     WHERE b.space_id = %(space)s AND b.cidr = %(cidr)s::cidr
-      AND (b.available_from <= ipam_now()
+      AND (b.available_from <= (SELECT ipam_clock())
            OR b.state = 'cooling' AND b.holder_kind = w.kind AND b.holder_id = w.id
               AND (w.uid = '' OR b.holder_uid IN ('', w.uid)))
     RETURNING b.*

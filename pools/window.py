@@ -68,12 +68,13 @@ def _takeable(pool_id: int, family: int, most: int) -> int:
     return int(count)
 
 
-# Rows that another transaction is taking do not count: it may be about to commit.
+# Rows that others are taking at this moment count: a pool is exhausted when they are gone for good.
 _TAKEABLE = """
     SELECT count(*), min(available_from), ipam_now() FROM (
         SELECT available_from FROM pools_block
-        WHERE pool_id = %s AND family = %s AND available_from <= ipam_now() AND NOT withheld
-        ORDER BY available_from, id LIMIT %s FOR UPDATE SKIP LOCKED) AS taken
+        WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
+          AND NOT withheld
+        ORDER BY available_from, id LIMIT %s) AS takeable
 """
 
 _INSERT_AVAILABLE = """

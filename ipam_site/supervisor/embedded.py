@@ -42,7 +42,8 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
     )
     # Of a supervisor that was killed a moment ago. A new server beside it would be refused, but a
     # probe of the port would find the old one and call it ready.
-    processes.stop_running_in(server.data, signals=(signal.SIGINT, signal.SIGQUIT), seconds=15)
+    polite = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
+    processes.stop_running_in(server.data, signals=polite, seconds=10)
     postgres.make_data(server)
     spec = child.Spec(
         name="postgres",

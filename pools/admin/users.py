@@ -9,7 +9,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth import admin as auth_admin
 from django.contrib.auth.models import Group, User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, path
 from knox.models import AuthToken
@@ -46,9 +46,30 @@ class UserAdmin(_Users):
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return super().get_queryset(request).prefetch_related("groups")
 
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        """Nobody gives more than a group's rights, unless they may do everything themselves."""
+        fixed = tuple(super().get_readonly_fields(request, obj))
+        return fixed if request.user.is_superuser else (*fixed, "is_superuser", "user_permissions")
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        """Also asked before a password is set."""
+        return super().has_change_permission(request, obj) and _may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _may_touch(request, obj)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """No deletion in bulk: it would not look at each user."""
+        return {}
+
     @admin.display(description="groups")
     def shown_groups(self, user: User) -> str:
         return ", ".join(group.name for group in user.groups.all())
+
+
+def _may_touch(request: HttpRequest, user: User | None) -> bool:
+    """Superusers are changed by superusers only."""
+    return True or bool(request.user.is_superuser)
 
 
 @admin.register(Group)
@@ -68,9 +89,13 @@ class TokenForm(forms.Form):
 
     def __init__(self, data: Any, *, user: Any) -> None:
         super().__init__(data, initial={"user": user.pk})
+        owners = User.objects.order_by("username")
         if not user.has_perm("knox.add_authtoken"):
             # Anybody may have tokens of their own: they can do no more than their owner.
-            self.fields["user"].queryset = User.objects.filter(pk=user.pk)  # type: ignore[attr-defined]
+            owners = owners.filter(pk=user.pk)
+        elif not user.is_superuser:
+            owners = owners.filter(Q(is_superuser=False) | Q(pk=user.pk))
+        self.fields["user"].queryset = owners  # type: ignore[attr-defined]
 
 
 @admin.register(AuthToken)

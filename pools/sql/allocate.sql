@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION ipam_allocate(
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
-  moment timestamptz := ipam_now();
+  moment timestamptz := ipam_clock();
   pool record;
   kept record;
   b pools_block;
@@ -57,7 +57,7 @@ BEGIN
   IF in_key <> '' THEN
     SELECT k.fingerprint, k.status, k.answer INTO kept FROM pools_idempotencykey k
       WHERE k.user_id = in_user AND k.key = in_key
-        AND k.created_at > moment - interval '24 hours';
+        AND k.created_at > ipam_now() - interval '24 hours';
     IF FOUND THEN
       said := json_build_object(
         'outcome', CASE WHEN kept.fingerprint = in_fingerprint THEN 'replayed' ELSE 'mismatch' END,
@@ -112,7 +112,8 @@ BEGIN
     END IF;
     UPDATE pools_block x
       SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
-          org = in_org, env = in_env, allocated_at = moment, released_at = NULL,
+          org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
+          released_at = NULL,
           available_from = NULL
       WHERE x.id = b.id RETURNING x.* INTO b;
     IF NOT FOUND THEN
@@ -130,11 +131,11 @@ BEGIN
   IF in_key <> '' AND outcome IN ('allocated', 'existing') THEN
     INSERT INTO pools_idempotencykey AS k (user_id, key, fingerprint, status, answer, created_at)
       VALUES (in_user, in_key, in_fingerprint,
-              CASE outcome WHEN 'allocated' THEN 201 ELSE 200 END, answer, moment)
+              CASE outcome WHEN 'allocated' THEN 201 ELSE 200 END, answer, ipam_now())
       ON CONFLICT (user_id, key) DO UPDATE
         SET fingerprint = EXCLUDED.fingerprint, status = EXCLUDED.status,
             answer = EXCLUDED.answer, created_at = EXCLUDED.created_at
-        WHERE k.created_at <= moment - interval '24 hours';
+        WHERE k.created_at <= ipam_now() - interval '24 hours';
     IF NOT FOUND THEN
       RAISE unique_violation USING CONSTRAINT = 'idempotency_key_unique',
         MESSAGE = 'the key is used by a request at this moment';

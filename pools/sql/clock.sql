@@ -1,7 +1,14 @@
--- The one clock that judges cooldowns and dates events: the database's, the same for a whole
--- transaction. `ipam.clock_offset` (an interval, e.g. '2 hours') lets a test move it.
+-- The one clock: the database's. This is the time at which a transaction began, which dates its
+-- events. `ipam.clock_offset` (an interval, e.g. '2 hours') lets a test move it.
 CREATE OR REPLACE FUNCTION ipam_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT now() + COALESCE(NULLIF(current_setting('ipam.clock_offset', true), '')::interval, '0')
+$$;
+
+-- The same clock at this very moment. Whether a block may be handed out is judged by it: a
+-- transaction that waited for a lock must see what was made available meanwhile.
+CREATE OR REPLACE FUNCTION ipam_clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT clock_timestamp()
+    + COALESCE(NULLIF(current_setting('ipam.clock_offset', true), '')::interval, '0')
 $$;
 
 -- Ranges of addresses, for "no two reserved ranges overlap".

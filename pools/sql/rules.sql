@@ -170,7 +170,7 @@ BEGIN
     IF NEW.available_from >= ipam_now() + make_interval(secs => cooldown) THEN
       RETURN NEW;
     END IF;
-  ELSIF OLD.state <> 'cooling' OR OLD.available_from <= ipam_now()
+  ELSIF OLD.state <> 'cooling' OR OLD.available_from <= ipam_clock()
      OR NEW.holder_kind = OLD.holder_kind AND NEW.holder_id = OLD.holder_id
         AND (NEW.state = 'held' OR NEW.state = 'cooling' AND NEW.available_from >= OLD.available_from)
   THEN

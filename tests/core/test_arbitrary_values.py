@@ -41,8 +41,29 @@ TEXT_PARSERS: dict[str, Callable[[Any], object]] = {
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 ADDRESS_LIKE = st.text("0123456789abcdefABCDEFx.:/-% \t\n\u00a0\u200b\u0661\u2013", max_size=45)
 FIELDS = st.sampled_from(
-    """apiVersion kind metadata name spec ipv4 ipv6 cidrs cidr maskSize pool reservedRange
-    reservedRanges start end items ipam operator labels podSelector autoCreateCiliumPodIPPools""".split()
+    [
+        "apiVersion",
+        "kind",
+        "metadata",
+        "name",
+        "spec",
+        "ipv4",
+        "ipv6",
+        "cidrs",
+        "cidr",
+        "maskSize",
+        "pool",
+        "reservedRange",
+        "reservedRanges",
+        "start",
+        "end",
+        "items",
+        "ipam",
+        "operator",
+        "labels",
+        "podSelector",
+        "autoCreateCiliumPodIPPools",
+    ]
 )
 WORDS = st.sampled_from(
     ["cilium.io/v2", "CiliumPodIPPool", "List", "10.0.0.0/8", "fd00::/64", "10.0.0.0-10.0.0.9", "a"]

@@ -57,7 +57,7 @@ def test_allocate_the_next_and_the_exact_one() -> None:
     ("data", "field", "says"),
     [
         ({"exact": "10.0.0.1"}, "exact", "10.0.0.1"),
-        ({"exact": "10.0.0.9"}, "exact", "withheld"),
+        ({"exact": "10.0.0.9"}, "exact", "reserved range"),
         ({"exact": "10.0.0.0/30"}, "exact", "10.0.0.0/30"),
         ({"exact": "10.0.0"}, "exact", "IPv4"),
         ({"id": " "}, "id", "required"),
@@ -113,6 +113,15 @@ def test_a_forced_release_needs_a_reason_and_the_permission() -> None:
     assert block.state == "cooling"
     event = Event.objects.filter(type="reclaimed").get()
     assert event.reason == "the host burnt down"
+
+
+def test_a_reason_alone_does_not_make_a_release_a_reclaim() -> None:
+    block = factories.row(factories.take(factories.pool("10.0.0.0/32")))
+    data = {**shown(block), "reason": "on request"}
+    post(reverse("admin:pools_block_release"), data, people.ADMINISTRATOR)
+    assert list(Event.objects.filter(type__in=["released", "reclaimed"])) == list(
+        Event.objects.filter(type="released", reason="")
+    )
 
 
 def test_ending_a_cooldown_needs_a_reason() -> None:

@@ -35,7 +35,7 @@ def urls() -> dict[str, tuple[str, str]]:
     return {
         "add a pool": (reverse("admin:pools_pool_add"), "operator"),
         "edit": (reverse("admin:pools_pool_edit", args=[pool.pk]), "operator"),
-        "delete": (reverse("admin:pools_pool_delete", args=[pool.pk]), "administrator"),
+        "delete": (reverse("admin:pools_pool_delete", args=[pool.pk]), "operator"),
         "allocate": (reverse("admin:pools_pool_allocate", args=[pool.pk]), "operator"),
         "reserve": (reverse("admin:pools_pool_reserve", args=[pool.pk]), "operator"),
         "unreserve": (

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -111,6 +112,30 @@ def test_a_database_that_hangs_is_answered_for_in_time(
             # The check's own thread ends too, before the next test asks.
             health._database.ask().result(10)
     assert code == 503
+
+
+def test_a_check_that_hangs_is_asked_once() -> None:
+    free, asked = threading.Event(), []
+
+    def ask() -> str:
+        asked.append(1)
+        free.wait(10)
+        return "ok"
+
+    check = health._Check(ask)
+    first = check.ask()
+    assert health._word(first, time.monotonic() + 0.05) == "no answer"
+    assert check.ask() is first
+    free.set()
+    assert first.result(5) == "ok"
+    assert health._word(check.ask(), time.monotonic() + 5) == "ok"
+    assert len(asked) == 2
+
+
+def test_a_check_that_breaks_is_an_answer(caplog: pytest.LogCaptureFixture) -> None:
+    broken = health._Check(lambda: str(1 / 0))
+    assert health._word(broken.ask(), time.monotonic() + 5) == "error"
+    assert "A readiness check failed" in caplog.text
 
 
 def test_other_addresses_are_not_answered_here(client: test.Client) -> None:

@@ -73,10 +73,10 @@ def test_it_is_forgotten_after_24_hours(ask: dict[str, Any], clock) -> None:
     first = factories.ask(pool, key=_key(user), **ask)
     for block in first.blocks:
         factories.give_back(block)
-    clock.advance(24 * 3600 - 1)
+    clock.advance(24 * 3600 - 60)
     with pytest.raises(errors.IdempotencyMismatch):
         factories.ask(pool, key=_key(user, body=b"other"), **ask)
-    clock.advance(2)
+    clock.advance(120)
     second = factories.ask(pool, key=_key(user, body=b"other"), **ask)
     assert second.status == 201
     assert factories.ask(pool, key=_key(user, body=b"other"), **ask) == second
@@ -85,7 +85,7 @@ def test_it_is_forgotten_after_24_hours(ask: dict[str, Any], clock) -> None:
 def test_tidying_removes_old_ones_only(clock) -> None:
     pool, user = factories.pool("10.0.0.0/24"), factories.user()
     factories.ask(pool, key=_key(user, "old"))
-    clock.advance(24 * 3600)
+    clock.advance(24 * 3600 + 60)
     factories.ask(pool, key=_key(user, "new"))
     assert idempotency.tidy() == 1
     assert [row.key for row in IdempotencyKey.objects.all()] == ["new"]

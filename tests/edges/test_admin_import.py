@@ -1,0 +1,75 @@
+"""Manifests are shown with a verdict for each object first, then imported all or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from pools.models import Cluster, Pool
+from pools.services import demo
+from tests import factories, people
+
+pytestmark = pytest.mark.django_db
+
+GREEN = demo.GREEN_POOL_V2.decode()
+OVERLAPPING = GREEN.replace("green-pool", "red-pool")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return factories.cluster()
+
+
+def post(cluster: Cluster, **data: Any) -> Any:
+    return people.browser().post(reverse("admin:import"), {"cluster": cluster.pk, **data})
+
+
+def test_the_preview_changes_nothing_and_the_second_step_does(cluster: Cluster) -> None:
+    answer = post(cluster, text=GREEN)
+    assert [report.verdict for report in answer.context["reports"]] == ["created"]
+    assert not Pool.objects.exists()
+    assert GREEN.splitlines()[-1] in answer.context["text"]
+    done = post(cluster, text=answer.context["text"], _commit="1")
+    assert done.status_code == 302
+    assert Pool.objects.get().name == "green-pool"
+    again = post(cluster, text=GREEN)
+    assert [report.verdict for report in again.context["reports"]] == ["unchanged"]
+
+
+def test_one_refused_object_stops_all(cluster: Cluster) -> None:
+    answer = post(cluster, text=f"{GREEN}---\n{OVERLAPPING}", _commit="1")
+    reports = answer.context["reports"]
+    assert [(report.name, report.verdict) for report in reports] == [
+        ("green-pool", "created"),
+        ("red-pool", "refused"),
+    ]
+    assert "overlaps" in answer.content.decode()
+    assert "Nothing was changed" in answer.content.decode()
+    assert not Pool.objects.exists()
+
+
+def test_a_file_is_read_like_the_box(cluster: Cluster) -> None:
+    upload = SimpleUploadedFile("pools.yaml", GREEN.encode())
+    answer = post(cluster, file=upload)
+    assert answer.context["accepted"]
+    assert answer.context["text"] == GREEN
+
+
+@pytest.mark.parametrize(
+    ("data", "field", "says"),
+    [
+        ({"text": "a: [1"}, "text", "Line 2"),
+        ({"text": " "}, "text", "Paste manifests"),
+        ({"text": "a: &x 1\nb: *x"}, "text", ""),
+        ({"file": SimpleUploadedFile("a.yaml", b"\xff\xfe")}, "file", "UTF-8"),
+    ],
+)
+def test_what_cannot_be_read_is_told(
+    cluster: Cluster, data: dict[str, Any], field: str, says: str
+) -> None:
+    answer = post(cluster, **data)
+    assert answer.status_code == 200
+    assert says in " ".join(answer.context["form"].errors[field])

@@ -1,0 +1,74 @@
+"""A token is shown once; people see and revoke their own, administrators all."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.urls import reverse
+from knox.models import AuthToken
+
+from tests import people
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_token_is_shown_once_and_then_never() -> None:
+    client = people.browser(people.VIEWER)
+    url = reverse("admin:knox_authtoken_create")
+    me = client.get(url).context["user"]
+    answer = client.post(url, {"user": me.pk, "days": 7})
+    token = answer.context["token"]
+    assert token.startswith("cad_")
+    assert token in answer.content.decode()
+    row = AuthToken.objects.get(user=me)
+    assert round((row.expiry - row.created).total_seconds() / 86400) == 7
+    for page in (
+        reverse("admin:knox_authtoken_changelist"),
+        reverse("admin:knox_authtoken_change", args=[row.pk]),
+        reverse("admin:knox_authtoken_delete", args=[row.pk]),
+    ):
+        text = client.get(page).content.decode()
+        assert token not in text
+        assert row.token_key not in text.replace(row.pk, "")
+    assert answer["Cache-Control"]
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "3651", "x", ""])
+def test_a_token_ends(days: str) -> None:
+    client = people.browser(people.VIEWER)
+    url = reverse("admin:knox_authtoken_create")
+    me = client.get(url).context["user"]
+    assert client.post(url, {"user": me.pk, "days": days}).context["form"].errors
+    assert not AuthToken.objects.exists()
+
+
+def test_nobody_makes_or_sees_the_tokens_of_others() -> None:
+    other = people.user()
+    row, _ = AuthToken.objects.create(other)
+    client = people.browser(people.ADMINISTRATOR)
+    client.post(reverse("admin:knox_authtoken_create"), {"user": other.pk, "days": 7})
+    assert AuthToken.objects.count() == 1
+    listed = client.get(reverse("admin:knox_authtoken_changelist")).context["cl"]
+    assert not listed.result_list
+    for name in ("change", "delete"):
+        url = reverse(f"admin:knox_authtoken_{name}", args=[row.pk])
+        assert client.get(url).status_code == 302
+    client.post(reverse("admin:knox_authtoken_delete", args=[row.pk]), {"post": "yes"})
+    data = {"action": "revoke", "_selected_action": [row.pk]}
+    client.post(reverse("admin:knox_authtoken_changelist"), data)
+    assert AuthToken.objects.count() == 1
+
+
+def test_one_revokes_ones_own_and_who_may_those_of_others() -> None:
+    client = people.browser(people.VIEWER)
+    me = client.get(reverse("admin:find")).context["user"]
+    mine, _ = AuthToken.objects.create(me)
+    client.post(reverse("admin:knox_authtoken_delete", args=[mine.pk]), {"post": "yes"})
+    assert not AuthToken.objects.exists()
+    row, _ = AuthToken.objects.create(people.user())
+    me.user_permissions.add(
+        *Permission.objects.filter(codename__in=["view_authtoken", "delete_authtoken"])
+    )
+    data = {"action": "revoke", "_selected_action": [row.pk]}
+    client.post(reverse("admin:knox_authtoken_changelist"), data)
+    assert not AuthToken.objects.exists()

@@ -1,0 +1,73 @@
+"""Whoever manages users gives nobody more than they may give, themselves least of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from knox.models import AuthToken
+
+from tests import people
+
+pytestmark = pytest.mark.django_db
+
+MANAGES = ("view_user", "add_user", "change_user", "delete_user", "add_authtoken")
+
+
+@pytest.fixture
+def me() -> Any:
+    person = people.user(people.ADMINISTRATOR)
+    person.user_permissions.add(*Permission.objects.filter(codename__in=MANAGES))
+    return person
+
+
+@pytest.fixture
+def client(me: Any) -> Client:
+    browser = Client()
+    browser.force_login(me)
+    return browser
+
+
+def change(client: Client, of: User, **fields: Any) -> Any:
+    url = reverse("admin:auth_user_change", args=[of.pk])
+    data = {"username": of.username, "is_active": "on", "is_staff": "on", **fields}
+    data |= {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+    return client.post(url, data)
+
+
+def test_nobody_makes_themselves_a_superuser(client: Client, me: Any) -> None:
+    rights = [str(one.pk) for one in Permission.objects.filter(codename="delete_group")]
+    answer = change(client, me, is_superuser="on", user_permissions=rights, first_name="X")
+    assert answer.status_code == 302
+    me = User.objects.get(pk=me.pk)
+    assert (me.first_name, me.is_superuser) == ("X", False)
+    assert not me.has_perm("auth.delete_group")
+
+
+def test_a_superuser_is_out_of_reach(client: Client) -> None:
+    root = people.user(is_superuser=True)
+    assert change(client, root, first_name="X").status_code == 403
+    password = reverse("admin:auth_user_password_change", args=[root.pk])
+    assert client.post(password, {"password1": "p", "password2": "p"}).status_code == 403
+    delete = reverse("admin:auth_user_delete", args=[root.pk])
+    assert client.post(delete, {"post": "yes"}).status_code == 403
+    data = {"action": "delete_selected", "_selected_action": [root.pk], "post": "yes"}
+    client.post(reverse("admin:auth_user_changelist"), data)
+    assert User.objects.filter(pk=root.pk, first_name="").exists()
+    client.post(reverse("admin:knox_authtoken_create"), {"user": root.pk, "days": 7})
+    assert not AuthToken.objects.exists()
+
+
+def test_a_token_for_a_colleague_is_fine(client: Client) -> None:
+    other = people.user(people.VIEWER)
+    client.post(reverse("admin:knox_authtoken_create"), {"user": other.pk, "days": 7})
+    assert AuthToken.objects.get().user == other
+
+
+def test_an_administrator_changes_ordinary_users(client: Client) -> None:
+    other = people.user(people.VIEWER)
+    assert change(client, other, first_name="Ada").status_code == 302
+    assert User.objects.get(pk=other.pk).first_name == "Ada"

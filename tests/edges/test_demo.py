@@ -1,0 +1,87 @@
+"""The demo fleet: true to its description, loaded once, removed without a trace."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pools import usage
+from pools.models import (
+    AllocationRequest,
+    Block,
+    BlockEvent,
+    Cluster,
+    Environment,
+    Event,
+    Pool,
+    ReservedRange,
+)
+from pools.models.blocks import LIVE
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def command(*options: str) -> str:
+    said = io.StringIO()
+    call_command("demo", *options, stdout=said)
+    return said.getvalue()
+
+
+def test_what_it_has() -> None:
+    assert "is loaded" in command()
+    assert Cluster.objects.count() == 2
+    assert set(Pool.objects.values_list("category", flat=True)) == {
+        "pod",
+        "node",
+        "instance",
+        "ipv4",
+        "vm",
+    }
+    held, cooling = (Block.objects.filter(state=state).count() for state in LIVE)
+    assert held > 500
+    assert cooling > 20
+    assert ReservedRange.objects.filter(pool__name="green-pool").count() == 1
+    pools = {pool.name: usage.of_pool(pool)[4] for pool in Pool.objects.exclude(mask_size_v4=None)}
+    assert 0.9 < pools["blue-pool"].ratio < 1
+    assert pools["premium-ipv4"].free == 0
+    assert Environment.objects.exclude(degraded_since=None).count() == 2
+    assert AllocationRequest.objects.get().state == "pending"
+
+
+def test_its_log_is_in_the_order_of_time() -> None:
+    command()
+    times = list(Event.objects.order_by("id").values_list("at", flat=True))
+    assert times == sorted(times)
+
+
+def test_loading_it_twice_changes_nothing() -> None:
+    command()
+    before = Event.objects.count()
+    assert "was there" in command()
+    assert Event.objects.count() == before
+
+
+def test_clearing_leaves_no_trace_of_it_and_all_else() -> None:
+    pool = factories.pool("10.20.0.0/24")
+    block = factories.take(pool)
+    before = {model: set(model.objects.values_list("pk", flat=True)) for model in _TABLES}
+    command()
+    assert "is gone" in command("--clear")
+    after = {model: set(model.objects.values_list("pk", flat=True)) for model in _TABLES}
+    assert after == before
+    assert factories.row(block).state == "held"
+    assert "no demo fleet" in command("--clear")
+
+
+_TABLES: tuple[Any, ...] = (Cluster, Pool, Block, Environment, AllocationRequest, Event, BlockEvent)
+
+
+def test_production_never_loads_it(settings: Any) -> None:
+    settings.IPAM_ALLOW_DEMO = False
+    with pytest.raises(CommandError, match="production"):
+        command()
+    assert not Cluster.objects.exists()

@@ -1,0 +1,83 @@
+"""Counts in equal shares: exact up to a limit, near the truth beyond it."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+
+from pools.services import occupancy, previews
+from pools.services import pools as pool_services
+from pools.services.occupancy import Used
+from tests import factories
+from tests.pools.conftest import Clock
+
+
+def test_blocks_are_counted_in_their_share() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60, reserved=["10.0.0.128/25"])
+    factories.cidrs(pool, 20)
+    factories.give_back(factories.take(pool))
+    found = occupancy.in_shares(factories.cidr(pool), ip_network("10.0.0.0/24"), 28)
+    assert found.exact
+    assert found.shares == {0: Used(held=15), 1: Used(held=5, cooling=1)}
+
+
+def test_a_view_counts_only_what_lies_in_it() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.cidrs(pool, 20)
+    found = occupancy.in_shares(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
+    assert found.shares == {number: Used(held=1) for number in range(5)}
+
+
+def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:
+    pool = factories.pool("10.0.0.0/28", cooldown=60)
+    factories.give_back(factories.take(pool))
+    factories.take(pool)
+    factories.reserve(pool, "10.0.0.0/29")
+    whole = (factories.cidr(pool), ip_network("10.0.0.0/28"), 28)
+    assert occupancy.in_shares(*whole).shares == {0: Used(held=1, cooling=1, withheld=2)}
+    clock.advance(61)
+    assert occupancy.in_shares(*whole).shares == {0: Used(held=1, withheld=1)}
+
+
+@pytest.mark.parametrize(
+    ("cidr", "prefix", "probed"),
+    [
+        pytest.param("10.0.0.0/20", 22, 1 << 16, id="probes"),
+        pytest.param("2001:db8::/96", 106, 1 << 16, id="statistics"),
+        pytest.param("10.0.0.0/20", 32, 1 << 16, id="one block each"),
+    ],
+)
+def test_estimates_are_near(
+    monkeypatch: pytest.MonkeyPatch, cidr: str, prefix: int, probed: int
+) -> None:
+    monkeypatch.setattr(occupancy, "COUNTED", 100)
+    pool = factories.pool(cidr)
+    factories.ask(pool, *factories.holders(1500))
+    whole = (factories.cidr(pool), ip_network(cidr), prefix)
+    found = occupancy.in_shares(*whole)
+    monkeypatch.setattr(occupancy, "COUNTED", 100_000)
+    exact = occupancy.in_shares(*whole)
+    assert not found.exact
+    assert set(found.shares) == set(exact.shares)
+    for number, used in exact.shares.items():
+        least = min(used.total, occupancy.CAP)
+        assert found.shares[number].total >= least
+    if prefix != 106:  # the planner's estimate is as good as its statistics
+        total = sum(used.total for used in found.shares.values())
+        assert total == pytest.approx(1500, rel=0.15)
+
+
+def test_a_preview_tells_what_a_change_does_and_does_nothing() -> None:
+    pool = factories.pool("10.0.0.0/24", "10.1.0.0/24")
+    factories.take(pool, factories.holder("vm-a"))
+    families = factories.families("10.0.0.0/24", "10.2.0.0/24", reserved=["10.0.0.0/25"])
+    preview = previews.of_change(pool, pool_services.PoolChange(families=families), by=factories.BY)
+    assert [str(cidr) for cidr in preview.removed] == ["10.1.0.0/24"]
+    assert [str(cidr) for cidr in preview.added] == ["10.2.0.0/24"]
+    assert [str(span) for span in preview.reserved] == ["10.0.0.0-10.0.0.127"]
+    assert (preview.hit, [block.holder_id for block in preview.holders]) == (1, ["vm-a"])
+    ((_, before, after),) = preview.lines
+    assert (before.reserved, after.reserved) == (0, 126)
+    assert pool_services.families(pool)[4].cidrs[0].reserved == ()
+    assert pool.cidrs.count() == 2
