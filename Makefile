@@ -71,7 +71,8 @@ check: $(DEV)
 		$(PY) manage.py check --deploy --fail-level WARNING
 
 tests: $(DEV)
-	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile --ignore=tests/concurrent $(ARGS)
+	$(PY) -m pytest tests/concurrent
 
 test: check tests
 

@@ -94,7 +94,9 @@ def _allocate_one(
             return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
         if outcome != "empty":
             return _answered(pool_id, outcome, status, row, wanted)
-        pool = Pool.objects.get(pk=pool_id)
+        pool = Pool.objects.filter(pk=pool_id).first()
+        if pool is None:
+            raise errors.NotFound("There is no such pool.")
         family = wanted.families[0] if wanted.families else batches.families(pool)[0]
         if not database.retried(partial(window.refill, pool, family)):
             raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
@@ -116,7 +118,7 @@ def _answered(
 def _top_up(pool_id: int, family: int) -> None:
     try:
         window.refill(Pool.objects.get(pk=pool_id), family, at_least=window.STEP)
-    except (DatabaseError, Pool.DoesNotExist) as error:
+    except (DatabaseError, Pool.DoesNotExist, errors.NotFound) as error:
         # The allocation is made; whoever finds the window empty fills it.
         log.info("the window of pool %s was not filled up: %s", pool_id, type(error).__name__)
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from django.db import connection, transaction
 
-from pools.core import addresses, blocks
+from pools.core import addresses, blocks, errors
 from pools.models import Block, FreeSpan, Pool, PoolCIDR, Window
 
 WINDOW = 512
@@ -45,6 +45,8 @@ def refill(pool: Pool, family: int, *, at_least: int = 1) -> bool:
     """
     with transaction.atomic():
         lock(pool.pk)
+        if not Pool.objects.filter(pk=pool.pk).exists():  # it went while we waited
+            raise errors.NotFound("There is no such pool.")
         takeable = _takeable(pool.pk, family, at_least)
         if takeable >= at_least:
             return True

@@ -27,6 +27,8 @@ _FAST = {
     **postgres.SETTINGS,
     "fsync": "off",
     "full_page_writes": "off",
+    # Its shared memory in its own folder, which goes with it.
+    "dynamic_shared_memory_type": "mmap",
     "synchronous_commit": "off",
     "max_connections": "300",
     "autovacuum_naptime": "5s",

@@ -102,6 +102,21 @@ class BlockAdmin(lists.Listed[Block]):
     )
     list_display_links = None
     list_filter = (StateFilter, CategoryFilter, ClusterFilter, PoolFilter)
+    exported = (
+        "cidr",
+        "holder_kind",
+        "holder_id",
+        "holder_uid",
+        "state",
+        "withheld",
+        "allocated_at",
+        "released_at",
+        "available_from",
+        "pool.name",
+        "pool.cluster.name",
+        "org",
+        "env",
+    )
     search_fields = ("holder_id",)
     search_help_text = "Address, CIDR, holder or environment"
     ordering = ("space_id", "cidr")

@@ -41,6 +41,7 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     )
     list_display_links = None
     list_filter = (StateFilter, ClusterFilter)
+    exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message")
     search_fields = ("env", "org")
     search_help_text = "Environment or organisation"
     ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")

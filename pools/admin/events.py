@@ -74,6 +74,20 @@ class EventAdmin(lists.Listed[Event]):
     list_display = ("shown_at", "shown_type", "shown_what", "shown_holder", "org", "env", "actor", "shown_why")  # fmt: skip
     list_display_links = None
     list_filter = (TypeFilter, ClusterFilter, PoolFilter)
+    exported = (
+        "id",
+        "at",
+        "type",
+        "cidr",
+        "holder_kind",
+        "holder_id",
+        "org",
+        "env",
+        "actor",
+        "request_id",
+        "reason",
+        "message",
+    )
     search_fields = ("holder_id",)
     search_help_text = "Address, CIDR, holder, actor or request id"
     ordering = ("-id",)

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.core import paginator
+from django.core.exceptions import PermissionDenied
 from django.db import connection, models
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import URLPattern, path
 from django.utils.functional import cached_property
 from unfold import admin as unfold
 from unfold.contrib.filters.admin import DropdownFilter
 
+from pools.admin import export
 from pools.models import Block, PoolCIDR
 
 if TYPE_CHECKING:
@@ -66,6 +69,22 @@ class Listed(Base[Row]):
     list_fullwidth = True
     show_facets = False  # type: ignore[assignment]  # facets count every choice
     actions: Sequence[Any] = ()
+    exported: Sequence[str] = ()  # attributes of a row; none: the list has no export
+
+    def get_urls(self) -> list[URLPattern]:
+        own = f"{self.opts.app_label}_{self.opts.model_name}_export"
+        view = self.admin_site.admin_view(self.export_view)
+        return [path("export/", view, name=own), *super().get_urls()]
+
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """The rows of the list, with its filters, search and order."""
+        if not (self.exported and self.has_view_permission(request)):
+            raise PermissionDenied
+        rows = self.get_changelist_instance(request).queryset[: export.MOST]
+        head = [name.replace(".", "_") for name in self.exported]
+        read = export.plain(*self.exported)
+        name = str(self.opts.verbose_name_plural)
+        return export.as_csv(name, head, (read(one) for one in rows.iterator(chunk_size=2000)))
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Never the bulk deletion, which would pass the services by."""

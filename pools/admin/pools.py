@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from pools import usage
-from pools.admin import edge, lists, pool_actions, pool_page, search, show
+from pools.admin import edge, export, lists, pool_actions, pool_page, search, show
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
 
@@ -86,6 +86,7 @@ class PoolAdmin(lists.Listed[Pool]):
     list_display_links = None
     list_per_page = 50
     list_filter = (ClusterFilter, CategoryFilter, StateFilter)
+    exported = ("id", "cluster.name", "name", "category", "cooldown_seconds", "description")
     search_fields = ("name",)
     search_help_text = "Name, address or CIDR"
     ordering = ("cluster__name", "name")
@@ -146,6 +147,21 @@ class PoolAdmin(lists.Listed[Pool]):
     @admin.display(description="state")
     def shown_state(self, pool: Any) -> SafeString:
         return show.state(pool.shown_state)
+
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """A line for each pool and family, with its numbers."""
+        edge.require(request, "pools.view_pool")
+        pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
+        families = usage.of_pools(pools)
+        named = export.plain(*self.exported)
+        head = ["id", "cluster", "name", "category", "cooldown_seconds", "description"]
+        head += ["family", "cidrs", "capacity", "held", "cooling", "reserved", "free"]
+        rows = (
+            (*named(pool), family, _cidrs(pool, family), *_numbers(one))
+            for pool in pools
+            for family, one in families[pool.pk].items()
+        )
+        return export.as_csv("pools", head, rows)
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -211,6 +227,14 @@ class PoolAdmin(lists.Listed[Pool]):
         clusters = Cluster.objects.exists()
         more = {"nothing_yet": none, "clusters_exist": clusters, **(extra_context or {})}
         return super().changelist_view(request, more)
+
+
+def _cidrs(pool: Pool, family: int) -> str:
+    return " ".join(str(one.cidr) for one in pool.cidrs.all() if one.cidr.version == family)
+
+
+def _numbers(one: usage.Usage) -> tuple[int, ...]:
+    return one.capacity, one.held, one.cooling, one.reserved, one.free
 
 
 def _with_pool(view: Any) -> Any:

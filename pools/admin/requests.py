@@ -46,6 +46,21 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
     )
     list_display_links = None
     list_filter = (StateFilter, ClusterFilter)
+    exported = (
+        "id",
+        "pool.cluster.name",
+        "pool.name",
+        "holder_kind",
+        "holder_id",
+        "org",
+        "env",
+        "state",
+        "attempts",
+        "created_at",
+        "next_try_at",
+        "ended_at",
+        "last_error",
+    )
     search_fields = ("holder_id", "env", "org")
     search_help_text = "Holder, environment or organisation"
     ordering = ("-id",)

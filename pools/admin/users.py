@@ -69,7 +69,7 @@ class UserAdmin(_Users):
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
     """Superusers are changed by superusers only."""
-    return True or bool(request.user.is_superuser)
+    return user is None or not user.is_superuser or bool(request.user.is_superuser)
 
 
 @admin.register(Group)

@@ -121,7 +121,9 @@ def delete(pool_id: int, *, by: events.Author, version: int | None = None) -> No
     """Remove a pool that nothing holds; PoolInUse with the holders otherwise."""
     with _changing(pool_id, by=by, version=version) as pool:
         _refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
-        PoolCIDR.objects.filter(pool=pool).delete()  # their triggers take the window with them
+        # The triggers of the CIDRs take the window with them, and see what was taken meanwhile.
+        cidrs = PoolCIDR.objects.filter(pool=pool)
+        _named(cidrs.delete, {"cidr_in_use": errors.PoolInUse, "block_in_use": errors.PoolInUse})
         pool.delete()
 
 

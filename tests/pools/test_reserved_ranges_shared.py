@@ -86,7 +86,7 @@ def test_a_change_of_the_pool_replaces_its_ranges() -> None:
     assert set(factories.drain(pool)) == {f"10.0.0.{n}/32" for n in (1, 2, 4, 5)}
 
 
-def test_a_thousand_ranges_in_an_ipv6_prefix() -> None:
-    spans = [f"fd00::{n:x}:0-fd00::{n:x}:ffff" for n in range(0, 2000, 2)]
+def test_hundreds_of_ranges_in_an_ipv6_prefix() -> None:
+    spans = [f"fd00::{n:x}:0-fd00::{n:x}:ffff" for n in range(0, 400, 2)]
     pool = factories.pool("fd00::/64", reserved=spans)
     assert factories.take(pool)["address"] == "fd00::1:0"

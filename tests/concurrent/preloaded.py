@@ -1,0 +1,14 @@
+"""Loaded once by the server that all client processes are forked from."""
+
+from __future__ import annotations
+
+import os
+
+from tests.concurrent import crowd, doors
+
+if "DJANGO_SETTINGS_MODULE" in os.environ:
+    doors.setup_django()
+    from pools import allocation, idempotency
+    from tests import factories
+
+    LOADED = (allocation, crowd, factories, idempotency)

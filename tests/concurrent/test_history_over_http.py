@@ -1,0 +1,18 @@
+"""Twenty seconds of chaos.py: clients over HTTP, and a site whose parts are killed all the time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.concurrent import chaos
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_every_promise_is_kept(tmp_path: Path) -> None:
+    report = chaos.run(tmp_path, seconds=20, clients=8, seed=1)
+    assert report.violations == ()
+    assert report.audit == {}
+    assert report.deadlocks == 0
+    assert report.too_weak(rate=50, faults=8) == []

@@ -1,0 +1,225 @@
+"""Reserved ranges, CIDRs and pools that come and go while blocks are handed out."""
+
+from __future__ import annotations
+
+import time
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools import usage
+from pools.core import errors
+from pools.models import Block, FreeSpan, Pool, PoolCIDR
+from pools.services import allocations, pools
+from tests import factories
+from tests.concurrent import threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_deadlock")]
+SECONDS = 1.0
+
+
+def _for_a_while(work: Callable[[], object]) -> Callable[[], int]:
+    def run() -> int:
+        until, times = time.monotonic() + SECONDS, 0
+        while time.monotonic() < until:
+            work()
+            times += 1
+        return times
+
+    return run
+
+
+def _take_and_give_back(pool: Pool, count: int = 1) -> Callable[[], int]:
+    def once() -> None:
+        try:
+            blocks = factories.ask(pool, factories.holder(), count=count).blocks
+        except errors.PoolExhausted:
+            return
+        for block in blocks:
+            factories.give_back(block)
+
+    return _for_a_while(once)
+
+
+def _nothing_is_lost(pool: Pool) -> None:
+    """Every block of the pool is free, once: as a row or in a span."""
+    used = usage.of_pool(pool)[4]
+    assert (used.held, used.cooling, used.free) == (0, 0, used.capacity - used.reserved)
+    spans = FreeSpan.objects.filter(pool_cidr__pool=pool)
+    in_spans = sum(int(span.last - span.first) + 1 for span in spans)
+    rows = Block.objects.filter(pool=pool, withheld=False).count()
+    assert in_spans + rows == used.free
+    assert len(factories.drain(pool)) == used.free
+
+
+def test_ranges_come_and_go() -> None:
+    pool = factories.pool("10.0.0.0/24")
+
+    def reserve(span: str) -> Callable[[], int]:
+        return _for_a_while(lambda: pools.unreserve(factories.reserve(pool, span), by=factories.BY))
+
+    tidy = _for_a_while(allocations.end_cooldowns)
+    works = [_take_and_give_back(pool)] * 5 + [_take_and_give_back(pool, 20), tidy]
+    works += [reserve("10.0.0.0-10.0.0.99"), reserve("10.0.0.150-10.0.0.200")]
+    assert not threads.failures(threads.together(works))
+    _nothing_is_lost(pool)
+
+
+def test_nothing_is_given_out_of_a_range_once_it_is_there() -> None:
+    pool = factories.pool("10.0.0.0/22", cooldown=0)
+    inside = ip_network("10.0.1.0/24")
+    since: list[float] = []
+
+    def reserve() -> list[tuple[float, str]]:
+        time.sleep(SECONDS / 3)
+        factories.reserve(pool, str(inside))
+        since.append(time.monotonic())
+        return []
+
+    def take() -> list[tuple[float, str]]:
+        got, until = [], time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            began = time.monotonic()
+            try:
+                block = factories.take(pool)
+            except errors.PoolExhausted:
+                break
+            got.append((began, block["cidr"]))
+        return got
+
+    results = threads.together([reserve, *[take] * 6])
+    assert not threads.failures(results)
+    after = [cidr for result in results for began, cidr in result if began > since[0]]  # type: ignore[union-attr]
+    assert not [cidr for cidr in after if ip_network(cidr).subnet_of(inside)]
+
+
+def test_a_cidr_goes_while_blocks_are_taken() -> None:
+    pool = factories.pool("10.0.0.0/28", "10.0.1.0/28")
+
+    def remove_and_add() -> None:
+        try:
+            pools.remove_cidr(factories.cidr(pool, "10.0.1.0/28").pk, by=factories.BY)
+        except errors.CIDRInUse:
+            return
+        pools.add_cidr(pool.pk, factories.entry("10.0.1.0/28"), by=factories.BY)
+
+    works = [_take_and_give_back(pool)] * 5 + [_for_a_while(remove_and_add)]
+    assert not threads.failures(threads.together(works))
+    held = Block.objects.filter(state="held", cidr__net_contained="10.0.1.0/28")
+    assert PoolCIDR.objects.filter(pool=pool, cidr="10.0.1.0/28").exists() or not held.exists()
+    _nothing_is_lost(pool)
+
+
+def test_a_pool_goes_while_blocks_are_taken() -> None:
+    for _ in range(8):
+        pool = factories.pool("10.0.0.0/24")
+        factories.give_back(factories.take(pool))
+
+        def delete(pool: Pool = pool) -> None:
+            time.sleep(0.02)
+            pools.delete(pool.pk, by=factories.BY)
+
+        def take(pool: Pool = pool) -> int:
+            return len([factories.take(pool) for _ in range(30)])
+
+        results = threads.together([*[take] * 4, delete])
+        gone = not Pool.objects.filter(pk=pool.pk).exists()
+        allowed = {errors.NotFound} if gone else {errors.PoolInUse}
+        assert {type(error) for error in threads.failures(results)} <= allowed
+        assert gone == (not Block.objects.filter(pool=pool).exists())
+
+
+def test_two_pools_want_one_cidr() -> None:
+    cluster = factories.cluster()
+    results = threads.together([lambda: factories.pool("10.0.0.0/16", within=cluster)] * 6)
+    assert {type(error) for error in threads.failures(results)} == {errors.CIDROverlap}
+    assert PoolCIDR.objects.count() == cluster.pools.count() == 1
+
+
+def test_two_ranges_want_one_place() -> None:
+    pool = factories.pool("10.0.0.0/16")
+    results = threads.together([lambda: factories.reserve(pool, "10.0.0.0-10.0.0.9")] * 6)
+    assert {type(error) for error in threads.failures(results)} == {errors.RangesOverlap}
+    assert pool.reserved_ranges.count() == 1
+
+
+def test_two_changes_of_one_version() -> None:
+    pool = factories.pool("10.0.0.0/16")
+
+    def change() -> Pool:
+        wanted = pools.PoolChange(description="x")
+        return pools.change(pool.pk, wanted, by=factories.BY, version=pool.version)
+
+    results = threads.together([change] * 6)
+    assert {type(error) for error in threads.failures(results)} == {errors.VersionMismatch}
+    assert len(threads.failures(results)) == 5
+
+
+def test_several_workers_serve_each_request_once() -> None:
+    pool = factories.pool("10.0.0.0/28")
+    blocks = factories.ask(pool, *factories.holders(14)).blocks
+    for _ in range(20):
+        allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    for block in blocks:
+        factories.give_back(block)
+    results = threads.together([lambda: allocations.retry(pool.pk)] * 6)
+    assert not threads.failures(results)
+    allocations.retry(pool.pk)
+    assert pool.requests.filter(state="fulfilled").count() == 14
+    assert Block.objects.filter(state="held").count() == 14
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["committed", "rolled back"])
+@pytest.mark.parametrize("what", ["CIDR", "pool"])
+def test_removal_waits_for_an_allocation(what: str, commit: bool) -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.give_back(factories.take(pool))
+    cidr = factories.cidr(pool)
+
+    def remove() -> None:
+        if what == "CIDR":
+            pools.remove_cidr(cidr.pk, by=factories.BY)
+        else:
+            pools.delete(pool.pk, by=factories.BY)
+
+    taking = threads.in_passing(lambda: factories.take(pool), commit=commit)
+    results = threads.together([taking, threads.meanwhile(remove)])
+    expected = {"CIDR": errors.CIDRInUse, "pool": errors.PoolInUse}[what]
+    assert [type(error) for error in threads.failures(results)] == [expected] * commit
+    assert Block.objects.filter(state="held").exists() == commit
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["committed", "rolled back"])
+def test_an_allocation_while_its_pool_goes(commit: bool) -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.give_back(factories.take(pool))
+    deleting = threads.in_passing(lambda: pools.delete(pool.pk, by=factories.BY), commit=commit)
+    results = threads.together([deleting, threads.meanwhile(lambda: factories.take(pool))])
+    failed = [type(error) for error in threads.failures(results)]
+    assert failed == [errors.NotFound] * commit
+
+
+def test_a_range_that_comes_while_a_block_is_taken_withholds_it() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.give_back(factories.take(pool))
+    taking = threads.in_passing(lambda: factories.take(pool), commit=True)
+    reserve = threads.meanwhile(lambda: factories.reserve(pool, "10.0.0.0/24"))
+    results = threads.together([taking, reserve])
+    assert not threads.failures(results)
+    assert Block.objects.get(state="held").withheld
+
+
+def test_a_range_that_comes_while_a_block_is_released_withholds_it() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    block = factories.take(pool)
+    giving = threads.in_passing(lambda: factories.give_back(block), commit=True)
+    reserve = threads.meanwhile(lambda: factories.reserve(pool, "10.0.0.0/24"))
+    results = threads.together([giving, reserve])
+    assert not threads.failures(results)
+    assert factories.drain(pool) == []
+    pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
+    _nothing_is_lost(pool)

@@ -1,0 +1,83 @@
+"""A real browser (Debian's chromium) on a running site with the demo fleet."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHROMIUM = pathlib.Path("/usr/bin/chromium")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip("needs /usr/bin/chromium (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    # Playwright runs an event loop in this thread; Django's ORM is told that this is no view.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
+        yield running
+        running.close()
+
+
+class Visit:
+    """A page that remembers what went wrong on it and which hosts it asked."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.complaints: list[str] = []
+        self.hosts: set[str] = set()
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+
+    def _said(self, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(message.text)
+
+    def open(self, path: str) -> None:
+        answer = self.page.goto(self.url + path)
+        assert answer.ok, f"{path}: {answer.status}"
+        self.page.wait_for_load_state("networkidle")
+
+    def scrolls_sideways(self) -> bool:
+        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+@pytest.fixture
+def visit(browser: Any, live_server: Any, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """Logged in as a superuser; the width is the test's parameter, 1440 without one."""
+    from django.contrib.auth import get_user_model
+
+    from pools.services import demo
+
+    demo.load()
+    get_user_model().objects.create_superuser("admin", password="a password of the tests")
+    width = getattr(request, "param", 1440)
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    visit = Visit(context.new_page(), live_server.url)
+    visit.open("/admin/login/")
+    visit.page.fill("input[name=username]", "admin")
+    visit.page.fill("input[name=password]", "a password of the tests")
+    visit.page.press("input[name=password]", "Enter")
+    visit.page.wait_for_url("**/admin/")
+    yield visit
+    context.close()

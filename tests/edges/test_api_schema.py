@@ -1,0 +1,44 @@
+"""OpenAPI is made from the code without a warning, and its examples are accepted."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import call_command
+
+from tests.edges.test_api_contract import Api
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    out = io.StringIO()
+    call_command("spectacular", "--fail-on-warn", "--validate", stdout=out)
+    found: dict[str, Any] = yaml.safe_load(out.getvalue())
+    return found
+
+
+def test_every_answer_below_the_api_has_a_problem(document: dict[str, Any]) -> None:
+    for path, verbs in document["paths"].items():
+        for verb, operation in verbs.items():
+            if path.endswith("/schema/"):
+                continue
+            assert "application/problem+json" in operation["responses"]["401"]["content"], (
+                path,
+                verb,
+            )
+
+
+@pytest.mark.django_db
+def test_the_examples_are_accepted(document: dict[str, Any]) -> None:
+    api = Api()
+    order = ["/api/v1/clusters/", "/api/v1/pools/", "/api/v1/pools/{pool_id}/allocations/"]
+    for path in order:
+        content = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+        for example in content["examples"].values():
+            place = path.removeprefix("/api/v1/")
+            if "{pool_id}" in place:
+                place = place.format(pool_id=api.pool("instance"))
+            assert api("POST", place, example["value"]).status_code == 201, path
