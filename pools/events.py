@@ -10,10 +10,22 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
+import pgtrigger
 from django.db import connection, transaction
 
-from pools.models import FailureEvent, Pool
+from pools.models import (
+    BlockEvent,
+    ClusterEvent,
+    FailureEvent,
+    Pool,
+    PoolCIDREvent,
+    PoolEvent,
+    ReservedRangeEvent,
+)
+from pools.models.fields import Now
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,28 @@ def recorded(author: Author) -> Iterator[None]:
                 "SELECT set_config('pghistory.context_metadata', %s, true)", [author.as_context()]
             )
         yield
+
+
+def purge(days: int) -> int:
+    """Delete events older than so many days, the only way in which events ever go; how many."""
+    if days <= 0:
+        return 0
+    deleted = 0
+    with pgtrigger.ignore(*(f"pools.{model.__name__}:append_only" for model in _LOGS)):
+        for model in _LOGS:
+            old = model.objects.filter(pgh_created_at__lt=Now() - timedelta(days=days))
+            deleted += old.delete()[0]
+    return deleted
+
+
+_LOGS: tuple[Any, ...] = (
+    BlockEvent,
+    FailureEvent,
+    PoolEvent,
+    PoolCIDREvent,
+    ReservedRangeEvent,
+    ClusterEvent,
+)
 
 
 def allocation_failed(

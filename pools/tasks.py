@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
+from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from pools import idempotency, usage
+from pools import events, idempotency, usage
 from pools.services import allocations
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,11 @@ def end_cooldowns() -> int:
 @shared_task
 def tidy_idempotency_keys() -> int:
     return idempotency.tidy()
+
+
+@shared_task
+def purge_events() -> int:
+    return events.purge(settings.EVENT_RETENTION_DAYS)
 
 
 @shared_task

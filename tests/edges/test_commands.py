@@ -1,0 +1,90 @@
+"""`manage.py cluster` and `manage.py pools import`: what they print, make and refuse."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pools.models import Cluster, Pool
+
+pytestmark = pytest.mark.django_db
+SPEC_000 = """\
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - cidr: 10.20.0.0/16
+        reservedRange: 10.20.0.0-10.20.0.99
+      - cidr: 10.30.0.0/16
+    maskSize: 24
+"""
+
+
+def _run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_a_prefix_is_divided() -> None:
+    said = _run("cluster", "add", "prod", "--prefix", "2001:db8:10::/48")
+    assert "2001:db8:10::/64" in said
+    assert "2001:db8:10:1::/64" in said
+
+
+def test_a_prefix_is_divided_later_and_otherwise() -> None:
+    _run("cluster", "add", "prod")
+    _run(
+        "cluster", "divide", "prod", "--prefix", "2001:db8::/32",
+        "--node-prefix", "2001:db8:1::/64", "--instance-prefix", "2001:db8:2::/64",
+    )  # fmt: skip
+    cidrs = {pool.category: str(pool.cidrs.get()) for pool in Pool.objects.all()}
+    assert cidrs == {"node": "2001:db8:1::/64", "instance": "2001:db8:2::/64"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["cluster", "add", "prod", "--prefix", "2001:db8::/65"], "cluster_prefix"),
+        (["cluster", "add", "prod", "--prefix", "10.0.0.0/8"], "cluster_prefix"),
+        (["cluster", "add", "Prod_1"], "k8s_name"),
+        (["cluster", "divide", "nobody", "--prefix", "2001:db8::/48"], "not_found"),
+    ],
+    ids=["small", "IPv4", "name", "unknown"],
+)
+def test_a_refusal_names_its_code(arguments: list[str], code: str) -> None:
+    with pytest.raises(CommandError, match=code):
+        _run(*arguments)
+    assert not Cluster.objects.exists()
+
+
+def test_the_pools_of_a_file(tmp_path: Path) -> None:
+    _run("cluster", "add", "prod")
+    file = tmp_path / "pools.yaml"
+    file.write_text(SPEC_000)
+    assert "created" in _run("pools", "import", str(file), "--cluster", "prod", "--dry-run")
+    assert not Pool.objects.exists()
+    assert "created" in _run("pools", "import", str(file), "--cluster", "prod")
+    pool = Pool.objects.get(name="green-pool")
+    assert [str(cidr) for cidr in pool.cidrs.all()] == ["10.20.0.0/16", "10.30.0.0/16"]
+    assert str(pool.reserved_ranges.get()) == "10.20.0.0-10.20.0.99"
+    assert "unchanged" in _run("pools", "import", str(file), "--cluster", "prod")
+
+
+@pytest.mark.parametrize(
+    "text", ["kind: CiliumPodIPPool\n", "a: [\n", ""], ids=["bare", "cut", "empty"]
+)
+def test_a_bad_file_changes_nothing(text: str, tmp_path: Path, capsys: Any) -> None:
+    _run("cluster", "add", "prod")
+    file = tmp_path / "pools.yaml"
+    file.write_text(text)
+    with pytest.raises(CommandError):
+        _run("pools", "import", str(file), "--cluster", "prod")
+    assert not Pool.objects.exists()
