@@ -26,7 +26,7 @@ GREEN = {
 
 class Api:
     def __init__(self) -> None:
-        user = get_user_model().objects.create_superuser("tool", password="x")
+        user = get_user_model().objects.create_superuser("tool")  # logs in by token only
         token = AuthToken.objects.create(user)[1]
         self.client = Client(headers={"Authorization": f"Token {token}"})
 

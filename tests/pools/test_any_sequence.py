@@ -246,6 +246,8 @@ def _run(machine: type[Register]) -> None:
         deadline=None,
         derandomize=True,
         database=None,
+        # Shrinking a sequence takes minutes; add hypothesis.Phase.shrink to look into a failure.
+        phases=[hypothesis.Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     stateful.run_state_machine_as_test(machine, settings=settings)

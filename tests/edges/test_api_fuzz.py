@@ -1,0 +1,61 @@
+"""Requests made from the OpenAPI description: whatever is sent, nothing is answered with 5xx."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+from django.db import transaction
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, Phase, settings
+
+from tests.edges.test_api_contract import Api
+
+pytestmark = pytest.mark.django_db
+EXAMPLES = 8
+PROBLEM = {"type", "title", "status", "detail", "code", "request_id", "errors"}
+
+_document = json.loads(json.dumps(SchemaGenerator().get_schema(public=True), default=str))
+schema = schemathesis.openapi.from_dict(_document)
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_no_request_breaks_the_site(case: Any) -> None:
+    with transaction.atomic():
+        api = Api()
+        api("POST", "clusters/", {"name": "prod", "cluster_prefix": "2001:db8:10::/48"})
+        answer = _send(api.client, case)
+        transaction.set_rollback(True)
+    assert answer.status_code < 500, (case.method, case.path, answer.content[:300])
+    if answer.status_code >= 400:
+        assert set(answer.json()) >= PROBLEM
+
+
+def _send(client: Client, case: Any) -> Any:
+    request = case.as_transport_kwargs(base_url="http://testserver")
+    headers = {
+        name: value
+        for name, value in request["headers"].items()
+        if name.lower() not in {"authorization", "cookie", "content-type"} and value.isascii()
+    }
+    body = request.get("json", request.get("data"))
+    text = body if isinstance(body, str | bytes) else json.dumps(body, default=str)
+    return client.generic(
+        request["method"],
+        request["url"].removeprefix("http://testserver"),
+        "" if body is None else text,
+        content_type="application/json",
+        query_params=request.get("params") or {},
+        headers=headers,
+    )
