@@ -271,7 +271,10 @@ def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
         raise errors.InvalidInput.of(
             "cidr", "outside_pool", f"{cidr} lies in no CIDR of {pool}.", cidr
         )
-    return parent, window.layout(parent).index_of(cidr)
+    try:
+        return parent, window.layout(parent).index_of(cidr)
+    except errors.InvalidInput as error:
+        raise error.under("cidr") from error
 
 
 def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) -> None:

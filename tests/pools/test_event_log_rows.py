@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, transaction
 
+from pools import events
 from pools.models import (
     BlockEvent,
     ClusterEvent,
@@ -92,3 +93,17 @@ def test_each_has_its_time_by_the_registers_clock(clock) -> None:
     factories.take(pool)
     times = set(Event.objects.values_list("at", flat=True))
     assert times == {BlockEvent.objects.get().allocated_at}
+
+
+def test_they_are_kept_for_as_long_as_the_setting_says(told: None, clock) -> None:
+    clock.advance(40 * 86400)
+    factories.take(factories.pool("10.0.0.0/24"))
+    before = Event.objects.count()
+    assert events.purge(0) == 0
+    assert events.purge(50) == 0
+    gone = events.purge(30)
+    assert gone > 0
+    assert Event.objects.count() == before - gone
+    assert set(Event.objects.values_list("type", flat=True)) == {
+        "cluster.created", "pool.created", "pool.cidr_added", "block.allocated",
+    }  # fmt: skip

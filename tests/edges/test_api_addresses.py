@@ -1,0 +1,114 @@
+"""addresses/{ip}/ tells who has an address or had it; instances/{id}/network/ what it is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+MATCH = {
+    "cluster", "space", "pool", "block", "state", "holder", "org", "env", "since", "until",
+}  # fmt: skip
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster(cluster_prefix=apis.PREFIX)
+    return api
+
+
+def _told(api: apis.Api, address: str, **query: str) -> Any:
+    answer = api.client.get(f"{apis.ROOT}addresses/{address}/", query_params=query)
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def test_who_has_it_now(api: apis.Api) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29"), "a", org="o", env="e")
+    told = _told(api, "10.0.0.1", cluster="prod")
+    assert set(told) == {"address", "at", "matches", "history"}
+    (match,) = told["matches"]
+    assert set(match) >= MATCH
+    assert (match["cluster"], match["pool"], match["block"]) == ("prod", "vms", "10.0.0.1/32")
+    assert (match["state"], match["org"], match["env"]) == ("held", "o", "e")
+    assert (match["holder"]["kind"], match["holder"]["id"]) == ("vm", "a")
+    assert (match["since"], match["until"]) == (block["allocated_at"], None)
+
+
+def test_an_address_inside_a_larger_block(api: apis.Api) -> None:
+    part = {"mask_size": 24, "cidrs": ["10.9.0.0/16"]}
+    pool = api.made("pools/", {"cluster": "prod", "name": "p", "category": "pod", "ipv4": part})
+    api.made(f"pools/{pool['id']}/allocations/", apis.holder("n-1", "node"))
+    (match,) = _told(api, "10.9.0.77")["matches"]
+    assert (match["block"], match["holder"]["id"]) == ("10.9.0.0/24", "n-1")
+
+
+def test_who_had_it_at_a_time(api: apis.Api) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29"), "a")
+    assert _told(api, "10.0.0.1", at="2020-01-01T00:00:00Z")["matches"] == []
+    at = block["allocated_at"]
+    then = _told(api, "10.0.0.1", at=at)
+    assert (then["at"], then["matches"][0]["holder"]["id"]) == (at, "a")
+
+
+def test_one_address_in_two_clusters(api: apis.Api) -> None:
+    api.take(api.vm_pool("10.0.0.0/29"), "a")
+    api.cluster("other")
+    body = {"cluster": "other", "name": "vms", "category": "vm", "cooldown_seconds": 0}
+    part = {"mask_size": 32, "cidrs": ["10.0.0.0/29"]}
+    api.take(api.made("pools/", body | {"ipv4": part})["id"], "b")
+    assert {m["holder"]["id"] for m in _told(api, "10.0.0.1")["matches"]} == {"a", "b"}
+    (match,) = _told(api, "10.0.0.1", cluster="other")["matches"]
+    assert match["holder"]["id"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "code"),
+    [
+        ("10.0.0.256/", "address", "not_an_address"),
+        ("010.0.0.1/", "address", "leading_zero"),
+        ("fe80::1%25eth0/", "address", "zone_id_not_allowed"),
+        ("10.0.0.1/?at=yesterday", "at", "time"),
+        ("10.0.0.1/?at=2026-01-01T00:00:00", "at", "time"),
+        ("10.0.0.1/?at=99999-01-01T00:00:00Z", "at", "time"),
+        ("10.0.0.1/?cluster=nowhere", "cluster", "unknown_cluster"),
+        ("10.0.0.1/?when=now", "when", "unknown_parameter"),
+    ],
+)
+def test_what_cannot_be_answered(api: apis.Api, path: str, field: str, code: str) -> None:
+    problem = apis.refused(api("GET", f"addresses/{path}"), 400, code)
+    assert apis.fields(problem) == {field: code}
+
+
+def test_the_network_of_an_instance(api: apis.Api) -> None:
+    place = f"pools/{api.pool('instance')}/allocations/"
+    api.made(place, apis.holder("i-1", "instance"))
+    answer = api("GET", "instances/i-1/network/?cluster=prod")
+    assert answer.json() == {
+        "overlay_ipv6": "2001:db8:10:1::1",
+        "gateway_ipv6": "fe80::1",
+        "mtu": answer.json()["mtu"],
+        "dns": [],
+    }
+    told = {"instance_gateway": "fe80::2", "instance_mtu": 1400, "instance_dns": ["fd00::53"]}
+    assert api("PATCH", "clusters/prod/", told).status_code == 200
+    changed = api("GET", "instances/i-1/network/").json()
+    assert (changed["gateway_ipv6"], changed["mtu"], changed["dns"]) == (
+        "fe80::2",
+        1400,
+        ["fd00::53"],
+    )
+
+
+def test_an_instance_of_two_clusters_is_asked_for_by_cluster(api: apis.Api) -> None:
+    apis.refused(api("GET", "instances/i-1/network/"), 404, "not_found")
+    api.cluster("other", cluster_prefix="2001:db8:20::/48")
+    for pool in api("GET", "pools/?category=instance").json()["results"]:
+        api.made(f"pools/{pool['id']}/allocations/", apis.holder("i-1", "instance"))
+    apis.refused(api("GET", "instances/i-1/network/"), 400, "required")
+    answer = api("GET", "instances/i-1/network/?cluster=other")
+    assert answer.json()["overlay_ipv6"] == "2001:db8:20:1::1"

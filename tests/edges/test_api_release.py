@@ -1,0 +1,97 @@
+"""blocks/{id}/release/ is a compare-and-set; forced ones and ended cooldowns need a right and a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster()
+    return api
+
+
+def _release(api: apis.Api, block: dict[str, Any], name: str, **more: Any) -> Any:
+    return api("POST", f"blocks/{block['id']}/release/", apis.holder(name) | more)
+
+
+def test_a_cooldown_begins(api: apis.Api) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29", cooldown=600), "a")
+    released = _release(api, block, "a")
+    assert released.status_code == 200
+    said = released.json()
+    assert (said["id"], said["cidr"], said["state"]) == (block["id"], block["cidr"], "cooling")
+    assert said["cooldown_until"] > said["released_at"] >= block["allocated_at"]
+
+
+@pytest.mark.parametrize("cooldown", [0, 600])
+def test_a_repeated_release_changes_nothing(api: apis.Api, cooldown: int) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29", cooldown=cooldown), "a")
+    first = _release(api, block, "a")
+    events = api("GET", "events/").json()["results"]
+    second = _release(api, block, "a")
+    assert (second.status_code, second.json()) == (first.status_code, first.json())
+    assert api("GET", "events/").json()["results"] == events
+
+
+def test_a_late_release_never_frees_the_next_holders_block(api: apis.Api) -> None:
+    pool = api.vm_pool("10.0.0.0/30")
+    block = api.take(pool, "a")
+    assert _release(api, block, "a").status_code == 200
+    again = api.take(pool, "b", cidr=block["cidr"])
+    assert again["cidr"] == block["cidr"]
+    apis.refused(_release(api, again, "a"), 409, "holder_changed")
+    apis.refused(_release(api, block, "c"), 409, "holder_changed")
+    assert api("GET", f"blocks/{again['id']}/").json()["holder"]["id"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({}, {"holder": "required"}),
+        ({"holder": {"id": "a"}}, {"holder.kind": "required"}),
+        ({"force": True}, {"reason": "required"}),
+        ({"force": True, "reason": "  "}, {"reason": "blank"}),
+        ({"force": "yes", "reason": "x"}, {"force": "wrong_type", "holder": "required"}),
+        ({"address": "10.0.0.1"}, {"address": "unknown_field", "holder": "required"}),
+    ],
+    ids=["nobody", "no kind", "no reason", "blank reason", "force is a text", "by address"],
+)
+def test_a_release_says_whose(
+    api: apis.Api, body: dict[str, Any], expected: dict[str, str]
+) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29"), "a")
+    answer = api("POST", f"blocks/{block['id']}/release/", body)
+    assert (answer.status_code, apis.fields(answer.json())) == (400, expected)
+    assert api("GET", f"blocks/{block['id']}/").json()["state"] == "held"
+
+
+def test_a_forced_release_keeps_its_reason(api: apis.Api) -> None:
+    block = api.take(api.vm_pool("10.0.0.0/29", cooldown=600), "a")
+    body = {"force": True, "reason": "the host burnt down"}
+    assert api("POST", f"blocks/{block['id']}/release/", body).json()["state"] == "cooling"
+    (event,) = api("GET", "events/?holder_id=a&limit=1").json()["results"]
+    assert (event["reason"], event["actor"]) == ("the host burnt down", api.user.username)
+
+
+def test_a_cooldown_is_ended_with_a_reason(api: apis.Api) -> None:
+    pool = api.vm_pool("10.0.0.1/32", cooldown=600)
+    block = api.take(pool, "a")
+    _release(api, block, "a")
+    place = f"blocks/{block['id']}/end-cooldown/"
+    apis.refused(api("POST", place, {}), 400, "required")
+    assert api("POST", place, {"reason": "it never was in use"}).status_code == 200
+    assert api.take(pool, "b")["cidr"] == block["cidr"]
+
+
+@pytest.mark.parametrize("verb", ["release", "end-cooldown"])
+def test_an_unknown_block_is_not_found(api: apis.Api, verb: str) -> None:
+    body = apis.holder("a") if verb == "release" else {"reason": "x"}
+    apis.refused(api("POST", f"blocks/999999/{verb}/", body), 404, "not_found")
