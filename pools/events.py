@@ -17,6 +17,7 @@ import pgtrigger
 from django.db import connection, transaction
 
 from pools.models import (
+    Block,
     BlockEvent,
     ClusterEvent,
     FailureEvent,
@@ -25,6 +26,7 @@ from pools.models import (
     PoolEvent,
     ReservedRangeEvent,
 )
+from pools.models.blocks import LIVE
 from pools.models.fields import Now
 
 
@@ -67,6 +69,9 @@ def purge(days: int) -> int:
     with pgtrigger.ignore(*(f"pools.{model.__name__}:append_only" for model in _LOGS)):
         for model in _LOGS:
             old = model.objects.filter(pgh_created_at__lt=Now() - timedelta(days=days))
+            if model is BlockEvent:  # who holds a block now is known however long it has been
+                live = Block.objects.filter(state__in=LIVE).values("pk")
+                old = old.exclude(pgh_obj_id__in=live)
             deleted += old.delete()[0]
     return deleted
 

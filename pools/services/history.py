@@ -9,7 +9,7 @@ from typing import Any
 
 from pools import database
 from pools.core import addresses, block_answer
-from pools.models import AddressSpace, BlockEvent, Cluster, PoolEvent
+from pools.models import AddressSpace, BlockEvent, Cluster, Pool, PoolEvent
 from pools.models.blocks import LIVE
 
 MOST = 1000  # events of one address
@@ -54,7 +54,10 @@ def holders(
 
 def _tenures(address: addresses.Address, cluster: Cluster | None) -> list[Tenure]:
     # Of all pools that there ever were.
-    sizes = PoolEvent.objects.values_list(f"mask_size_v{address.version}", flat=True).distinct()
+    name = f"mask_size_v{address.version}"
+    sizes = set(Pool.objects.values_list(name, flat=True)) | set(
+        PoolEvent.objects.values_list(name, flat=True)
+    )
     cidrs = [_block_of(address, size) for size in sizes if size is not None]
     rows = BlockEvent.objects.filter(cidr__in=cidrs)
     if cluster is not None:
@@ -105,6 +108,7 @@ class _Names:
         self.spaces = AddressSpace.objects.select_related("cluster").in_bulk(spaces)
         told = PoolEvent.objects.filter(pgh_obj_id__in=pools).order_by("pgh_id")
         self.pools: dict[int, str] = dict(told.values_list("pgh_obj_id", "name"))
+        self.pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
 
     def space(self, space_id: int) -> tuple[str, str]:
         """(cluster, space); empty when the cluster was forgotten."""

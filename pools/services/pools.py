@@ -284,6 +284,9 @@ def _change_ranges(cidr: PoolCIDR, entry: CidrEntry) -> None:
 
 
 def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
+    if pool.mask_size(entry.cidr.version) is None:
+        message = f"The pool has no IPv{entry.cidr.version} blocks."
+        raise errors.InvalidInput.of("cidr", "family", message, entry.cidr)
     _refuse_overlap(pool, entry.cidr)
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidr = PoolCIDR(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from pools import allocation
+from pools import allocation, events
 from pools.core import addresses
 from pools.models import Block
 from pools.services import allocations, history, pools
@@ -132,3 +132,10 @@ def test_a_change_by_hand_begins_a_tenure_then(clock) -> None:
     Block.objects.filter(state="held").update(holder_id="b")
     assert _who("10.0.0.0", at) == [("a", "held")]
     assert _who("10.0.0.0") == [("b", "held")]
+
+
+def test_who_holds_it_now_is_known_however_short_events_are_kept(clock) -> None:
+    factories.take(factories.pool("10.0.0.0/32"), factories.holder("a"))
+    clock.advance(40 * 86400)
+    events.purge(30)
+    assert _who("10.0.0.0") == [("a", "held")]
