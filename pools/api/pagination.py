@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django.db import models
 from django.db.models import Q, QuerySet
+from netfields import CidrAddressField
 from rest_framework.request import Request
 
 from pools.api import query
@@ -45,8 +46,7 @@ def page(
     backward, after = (cursor[0], cursor[1]) if cursor else (False, None)
     descending = ordering.startswith("-") is not backward
     if after is not None:
-        if len(after) != len(columns):
-            raise _unusable("")
+        _check(rows, columns, after)
         rows = rows.filter(_beyond(columns, after, descending=descending))
     sign = "-" if descending else ""
     found = list(rows.order_by(*(sign + column for column in columns)).values()[: limit + 1])
@@ -90,22 +90,34 @@ def _decoded(value: str, _name: str) -> tuple[bool, list[Any]]:
     try:
         text = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
         backward, after = json.loads(text)
-    except (ValueError, binascii.Error, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         raise _unusable(value) from None
-    right = isinstance(backward, bool) and isinstance(after, list)
-    if not right or not all(_is_key(one) for one in after):
+    if not isinstance(backward, bool) or not isinstance(after, list):
         raise _unusable(value)
     return backward, after
 
 
-def _is_key(value: Any) -> bool:
-    if isinstance(value, str):
-        try:
-            query.cidr(value, "cursor")
-        except errors.InvalidInput:
-            return False
-        return True
+def _check(rows: QuerySet[Any], columns: Sequence[str], after: list[Any]) -> None:
+    """A cursor came from outside: its values must be such as the columns of this list have."""
+    fields = [rows.model._meta.get_field(column) for column in columns]
+    if len(after) != len(fields) or not all(map(_is_key, fields, after)):
+        raise _unusable("")
+
+
+def _is_key(field: Any, value: Any) -> bool:
+    if isinstance(field, CidrAddressField):
+        return isinstance(value, str) and _is_cidr(value)
+    if isinstance(field, models.CharField):
+        return isinstance(value, str) and value.isprintable()
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62
+
+
+def _is_cidr(value: str) -> bool:
+    try:
+        query.cidr(value, "cursor")
+    except errors.InvalidInput:
+        return False
+    return True
 
 
 def _unusable(value: str) -> errors.InvalidInput:

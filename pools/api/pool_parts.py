@@ -11,7 +11,7 @@ from pools import idempotency
 from pools.api import parsing, schema, views
 from pools.core import addresses, blocks, errors, holders, reading
 from pools.core.podippool import CidrEntry, Family
-from pools.models import PoolCIDR, ReservedRange
+from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.services import pools
 
 
@@ -75,6 +75,8 @@ class PoolCIDRs(views.View):
 
     @extend_schema(**schema.CIDRS)
     def get(self, request: Request, pool_id: int) -> views.Answer:
+        if not Pool.objects.filter(pk=pool_id).exists():
+            raise errors.NotFound("There is no such pool.")
         rows = PoolCIDR.objects.filter(pool_id=pool_id).prefetch_related("reserved_ranges")
         return views.answer({"results": [cidr_shape(row) for row in rows]})
 

@@ -114,6 +114,8 @@ def cluster(value: str, name: str) -> Cluster:
 
 def find_cluster(value: str) -> Cluster | None:
     """By name first, then by id."""
+    if "\0" in value:  # PostgreSQL has no such text
+        return None
     named = Cluster.objects.filter(name=value).first()
     if named is None and value.isascii() and value.isdigit() and len(value) < 18:
         return Cluster.objects.filter(pk=int(value)).first()

@@ -294,7 +294,11 @@ POOL_IMPORT = _says(
         "application/yaml": _TEXT,
     },
 )
-CIDRS = _says("The CIDRs of a pool, with ids", {200: _object("results", results=_list(_CIDR_OUT))})
+CIDRS = _says(
+    "The CIDRs of a pool, with ids",
+    {200: _object("results", results=_list(_CIDR_OUT))},
+    fails="404",
+)
 CIDR_CREATE = _writes(
     "A further CIDR",
     {201: _CIDR_OUT},

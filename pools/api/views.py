@@ -15,6 +15,7 @@ from rest_framework.request import Request
 
 from pools import database, events, idempotency
 from pools.api import authentication, parsing, permissions
+from pools.core import errors
 
 JSON = parsing.JSON
 REQUEST_ID = "ipam.request_id"  # key in request.META; the site's middleware puts it there
@@ -55,6 +56,13 @@ class View(views.APIView):
         request.accepted_renderer, request.accepted_media_type = self.get_renderers()[0], JSON
         self.perform_authentication(request)
         self.check_permissions(request)
+        if not all(map(_can_be, kwargs.values())):
+            raise errors.NotFound("There is no such object.")
+
+
+def _can_be(value: int | str) -> bool:
+    """Whether PostgreSQL could have a row with such an id or name at all."""
+    return value < 1 << 63 if isinstance(value, int) else "\0" not in value
 
 
 def author(request: Request, reason: str = "") -> events.Author:

@@ -76,7 +76,7 @@ def _trouble(
         cooldowns={name: float(cooldown) for name, _, _, cooldown in POOLS},
         door=(doors.Http, (site.port, token, _make_pools(site, token))),
         clients=clients,
-        room=2 * 250 // clients,
+        room=240 // clients,  # together nearly all there is
         seconds=seconds,
         quiet=QUIET,
         faults=trouble.faults(),

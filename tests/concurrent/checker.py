@@ -23,7 +23,11 @@ from dataclasses import dataclass
 
 from tests.concurrent import journal
 
-EXPECTED = {journal.ALLOCATE: {"ipam_exhausted"}, journal.RELEASE: {"holder_changed"}}
+# A late release may come when the block is nobody's any more: there is no such block then.
+EXPECTED = {
+    journal.ALLOCATE: {"ipam_exhausted"},
+    journal.RELEASE: {"holder_changed", "not_found"},
+}
 Place = tuple[str, str]  # pool and address
 
 

@@ -69,8 +69,9 @@ class Client:
         for owner, pool in sorted(asked):
             if owner not in released | refused:
                 self._allocate(owner, pool)
-        for op in self.past:
-            if op.kind == journal.RELEASE and op.first and op.result == journal.UNKNOWN:
+        releases = {op.owner: op for op in self.past if op.kind == journal.RELEASE and op.first}
+        for op in releases.values():  # the last one of each owner
+            if op.result == journal.UNKNOWN:
                 self._release(Mine(op.owner, op.pool, op.address, op.block))
 
     def step(self) -> None:

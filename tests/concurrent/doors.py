@@ -72,8 +72,9 @@ def _refusal(status: int, body: Any) -> journal.Answer:
     code = body.get("code", "")
     if status in {0, 503}:
         return journal.Answer(journal.UNKNOWN, code=code)
-    return journal.Answer(journal.REFUSED if status == 409 else ERROR, code=f"{status} {code}"
-                          if status != 409 else code)  # fmt: skip
+    if status in {404, 409}:
+        return journal.Answer(journal.REFUSED, code=code)
+    return journal.Answer(ERROR, code=f"{status} {code}")
 
 
 @dataclass(frozen=True)

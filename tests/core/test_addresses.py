@@ -92,6 +92,12 @@ def test_a_pool_may_not_contain_the_mapped_addresses() -> None:
     assert caught.value.code == "ipv4_mapped"
 
 
+def test_a_mapped_network_is_refused_in_a_search_too() -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        addresses.parse_cidr("::ffff:10.0.0.0/104", allow_short=True)
+    assert caught.value.code == "ipv4_mapped"
+
+
 def test_the_field_and_the_value_are_reported() -> None:
     with pytest.raises(errors.InvalidInput) as caught:
         addresses.parse_cidr("10.0.0.0/2\0", field="ipv4.cidrs.0.cidr")

@@ -42,27 +42,9 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 ADDRESS_LIKE = st.text("0123456789abcdefABCDEFx.:/-% \t\n\u00a0\u200b\u0661\u2013", max_size=45)
 FIELDS = st.sampled_from(
     [
-        "apiVersion",
-        "kind",
-        "metadata",
-        "name",
-        "spec",
-        "ipv4",
-        "ipv6",
-        "cidrs",
-        "cidr",
-        "maskSize",
-        "pool",
-        "reservedRange",
-        "reservedRanges",
-        "start",
-        "end",
-        "items",
-        "ipam",
-        "operator",
-        "labels",
-        "podSelector",
-        "autoCreateCiliumPodIPPools",
+        *("apiVersion", "kind", "metadata", "name", "labels", "items", "spec", "ipv4", "ipv6"),
+        *("cidrs", "cidr", "maskSize", "pool", "reservedRange", "reservedRanges", "start", "end"),
+        *("podSelector", "ipam", "operator", podippool.HELM_VALUE),
     ]
 )
 WORDS = st.sampled_from(

@@ -86,7 +86,7 @@ def refused(answer: Any, status: int, code: str) -> Any:
     assert (answer.status_code, answer.headers["Content-Type"]) == (
         status,
         "application/problem+json",
-    ), answer.content
+    ), answer.content[:300]
     problem = answer.json()
     assert set(problem) >= PROBLEM
     assert (problem["status"], problem["code"]) == (status, code), problem

@@ -9,7 +9,7 @@ import pytest
 
 from pools.models import Cluster, Pool
 from tests.core import catalogue
-from tests.edges.test_api_contract import Api
+from tests.edges.api import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
-from knox.models import AuthToken
+
+from tests.edges.api import PREFIX, Api
 
 pytestmark = pytest.mark.django_db
-PREFIX = "2001:db8:10::/48"
 GREEN = {
     "cluster": "prod",
     "name": "green-pool",
@@ -22,25 +20,6 @@ GREEN = {
         "cidrs": [{"cidr": "10.20.0.0/16", "reserved_ranges": ["10.20.0.0-10.20.0.99"]}],
     },
 }
-
-
-class Api:
-    def __init__(self) -> None:
-        user = get_user_model().objects.create_superuser("tool")  # logs in by token only
-        token = AuthToken.objects.create(user)[1]
-        self.client = Client(headers={"Authorization": f"Token {token}"})
-
-    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        call = getattr(self.client, method.lower())
-        if body is None:
-            return call(f"/api/v1/{path}", headers=names)
-        text = body if isinstance(body, str) else json.dumps(body)
-        return call(f"/api/v1/{path}", text, content_type="application/json", headers=names)
-
-    def pool(self, category: str) -> int:
-        found = self("GET", f"pools/?category={category}").json()["results"]
-        return int(found[0]["id"])
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.edges.test_api_contract import Api
+from tests.edges.api import Api
 
 pytestmark = pytest.mark.django_db
 EXAMPLES = 8

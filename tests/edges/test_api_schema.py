@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.core.management import call_command
 
-from tests.edges.test_api_contract import Api
+from tests.edges.api import Api
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,126 @@
+"""No address below /api/v1/ answers a stranger; what is no valid token is told so."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from knox.models import AuthToken
+
+from pools.api import urls
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
+VALUES = {"IntConverter": 1, "StringConverter": "x"}
+
+
+def _urls() -> dict[str, str]:
+    """Name -> an address, for every one of the urlconf."""
+    found = {}
+    for pattern in urls.urlpatterns:
+        converters = pattern.pattern.converters
+        values = {name: VALUES[type(one).__name__] for name, one in converters.items()}
+        found[str(pattern.name)] = reverse(f"api:{pattern.name}", kwargs=values)
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("url", _urls().values(), ids=_urls())
+def test_a_stranger_learns_nothing(url: str, method: str) -> None:
+    answer = getattr(Client(), method)(url)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Token"
+    if method != "head":
+        apis.refused(answer, 401, "not_authenticated")
+
+
+def _get(authorization: str | bytes) -> Any:
+    return Client().get(f"{apis.ROOT}pools/", headers={"Authorization": authorization})
+
+
+def _token(*, over: bool = False, **settings: Any) -> str:
+    expiry = timedelta(seconds=-1 if over else 60)
+    return str(AuthToken.objects.create(apis.user(**settings), expiry=expiry)[1])
+
+
+def test_a_valid_token_is_heard() -> None:
+    token = _token()
+    assert _get(f"Token {token}").status_code == 200
+    assert _get(f"token   {token}").status_code == 200
+
+
+REFUSED = {
+    "expired": lambda: f"Token {_token(over=True)}",
+    "of an inactive user": lambda: f"Token {_token(is_active=False)}",
+    "cut short": lambda: f"Token {_token()[:-1]}",
+    "changed": lambda: f"Token {_token()[:-1]}é",
+    "one more character": lambda: f"Token {_token()}0",
+    "its key only": lambda: f"Token {_token()[:15]}",
+    "garbage": lambda: "Token 0000",
+    "long": lambda: "Token " + "0" * 5000,
+    "nothing": lambda: "Token",
+    "two": lambda: f"Token {_token()} {_token()}",
+    "NUL": lambda: "Token a\0b",
+    "percent": lambda: "Token %s",
+}
+
+
+@pytest.mark.parametrize("of", REFUSED)
+def test_what_is_no_valid_token_is_refused(of: str) -> None:
+    answer = _get(REFUSED[of]())
+    apis.refused(answer, 401, "authentication_failed")
+    assert answer.headers["WWW-Authenticate"] == "Token"
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "Basic", "Tok", ""])
+def test_other_schemes_are_nobody(scheme: str) -> None:
+    apis.refused(_get(f"{scheme} {_token()}"), 401, "not_authenticated")
+
+
+def test_a_token_is_nowhere_but_in_its_header() -> None:
+    token = _token()
+    url = f"{apis.ROOT}pools/"
+    assert Client().get(url, query_params={"token": token}).status_code == 401
+    client = Client()
+    client.cookies["token"] = token
+    assert client.get(url).status_code == 401
+
+
+def _session() -> Client:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(apis.user())
+    return client
+
+
+def test_the_admins_session_reads() -> None:
+    assert _session().get(f"{apis.ROOT}pools/").status_code == 200
+
+
+@pytest.mark.parametrize("csrf", ["", "x" * 32, "another"])
+def test_a_session_changes_nothing_without_its_csrf_token(csrf: str) -> None:
+    client = _session()
+    client.cookies["csrftoken"] = "a" * 32
+    answer = client.post(
+        f"{apis.ROOT}clusters/",
+        {"name": "a"},
+        content_type="application/json",
+        headers={"X-CSRFToken": csrf} if csrf else {},
+    )
+    apis.refused(answer, 403, "permission_denied")
+    assert client.get(f"{apis.ROOT}clusters/").json()["results"] == []
+
+
+def test_a_session_with_its_csrf_token_changes() -> None:
+    client = _session()
+    client.cookies["csrftoken"] = "a" * 32
+    answer = client.post(
+        f"{apis.ROOT}clusters/",
+        {"name": "a"},
+        content_type="application/json",
+        headers={"X-CSRFToken": "a" * 32},
+    )
+    assert answer.status_code == 201

@@ -1,0 +1,175 @@
+"""pools/import/: the examples of spec/000 and spec/001 word for word, all or nothing, with a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files import uploadedfile
+
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+# spec/000, "Current structure".
+V2ALPHA1 = """\
+apiVersion: cilium.io/v2alpha1
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - 10.20.0.0/16
+      - 10.30.0.0/16
+    maskSize: 24
+"""
+# spec/000, "Proposed structure".
+PROPOSED = """\
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - cidr: 10.20.0.0/16
+        reservedRange: 10.20.0.0-10.20.0.99
+      - cidr: 10.30.0.0/16
+    maskSize: 24
+"""
+# spec/001, "Architecture".
+DUAL_STACK = (
+    V2ALPHA1
+    + """\
+  ipv6:
+    cidrs:
+      - fd00::/104
+    maskSize: 120
+"""
+)
+# spec/001, "Configuration".
+HELM = """\
+ipam:
+  mode: multi-pool
+  operator:
+    autoCreateCiliumPodIPPools:
+      default:
+        ipv4:
+          cidrs:
+            - 10.10.0.0/16
+          maskSize: 24
+      other:
+        ipv4:
+          cidrs:
+            - 10.20.0.0/16
+          maskSize: 24
+"""
+# What Cilium shipped in the end.
+SHIPPED = """\
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata: {name: green-pool}
+spec:
+  ipv4:
+    cidrs: [10.20.0.0/16]
+    maskSize: 24
+    pool:
+      - cidr: 10.20.0.0/16
+        reservedRanges: [{start: 10.20.0.0, end: 10.20.0.99}]
+"""
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster()
+    return api
+
+
+def _import(api: apis.Api, manifest: str, query: str = "") -> Any:
+    return api("POST", f"pools/import/{query}", {"cluster": "prod", "manifest": manifest})
+
+
+def _said(api: apis.Api) -> dict[str, list[tuple[str, list[str]]]]:
+    """Pool -> its IPv4 CIDRs with their ranges."""
+    return {
+        pool["name"]: [(one["cidr"], one["reserved_ranges"]) for one in pool["ipv4"]["cidrs"]]
+        for pool in api("GET", "pools/").json()["results"]
+    }
+
+
+PLAIN = [("10.20.0.0/16", []), ("10.30.0.0/16", [])]
+RESERVED = ("10.20.0.0/16", ["10.20.0.0-10.20.0.99"])
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (V2ALPHA1, {"green-pool": PLAIN}),
+        (PROPOSED, {"green-pool": [RESERVED, PLAIN[1]]}),
+        (DUAL_STACK, {"green-pool": PLAIN}),
+        (HELM, {"default": [("10.10.0.0/16", [])], "other": [("10.20.0.0/16", [])]}),
+        (SHIPPED, {"green-pool": [RESERVED]}),
+    ],
+    ids=["v2alpha1", "reservedRange", "dual-stack", "Helm", "reservedRanges"],
+)
+def test_every_shape_makes_its_pools(api: apis.Api, manifest: str, expected: Any) -> None:
+    answer = _import(api, manifest)
+    assert answer.status_code == 201
+    reports = answer.json()["reports"]
+    assert {report["name"]: report["verdict"] for report in reports} == dict.fromkeys(
+        expected, "created"
+    )
+    assert _said(api) == expected
+    again = _import(api, manifest)
+    assert (again.status_code, {r["verdict"] for r in again.json()["reports"]}) == (
+        200,
+        {"unchanged"},
+    )
+
+
+def test_a_later_version_changes_the_pool(api: apis.Api) -> None:
+    assert _import(api, V2ALPHA1).status_code == 201
+    (report,) = _import(api, PROPOSED).json()["reports"]
+    assert (report["verdict"], report["pool_id"]) == ("changed", api.pool("pod"))
+    assert _said(api)["green-pool"][0] == RESERVED
+
+
+def test_one_bad_object_of_a_file_stops_all(api: apis.Api) -> None:
+    bad = V2ALPHA1.replace("green-pool", "blue-pool").replace("10.20.0.0", "10.40.0.1")
+    other = HELM.replace("10.20.0.0", "10.50.0.0")
+    answer = _import(api, f"{V2ALPHA1}---\n{bad}---\n{other}")
+    problem = apis.refused(answer, 400, "import_refused")
+    assert [(r["document"], r["verdict"]) for r in problem["reports"]] == [
+        (0, "created"), (1, "refused"), (2, "created"), (2, "created"),
+    ]  # fmt: skip
+    (error,) = problem["errors"]
+    assert error["field"] == "reports.1.spec.ipv4.cidrs.0"
+    assert error["code"] == "host_bits_set"
+    assert _said(api) == {}
+
+
+def test_a_dry_run_says_what_would_happen(api: apis.Api) -> None:
+    answer = _import(api, HELM, "?dry_run=true")
+    assert (answer.status_code, len(answer.json()["reports"])) == (200, 2)
+    assert _said(api) == {}
+
+
+@pytest.mark.parametrize("media_type", ["application/yaml", "text/yaml", "application/x-yaml"])
+def test_yaml_as_it_is(api: apis.Api, media_type: str) -> None:
+    url = f"{apis.ROOT}pools/import/?cluster=prod"
+    assert api.client.post(url, PROPOSED, content_type=media_type).status_code == 201
+
+
+def test_a_file_is_uploaded(api: apis.Api) -> None:
+    file = uploadedfile.SimpleUploadedFile("../../pools.yaml", HELM.encode())
+    answer = api.client.post(f"{apis.ROOT}pools/import/", {"file": file, "cluster": "prod"})
+    assert answer.status_code == 201, answer.content
+
+
+def test_an_import_names_its_cluster(api: apis.Api) -> None:
+    apis.refused(api("POST", "pools/import/", {"manifest": HELM}), 400, "required")
+    body = {"manifest": HELM, "cluster": "nowhere"}
+    apis.refused(api("POST", "pools/import/", body), 400, "unknown_cluster")
+    apis.refused(api("POST", "pools/import/", {"cluster": "prod"}), 400, "required")

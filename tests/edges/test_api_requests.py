@@ -1,0 +1,101 @@
+"""requests/ and environments/: who waits for space, and which environment lacks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools.services import allocations
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster()
+    return api
+
+
+@pytest.fixture
+def full(api: apis.Api) -> int:
+    """A pool of one address, which the VM `first` holds."""
+    pool = api.vm_pool("10.0.0.1/32")
+    api.take(pool, "first", org="o", env="e-1")
+    return pool
+
+
+def _wait(api: apis.Api, pool: int, name: str = "late", **more: Any) -> Any:
+    body = apis.holder(name) | {"org": "o", "env": "e-2", "wait": True} | more
+    return api("POST", f"pools/{pool}/allocations/", body)
+
+
+def _give_back(api: apis.Api) -> None:
+    (block,) = api("GET", "blocks/?holder_id=first").json()["results"]
+    assert api("POST", f"blocks/{block['id']}/release/", apis.holder("first")).status_code == 200
+
+
+def _status(api: apis.Api, env: str) -> tuple[str, str]:
+    (found,) = api("GET", f"environments/?env={env}").json()["results"]
+    return found["status"], found["reason"]
+
+
+def test_one_who_waits_gets_a_place_to_look(api: apis.Api, full: int) -> None:
+    answer = _wait(api, full)
+    assert answer.status_code == 202
+    said = answer.json()
+    assert answer.headers["Location"] == f"{apis.ROOT}requests/{said['id']}/"
+    assert (said["state"], said["pool"], said["cluster"]) == ("pending", "vms", "prod")
+    assert said["holder"] == {"kind": "vm", "id": "late"}
+    assert api.client.get(answer.headers["Location"]).json() == said
+    assert api("GET", "requests/?state=pending&env=e-2").json()["results"] == [said]
+
+
+def test_who_waits_is_served_when_space_is_released(api: apis.Api, full: int) -> None:
+    place = _wait(api, full).headers["Location"]
+    _give_back(api)
+    assert allocations.retry(full) == 1
+    said = api.client.get(place).json()
+    (block,) = api("GET", "blocks/?holder_id=late").json()["results"]
+    assert (said["state"], said["block_ids"]) == ("fulfilled", [block["id"]])
+    assert _status(api, "e-2") == ("ok", "")
+
+
+def test_a_cancelled_request_is_not_served(api: apis.Api, full: int) -> None:
+    place = _wait(api, full).headers["Location"]
+    cancelled = api.client.delete(place)
+    assert (cancelled.status_code, cancelled.json()["state"]) == (200, "cancelled")
+    assert api.client.delete(place).json() == cancelled.json()
+    _give_back(api)
+    assert allocations.retry(full) == 0
+    assert api("GET", "blocks/?holder_id=late").json()["results"] == []
+
+
+def test_a_repeated_request_waits_once(api: apis.Api, full: int) -> None:
+    body = apis.holder("late") | {"wait": True}
+    place = f"pools/{full}/allocations/"
+    first = api("POST", place, body, Idempotency_Key="w")
+    again = api("POST", place, body, Idempotency_Key="w")
+    assert (again.status_code, again.json()) == (202, first.json())
+    assert len(api("GET", "requests/").json()["results"]) == 1
+
+
+def test_an_environment_is_degraded_until_the_next_success(api: apis.Api, full: int) -> None:
+    body = apis.holder("late") | {"org": "o", "env": "e-2"}
+    apis.refused(api("POST", f"pools/{full}/allocations/", body), 409, "ipam_exhausted")
+    assert _status(api, "e-2") == ("degraded", "ipam_exhausted")
+    (event,) = api("GET", "events/?env=e-2").json()["results"]
+    assert event["type"].endswith("allocation_failed")
+    (degraded,) = api("GET", "environments/?status=degraded").json()["results"]
+    assert degraded["since"] <= event["at"]
+    assert (degraded["org"], degraded["cluster"], degraded["degraded"]) == ("o", "prod", True)
+    _give_back(api)
+    assert api("POST", f"pools/{full}/allocations/", body).status_code == 201
+    assert _status(api, "e-2") == ("ok", "")
+
+
+def test_an_unknown_request_is_not_found(api: apis.Api) -> None:
+    apis.refused(api("GET", "requests/999999/"), 404, "not_found")
+    apis.refused(api("DELETE", "requests/999999/"), 404, "not_found")

@@ -1,0 +1,121 @@
+"""What each role may do: every endpoint and verb, as the migration made the roles.
+
+The table has one line for each method that a view names in `needs`; a test holds it complete.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.urls import resolve
+
+from pools.api import urls
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+ROLES = ("viewer", "operator", "administrator")
+MANIFEST = (
+    "{apiVersion: cilium.io/v2, kind: CiliumPodIPPool, metadata: {name: green},"
+    " spec: {ipv4: {cidrs: [10.20.0.0/16], maskSize: 24}}}"
+)
+VMS = {"mask_size": 32, "cidrs": ["10.4.0.0/29"]}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A request and the least role that it needs; `status` is what it is answered then."""
+
+    role: str
+    method: str
+    path: str
+    body: Any = None
+    status: int = 200
+
+
+TABLE = [
+    *(
+        Line("viewer", "GET", path)
+        for path in (
+            "clusters/", "clusters/prod/", "pools/", "pools/{pool}/", "pools/{pool}/cidrs/",
+            "blocks/", "blocks/{held}/", "requests/", "requests/{request}/", "environments/",
+            "events/", "addresses/10.0.0.1/", "instances/i-1/network/", "schema/", "docs/",
+        )
+    ),
+    Line("operator", "POST", "pools/{pool}/allocations/", apis.holder("n"), 201),
+    Line("operator", "POST", "blocks/{held}/release/", apis.holder("a")),
+    Line("operator", "DELETE", "requests/{request}/"),
+    Line("operator", "POST", "pools/", {"cluster": "prod", "name": "n", "category": "vm", "ipv4": VMS}, 201),
+    Line("operator", "PATCH", "pools/{pool}/", {"description": "x"}),
+    Line("operator", "DELETE", "pools/{spare}/", None, 204),
+    Line("operator", "POST", "pools/import/", {"cluster": "prod", "manifest": MANIFEST}, 201),
+    Line("operator", "POST", "pools/{pool}/cidrs/", {"cidr": "10.5.0.0/29"}, 201),
+    Line("operator", "DELETE", "pools/{spare}/cidrs/{cidr}/", None, 204),
+    Line("operator", "POST", "pools/{spare}/cidrs/{cidr}/reserved-ranges/", {"range": "10.1.0.5-10.1.0.6"}, 201),
+    Line("operator", "DELETE", "pools/{spare}/reserved-ranges/{range}/", None, 204),
+    Line("administrator", "POST", "blocks/{held}/release/", {"force": True, "reason": "gone"}),
+    Line("administrator", "POST", "blocks/{cooling}/end-cooldown/", {"reason": "never used"}),
+    Line("administrator", "POST", "clusters/", {"name": "new"}, 201),
+    Line("administrator", "PATCH", "clusters/prod/", {"description": "x"}),
+    Line("administrator", "DELETE", "clusters/empty/", None, 204),
+]  # fmt: skip
+
+
+def _ids() -> dict[str, int]:
+    """A little of everything; its ids."""
+    api = apis.Api()
+    api.cluster(cluster_prefix=apis.PREFIX)
+    api.cluster("empty")
+    pool = api.vm_pool("10.0.0.0/29", cooldown=600)
+    full = api.vm_pool("10.2.0.1/32", name="full")
+    spare = api.vm_pool("10.1.0.0/29", "fd01::/125", name="spare")
+    cidr = api("GET", f"pools/{spare}/cidrs/").json()["results"][0]["id"]
+    place = f"pools/{spare}/cidrs/{cidr}/reserved-ranges/"
+    made = api.made(place, {"range": "10.1.0.1-10.1.0.2"})
+    api.made(f"pools/{api.pool('instance')}/allocations/", apis.holder("i-1", "instance"))
+    cooling = api.take(pool, "b")
+    api("POST", f"blocks/{cooling['id']}/release/", apis.holder("b"))
+    api.take(full, "f")
+    waits = api("POST", f"pools/{full}/allocations/", apis.holder("w") | {"wait": True}).json()
+    return {
+        "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
+        "held": api.take(pool, "a")["id"], "request": waits["id"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("line", TABLE, ids=lambda line: f"{line.method} {line.path}")
+def test_a_role_may_what_it_may(line: Line, role: str) -> None:
+    path = line.path.format(**_ids())
+    if ROLES.index(role) >= ROLES.index(line.role):
+        answer = apis.Api(role)(line.method, path, line.body)
+        assert answer.status_code == line.status, answer.content[:300]
+    else:
+        apis.refused(apis.Api(role)(line.method, path, line.body), 403, "permission_denied")
+
+
+def test_without_a_role_nothing_of_the_register_is_seen() -> None:
+    ids = _ids()
+    nobody = apis.Api("viewer")
+    nobody.user.groups.clear()
+    for line in TABLE:
+        if line.path not in {"schema/", "docs/"}:
+            answer = nobody(line.method, line.path.format(**ids), line.body)
+            assert answer.status_code == 403, line
+
+
+def test_the_table_has_every_method_of_every_view() -> None:
+    in_table = {
+        (resolve(apis.ROOT + line.path.format(**dict.fromkeys(_NAMES, 1))).url_name, line.method)
+        for line in TABLE
+    }
+    views = {pattern.name: pattern.callback.view_class for pattern in urls.urlpatterns}
+    for name, view in views.items():
+        needed = set(getattr(view, "needs", {"GET": ()}))
+        assert {method for one, method in in_table if one == name} == needed, name
+        handled = {m.upper() for m in ("get", "post", "put", "patch", "delete") if hasattr(view, m)}
+        assert handled == needed, name
+
+
+_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request")

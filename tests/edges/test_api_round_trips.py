@@ -1,0 +1,68 @@
+"""One allocation with a token, a key and its event costs the database two round trips.
+
+Counted on the wire (libpq's trace), because the hot path goes past Django's cursor and its log.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+from django.db import connection
+from psycopg import pq
+
+from pools.models import Event, IdempotencyKey
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+WARM = 8  # statements are prepared when they come for the sixth time
+
+
+def _round_trips(trace: pathlib.Path, work: Any) -> int:
+    pgconn = connection.connection.pgconn
+    with trace.open("w") as file:
+        pgconn.trace(file.fileno())
+        pgconn.set_trace_flags(pq.Trace.SUPPRESS_TIMESTAMPS)
+        try:
+            work()
+        finally:
+            pgconn.untrace()
+    said = [line.split("\t") for line in trace.read_text().splitlines()]
+    # Whatever is asked ends with one of these.
+    return sum(line[0] == "F" and line[2] in {"Sync", "Query"} for line in said)
+
+
+@pytest.fixture
+def asked(tmp_path: pathlib.Path) -> list[int]:
+    """The round trips of ten allocations, each for a new holder and under a new key."""
+    api = apis.Api()
+    api.cluster()
+    place = f"pools/{api.vm_pool('10.0.0.0/16')}/allocations/"
+
+    def ask(name: str) -> None:
+        # As at the beginning of a request on a connection that is kept (CONN_HEALTH_CHECKS).
+        connection.health_check_enabled, connection.health_check_done = True, False
+        body = apis.holder(name) | {"org": "o", "env": "e"}
+        assert api("POST", place, body, Idempotency_Key=name).status_code == 201
+
+    for number in range(WARM):
+        ask(f"warm-{number}")
+    return [_round_trips(tmp_path / "trace", lambda n=n: ask(f"v-{n}")) for n in range(10)]  # type: ignore[misc]
+
+
+def test_an_allocation_asks_twice(asked: list[int]) -> None:
+    # Now and then one of them fills the window up ahead (allocation._answered).
+    assert sorted(asked)[:9] == [2] * 9
+
+
+def test_key_and_event_are_among_them(asked: list[int]) -> None:
+    assert IdempotencyKey.objects.filter(key__startswith="v-").count() == 10
+    assert Event.objects.filter(holder_id__startswith="v-").count() == 10
+
+
+def test_the_count_can_fail(tmp_path: pathlib.Path) -> None:
+    api = apis.Api()
+    api.cluster()
+    assert _round_trips(tmp_path / "trace", lambda: api("GET", "clusters/prod/")) == 2
+    assert _round_trips(tmp_path / "trace", lambda: api("GET", "pools/?cluster=prod")) > 2
