@@ -144,7 +144,8 @@ BEGIN
 END $$;
 
 -- One block back from its holder: compare-and-set, so that a late or doubled release can never
--- free the next holder's block. outcome: released | repeated | changed | gone.
+-- free the next holder's block. outcome: released | repeated | changed (it is, or was last,
+-- another's) | gone (there is no such block, or nobody has had it yet).
 CREATE OR REPLACE FUNCTION ipam_release(
   in_block bigint, in_kind text, in_id text, in_uid text, in_force boolean, in_context text,
   OUT outcome text, OUT answer jsonb, OUT wanted boolean
@@ -163,7 +164,7 @@ BEGIN
     FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = b.pool_id;
   IF NOT in_force AND (b.holder_kind <> in_kind OR b.holder_id <> in_id
                        OR in_uid <> '' AND b.holder_uid NOT IN ('', in_uid)) THEN
-    outcome := CASE WHEN b.state = 'available' THEN 'gone' ELSE 'changed' END;
+    outcome := 'changed';
     RETURN;
   ELSIF b.state <> 'held' THEN
     outcome := 'repeated';

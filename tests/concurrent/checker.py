@@ -23,11 +23,7 @@ from dataclasses import dataclass
 
 from tests.concurrent import journal
 
-# A late release may come when the block is nobody's any more: there is no such block then.
-EXPECTED = {
-    journal.ALLOCATE: {"ipam_exhausted"},
-    journal.RELEASE: {"holder_changed", "not_found"},
-}
+EXPECTED = {journal.ALLOCATE: {"ipam_exhausted"}, journal.RELEASE: {"holder_changed"}}
 Place = tuple[str, str]  # pool and address
 
 

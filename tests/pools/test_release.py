@@ -6,6 +6,7 @@ import pytest
 
 from pools import allocation
 from pools.core import errors
+from pools.services import allocations
 from tests import factories
 
 
@@ -62,6 +63,24 @@ def test_a_late_one_does_not_free_the_next_holders_block(clock) -> None:
     with pytest.raises(errors.HolderChanged):
         factories.give_back(first)
     assert factories.row(second).state == "held"
+
+
+@pytest.mark.parametrize("cooldown", [0, 60])
+def test_a_late_one_for_a_block_that_was_anothers_since_is_told_so(cooldown: int, clock) -> None:
+    pool = factories.pool("10.0.0.0/32", cooldown=cooldown)
+    first = factories.take(pool)
+    factories.give_back(first)
+    clock.advance(61)
+    second = factories.take(pool, factories.holder("next"))
+    factories.give_back(second)
+    clock.advance(61)
+    allocations.end_cooldowns()  # the block is available again, and `next` was its last holder
+    before = factories.row(second)
+    assert before.state == "available"
+    with pytest.raises(errors.HolderChanged):
+        factories.give_back(first)
+    assert factories.give_back(second).repeated
+    assert factories.row(second).available_from == before.available_from
 
 
 def test_of_the_same_name_with_another_uid_neither(clock) -> None:
