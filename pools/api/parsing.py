@@ -77,13 +77,19 @@ def media_type(request: Request) -> str:
 
 
 def fields(request: Request, *known: str) -> reading.Fields:
-    """The JSON object of the body; its unknown fields are reported, `report.raise_any` ends it."""
+    """The JSON object of the body; its unknown fields are reported, `report.raise_any` ends it.
+
+    A body that says nothing, none or `{}`, is object_expected: nothing can be meant by it (B59).
+    """
     text = body(request)
     if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:
         raise exceptions.UnsupportedMediaType(
             request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
         )
     data = documents.load_json(text) if text else {}
+    if not data:
+        message = f"an object with at least one of {', '.join(known)} is expected"
+        raise errors.InvalidInput.of("", "object_expected", message)
     found = reading.Fields(data, "", reading.Report())
     found.only(*known)
     return found

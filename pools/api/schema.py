@@ -34,6 +34,7 @@ _WHOLE: Schema = {"type": "integer"}
 _TIME: Schema = {"type": "string", "format": "date-time", "nullable": True}
 _CIDR: Schema = {"type": "string", "format": "cidr", "example": "10.20.0.0/16"}
 _ADDRESS: Schema = {"type": "string", "format": "ip", "nullable": True, "example": "2001:db8::1"}
+_SOMETHING: Schema = {"minProperties": 1}  # `{}` changes nothing and is refused
 _RANGE: Schema = {"type": "string", "format": "ip-range", "example": "10.20.0.0-10.20.0.99"}
 _NUMBER: Schema = {"type": "string", "format": "decimal", "example": "65534"}
 
@@ -244,6 +245,7 @@ CLUSTER_PATCH = _says(
             description=_TEXT, instance_gateway=_ADDRESS, instance_mtu=_WHOLE,
             instance_dns=_list(_ADDRESS),
         )
+        | _SOMETHING
     ),
 )  # fmt: skip
 CLUSTER_DELETE = _says("Forget a cluster whose pools are empty", {204: None}, fails="404 409")
@@ -281,7 +283,7 @@ POOL_PATCH = _says(
     {200: _POOL},
     fails="404 409 411 412 413 415",
     parameters=[_MATCH],
-    **_body(_object(**_POOL_CHANGE)),
+    **_body(_object(**_POOL_CHANGE) | _SOMETHING),
 )
 POOL_DELETE = _says("Remove an unused pool", {204: None}, fails="404 409 412", parameters=[_MATCH])
 POOL_IMPORT = _says(

@@ -12,7 +12,8 @@ from tests.edges import api as apis
 pytestmark = pytest.mark.django_db
 A = apis.holder("a")
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
-    "no holder": ({}, {"holder": "required"}),
+    "nothing": ({}, {"": "object_expected"}),
+    "no holder": ({"count": 1}, {"holder": "required"}),
     "holder is a text": ({"holder": "a"}, {"holder": "wrong_type"}),
     "holder without an id": ({"holder": {"kind": "vm"}}, {"holder.id": "required"}),
     "holder with more": (

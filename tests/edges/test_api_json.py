@@ -13,7 +13,8 @@ pytestmark = pytest.mark.django_db
 MIB = 1024 * 1024
 
 BODIES: dict[str, tuple[bytes, int, str]] = {
-    "nothing": (b"", 400, "required"),
+    "nothing": (b"", 400, "object_expected"),
+    "an empty object": (b" {} ", 400, "object_expected"),
     "blanks": (b"  ", 400, "object_expected"),
     "not JSON": (b"name=a", 400, "json_syntax"),
     "cut off": (b'{"name": "a"', 400, "json_syntax"),
@@ -61,11 +62,23 @@ def test_an_odd_body_is_one_problem(body: bytes, status: int, code: str) -> None
      "blocks/1/release/", "blocks/1/end-cooldown/", "pools/import/"],
 )  # fmt: skip
 @pytest.mark.parametrize(
-    "of", ["a key twice", "1e999", "deep lists", "lone surrogate", "3 MiB", "null"]
+    "of",
+    ["a key twice", "1e999", "deep lists", "lone surrogate", "3 MiB", "null", "an empty object"],
 )
 def test_every_endpoint_reads_as_strictly(path: str, of: str) -> None:
     body, status, code = BODIES[of]
     apis.refused(apis.Api()("POST", path, body), status, code)
+
+
+@pytest.mark.parametrize("of", ["nothing", "an empty object", "a list"])
+def test_a_change_says_what_shall_be_different(of: str) -> None:
+    api = apis.Api()
+    api.cluster()
+    pool = api.vm_pool("10.0.0.0/29")
+    body, status, code = BODIES[of]
+    for path in ("clusters/prod/", f"pools/{pool}/"):
+        apis.refused(api("PATCH", path, body), status, code)
+    assert api("GET", f"pools/{pool}/").headers["ETag"] == '"1"'
 
 
 TYPES: dict[str, tuple[str, dict[str, str]]] = {

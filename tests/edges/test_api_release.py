@@ -55,14 +55,23 @@ def test_a_late_release_never_frees_the_next_holders_block(api: apis.Api) -> Non
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({}, {"holder": "required"}),
+        ({}, {"": "object_expected"}),
+        ({"reason": "x"}, {"holder": "required"}),
         ({"holder": {"id": "a"}}, {"holder.kind": "required"}),
         ({"force": True}, {"reason": "required"}),
         ({"force": True, "reason": "  "}, {"reason": "blank"}),
         ({"force": "yes", "reason": "x"}, {"force": "wrong_type", "holder": "required"}),
         ({"address": "10.0.0.1"}, {"address": "unknown_field", "holder": "required"}),
     ],
-    ids=["nobody", "no kind", "no reason", "blank reason", "force is a text", "by address"],
+    ids=[
+        "nothing",
+        "nobody",
+        "no kind",
+        "no reason",
+        "blank reason",
+        "force is a text",
+        "by address",
+    ],
 )
 def test_a_release_says_whose(
     api: apis.Api, body: dict[str, Any], expected: dict[str, str]
@@ -86,7 +95,8 @@ def test_a_cooldown_is_ended_with_a_reason(api: apis.Api) -> None:
     block = api.take(pool, "a")
     _release(api, block, "a")
     place = f"blocks/{block['id']}/end-cooldown/"
-    apis.refused(api("POST", place, {}), 400, "required")
+    apis.refused(api("POST", place, {}), 400, "object_expected")
+    apis.refused(api("POST", place, {"reason": ""}), 400, "blank")
     assert api("POST", place, {"reason": "it never was in use"}).status_code == 200
     assert api.take(pool, "b")["cidr"] == block["cidr"]
 
