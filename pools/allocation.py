@@ -230,12 +230,18 @@ def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
 
 
 def release(
-    block_id: int, holder: Holder | None, *, by: events.Author, force: bool = False
+    block_id: int,
+    holder: Holder | None,
+    *,
+    by: events.Author,
+    org: str = "",
+    force: bool = False,
 ) -> Release:
     """Take a block back from its holder; it cools down for as long as its pool says.
 
-    Compare-and-set on the holder: HolderChanged when the block is another's now, NotFound when
-    there is no such block. With `force` (and a reason in `by`) the holder is not asked.
+    Compare-and-set on the holder, and on its org if that is said: HolderChanged when the block is
+    another's, or was last; NotFound when there is no such block or nobody has had it. With `force`
+    (and a reason in `by`) the holder is not asked.
     """
     if force and not by.reason:
         raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
@@ -243,8 +249,8 @@ def release(
     said = json.loads(
         database.call(
             "SELECT row_to_json(ipam_release(%s::bigint, %s::text, %s::text, %s::text,"
-            " %s::boolean, %s::text))::text",
-            [block_id, known.kind, known.id, known.uid, force, by.as_context()],
+            " %s::text, %s::boolean, %s::text))::text",
+            [block_id, known.kind, known.id, known.uid, org, force, by.as_context()],
         )
     )
     outcome = said["outcome"]

@@ -11,7 +11,7 @@ from django.db import connection
 
 from pools import database, window
 from pools.core import addresses, block_answer, blocks, errors
-from pools.core.demand import Holder, Wanted
+from pools.core.demand import ENV, Holder, Wanted
 from pools.models import Block, Pool, PoolCIDR
 from pools.models.blocks import State
 from pools.models.pools import SINGLE
@@ -191,6 +191,7 @@ _KNOWN = """
     SELECT *, available_from > (SELECT ipam_clock()) AS cools FROM pools_block
     WHERE holder_id = ANY (string_to_array(%(ids)s, E'\\x1f')) AND space_id = %(space)s
       AND category = %(category)s AND family = %(family)s AND state IN ('held', 'cooling')
+      AND (holder_kind <> 'env' OR org = %(org)s)
     ORDER BY released_at FOR UPDATE
 """
 
@@ -254,7 +255,8 @@ def take_exact(pool: Pool, wanted: Wanted, cidr: addresses.Network) -> tuple[int
         window.remove(parent, blocks.Span(index, index))
         return 201, insert_held(pool, cidr.version, [holder], wanted, cidrs=[str(cidr)])
     if row["state"] == State.HELD:
-        if (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
+        same_org = holder.kind != ENV or row["org"] == wanted.org
+        if same_org and (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
             return 200, [_own(pool, row, holder)]
         raise errors.AlreadyAllocated(f"{cidr} is held by another holder.")
     return 201, _take_row(pool, row, holder, wanted)
@@ -306,6 +308,7 @@ _TAKE_THIS = f"""
     WHERE b.space_id = %(space)s AND b.cidr = %(cidr)s::cidr
       AND (b.available_from <= (SELECT ipam_clock())
            OR b.state = 'cooling' AND b.holder_kind = w.kind AND b.holder_id = w.id
+              AND (w.kind <> 'env' OR b.org = %(org)s)
               AND (w.uid = '' OR b.holder_uid IN ('', w.uid)))
     RETURNING b.*
 """  # noqa: S608

@@ -20,7 +20,13 @@ ATTEMPTS = 6
 # serialization_failure, deadlock_detected, lock_not_available
 _ASK_AGAIN = {"40001", "40P01", "55P03"}
 # Two requests met: the one that lost finds the other's row when it asks again.
-_MET = {"one_block_per_holder", "idempotency_key_unique", "block_unique", "environment_unique"}
+_MET = {
+    "one_block_per_holder",
+    "one_block_per_environment",
+    "idempotency_key_unique",
+    "block_unique",
+    "environment_unique",
+}
 
 
 def sqlstate(error: BaseException) -> str:

@@ -57,9 +57,9 @@ def release(request: HttpRequest) -> HttpResponseBase:
         author = edge.author(request, reason if force else "")
         pools = set()
         for block in chosen:
-            shown = _shown_holder(request, block)
+            shown, org = _shown_holder(request, block)
             with edge.told(request):
-                done = allocation.release(block.pk, shown, by=author, force=force)
+                done = allocation.release(block.pk, shown, by=author, org=org, force=force)
                 messages.success(request, _released(done))
                 if done.waited_for:
                     pools.add(block.pool_id)
@@ -95,10 +95,11 @@ def _chosen(request: HttpRequest, state: State) -> list[Block]:
     return list(rows.order_by("space_id", "cidr"))
 
 
-def _shown_holder(request: HttpRequest, block: Block) -> allocation.Holder:
-    """The holder that the confirmation page showed for the block."""
-    said = [request.POST.get(f"holder-{part}-{block.pk}", "") for part in ("kind", "id", "uid")]
-    return allocation.Holder(*said)
+def _shown_holder(request: HttpRequest, block: Block) -> tuple[allocation.Holder, str]:
+    """The holder that the confirmation page showed for the block, and its org."""
+    parts = ("kind", "id", "uid", "org")
+    kind, name, uid, org = (request.POST.get(f"holder-{part}-{block.pk}", "") for part in parts)
+    return allocation.Holder(kind, name, uid), org
 
 
 def _released(done: allocation.Release) -> str:

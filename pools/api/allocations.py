@@ -40,8 +40,8 @@ def read(body: reading.Fields) -> tuple[demand.Wanted, bool]:
         holders=_holders(body),
         families=(family,) if (family := _optional(body, "family", _family)) else (),
         count=_optional(body, "count", _count) or 1,
-        org=_optional(body, "org", _identifier) or "",
-        env=_optional(body, "env", _identifier) or "",
+        org=_optional(body, "org", identifier) or "",
+        env=_optional(body, "env", identifier) or "",
         cidr=_optional(body, "cidr", _block),
     )
     wait = body.flag("wait")
@@ -115,8 +115,8 @@ def holder(value: object, at: str) -> demand.Holder:
     body = reading.Fields(value, at, report)
     body.only("kind", "id", "uid")
     kind = body.parse("kind", _kind)
-    name = body.parse("id", _identifier)
-    uid = _optional(body, "uid", _identifier)
+    name = body.parse("id", identifier)
+    uid = _optional(body, "uid", identifier)
     report.raise_any()
     return demand.Holder(kind or "", name or "", uid or "")
 
@@ -125,7 +125,8 @@ def _kind(value: object, at: str) -> str:
     return holders.parse_name(value, field=at, kind="label")
 
 
-def _identifier(value: object, at: str) -> str:
+def identifier(value: object, at: str) -> str:
+    """The id of a holder, an organisation or an environment."""
     return holders.parse_identifier(value, field=at)
 
 

@@ -48,9 +48,10 @@ class Release(views.View):
 
     @extend_schema(**schema.RELEASE)
     def post(self, request: Request, block_id: int) -> views.Answer:
-        body = parsing.fields(request, "holder", "force", "reason")
+        body = parsing.fields(request, "holder", "org", "force", "reason")
         force = body.flag("force")
         holder = None if force else body.parse("holder", allocations.holder)
+        org = body.parse("org", allocations.identifier) or "" if body.has("org") else ""
         reason = body.parse("reason", _reason) or "" if force or body.has("reason") else ""
         body.report.raise_any()
         if force:
@@ -58,7 +59,7 @@ class Release(views.View):
         by = views.author(request, reason if force else "")
 
         def work() -> idempotency.Stored:
-            done = allocation.release(block_id, holder, by=by, force=force)
+            done = allocation.release(block_id, holder, by=by, org=org, force=force)
             if done.waited_for:
                 tasks.nudge(done.block["pool_id"])
             return idempotency.Stored(200, done.block)

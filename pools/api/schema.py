@@ -344,7 +344,7 @@ BLOCK = _says("A block", {200: _BLOCK}, fails="404")
 RELEASE = _writes(
     "Give a block back; compare-and-set on the holder",
     {200: _BLOCK},
-    _object(holder=_HOLDER_IN, force=_FLAG, reason=_TEXT),
+    _object(holder=_HOLDER_IN, org=_TEXT, force=_FLAG, reason=_TEXT),
     fails="404",
 )
 END_COOLDOWN = _writes(

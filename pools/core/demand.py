@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pools.core import addresses
 
 MOST = 10_000  # blocks in one request
+ENV = "env"  # the kind of holder that is an environment: its id is unique within its org only
 
 
 @dataclass(frozen=True)
@@ -36,4 +37,4 @@ class Wanted:
     def environment(self) -> str:
         """The environment that is served; an `env` holder is one itself."""
         first = self.holders[0]
-        return self.env or (first.id if first.kind == "env" and len(self.holders) == 1 else "")
+        return self.env or (first.id if first.kind == ENV and len(self.holders) == 1 else "")

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 from netfields import CidrAddressField
 
+from pools.core.demand import ENV
 from pools.models.clusters import AddressSpace
 from pools.models.pools import SINGLE, Category, Pool, PoolCIDR
 
@@ -58,8 +59,15 @@ class Block(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["holder_id", "holder_kind", "space", "category", "family"],
-                condition=Q(state=State.HELD, category__in=SINGLE),
+                condition=Q(state=State.HELD, category__in=SINGLE) & ~Q(holder_kind=ENV),
                 name="one_block_per_holder",
+                violation_error_code="one_per_holder",
+            ),
+            # Two organisations may each have an environment `prod`.
+            models.UniqueConstraint(
+                fields=["holder_id", "org", "space", "category", "family"],
+                condition=Q(state=State.HELD, category__in=SINGLE, holder_kind=ENV),
+                name="one_block_per_environment",
                 violation_error_code="one_per_holder",
             ),
             models.CheckConstraint(

@@ -86,6 +86,7 @@ BEGIN
   SELECT * INTO b FROM pools_block x
     WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id = pool.space_id
       AND x.category = pool.category AND x.family = in_family
+      AND (in_kind <> 'env' OR x.org = in_org)
       AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
            OR x.state = 'cooling' AND x.pool_id = in_pool AND NOT x.withheld
               AND x.available_from > moment
@@ -144,10 +145,12 @@ BEGIN
 END $$;
 
 -- One block back from its holder: compare-and-set, so that a late or doubled release can never
--- free the next holder's block. outcome: released | repeated | changed (it is, or was last,
+-- free the next holder's block. The org is compared when it is said: the holders of two blocks may
+-- be environments of one name, of two organisations. outcome: released | repeated | changed (it is, or was last,
 -- another's) | gone (there is no such block, or nobody has had it yet).
 CREATE OR REPLACE FUNCTION ipam_release(
-  in_block bigint, in_kind text, in_id text, in_uid text, in_force boolean, in_context text,
+  in_block bigint, in_kind text, in_id text, in_uid text, in_org text, in_force boolean,
+  in_context text,
   OUT outcome text, OUT answer jsonb, OUT wanted boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -163,7 +166,8 @@ BEGIN
   SELECT p.id, p.name, p.cooldown_seconds, c.name AS cluster INTO pool
     FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = b.pool_id;
   IF NOT in_force AND (b.holder_kind <> in_kind OR b.holder_id <> in_id
-                       OR in_uid <> '' AND b.holder_uid NOT IN ('', in_uid)) THEN
+                       OR in_uid <> '' AND b.holder_uid NOT IN ('', in_uid)
+                       OR in_org <> '' AND b.org <> in_org) THEN
     outcome := 'changed';
     RETURN;
   ELSIF b.state <> 'held' THEN

@@ -54,7 +54,7 @@ def test_not_a_second_exact_one_nor_two(category: str, kind: str) -> None:
 def test_the_database_holds_it(category: str, kind: str, breaks) -> None:
     pool = factories.pool(CIDR[category], category=category)
     one, two = (factories.take(pool, factories.holder(kind=kind)) for _ in range(2))
-    with breaks("one_block_per_holder"):
+    with breaks("one_block_per_environment" if kind == "env" else "one_block_per_holder"):
         Block.objects.filter(pk=two["id"]).update(holder_id=one["holder"]["id"])
 
 
