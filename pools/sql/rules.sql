@@ -175,6 +175,7 @@ BEGIN
     END IF;
   ELSIF OLD.state <> 'cooling' OR OLD.available_from <= ipam_clock()
      OR NEW.holder_kind = OLD.holder_kind AND NEW.holder_id = OLD.holder_id
+        AND (NEW.holder_kind <> 'env' OR NEW.org = OLD.org)
         AND (NEW.state = 'held' OR NEW.state = 'cooling' AND NEW.available_from >= OLD.available_from)
   THEN
     RETURN NEW;
