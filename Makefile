@@ -68,6 +68,7 @@ check: $(DEV)
 	@if [ -d templates ]; then $(PY) -m djlint --lint --profile=django --quiet templates; fi
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
 	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
+		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
 tests: $(DEV)

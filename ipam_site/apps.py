@@ -1,6 +1,12 @@
 from django.apps import AppConfig
+from django.core import checks
+
+from ipam_site import checks as own
 
 
 class SiteConfig(AppConfig):
     name = "ipam_site"
     verbose_name = "Cadastre"
+
+    def ready(self) -> None:
+        checks.register(own.key_ring, deploy=True)

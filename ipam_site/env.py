@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from typing import TYPE_CHECKING
 
 from django.core import exceptions
@@ -51,3 +52,16 @@ def words(
     """A comma-separated list; blanks around the commas do not count."""
     given = [word.strip() for word in text(name, source=source).split(",")]
     return [word for word in given if word] or list(default or [])
+
+
+def lines_of_file(name: str, *, source: Mapping[str, str] = os.environ) -> list[str]:
+    """The lines of the file that the variable names, without empty ones; [] without the variable."""
+    path = text(name, source=source)
+    if not path:
+        return []
+    try:
+        lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        # Not the error's text: what could not be decoded may be a secret.
+        raise exceptions.ImproperlyConfigured(f"{name}: {path} cannot be read") from error
+    return [line.strip() for line in lines if line.strip()]

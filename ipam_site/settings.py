@@ -312,6 +312,19 @@ PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
 # Event tables have the indexes that are asked for, no others.
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
 
+# --- clusters -------------------------------------------------------------------------------------
+
+# Seals the credentials of clusters (pools/clusters/secrets.py): the newest key first. A file, one key
+# a line, is what a secret store mounts.
+IPAM_KEY_RING: list[str] = (
+    env.words("IPAM_KEY_RING")
+    or env.lines_of_file("IPAM_KEY_RING_FILE")
+    or data_folder.secrets(IPAM_DATA).get("key_ring", "").split()
+)
+# A cluster on this very machine: tests, a laptop. Elsewhere it would open our own ports to whoever
+# registers clusters.
+IPAM_ALLOW_LOOPBACK_CLUSTERS = env.boolean("IPAM_ALLOW_LOOPBACK_CLUSTERS", False)
+
 # --- REST -----------------------------------------------------------------------------------------
 
 REST_FRAMEWORK = {

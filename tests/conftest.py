@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "ipam_site.settings"
 os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
+os.environ["IPAM_KEY_RING"] = secrets.token_urlsafe(32)
 os.environ["IPAM_HTTPS"] = "0"
 os.environ["IPAM_DATA"] = "/nonexistent"
 os.environ["REDIS_URL"] = ""

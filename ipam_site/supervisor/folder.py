@@ -51,12 +51,13 @@ def lock(data: pathlib.Path) -> int:
 def secrets_of(data: pathlib.Path) -> dict[str, str]:
     """The folder's secrets, generated at its first start and never changed."""
     known = data_folder.secrets(data)
-    if set(_SECRETS) <= set(known):
-        return known
-    if (data / "servers" / "postgres").exists():
+    if not set(_SECRETS) <= set(known) and (data / "servers" / "postgres").exists():
         raise FileNotFoundError(
             f"{data}/secrets.json is missing or incomplete, without it the database cannot be opened"
         )
-    known = {name: secrets.token_urlsafe(48) for name in _SECRETS} | known
-    data_folder.write(data / "secrets.json", known)
+    # The key ring came later than the others: a folder without one has sealed nothing yet.
+    sizes = dict.fromkeys(_SECRETS, 48) | {"key_ring": 32}
+    if not set(sizes) <= set(known):
+        known = {name: secrets.token_urlsafe(size) for name, size in sizes.items()} | known
+        data_folder.write(data / "secrets.json", known)
     return known

@@ -1,0 +1,100 @@
+"""S14: where a server's name leads is judged before anything is sent there."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+import pytest
+
+from pools.clusters import faults, guard
+
+TARGET = guard.parse_url("https://api.example.org:6443")
+LOOPBACK = ["127.0.0.1", "127.255.0.9", "::1"]
+FORBIDDEN = [
+    "0.0.0.0",  # noqa: S104 - refused, not bound
+    "0.1.2.3",
+    "169.254.169.254",
+    "169.254.0.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "100.100.100.200",
+    "168.63.129.16",
+    "192.0.0.192",
+    "::",
+    "fe80::1",
+    "fec0::1",
+    "ff02::1",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+    "64:ff9b:1::7f00:1",
+    "::ffff:127.0.0.1",  # IPv4-mapped
+    "::ffff:169.254.169.254",
+    "::ffff:0:169.254.169.254",  # IPv4-translated
+    "::127.0.0.1",  # IPv4-compatible
+    "64:ff9b::a9fe:a9fe",  # NAT64
+    "2002:7f00:1::",  # 6to4
+    "2002:a9fe:a9fe::1",
+    "2001:0:a9fe:a9fe::",  # Teredo, server
+    "2001:0:505:505:0:0:5601:5601",  # Teredo, client 169.254.169.254
+    "fd00::5efe:a9fe:a9fe",  # ISATAP
+]
+ALLOWED = ["10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "8.8.8.8", "fd00::1"]
+ALLOWED += ["2606:4700::1", "64:ff9b::a00:1", "::ffff:10.0.0.1", "2002:a00:1::1"]
+
+
+def _judged(address: str, *, allow_loopback: bool = False) -> list[str]:
+    return guard.resolve(TARGET, allow_loopback=allow_loopback, resolver=lambda *_: [address])
+
+
+@pytest.mark.parametrize("address", [*FORBIDDEN, *LOOPBACK])
+def test_a_forbidden_address_is_refused(address: str) -> None:
+    with pytest.raises(faults.AddressNotAllowed, match=r"api\.example\.org"):
+        _judged(address)
+
+
+@pytest.mark.parametrize("address", FORBIDDEN)
+def test_allowing_loopback_allows_nothing_else(address: str) -> None:
+    with pytest.raises(faults.AddressNotAllowed):
+        _judged(address, allow_loopback=True)
+
+
+@pytest.mark.parametrize("address", LOOPBACK)
+def test_loopback_may_be_allowed(address: str) -> None:
+    assert _judged(address, allow_loopback=True) == [address]
+
+
+@pytest.mark.parametrize("address", ALLOWED)
+def test_private_and_public_addresses_are_allowed(address: str) -> None:
+    assert _judged(address) == [address]
+
+
+def test_one_forbidden_address_refuses_all() -> None:
+    with pytest.raises(faults.AddressNotAllowed):
+        guard.resolve(TARGET, resolver=lambda *_: ["10.0.0.1", "169.254.169.254"])
+
+
+def test_a_name_that_nobody_knows_is_unreachable() -> None:
+    def nobody(host: str, port: int) -> list[str]:
+        raise socket.gaierror(socket.EAI_NONAME, "no such name")
+
+    with pytest.raises(faults.Unreachable):
+        guard.resolve(TARGET, resolver=nobody)
+    with pytest.raises(faults.Unreachable):
+        guard.resolve(TARGET, resolver=lambda *_: [])
+
+
+@pytest.mark.parametrize("address", ["fe80::1%eth0", "localhost", "0x7f000001"])
+def test_what_a_resolver_gives_must_be_plain_addresses(address: str) -> None:
+    with pytest.raises(faults.AddressNotAllowed):
+        _judged(address)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_the_systems_resolver_is_judged_too(host: str) -> None:
+    target = guard.parse_url(f"https://{host}:6443")
+    with pytest.raises(faults.AddressNotAllowed):
+        guard.resolve(target)
+    found = guard.resolve(target, allow_loopback=True)
+    assert all(ipaddress.ip_address(each).is_loopback for each in found)

@@ -1,0 +1,65 @@
+"""Where the key ring comes from: the environment, a file, or the folder of an `up`."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import secrets
+import subprocess
+import sys
+
+import pytest
+
+from ipam_site import data_folder
+from ipam_site.supervisor import folder
+
+KEY = secrets.token_urlsafe(32)
+PRINT = "from ipam_site import settings; print(settings.IPAM_KEY_RING)"
+
+
+def _python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "IPAM_KEY_RING": "", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_it_comes_from_the_environment() -> None:
+    assert _python("-c", PRINT, IPAM_KEY_RING=f"{KEY}, x").stdout.strip() == str([KEY, "x"])
+
+
+def test_it_comes_from_a_file(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "ring").write_text(f"{KEY}\n\nx\n")
+    done = _python("-c", PRINT, IPAM_KEY_RING_FILE=str(tmp_path / "ring"))
+    assert done.stdout.strip() == str([KEY, "x"])
+
+
+def test_a_file_that_is_not_there_stops_the_start(tmp_path: pathlib.Path) -> None:
+    done = _python("-c", PRINT, IPAM_KEY_RING_FILE=str(tmp_path / "ring"))
+    assert "IPAM_KEY_RING_FILE" in done.stderr
+
+
+def test_up_makes_one_and_keeps_it(tmp_path: pathlib.Path) -> None:
+    made = folder.secrets_of(tmp_path)
+    assert folder.secrets_of(tmp_path) == made
+    assert _python("-c", PRINT, IPAM_DATA=str(tmp_path)).stdout.strip() == str([made["key_ring"]])
+
+
+def test_a_folder_of_an_earlier_version_gets_one(tmp_path: pathlib.Path) -> None:
+    made = folder.secrets_of(tmp_path)
+    del made["key_ring"]
+    data_folder.write(tmp_path / "secrets.json", made)
+    (tmp_path / "servers/postgres").mkdir(parents=True)
+    again = folder.secrets_of(tmp_path)
+    assert again["key_ring"]
+    assert made.items() <= again.items()
+
+
+@pytest.mark.parametrize(("ring", "complains"), [("", True), ("short", True), (KEY, False)])
+def test_production_requires_one(ring: str, complains: bool) -> None:
+    done = _python("manage.py", "check", "--deploy", IPAM_KEY_RING=ring, IPAM_HTTPS="1")
+    assert ("ipam.E001" in done.stderr) == complains
+    assert (done.returncode != 0) == complains
