@@ -255,7 +255,7 @@ def _touching(network: addresses.Network) -> Q:
 
 def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
     address = block.cidr.network_address
-    _, tenures = history.holders(address, cluster=block.pool.cluster)
+    _, tenures = history.holders(address, cluster_id=block.pool.cluster_id)
     events = BlockEvent.objects.filter(cidr=str(block.cidr), space_id=block.space_id)
     ids = list(events.order_by("-pgh_id").values_list("pgh_id", flat=True)[:50])
     return edge.page(

@@ -19,12 +19,12 @@ class Address(views.View):
     @extend_schema(**schema.ADDRESS)
     def get(self, request: Request, address: str) -> views.Answer:
         parameters = query.Query(request)
-        cluster = parameters.parse("cluster", query.cluster)
+        cluster = parameters.parse("cluster", _past_or_present)
         at = parameters.parse("at", query.moment)
         with parameters.report.collecting():
             parsed = addresses.parse_address(address, field="address")
         parameters.done()
-        matches, tenures = history.holders(parsed, cluster=cluster, at=at)
+        matches, tenures = history.holders(parsed, cluster_id=cluster, at=at)
         return views.answer(
             {
                 "address": str(parsed),
@@ -33,6 +33,12 @@ class Address(views.View):
                 "history": [tenure.as_json() for tenure in tenures],
             }
         )
+
+
+def _past_or_present(value: str, name: str) -> int:
+    """The id of a cluster by name or id, or of the last one of that name that was forgotten."""
+    former = None if query.find_cluster(value) else history.former_cluster(value)
+    return former or query.cluster(value, name).pk
 
 
 class InstanceNetwork(views.View):

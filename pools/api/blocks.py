@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from pools import allocation, idempotency, tasks
 from pools.api import allocations, pagination, parsing, query, schema, views
-from pools.core import block_answer, errors, holders
+from pools.core import block_answer, errors
 from pools.models import AddressSpace, Block, Pool
 from pools.models.blocks import LIVE, State
 from pools.models.pools import Category
@@ -52,10 +52,10 @@ class Release(views.View):
         force = body.flag("force")
         holder = None if force else body.parse("holder", allocations.holder)
         org = body.parse("org", allocations.identifier) or "" if body.has("org") else ""
-        reason = body.parse("reason", _reason) or "" if force or body.has("reason") else ""
+        reason = body.parse("reason", parsing.reason) or "" if force or body.has("reason") else ""
         body.report.raise_any()
         if force:
-            _require(request, "pools.force_release")
+            views.require(request, "pools.force_release")
         by = views.author(request, reason if force else "")
 
         def work() -> idempotency.Stored:
@@ -73,7 +73,7 @@ class EndCooldown(views.View):
     @extend_schema(**schema.END_COOLDOWN)
     def post(self, request: Request, block_id: int) -> views.Answer:
         body = parsing.fields(request, "reason")
-        reason = body.parse("reason", _reason) or ""
+        reason = body.parse("reason", parsing.reason) or ""
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
@@ -82,15 +82,6 @@ class EndCooldown(views.View):
             return idempotency.Stored(200, done)
 
         return views.answer(views.once(request, work).answer)
-
-
-def _reason(value: object, at: str) -> str:
-    return holders.parse_reason(value, field=at)
-
-
-def _require(request: Request, permission: str) -> None:
-    if not request.user.has_perm(permission):
-        raise errors.NotAllowed(f"This needs the permission {permission}.")
 
 
 def _filtered(parameters: query.Query) -> QuerySet[Block]:

@@ -67,7 +67,13 @@ class ClusterView(views.View):
 
     @extend_schema(**schema.CLUSTER_DELETE)
     def delete(self, request: Request, cluster: str) -> views.Answer:
-        clusters.remove(get(cluster), by=views.author(request))
+        parameters = query.Query(request)
+        force = bool(parameters.parse("force", query.flag))
+        reason = parameters.parse("reason", parsing.reason) or ""
+        parameters.done()
+        if force:
+            views.require(request, "pools.force_release")
+        clusters.remove(get(cluster), by=views.author(request, reason), force=force)
         return views.nothing()
 
 

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from pools.api import pagination, query, schema, views
 from pools.core import block_answer
-from pools.models import Cluster, Event, Pool, PoolEvent
+from pools.models import Cluster, ClusterEvent, Event, Pool, PoolEvent
 from pools.services import snapshots
 
 
@@ -41,20 +41,25 @@ class Events(views.View):
 
 
 def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows if row["cluster_id"]})
-    pools = dict(
-        PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
-        .order_by("pgh_id")
-        .values_list("pgh_obj_id", "name")
-    )
+    told = PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
+    told = told.order_by("pgh_id")
+    pools: dict[int, str] = dict(told.values_list("pgh_obj_id", "name"))
     pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
+    # Events of blocks know their cluster by their pool when it was forgotten.
+    cluster_of = dict(told.values_list("pgh_obj_id", "cluster_id"))
+    for row in rows:
+        row["cluster_id"] = row["cluster_id"] or cluster_of.get(row["pool_id"])
+    ids = {row["cluster_id"] for row in rows}
+    former = ClusterEvent.objects.filter(pgh_obj_id__in=ids).order_by("pgh_id")
+    clusters: dict[int, str] = dict(former.values_list("pgh_obj_id", "name"))
+    clusters |= dict(Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
     states = snapshots.of([(row["table"], row["id"]) for row in rows])
     return [
         {
             "id": row["id"],
             "at": block_answer.time(row["at"]),
             "type": row["type"],
-            "cluster": clusters[row["cluster_id"]].name if row["cluster_id"] in clusters else "",
+            "cluster": clusters.get(row["cluster_id"], ""),
             "pool": pools.get(row["pool_id"], ""),
             "pool_id": row["pool_id"],
             "block": row["cidr"],

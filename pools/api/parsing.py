@@ -14,7 +14,7 @@ from rest_framework import exceptions, parsers
 from rest_framework.request import Request
 
 from pools import documents
-from pools.core import errors, reading
+from pools.core import errors, holders, reading
 
 JSON = "application/json"
 
@@ -102,6 +102,11 @@ def integer(value: object, at: str, *, least: int, most: int) -> int:
     if not least <= value <= most:
         raise errors.InvalidInput.of(at, "out_of_range", f"must be {least} to {most}", value)
     return value
+
+
+def reason(value: object, at: str) -> str:
+    """Why somebody does something."""
+    return holders.parse_reason(value, field=at)
 
 
 def choice(value: object, at: str, allowed: tuple[str, ...]) -> str:

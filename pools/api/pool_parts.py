@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from pools import idempotency
 from pools.api import parsing, schema, views
-from pools.core import addresses, blocks, errors, holders, reading
+from pools.core import addresses, blocks, errors, reading
 from pools.core.podippool import CidrEntry, Family
 from pools.models import Pool, PoolCIDR, ReservedRange
 from pools.services import pools
@@ -116,9 +116,7 @@ class ReservedRanges(views.View):
         span = body.parse("range", lambda value, at: addresses.parse_range(value, field=at))
         reason = ""
         if body.has("reason"):
-            reason = (
-                body.parse("reason", lambda value, at: holders.parse_reason(value, field=at)) or ""
-            )
+            reason = body.parse("reason", parsing.reason) or ""
         body.report.raise_any()
         if span is None or not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
             raise errors.NotFound("The pool has no such CIDR.")

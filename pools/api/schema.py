@@ -248,7 +248,14 @@ CLUSTER_PATCH = _says(
         | _SOMETHING
     ),
 )  # fmt: skip
-CLUSTER_DELETE = _says("Forget a cluster whose pools are empty", {204: None}, fails="404 409")
+CLUSTER_DELETE = _says(
+    "Forget a cluster; its history stays",
+    {204: None},
+    fails="404 409",
+    parameters=_query(
+        force="true: with all that it holds, with the right to force releases", reason="why"
+    ),
+)
 POOLS = _says(
     "Pools",
     {200: _page(_POOL)},

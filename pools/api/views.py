@@ -65,6 +65,12 @@ def _can_be(value: int | str) -> bool:
     return value < 1 << 63 if isinstance(value, int) else "\0" not in value
 
 
+def require(request: Request, permission: str) -> None:
+    """NotAllowed without a permission that only some bodies of a method need."""
+    if not request.user.has_perm(permission):
+        raise errors.NotAllowed(f"This needs the permission {permission}.")
+
+
 def author(request: Request, reason: str = "") -> events.Author:
     """Who is recorded with the events of a change."""
     return events.Author(

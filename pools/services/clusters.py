@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import IPv6Network
 
-from pools import database, events
+from django.db import connection
+
+from pools import database, events, window
 from pools.core import blocks, errors
 from pools.core.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Pool
+from pools.models import AddressSpace, Block, Cluster, Pool
 from pools.models.pools import Category
 from pools.services import pools
 
@@ -79,9 +81,30 @@ def change(cluster: Cluster, values: Mapping[str, object], *, by: events.Author)
     return cluster
 
 
-def remove(cluster: Cluster, *, by: events.Author) -> None:
-    """Forget a cluster without pools; PoolInUse while it has one with held or cooling blocks."""
+def remove(cluster: Cluster, *, by: events.Author, force: bool = False) -> None:
+    """Forget a cluster with its pools; PoolInUse with the holders while blocks are held or cooling.
+
+    With `force` (and a reason in `by`) it goes with all that it held. Its history stays either way.
+    """
+    if force and not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "Forcing it needs a reason.")
+    database.retried(lambda: _remove(cluster, by=by, force=force))
+
+
+def _remove(cluster: Cluster, *, by: events.Author, force: bool) -> None:
     with events.recorded(by):
-        for pool in Pool.objects.filter(cluster=cluster):
-            pools.delete(pool.pk, by=by)
-        cluster.delete()
+        ids = list(Pool.objects.filter(cluster=cluster).order_by("pk").values_list("pk", flat=True))
+        for pool_id in ids:
+            window.lock(pool_id)
+        held = Block.objects.filter(space__in=list(cluster.spaces.values_list("pk", flat=True)))
+        if force:
+            # The windows too: whoever is taking a block of them at this moment finds none.
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
+                held.delete()
+                cursor.execute("SELECT set_config('ipam.forget', '', true)")
+        else:
+            pools.refuse_in_use(held, f"The cluster {cluster}", errors.PoolInUse)
+        for pool_id in ids:
+            pools.delete(pool_id, by=by)
+        Cluster.objects.filter(pk=cluster.pk).delete()

@@ -7,9 +7,11 @@ from datetime import datetime
 from ipaddress import ip_network
 from typing import Any
 
+from django.db.models import Q
+
 from pools import database
 from pools.core import addresses, block_answer
-from pools.models import AddressSpace, BlockEvent, Cluster, Pool, PoolEvent
+from pools.models import AddressSpace, BlockEvent, ClusterEvent, Pool, PoolEvent
 from pools.models.blocks import LIVE
 
 MOST = 1000  # events of one address
@@ -44,15 +46,25 @@ class Tenure:
 
 
 def holders(
-    address: addresses.Address, *, cluster: Cluster | None = None, at: datetime | None = None
+    address: addresses.Address, *, cluster_id: int | None = None, at: datetime | None = None
 ) -> tuple[list[Tenure], list[Tenure]]:
-    """(who has the address now or at the time, all tenures newest first), over address spaces."""
-    tenures = _tenures(address, cluster)
+    """(who has the address now or at the time, all tenures newest first), over address spaces.
+
+    The cluster may be one that was forgotten (`former_cluster`).
+    """
+    tenures = _tenures(address, cluster_id)
     moment = at or database.now()
     return [tenure for tenure in tenures if tenure.covers(moment)], tenures
 
 
-def _tenures(address: addresses.Address, cluster: Cluster | None) -> list[Tenure]:
+def former_cluster(name: str) -> int | None:
+    """The id of the cluster that had this name last, as far as events tell."""
+    named = ClusterEvent.objects.filter(name=name).order_by("-pgh_id")
+    found: int | None = named.values_list("pgh_obj_id", flat=True).first()
+    return found
+
+
+def _tenures(address: addresses.Address, cluster_id: int | None) -> list[Tenure]:
     # Of all pools that there ever were.
     name = f"mask_size_v{address.version}"
     sizes = set(Pool.objects.values_list(name, flat=True)) | set(
@@ -60,8 +72,10 @@ def _tenures(address: addresses.Address, cluster: Cluster | None) -> list[Tenure
     )
     cidrs = [_block_of(address, size) for size in sizes if size is not None]
     rows = BlockEvent.objects.filter(cidr__in=cidrs)
-    if cluster is not None:
-        rows = rows.filter(space__cluster=cluster)
+    if cluster_id is not None:
+        spaces = AddressSpace.objects.filter(cluster=cluster_id).values("pk")
+        its_pools = PoolEvent.objects.filter(cluster_id=cluster_id).values("pgh_obj_id")
+        rows = rows.filter(Q(space_id__in=spaces) | Q(pool_id__in=its_pools))
     newest = list(rows.order_by("-pgh_id")[:MOST])
     newest.reverse()
     names = _Names(newest)
@@ -100,7 +114,7 @@ def _start(event: Any) -> datetime:
 
 
 class _Names:
-    """Names of the spaces and pools of some events, of pools also when they are gone."""
+    """Names of the clusters, spaces and pools of some events, also of those that are gone."""
 
     def __init__(self, events: list[Any]) -> None:
         spaces = {event.space_id for event in events}
@@ -108,16 +122,21 @@ class _Names:
         self.spaces = AddressSpace.objects.select_related("cluster").in_bulk(spaces)
         told = PoolEvent.objects.filter(pgh_obj_id__in=pools).order_by("pgh_id")
         self.pools: dict[int, str] = dict(told.values_list("pgh_obj_id", "name"))
+        self.cluster_of = dict(told.values_list("pgh_obj_id", "cluster_id"))
+        gone = ClusterEvent.objects.filter(pgh_obj_id__in=set(self.cluster_of.values()))
+        self.clusters = dict(gone.order_by("pgh_id").values_list("pgh_obj_id", "name"))
         self.pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
 
-    def space(self, space_id: int) -> tuple[str, str]:
-        """(cluster, space); empty when the cluster was forgotten."""
-        space = self.spaces.get(space_id)
-        return (space.cluster.name, space.name) if space else ("", "")
+    def space(self, event: Any) -> tuple[str, str]:
+        """(cluster, space); of a cluster that was forgotten the name that it had."""
+        space = self.spaces.get(event.space_id)
+        if space is not None:
+            return space.cluster.name, space.name
+        return self.clusters.get(self.cluster_of.get(event.pool_id), ""), ""
 
 
 def _tenure(event: Any, since: datetime, until: datetime | None, names: _Names) -> Tenure:
-    cluster, space = names.space(event.space_id)
+    cluster, space = names.space(event)
     return Tenure(
         cluster=cluster,
         space=space,

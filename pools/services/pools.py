@@ -120,7 +120,7 @@ def change(
 def delete(pool_id: int, *, by: events.Author, version: int | None = None) -> None:
     """Remove a pool that nothing holds; PoolInUse with the holders otherwise."""
     with _changing(pool_id, by=by, version=version) as pool:
-        _refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
+        refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
         # The triggers of the CIDRs take the window with them, and see what was taken meanwhile.
         cidrs = PoolCIDR.objects.filter(pool=pool)
         _named(cidrs.delete, {"cidr_in_use": errors.PoolInUse, "block_in_use": errors.PoolInUse})
@@ -193,7 +193,8 @@ def _live(rows: Any) -> Any:
     return rows.filter(state__in=LIVE).exclude(cooled)
 
 
-def _refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
+def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
+    """Raise the error with count and first holders when some of these blocks are in use."""
     count = _live(rows).count()
     if not count:
         return
@@ -314,7 +315,7 @@ def _refuse_overlap(pool: Pool, cidr: addresses.Network) -> None:
 
 
 def _remove_cidr(cidr: PoolCIDR) -> None:
-    _refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
     _named(cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse})
 
 

@@ -99,7 +99,7 @@ def test_the_same_address_in_two_clusters() -> None:
     factories.take(one, factories.holder("a"))
     factories.take(two, factories.holder("b"))
     assert sorted(_who("10.0.0.0")) == [("a", "held"), ("b", "held")]
-    assert _who("10.0.0.0", cluster=two.cluster) == [("b", "held")]
+    assert _who("10.0.0.0", cluster_id=two.cluster_id) == [("b", "held")]
 
 
 def test_of_a_pool_that_is_gone(clock) -> None:

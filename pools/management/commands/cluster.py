@@ -1,7 +1,9 @@
-"""`manage.py cluster add NAME [--prefix P]` and `cluster divide NAME --prefix P`."""
+"""`manage.py cluster add NAME [--prefix P]`, `cluster divide NAME --prefix P` and
+`cluster remove NAME [--force --reason TEXT]`."""
 
 from __future__ import annotations
 
+import dataclasses
 from ipaddress import IPv6Network
 from typing import Any
 
@@ -17,7 +19,7 @@ _PARTS = ("node_prefix", "instance_prefix")
 
 
 class Command(base.BaseCommand):
-    help = "Register a cluster, or divide its IPv6 prefix into node and instance pools."
+    help = "Register a cluster, divide its IPv6 prefix into node and instance pools, or forget it."
 
     def add_arguments(self, parser: base.CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
@@ -27,9 +29,17 @@ class Command(base.BaseCommand):
             sub.add_argument("--prefix", required=verb == "divide", help="IPv6, at least /64")
             sub.add_argument("--node-prefix", help="instead of the first /64")
             sub.add_argument("--instance-prefix", help="instead of the second /64")
+        remove = verbs.add_parser("remove", help="forget a cluster; its history stays")
+        remove.add_argument("name")
+        remove.add_argument("--force", action="store_true", help="with all that it holds")
+        remove.add_argument("--reason", default="", help="why; is kept with the events")
 
     def handle(self, **options: Any) -> None:
         try:
+            if options["verb"] == "remove":
+                _remove(options)
+                self.stdout.write(f"The cluster {options['name']} was removed.")
+                return
             cluster = self._run(options)
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
@@ -50,11 +60,25 @@ class Command(base.BaseCommand):
                 node_prefix=node,
                 instance_prefix=instance,
             )
-        cluster = Cluster.objects.filter(name=name).first()
-        if cluster is None or prefix is None:
-            raise errors.NotFound(f"There is no cluster {name}.")
+        if prefix is None:  # argparse requires it
+            raise errors.InvalidInput.of("prefix", "required", "is required")
+        cluster = _cluster(name)
         clusters.divide(cluster, prefix, node=node, instance=instance, by=_AUTHOR)
         return cluster
+
+
+def _cluster(name: str) -> Cluster:
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is None:
+        raise errors.NotFound(f"There is no cluster {name}.")
+    return cluster
+
+
+def _remove(options: dict[str, Any]) -> None:
+    name = holders.parse_name(options["name"], field="name")
+    reason = holders.parse_reason(options["reason"], field="reason", required=options["force"])
+    author = dataclasses.replace(_AUTHOR, reason=reason)
+    clusters.remove(_cluster(name), by=author, force=options["force"])
 
 
 def _prefix(text: str | None, field: str) -> IPv6Network | None:
