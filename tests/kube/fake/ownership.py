@@ -1,0 +1,157 @@
+"""Field managers: who owns which field, and what an apply or an update does to that."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.kube.fake import fields, refusals
+from tests.kube.fake.fields import Path, Paths, Schema
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One entry of metadata.managedFields."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str
+    time: str
+    paths: Paths
+
+    def same(self, other: Owner) -> bool:
+        """Whether both are one entry; an applier keeps its entry over versions."""
+        return (self.manager, self.operation, self.subresource) == (
+            other.manager,
+            other.operation,
+            other.subresource,
+        ) and (self.operation == "Apply" or self.api_version == other.api_version)
+
+    def entry(self) -> dict[str, Any]:
+        written = {
+            "manager": self.manager,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "time": self.time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": fields.encode(self.paths),
+        }
+        return written | ({"subresource": self.subresource} if self.subresource else {})
+
+
+@functools.lru_cache(maxsize=4096)
+def _decoded(text: str) -> Paths:
+    return frozenset(fields.decode(json.loads(text)))
+
+
+def owners(item: dict[str, Any]) -> list[Owner]:
+    """Those of a stored object."""
+    return [
+        Owner(
+            manager=entry.get("manager", ""),
+            operation=entry.get("operation", "Update"),
+            api_version=entry.get("apiVersion", ""),
+            subresource=entry.get("subresource", ""),
+            time=entry.get("time", ""),
+            paths=_decoded(json.dumps(entry.get("fieldsV1", {}), sort_keys=True)),
+        )
+        for entry in item["metadata"].get("managedFields", ())
+    ]
+
+
+def entries(listed: list[Owner]) -> list[dict[str, Any]]:
+    ordered = sorted(listed, key=lambda one: (one.operation, one.time, one.manager))
+    return [one.entry() for one in ordered if one.paths]
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any], schema: Schema) -> tuple[Paths, Paths]:
+    """Paths that are new or have another value, and paths that are gone."""
+    old, new = fields.flat(before, schema), fields.flat(after, schema)
+    altered = frozenset(path for path in new if path not in old or old[path] != new[path])
+    return altered, frozenset(old.keys() - new.keys())
+
+
+def _under(path: Path, roots: Paths) -> bool:
+    return any(path[:length] in roots for length in range(1, len(path) + 1))
+
+
+def after_update(
+    listed: list[Owner],
+    me: Owner,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    schema: Schema,
+) -> list[Owner]:
+    """A write that is no apply takes what it changes, and others lose it."""
+    altered, removed = _changed(before, after, schema)
+    if not altered and not removed:
+        return listed
+    result = []
+    mine = replace(me, paths=altered)
+    for one in listed:
+        kept = frozenset(path for path in one.paths if not _under(path, removed))
+        if one.same(me):
+            mine = replace(me, paths=kept | altered)
+        else:
+            result.append(replace(one, paths=kept - altered))
+    return [*result, mine]
+
+
+def apply(
+    live: dict[str, Any],
+    config: dict[str, Any],
+    *,
+    me: Owner,
+    listed: list[Owner],
+    schema: Schema,
+    force: bool,
+) -> tuple[dict[str, Any], list[Owner]]:
+    """The merged object and its owners; Refused 409 with the fields that others own."""
+    applied = frozenset(fields.flat(config, schema))
+    mine = next((one for one in listed if one.same(me)), replace(me, paths=frozenset()))
+    others = [one for one in listed if not one.same(me)]
+    merged = fields.merge(live, config, schema)
+    kept = applied.union(*(one.paths for one in others))
+    gone = frozenset(
+        path for path in mine.paths - kept if not any(other[: len(path)] == path for other in kept)
+    )
+    if gone:
+        merged = fields.remove(merged, schema, gone) or {}
+    altered, removed = _changed(live, merged, schema)
+    if not force:
+        _refuse_conflicts(others, altered)
+    if mine.paths != applied or mine.api_version != me.api_version:
+        mine = replace(me, paths=applied)
+    rest = [
+        replace(one, paths=(one.paths - altered) - removed) if altered or removed else one
+        for one in others
+    ]
+    return merged, [*rest, mine]
+
+
+def _refuse_conflicts(others: list[Owner], altered: Paths) -> None:
+    found = [(one, path) for one in others for path in sorted(one.paths & altered)]
+    if not found:
+        return
+    causes = []
+    for one, path in found:
+        via = f" using {one.api_version}" if one.operation == "Update" else ""
+        at = f" at {one.time}" if via and one.time else ""
+        sub = f' with subresource "{one.subresource}"' if one.subresource else ""
+        causes.append(
+            {
+                "reason": "FieldManagerConflict",
+                "message": f'conflict with "{one.manager}"{sub}{via}{at}',
+                "field": fields.shown(path),
+            }
+        )
+    many = "s" if len(causes) > 1 else ""
+    told = "\n".join(f"- {cause['message']}: {cause['field']}" for cause in causes)
+    if not many:
+        told = f"{causes[0]['message']}: {causes[0]['field']}"
+    raise refusals.Refused(
+        409, f"Apply failed with {len(causes)} conflict{many}: {told}", details={"causes": causes}
+    )
