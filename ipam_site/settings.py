@@ -15,6 +15,7 @@ import pghistory
 from csp import constants as csp
 from django.core import exceptions
 
+import ipam_site
 from ipam_site import admin_site, data_folder, database_url, env, logs
 
 # ModelAdmin[Pool], QuerySet[Block] at run time.
@@ -324,6 +325,8 @@ IPAM_KEY_RING: list[str] = (
 # A cluster on this very machine: tests, a laptop. Elsewhere it would open our own ports to whoever
 # registers clusters.
 IPAM_ALLOW_LOOPBACK_CLUSTERS = env.boolean("IPAM_ALLOW_LOOPBACK_CLUSTERS", False)
+# How we introduce ourselves to API servers, so that their audit logs tell who asked.
+IPAM_USER_AGENT = f"cadastre/{ipam_site.__version__}"
 
 # --- REST -----------------------------------------------------------------------------------------
 

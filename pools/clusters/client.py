@@ -1,0 +1,385 @@
+"""The verbs that are spoken to an API server; the only module that imports `kubernetes`.
+
+The official client carries the requests; its models are not used, because raw JSON is several times
+faster and keeps fields that the models do not know. An answer is complete, or it is a fault
+(pools.clusters.faults): nothing in between, and nothing is tried again in here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib import parse
+
+from django.conf import settings
+
+from pools.clusters import answers, faults, guard, paths, schemas, transport
+from pools.clusters.access import Access
+from pools.clusters.paths import Resource
+
+if TYPE_CHECKING:
+    import urllib3
+
+Manifest = dict[str, Any]
+R = TypeVar("R", bound=Resource)
+
+PAGE = 500  # objects
+MOST_PAGES = 10_000  # then the server goes in circles
+_STARTS = 3  # of a list whose `continue` expires
+_WHOLE_ANSWER = 4  # times the read time-out
+_WATCH_GRACE = 15  # seconds after which a server that should have ended a watch is taken for dead
+_APPLY = "application/apply-patch+yaml"
+# The server reads JSON as YAML there, where these end a line or are refused.
+_NOT_IN_YAML = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All objects of a kind at one version of the cluster."""
+
+    items: list[Manifest]
+    resource_version: str
+
+
+@dataclass(frozen=True)
+class WatchEvent:
+    """ADDED, MODIFIED, DELETED (with the last state), or BOOKMARK (metadata.resourceVersion only)."""
+
+    type: str
+    object: Manifest
+
+    @property
+    def resource_version(self) -> str:
+        return str(self.object["metadata"].get("resourceVersion", ""))
+
+
+class Gateway:
+    """One API server over one connection that is kept alive; one request at a time.
+
+    `timeouts` are seconds to connect and to wait for the next bytes; a whole answer may take four
+    times the latter. Any method raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused,
+    Garbled, TooBusy, ServerFault, Unauthorized, Forbidden, KindAbsent, Rejected.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        allow_loopback: bool = False,
+        timeouts: tuple[float, float] = (5, 30),
+        resolver: guard.Resolver = guard.system_resolver,
+    ) -> None:
+        from kubernetes import client  # noqa: PLC0415 - half a second, which web processes never pay
+
+        target = guard.parse_url(access.server)
+
+        def addresses() -> list[str]:
+            return guard.resolve(target, allow_loopback=allow_loopback, resolver=resolver)
+
+        self._access = access
+        self._server = target.url
+        self._connect, self._read = timeouts
+        # An empty proxy: the environment's is not ours.
+        configuration = client.Configuration(host=target.url, proxy="", no_proxy="*")
+        self._api = client.ApiClient(configuration)
+        self._no_answer = (*answers.NO_ANSWER, client.ApiException)
+        self._api.rest_client.pool_manager = transport.Connections(access, addresses)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; the next request would open a new one."""
+        self._api.close()
+
+    # --- the cluster ------------------------------------------------------------------------------
+
+    def version(self) -> str:
+        """`v1.31.2`, from /version."""
+        return _text(self._call("GET", "/version"), "gitVersion")
+
+    def identity(self) -> str:
+        """The uid of the namespace kube-system, which lives as long as the cluster."""
+        namespace = self._call("GET", "/api/v1/namespaces/kube-system")
+        return _text(_member(namespace, "metadata"), "uid")
+
+    def served(self, wanted: Iterable[R]) -> frozenset[R]:
+        """Those of the resources that the server serves. Absent is only what a list has not."""
+        wanted = list(wanted)
+        groups = _objects(self._call("GET", "/apis"), "groups")
+        known = {
+            (str(group.get("name")), str(version.get("version")))
+            for group in groups
+            for version in _objects(group, "versions")
+        } | {("", "v1")}
+        versions = {(each.group, each.version) for each in wanted} & known
+        plurals = {each: self._plurals(*each) for each in versions}
+        return frozenset(
+            each for each in wanted if each.plural in plurals.get((each.group, each.version), ())
+        )
+
+    def _plurals(self, group: str, version: str) -> set[str]:
+        answer = self._call("GET", paths.of_group(group, version))
+        return {str(each.get("name")) for each in _objects(answer, "resources")}
+
+    def may(
+        self, verb: str, resource: Resource, *, namespace: str = "", subresource: str = ""
+    ) -> bool:
+        """Whether these credentials have a right (SelfSubjectAccessReview)."""
+        attributes = {"verb": verb, "group": resource.group, "resource": resource.plural}
+        attributes |= {"version": resource.version, "namespace": namespace}
+        if subresource:
+            attributes["subresource"] = subresource
+        kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+        review = {**kind, "spec": {"resourceAttributes": attributes}}
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        return _member(self._call("POST", path, body=review), "status").get("allowed") is True
+
+    def schema(self, resource: Resource) -> Manifest | None:
+        """The OpenAPI schema of a custom resource's version; None when no door shows one.
+
+        From the CRD, which takes a right of its own, else from what every user may read.
+        """
+        for path, read in schemas.doors(resource):
+            with contextlib.suppress(faults.Forbidden, faults.ObjectAbsent, faults.KindAbsent):
+                if found := read(self._call("GET", path), resource):
+                    return found
+        return None
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def list(self, resource: Resource, *, namespace: str = "") -> Listing:
+        """All objects, in pages; complete, or it raises. Also raises Gone, after three attempts."""
+        for _ in range(_STARTS - 1):
+            with contextlib.suppress(faults.Gone):
+                return self._list(resource, namespace)
+        return self._list(resource, namespace)
+
+    def _list(self, resource: Resource, namespace: str) -> Listing:
+        path, token = paths.of(resource, namespace=namespace), ""
+        items: builtins.list[Manifest] = []
+        for _ in range(MOST_PAGES):
+            query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
+            page = self._call("GET", path, query)
+            if not str(page.get("kind")).endswith("List"):
+                raise faults.Garbled("the answer is no list")
+            metadata = _member(page, "metadata")
+            items += _objects(page, "items")
+            before, token = token, metadata.get("continue") or ""
+            if not token:
+                return Listing(items, _text(metadata, "resourceVersion"))
+            if token == before:
+                break
+        raise faults.Garbled("the list does not end")
+
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Manifest:
+        """One object. Also raises ObjectAbsent."""
+        return self._call("GET", paths.of(resource, namespace=namespace, name=name))
+
+    def watch(
+        self, resource: Resource, resource_version: str, *, seconds: int, namespace: str = ""
+    ) -> Iterator[WatchEvent]:
+        """What happens after a version, for so many seconds; then it ends without a fault.
+
+        Begin again from the version of the last event. Also raises Gone: list again.
+        """
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(seconds),
+        }
+        path = paths.of(resource, namespace=namespace)
+        response = self._send("GET", path, query, read=seconds + _WATCH_GRACE)
+        try:
+            if response.status != 200:
+                raise self._refusal(response)
+            answers.check_encoding(response)
+            for line in answers.lines_of(response):
+                yield _event(answers.parsed(line))
+        except self._no_answer as error:
+            raise answers.no_answer(error) from error
+        finally:
+            response.close()
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        resource: Resource,
+        manifest: Manifest,
+        *,
+        manager: str,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Manifest:
+        """Server-side apply, never forced; what is stored then (after pruning).
+
+        `manager` is another for a subresource than for the object: before Kubernetes 1.22 one name
+        for both loses the ownership of the other part. Also raises FieldConflict (with causes),
+        StaleVersion (the manifest has a resourceVersion), ObjectAbsent (its namespace; the object of
+        a subresource).
+        """
+        name, namespace = _address(manifest)
+        path = paths.of(resource, namespace=namespace, name=name, subresource=subresource)
+        query = _writing(manager, dry_run)
+        stored = self._call("PATCH", path, query, body=_yaml(manifest), content_type=_APPLY)
+        return stored if "metadata" in stored else self.get(resource, name, namespace)
+
+    def create(
+        self, resource: Resource, manifest: Manifest, *, manager: str, dry_run: bool = False
+    ) -> Manifest:
+        """A new object, as it is stored. Also raises AlreadyThere, ObjectAbsent (its namespace)."""
+        path = paths.of(resource, namespace=_address(manifest)[1])
+        return self._call("POST", path, _writing(manager, dry_run), body=manifest)
+
+    def replace(
+        self,
+        resource: Resource,
+        manifest: Manifest,
+        *,
+        manager: str,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Manifest:
+        """The object in place of the version that the manifest names, as it is stored.
+
+        Also raises StaleVersion (read it again and decide anew), ObjectAbsent. A manifest without
+        metadata.resourceVersion would overwrite blindly: ValueError.
+        """
+        if not manifest["metadata"].get("resourceVersion"):
+            raise ValueError("replace needs metadata.resourceVersion")
+        name, namespace = _address(manifest)
+        path = paths.of(resource, namespace=namespace, name=name, subresource=subresource)
+        return self._call("PUT", path, _writing(manager, dry_run), body=manifest)
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str,
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> None:
+        """Delete this very object, not a later one of its name; its finalizers may keep it a while.
+
+        Also raises StaleVersion (another uid or version), ObjectAbsent.
+        """
+        conditions = {"uid": uid}
+        if resource_version:
+            conditions["resourceVersion"] = resource_version
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+        path = paths.of(resource, namespace=namespace, name=name)
+        self._call("DELETE", path, {"dryRun": "All"} if dry_run else {}, body=body)
+
+    # --- one request ------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        body: Manifest | bytes | None = None,
+        content_type: str = "application/json",
+    ) -> Manifest:
+        response = self._send(method, path, query or {}, body=body, content_type=content_type)
+        if not 200 <= response.status < 300:
+            raise self._refusal(response)
+        return answers.parsed(self._body(response))
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        body: Manifest | bytes | None = None,
+        content_type: str = "application/json",
+        read: float = 0,
+    ) -> urllib3.BaseHTTPResponse:
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": settings.IPAM_USER_AGENT,
+        }
+        if token := self._access.bearer():
+            headers["Authorization"] = f"Bearer {token}"
+        if body is not None:
+            headers["Content-Type"] = content_type
+        url = self._server + path + ("?" + parse.urlencode(query) if query else "")
+        timeouts = (self._connect, read or self._read)
+        try:
+            answer = self._api.call_api(method, url, headers, body, _request_timeout=timeouts)
+        except self._no_answer as error:
+            raise answers.no_answer(error) from error
+        response: urllib3.BaseHTTPResponse = answer.response
+        return response
+
+    def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
+        try:
+            return answers.body_of(response, seconds=self._read * _WHOLE_ANSWER)
+        except self._no_answer as error:
+            raise answers.no_answer(error) from error
+
+    def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
+        return answers.refusal(response.status, response.headers, self._body(response))
+
+
+def _event(told: Manifest) -> WatchEvent:
+    kind, subject = told.get("type"), _member(told, "object")
+    if kind == "ERROR":
+        raise answers.of_status(subject)
+    if kind not in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}:
+        raise faults.Garbled("the watch told something that is no event")
+    _member(subject, "metadata")
+    return WatchEvent(kind, subject)
+
+
+def _writing(manager: str, dry_run: bool) -> dict[str, str]:
+    return {"fieldManager": manager} | ({"dryRun": "All"} if dry_run else {})
+
+
+def _address(manifest: Manifest) -> tuple[str, str]:
+    metadata = manifest["metadata"]
+    return metadata["name"], metadata.get("namespace", "")
+
+
+def _yaml(manifest: Manifest) -> bytes:
+    """JSON that is YAML too: no surrogate pairs, and no character that ends a line of YAML."""
+    text = json.dumps(manifest, ensure_ascii=False, allow_nan=False)
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+
+
+def _member(answer: Manifest, name: str) -> Manifest:
+    member = answer.get(name)
+    if not isinstance(member, dict):
+        raise faults.Garbled(f"the answer has no {name}")
+    return member
+
+
+def _text(answer: Manifest, name: str) -> str:
+    member = answer.get(name)
+    if not isinstance(member, str) or not member:
+        raise faults.Garbled(f"the answer has no {name}")
+    return member
+
+
+def _objects(answer: Manifest, name: str) -> list[Manifest]:
+    """A list of objects; null is the empty one, as Go writes it."""
+    members = answer.get(name)
+    if members is None and name in answer:
+        return []
+    if not isinstance(members, list) or not all(isinstance(each, dict) for each in members):
+        raise faults.Garbled(f"the answer has no {name}")
+    return members
