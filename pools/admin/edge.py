@@ -54,7 +54,12 @@ def put(form: forms.Form, error: errors.IpamError, place: Place | None = None) -
     """Show a refusal in the form, beside the field that `place` names (None: above all)."""
     for problem in problems(error):
         named = place(problem) if place else problem.field
-        form.add_error(named if named in form.fields else None, sentence(problem.message))
+        form.add_error(named if named in form.fields else None, shown(problem))
+
+
+def shown(problem: errors.Problem) -> forms.ValidationError:
+    """A problem as a form shows it, with its code."""
+    return forms.ValidationError(sentence(problem.message), code=problem.code)
 
 
 def sentence(message: str) -> str:
@@ -80,7 +85,7 @@ def beside_field(form: forms.Form, field: str) -> Iterator[None]:
         yield
     except errors.IpamError as error:
         for problem in problems(error):
-            form.add_error(field, sentence(problem.message))
+            form.add_error(field, shown(problem))
 
 
 def in_admin(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:

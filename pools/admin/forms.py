@@ -12,7 +12,7 @@ from pools.core import addresses, errors, holders
 from pools.models import Cluster
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d{1,9})\s*(?:(s|m|h|d)[a-z]*)?", re.IGNORECASE)
+_DURATION = re.compile(r"(-?[0-9]{1,99})\s*(?:(s|m|h|d)[a-z]*)?", re.IGNORECASE)
 
 
 def text(**attrs: str) -> forms.Widget:
@@ -74,17 +74,7 @@ def cidr_field(**options: Any) -> ParsedField:
 
 def block_field(**options: Any) -> ParsedField:
     """A block as a CIDR, or an address as the block of one."""
-    return ParsedField(_block, **options)
-
-
-def _block(given: str) -> addresses.Network:
-    if "/" in given:
-        return addresses.parse_cidr(given, door=addresses.Door.TEXT, allow_short=True)
-    return _host(addresses.parse_address(given, door=addresses.Door.TEXT))
-
-
-def _host(address: addresses.Address) -> addresses.Network:
-    return addresses.parse_cidr(f"{address}/{address.max_prefixlen}", allow_short=True)
+    return ParsedField(lambda t: addresses.parse_block(t, door=addresses.Door.TEXT), **options)
 
 
 def range_field(**options: Any) -> ParsedField:
@@ -118,14 +108,18 @@ class RangesField(forms.CharField):
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
-        found, wrong = [], []
+        found: list[addresses.AddressRange] = []
+        wrong: list[forms.ValidationError] = []
         for number, line in enumerate(super().clean(value).splitlines(), start=1):
             if not line.strip():
                 continue
             try:
                 found.append(addresses.parse_range(line, door=addresses.Door.TEXT))
             except errors.InvalidInput as error:
-                wrong += [f"Line {number}: {problem.message}" for problem in error.problems]
+                wrong += [
+                    forms.ValidationError(f"Line {number}: {problem.message}", code=problem.code)
+                    for problem in error.problems
+                ]
         if wrong:
             raise forms.ValidationError(wrong)
         return tuple(found)
@@ -147,7 +141,10 @@ class DurationField(forms.CharField):
             raise forms.ValidationError(
                 "Write a number and its unit: 90 minutes, 24 hours, 30 days, or 0.", code="duration"
             )
-        return int(match[1]) * _UNITS[(match[2] or "s").lower()]
+        try:
+            return holders.parse_cooldown(int(match[1]) * _UNITS[(match[2] or "s").lower()])
+        except errors.InvalidInput as error:
+            raise forms.ValidationError([_said(problem) for problem in error.problems]) from None
 
 
 def cluster_field() -> forms.ModelChoiceField[Cluster]:

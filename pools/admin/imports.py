@@ -25,7 +25,6 @@ class ImportForm(forms.Form):
         label="Manifests",
         required=False,
         strip=False,
-        max_length=LARGEST,
         widget=fields.lines(16),
         help_text="CiliumPodIPPool of cilium.io/v2 or v2alpha1, several documents in one text,"
         " lists, or Helm values with autoCreateCiliumPodIPPools.",
@@ -42,12 +41,14 @@ class ImportForm(forms.Form):
     def _read(self, said: dict[str, Any]) -> None:
         """The file's text takes the place of the box, so that the next page can show it."""
         if said["file"].size > LARGEST:
-            self.add_error("file", "A file may have at most 2 MiB.")
+            message = "A file may have at most 2 MiB."
+            self.add_error("file", forms.ValidationError(message, code="too_large"))
             return
         try:
             said["text"] = said["file"].read().decode()
         except UnicodeDecodeError:
-            self.add_error("file", "The file is not UTF-8 text.")
+            message = "The file is not UTF-8 text."
+            self.add_error("file", forms.ValidationError(message, code="encoding"))
 
 
 def view(request: HttpRequest) -> HttpResponseBase:

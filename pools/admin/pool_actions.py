@@ -253,9 +253,11 @@ def _cidr_of(pool: Pool, span: Any) -> PoolCIDR:
     for cidr in _cidrs(pool):
         if span.family == cidr.cidr.version and span.within(cidr.cidr):
             return cidr
+    family = span.family in {cidr.cidr.version for cidr in _cidrs(pool)}
     known = ", ".join(str(cidr) for cidr in _cidrs(pool)) or "none"
     message = f"{span} lies in no CIDR of the pool ({known})"
-    raise errors.InvalidInput.of("range", "range_outside_cidr", message, str(span))
+    code = "range_outside_cidr" if family else "mixed_family"
+    raise errors.InvalidInput.of("range", code, message, str(span))
 
 
 def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponseBase:

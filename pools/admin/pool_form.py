@@ -174,7 +174,7 @@ class Both:
         """Show a service's refusal where what it names was typed."""
         for problem in edge.problems(error):
             form, field = self._place(problem)
-            form.add_error(field if field in form.fields else None, edge.sentence(problem.message))
+            form.add_error(field if field in form.fields else None, edge.shown(problem))
 
     def _place(self, problem: errors.Problem) -> tuple[forms.Form, str]:
         path = _PATH.fullmatch(problem.field)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import ip_network
 
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -142,7 +141,4 @@ def _count(value: object, at: str) -> int:
 
 
 def _block(value: object, at: str) -> addresses.Network:
-    """An exact block: a CIDR, or one bare address."""
-    if isinstance(value, str) and "/" not in value:
-        return ip_network(addresses.parse_address(value, field=at))
-    return addresses.parse_cidr(value, field=at, allow_short=True)
+    return addresses.parse_block(value, field=at)

@@ -13,7 +13,7 @@ from pools import events, idempotency, usage
 from pools.api import clusters, pagination, parsing, pool_parts, query, schema, views
 from pools.core import errors, holders, reading
 from pools.models import Cluster, Pool
-from pools.models.pools import COOLDOWN_MAX, Category
+from pools.models.pools import Category
 from pools.services import pools
 
 _CHANGED = ("cooldown_seconds", "description", "ipv4", "ipv6", "annotations", "labels")
@@ -208,8 +208,7 @@ def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
 def _cooldown(body: reading.Fields) -> int | None:
     if not body.has("cooldown_seconds"):
         return None
-    parser = partial(parsing.integer, least=0, most=COOLDOWN_MAX)
-    return body.parse("cooldown_seconds", parser)
+    return body.parse("cooldown_seconds", lambda value, at: holders.parse_cooldown(value, field=at))
 
 
 def _cluster(value: object, at: str) -> Cluster:

@@ -157,6 +157,16 @@ def parse_cidr(
     return network
 
 
+def parse_block(value: object, *, field: str = "", door: Door = Door.API) -> Network:
+    """One exact block: a CIDR, or an address as the block of this one address.
+
+    Raises InvalidInput as parse_cidr does, but prefix_required and prefix_too_short.
+    """
+    if isinstance(value, str) and "/" not in value:
+        return ipaddress.ip_network(parse_address(value, field=field, door=door))
+    return parse_cidr(value, field=field, door=door, allow_short=True)
+
+
 def parse_range(value: object, *, field: str = "", door: Door = Door.API) -> AddressRange:
     """A range from `first-last` (blanks around the hyphen are fine) or from a whole CIDR.
 

@@ -16,7 +16,7 @@ from pools.core import errors
 LONGEST_NAME = {"label": 63, "subdomain": 253}
 LONGEST_IDENTIFIER = 253
 LONGEST_REASON = 500
-LONGEST_COOLDOWN = 10 * 366 * 24 * 3600  # seconds; ten years
+LONGEST_COOLDOWN = 10 * 365 * 24 * 3600  # seconds; ten years
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 # Not fit for any text: control, format (bidi, zero-width), surrogate, private, unassigned, line ends.

@@ -5,12 +5,12 @@ from django.db import models
 from django.db.models import F, Func, Q, Value
 from netfields import CidrAddressField
 
+from pools.core.holders import LONGEST_COOLDOWN
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.fields import HostAddressField, no_overlap, same
 
 DAY = 24 * 60 * 60
 INSTANCE_COOLDOWN_MIN = 60 * 60  # spec/003: "reuse only after 1 hour minimum"
-COOLDOWN_MAX = 10 * 365 * DAY
 
 
 class Category(models.TextChoices):
@@ -80,7 +80,7 @@ class Pool(models.Model):
             ),
             models.CheckConstraint(
                 name="pool_cooldown",
-                condition=Q(cooldown_seconds__range=(0, COOLDOWN_MAX))
+                condition=Q(cooldown_seconds__range=(0, LONGEST_COOLDOWN))
                 & (~Q(category=Category.INSTANCE) | Q(cooldown_seconds__gte=INSTANCE_COOLDOWN_MIN)),
                 violation_error_code="cooldown",
                 violation_error_message=(
