@@ -278,7 +278,10 @@ class Gateway:
         conditions = {"uid": uid}
         if resource_version:
             conditions["resourceVersion"] = resource_version
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+        body: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+        if dry_run:
+            # A server that is given a body does not look at the query.
+            body["dryRun"] = ["All"]
         path = paths.of(resource, namespace=namespace, name=name)
         self._call("DELETE", path, {"dryRun": "All"} if dry_run else {}, body=body)
 

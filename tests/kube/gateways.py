@@ -1,0 +1,49 @@
+"""Gateways to the clusters of the tests."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pools.clusters import client, kubeconfig
+
+
+@dataclass(frozen=True)
+class Resource:
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = False
+
+
+POOLS = Resource("cilium.io", "v2", "ciliumpodippools", "CiliumPodIPPool")
+OLD_POOLS = Resource("cilium.io", "v2alpha1", "ciliumpodippools", "CiliumPodIPPool")
+NODES = Resource("cilium.io", "v2", "ciliumnodes", "CiliumNode")
+CLAIMS = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True)
+MACHINES = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", namespaced=True)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace")
+
+
+class Cluster(Protocol):
+    def kubeconfig(self, token: str | None = None) -> str: ...
+
+
+def to(
+    cluster: Cluster, *, token: str | None = None, timeouts: tuple[float, float] = (5, 10)
+) -> client.Gateway:
+    """A gateway with the rights of the token, of the admin by default."""
+    now = datetime.datetime.now(datetime.UTC)
+    access = kubeconfig.read(cluster.kubeconfig(token), now=now).access
+    return client.Gateway(access, allow_loopback=True, timeouts=timeouts)
+
+
+def pool(name: str, *cidrs: str, **metadata: Any) -> dict[str, Any]:
+    """A CiliumPodIPPool of v2."""
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumPodIPPool",
+        "metadata": {"name": name, **metadata},
+        "spec": {"ipv4": {"cidrs": list(cidrs or ("10.0.0.0/16",)), "maskSize": 24}},
+    }

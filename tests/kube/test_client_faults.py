@@ -1,0 +1,188 @@
+"""F16, F17, I16: each thing that goes wrong is a fault of its own; none of them is an empty list.
+
+The same for reading a list and for applying, because callers act alike on both. What only a list, a
+watch or a write can meet is tested with them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pools.clusters import client, faults
+from pools.clusters.access import Access
+from tests.kube import gateways, raw_server
+from tests.kube.fake import FakeCluster
+from tests.kube.gateways import POOLS
+
+MATRIX: list[tuple[str, dict[str, Any], type[faults.ClusterFault]]] = [
+    ("400", {"status": 400}, faults.Rejected),
+    ("401", {"status": 401}, faults.Unauthorized),
+    ("403", {"status": 403}, faults.Forbidden),
+    ("404", {"status": 404}, faults.KindAbsent),
+    ("409", {"status": 409}, faults.StaleVersion),
+    ("410", {"status": 410, "times": 3}, faults.Gone),
+    ("422", {"status": 422}, faults.Rejected),
+    ("429", {"status": 429, "retry_after": 7}, faults.TooBusy),
+    ("429-without-a-time", {"status": 429}, faults.TooBusy),
+    ("500", {"status": 500}, faults.ServerFault),
+    ("503", {"status": 503}, faults.ServerFault),
+    ("503-with-a-time", {"status": 503, "retry_after": 7}, faults.TooBusy),
+    ("504", {"status": 504}, faults.ServerFault),
+    ("cut", {"effect": "cut"}, faults.Unreachable),
+    ("lost", {"effect": "lost"}, faults.Unreachable),
+    ("cut-after-the-headers", {"effect": "cut-headers"}, faults.Unreachable),
+    ("cut-in-the-body", {"effect": "cut-body"}, faults.Unreachable),
+    ("truncated-json", {"effect": "truncate"}, faults.Garbled),
+    ("page", {"effect": "html"}, faults.Garbled),
+    ("gzip-garbage", {"effect": "gzip"}, faults.Garbled),
+    ("slow", {"delay": 2}, faults.Unreachable),
+]
+
+
+@pytest.mark.parametrize("verb", ["list", "patch"])
+@pytest.mark.parametrize(
+    ("rule", "expected"), [row[1:] for row in MATRIX], ids=[row[0] for row in MATRIX]
+)
+def test_what_goes_wrong_has_a_name(
+    fake: FakeCluster, rule: dict[str, Any], expected: type[faults.ClusterFault], verb: str
+) -> None:
+    fake.put(gateways.pool("a"))
+    fake.log.clear()
+    fake.faults.add(verb=verb, **rule)
+    with gateways.to(fake, timeouts=(1, 1)) as gateway:
+        calls: dict[str, Callable[[], object]] = {
+            "list": lambda: gateway.list(POOLS),
+            "patch": lambda: gateway.apply(POOLS, gateways.pool("b"), manager="cadastre"),
+        }
+        with pytest.raises(faults.ClusterFault) as fault:
+            calls[verb]()
+        assert type(fault.value) is expected
+        # No retry is hidden anywhere; a list begins again after 410, and only then.
+        assert len(fake.log) == (3 if expected is faults.Gone and verb == "list" else 1)
+        if expected is faults.TooBusy:
+            assert getattr(fault.value, "retry_after", None) == rule.get("retry_after", 0)
+        fake.faults.clear()
+        # The connection is usable again, or another is opened.
+        assert [item["metadata"]["name"] for item in gateway.list(POOLS).items][:1] == ["a"]
+
+
+def test_a_token_that_ended(fake: FakeCluster) -> None:
+    token = fake.user("short-lived")
+    with gateways.to(fake, token=token) as gateway:
+        with pytest.raises(faults.Forbidden):
+            gateway.list(POOLS)
+        fake.revoke(token)
+        with pytest.raises(faults.Unauthorized):
+            gateway.list(POOLS)
+
+
+def test_a_server_that_is_gone() -> None:
+    with FakeCluster() as cluster:
+        gateway = gateways.to(cluster, timeouts=(1, 1))
+    with gateway, pytest.raises(faults.Unreachable):
+        gateway.version()
+
+
+LIST = b'"kind":"CiliumPodIPPoolList","metadata":{"resourceVersion":"1"}'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{}",
+        b"{" + LIST,
+        b"{" + LIST + b',"items":{}}',
+        b"{" + LIST + b',"items":[1]}',
+        b"{" + LIST + b"}",
+        b'{"kind":"Status","status":"Success","metadata":{}}',
+        b'{"kind":"CiliumPodIPPool","metadata":{"resourceVersion":"1"},"items":[]}',
+        b'{"kind":"CiliumPodIPPoolList","metadata":{},"items":[]}',
+        b'{"kind":"XList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}',
+        b'{"a":"\xff"}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"a":' + b"1" * 5000 + b"}",
+    ],
+    ids=lambda body: repr(body[:40]),
+)
+def test_what_is_no_list_is_never_an_empty_one(body: bytes) -> None:
+    with raw_server.serving(raw_server.says(raw_server.ok(body))) as (access, _):
+        _refused(access, faults.Garbled)
+
+
+def test_no_items_are_null_in_go() -> None:
+    body = b"{" + LIST + b',"items":null}'
+    with (
+        raw_server.serving(raw_server.says(raw_server.ok(body))) as (access, _),
+        client.Gateway(access, allow_loopback=True) as gateway,
+    ):
+        assert gateway.list(POOLS).items == []
+
+
+def _refused(access: Access, expected: type[faults.ClusterFault], **how: Any) -> None:
+    with (
+        client.Gateway(access, allow_loopback=True, **how) as gateway,
+        pytest.raises(expected) as fault,
+    ):
+        gateway.list(POOLS)
+    assert type(fault.value) is expected
+    assert "canary" not in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 13\r\n\r\n<html></html>",
+        b"HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1/\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 418 Teapot\r\nContent-Length: 0\r\n\r\n",
+    ],
+    ids=["page-404", "redirect", "endless-length", "compressed", "teapot"],
+)
+def test_what_no_api_server_says(answer: bytes) -> None:
+    with raw_server.serving(raw_server.says(answer)) as (access, requests):
+        _refused(access, faults.Garbled)
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"\0\0\0\0",
+        b"SSH-2.0-x\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n",
+    ],
+    ids=["nothing", "zeros", "ssh", "chunk-cut"],
+)
+def test_what_is_no_http(answer: bytes) -> None:
+    with raw_server.serving(raw_server.says(answer)) as (access, _):
+        _refused(access, faults.Unreachable)
+
+
+def test_an_answer_without_end_is_cut_off() -> None:
+    begin = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+    with raw_server.serving(raw_server.says(begin, *[chunk] * 40)) as (access, _):
+        _refused(access, faults.Garbled)
+
+
+def test_an_answer_that_drips_is_cut_off() -> None:
+    """F23: each byte comes in time, the whole never would."""
+
+    def drip(connection: Any) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        for _ in range(1000):
+            connection.sendall(b" ")
+            time.sleep(0.05)
+
+    with raw_server.serving(drip) as (access, _):
+        _refused(access, faults.Unreachable, timeouts=(1, 0.2))

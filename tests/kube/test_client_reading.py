@@ -1,0 +1,135 @@
+"""Reading through the gateway: complete lists, discovery, and what is absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pools.clusters import client, faults
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, OLD_POOLS, POOLS
+
+
+@pytest.fixture
+def gateway(fake: FakeCluster) -> Iterator[client.Gateway]:
+    with gateways.to(fake) as opened:
+        yield opened
+
+
+def test_who_the_cluster_is(fake: FakeCluster, gateway: client.Gateway) -> None:
+    assert gateway.version().startswith("v1.")
+    assert gateway.identity() == fake.kube_system_uid
+
+
+def test_we_say_who_we_are(fake: FakeCluster, gateway: client.Gateway) -> None:
+    gateway.version()
+    (request,) = fake.log
+    assert request.user_agent.startswith("cadastre/")
+
+
+@pytest.mark.parametrize(
+    ("definitions", "served"),
+    [
+        ([], {NAMESPACES}),
+        (["cilium.io_ciliumpodippools.v2"], {NAMESPACES, POOLS, OLD_POOLS}),
+        (["cilium.io_ciliumpodippools.v2alpha1"], {NAMESPACES, OLD_POOLS}),
+    ],
+    ids=["none", "both", "v2alpha1"],
+)
+def test_what_is_served(definitions: list[str], served: set[object]) -> None:
+    with FakeCluster() as cluster, gateways.to(cluster) as gateway:
+        cluster.crds(*definitions)
+        assert gateway.served([POOLS, OLD_POOLS, NODES, CLAIMS, NAMESPACES]) == served
+
+
+@pytest.mark.parametrize("path", ["^/apis$", "^/apis/cilium.io/v2$"])
+def test_discovery_that_fails_is_not_absence(
+    fake: FakeCluster, gateway: client.Gateway, path: str
+) -> None:
+    for status in (403, 404, 500):
+        fake.faults.add(path=path, status=status)
+        with pytest.raises(faults.ClusterFault):
+            gateway.served([POOLS])
+
+
+@pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1201])
+def test_a_list_is_complete(fake: FakeCluster, gateway: client.Gateway, count: int) -> None:
+    for number in range(count):
+        fake.put(gateways.pool(f"p{number:05}"))
+    fake.log.clear()
+    listing = gateway.list(POOLS)
+    assert [item["metadata"]["name"] for item in listing.items] == [
+        f"p{number:05}" for number in range(count)
+    ]
+    assert listing.resource_version
+    assert [one.query["limit"] for one in fake.log] == ["500"] * max(1, -(-count // 500))
+
+
+def test_a_list_that_expires_begins_again(fake: FakeCluster, gateway: client.Gateway) -> None:
+    for number in range(501):
+        fake.put(gateways.pool(f"p{number:05}"))
+    fake.faults.add(verb="list", skip=1, times=1, status=410)
+    assert len(gateway.list(POOLS).items) == 501
+    assert [bool(one.query.get("continue")) for one in fake.log] == [False, True, False, True]
+
+
+def test_a_list_that_always_expires_is_given_up(fake: FakeCluster, gateway: client.Gateway) -> None:
+    fake.faults.add(verb="list", times=None, status=410)
+    with pytest.raises(faults.Gone):
+        gateway.list(POOLS)
+    assert len(fake.log) == 3
+
+
+def test_half_a_list_is_none(fake: FakeCluster, gateway: client.Gateway) -> None:
+    for number in range(501):
+        fake.put(gateways.pool(f"p{number:05}"))
+    fake.faults.add(verb="list", skip=1, status=503)
+    with pytest.raises(faults.ServerFault):
+        gateway.list(POOLS)
+
+
+def test_an_object_of_a_namespace(fake: FakeCluster, gateway: client.Gateway) -> None:
+    fake.put(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "team-a", "labels": {"a": "b"}},
+        }
+    )
+    assert gateway.get(NAMESPACES, "team-a")["metadata"]["labels"]["a"] == "b"
+
+
+def test_no_such_object_and_no_such_kind_are_two_things(
+    fake: FakeCluster, gateway: client.Gateway
+) -> None:
+    with pytest.raises(faults.KindAbsent):
+        gateway.get(CLAIMS, "a", "default")
+    with pytest.raises(faults.KindAbsent):
+        gateway.list(CLAIMS)
+    with pytest.raises(faults.ObjectAbsent):
+        gateway.get(POOLS, "a")
+    assert gateway.list(POOLS).items == []
+
+
+def test_rights(fake: FakeCluster) -> None:
+    rule = {"apiGroups": ["cilium.io"], "resources": ["ciliumpodippools"], "verbs": ["list"]}
+    with gateways.to(fake, token=fake.user("reader", [rule])) as gateway:
+        assert gateway.may("list", POOLS)
+        assert not gateway.may("patch", POOLS)
+        assert not gateway.may("list", POOLS, subresource="status")
+        assert not gateway.may("list", NODES)
+
+
+@pytest.mark.parametrize(("minor", "admin"), [(33, True), (33, False), (20, True), (20, False)])
+def test_the_schema_is_found_whatever_may_be_read(minor: int, admin: bool) -> None:
+    with FakeCluster(minor=minor) as cluster:
+        cluster.crds("cilium.io_ciliumpodippools.v2")
+        token = cluster.token if admin else cluster.user("nobody")
+        with gateways.to(cluster, token=token) as gateway:
+            schema = gateway.schema(POOLS)
+            assert schema is not None
+            ipv4 = schema["properties"]["spec"]["properties"]["ipv4"]
+            assert "cidrs" in ipv4["properties"]
+            assert gateway.schema(NODES) is None
