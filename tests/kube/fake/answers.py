@@ -128,7 +128,7 @@ def _kind(call: Call, target: Target) -> Kind:
     if kind is not None and version is not None and version.served:
         if not target.subresource or (target.subresource == "status" and version.status):
             return kind
-        raise refusals.NoSuchPath
+        raise refusals.not_found(kind, target.name)
     builtin = any(one.group == target.group and one.builtin for one in call.cluster.kinds)
     if builtin:
         raise refusals.Refused(404, "the server could not find the requested resource", details={})
@@ -255,7 +255,7 @@ def _write(call: Call, target: Target, kind: Kind, hooks: Webhooks) -> Write:
         name=target.name,
         subresource=target.subresource,
         manager=manager[:128] or "unknown",
-        dry_run=_is_dry(call),
+        dry_run=_is_dry(call, target),
         strict=call.text("fieldValidation") == "Strict" and call.cluster.minor >= 25,
         minor=call.cluster.minor,
         user=call.user.name,
@@ -263,8 +263,11 @@ def _write(call: Call, target: Target, kind: Kind, hooks: Webhooks) -> Write:
     )
 
 
-def _is_dry(call: Call) -> bool:
+def _is_dry(call: Call, target: Target) -> bool:
+    """The options of a DELETE come from its body, and from the query only when it has none."""
     dry = call.text("dryRun")
+    if call.request.method == "DELETE" and call.request.body and target.name:
+        dry = "".join(_parsed(call).get("dryRun") or ())
     if dry not in {"", "All"}:
         raise refusals.bad_request(f'dryRun: Unsupported value: "{dry}": supported values: "All"')
     return dry == "All"

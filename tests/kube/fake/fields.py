@@ -41,29 +41,41 @@ def granular(value: Any, schema: Schema) -> bool:
     return listed and (schema or {}).get("x-kubernetes-list-type") in {"map", "set"}
 
 
-def _walk(value: Any, schema: Schema, path: Path) -> Iterator[tuple[Path, Any]]:
+def _walk(
+    value: Any, schema: Schema, path: Path, *, inner_nodes: bool = False
+) -> Iterator[tuple[Path, Any]]:
     if not granular(value, schema):
         yield path, value
-    elif isinstance(value, list):
+        return
+    if inner_nodes and path:
+        yield path, _PRESENT
+    if isinstance(value, list):
         for item in value:
             inner = (*path, _element(item, schema))
             yield inner, _PRESENT
-            if isinstance(item, dict):
-                yield from _walk(item, schemas.items(schema), inner)
-    else:
-        for name, item in value.items():
-            inner = (*path, f"f:{name}")
-            if name not in (schema or {}).get("properties", {}) or item == {} or item is None:
-                yield inner, _PRESENT
-            if not (isinstance(item, dict) and not item):
-                yield from _walk(item, schemas.child(schema, name), inner)
+            below = _walk(item, schemas.items(schema), inner, inner_nodes=inner_nodes)
+            yield from below if isinstance(item, dict) else ()
+        return
+    for name, item in value.items():
+        inner = (*path, f"f:{name}")
+        if name not in (schema or {}).get("properties", {}) or item == {} or item is None:
+            yield inner, _PRESENT
+        below = _walk(item, schemas.child(schema, name), inner, inner_nodes=inner_nodes)
+        yield from below if item != {} else ()
 
 
-def flat(item: dict[str, Any], schema: Schema) -> dict[Path, Any]:
-    """Every owned path of an object with its value, without the server's own fields."""
+def flat(item: dict[str, Any], schema: Schema, *, inner_nodes: bool = False) -> dict[Path, Any]:
+    """Every owned path of an object with its value, without the server's own fields.
+
+    An update owns the inner nodes that it creates, an apply only what it lists.
+    """
     metadata = {k: v for k, v in item.get("metadata", {}).items() if k not in _SERVERS}
     own = {k: v for k, v in item.items() if k not in {"apiVersion", "kind", "metadata"}}
-    return dict(_walk(own | ({"metadata": metadata} if metadata else {}), schema, ()))
+    return dict(
+        _walk(
+            own | ({"metadata": metadata} if metadata else {}), schema, (), inner_nodes=inner_nodes
+        )
+    )
 
 
 def merge(live: Any, config: Any, schema: Schema) -> Any:

@@ -27,6 +27,8 @@ class Request:
     def writes(self) -> bool:
         """Whether it may change something that is stored."""
         asks = "/authorization.k8s.io/" in self.path
+        if self.method == "DELETE" and self.body:
+            return b'"dryRun"' not in self.body
         return self.method != "GET" and "dryRun" not in self.query and not asks
 
 

@@ -69,7 +69,8 @@ def entries(listed: list[Owner]) -> list[dict[str, Any]]:
 
 def _changed(before: dict[str, Any], after: dict[str, Any], schema: Schema) -> tuple[Paths, Paths]:
     """Paths that are new or have another value, and paths that are gone."""
-    old, new = fields.flat(before, schema), fields.flat(after, schema)
+    old = fields.flat(before, schema, inner_nodes=True)
+    new = fields.flat(after, schema, inner_nodes=True)
     altered = frozenset(path for path in new if path not in old or old[path] != new[path])
     return altered, frozenset(old.keys() - new.keys())
 

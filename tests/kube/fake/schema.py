@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -85,7 +86,8 @@ def _shown(value: Any) -> str:
 
 
 def _cause(path: str, said: str, value: Any, reason: str = "FieldValueInvalid") -> Cause:
-    shown = f'"{_type_of(value)}"' if isinstance(value, list | dict) else _shown(value)
+    whole = reason == "FieldValueTypeInvalid" or isinstance(value, list | dict)
+    shown = f'"{_type_of(value)}"' if whole else _shown(value)
     message = f"Invalid value: {shown}: {path} in body {said}"
     return {"reason": reason, "message": message, "field": path or "<nil>"}
 
@@ -127,6 +129,16 @@ _LIMITS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 )
 
 
+def _is_cidr(text: str) -> bool:
+    address, slash, length = text.partition("/")
+    try:
+        ipaddress.ip_network(text, strict=False)
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return slash == "/" and length.isdigit()
+
+
 def problems(value: Any, schema: Schema | None, path: str = "") -> Iterator[Cause]:
     """What is wrong with a value, as the causes of a 422."""
     if not schema or (value is None and not schema.get("type")):
@@ -137,9 +149,19 @@ def problems(value: Any, schema: Schema | None, path: str = "") -> Iterator[Caus
             path, f'must be of type {wanted}: "{_type_of(value)}"', value, "FieldValueTypeInvalid"
         )
         return
+    yield from _beyond(value, schema, path)
+    if isinstance(value, list):
+        yield from _in_list(value, schema, path)
+    if isinstance(value, dict):
+        yield from _in_object(value, schema, path)
+
+
+def _beyond(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
     for word, said, holds in _LIMITS:
         if word in schema and value is not None and not holds(value, schema[word]):
             yield _cause(path, said.format(schema[word]), value)
+    if isinstance(value, str) and schema.get("format") == "cidr" and not _is_cidr(value):
+        yield _cause(path, f'must be of type cidr: "{value}"', value)
     if "enum" in schema and value not in schema["enum"]:
         allowed = ", ".join(_shown(one) for one in schema["enum"])
         yield {
@@ -147,10 +169,6 @@ def problems(value: Any, schema: Schema | None, path: str = "") -> Iterator[Caus
             "message": f"Unsupported value: {_shown(value)}: supported values: {allowed}",
             "field": path,
         }
-    if isinstance(value, list):
-        yield from _in_list(value, schema, path)
-    if isinstance(value, dict):
-        yield from _in_object(value, schema, path)
 
 
 def _in_list(value: list[Any], schema: Schema, path: str) -> Iterator[Cause]:

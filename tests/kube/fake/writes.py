@@ -334,7 +334,9 @@ class Write:
             return self._update(stored, _clone(merged | kept), owners), False
 
     def _without_what_is_not_applied(self, config: Item) -> Item:
-        """The main endpoint does not own status, /status nothing else."""
+        """The main endpoint does not own status, /status nothing else; older servers took all."""
+        if self.minor < 22:
+            return config
         if self.subresource == "status":
             kept = {k: v for k, v in config["metadata"].items() if k in {"name", "namespace"}}
             names = {"apiVersion", "kind", "status"}

@@ -1,0 +1,73 @@
+"""The same tests against the fake API server and, with --real, against a kube-apiserver."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kube.fake import FakeCluster
+
+if TYPE_CHECKING:
+    from tests.kube.api import Api, Cluster
+
+_numbers = itertools.count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--real",
+        action="store_true",
+        help="run tests/kube against the kube-apiserver of KUBEBUILDER_ASSETS",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A cluster of today, and one like the oldest; or the real one alone."""
+    if "cluster" in metafunc.fixturenames:
+        real = metafunc.config.getoption("--real", default=False)
+        which = ["real"] if real else ["fake", "fake-1.20"]
+        metafunc.parametrize("cluster", which, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """One for all tests of a run, each of which uses names of its own."""
+    from tests.kube.real import RealCluster
+
+    started: Cluster
+    if request.param == "real":
+        started = RealCluster()
+    else:
+        started = FakeCluster(minor=20 if request.param == "fake-1.20" else 33)
+    with started as running:
+        running.crds(
+            "cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes", "k8s.cni.cncf.io_ipamclaims"
+        )
+        yield running
+
+
+@pytest.fixture
+def api(cluster: Cluster) -> Iterator[Api]:
+    """As the admin."""
+    from tests.kube.api import Api
+
+    connected = Api(cluster)
+    yield connected
+    connected.close()
+
+
+@pytest.fixture
+def name() -> str:
+    """Of an object of this test alone."""
+    return f"object-{next(_numbers)}"
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeCluster]:
+    """A fake of this test alone, with the definitions of Cilium."""
+    with FakeCluster() as running:
+        running.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+        yield running

@@ -1,0 +1,342 @@
+"""A real kube-apiserver with its etcd, from KUBEBUILDER_ASSETS, behind the fake's interface.
+
+There are no controllers and no nodes: namespaces get their objects, pods stay pending.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import http.client
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Iterable
+from typing import Any, Self
+
+from tests.kube import kubeconfigs
+from tests.kube.certificates import Authority, Pair
+from tests.kube.fake.access import MASTERS, Rule
+from tests.kube.fake.cluster import CRDS, definitions
+
+Manifest = dict[str, Any]
+_USERS = 40
+_PR_SET_PDEATHSIG = 1
+_START_SECONDS = 90
+_libc = ctypes.CDLL(None)
+
+
+def assets() -> pathlib.Path | None:
+    """The folder that KUBEBUILDER_ASSETS names, when kube-apiserver and etcd are in it."""
+    folder = pathlib.Path(os.environ.get("KUBEBUILDER_ASSETS", "/nonexistent"))
+    return folder if all((folder / name).exists() for name in ("kube-apiserver", "etcd")) else None
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+class RealCluster:
+    """A control plane of its own on 127.0.0.1; everything is gone at the end."""
+
+    def __init__(self, folder: pathlib.Path | None = None) -> None:
+        found = folder or assets()
+        if found is None:
+            raise RuntimeError("KUBEBUILDER_ASSETS names no folder with kube-apiserver and etcd")
+        self._programs = found
+        self._authority = Authority()
+        self.ca = self._authority.pem
+        self.token = secrets.token_urlsafe(24)
+        self._free = {f"user-{number}": secrets.token_urlsafe(24) for number in range(_USERS)}
+        self._taken: dict[str, str] = {}
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._connection: http.client.HTTPSConnection | None = None
+        self.url = ""
+        self.minor = 0
+
+    def __enter__(self) -> Self:
+        self._stack = contextlib.ExitStack()
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait()
+        self._stack.close()
+
+    # --- start ----------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        room = pathlib.Path("/dev/shm")
+        folder = pathlib.Path(
+            tempfile.mkdtemp(prefix="cadastre-kube-", dir=room if room.is_dir() else None)
+        )
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._log = folder / "log"
+        client, peer, port = _free_ports(3)
+        self._run(
+            "etcd",
+            f"--data-dir={folder / 'etcd'}",
+            f"--listen-client-urls=http://127.0.0.1:{client}",
+            f"--advertise-client-urls=http://127.0.0.1:{client}",
+            f"--listen-peer-urls=http://127.0.0.1:{peer}",
+            f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+            f"--initial-cluster=default=http://127.0.0.1:{peer}",
+            "--unsafe-no-fsync",
+        )
+        self._run("kube-apiserver", *self._arguments(folder, client, port))
+        self.url = f"https://127.0.0.1:{port}"
+        self._etcd = client
+        self._await_ready()
+        # A build that was not stamped says nothing; the one that is easily made is 1.20.
+        self.minor = int(self.request("GET", "/version")["minor"].rstrip("+") or 20)
+
+    def _arguments(self, folder: pathlib.Path, etcd: int, port: int) -> list[str]:
+        certificate, key = self._authority.server().files(folder, "server")
+        (folder / "ca.crt").write_text(self.ca)
+        private, public = self._authority.key_pair()
+        (folder / "accounts.key").write_text(private)
+        (folder / "accounts.pub").write_text(public)
+        lines = [f'{self.token},admin,admin,"{MASTERS}"']
+        lines += [f"{token},{name},{name}" for name, token in self._free.items()]
+        (folder / "tokens.csv").write_text("\n".join(lines) + "\n")
+        return [
+            f"--etcd-servers=http://127.0.0.1:{etcd}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--tls-cert-file={certificate}",
+            f"--tls-private-key-file={key}",
+            f"--client-ca-file={folder / 'ca.crt'}",
+            f"--token-auth-file={folder / 'tokens.csv'}",
+            f"--service-account-key-file={folder / 'accounts.pub'}",
+            f"--service-account-signing-key-file={folder / 'accounts.key'}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.255.0.0/24",
+            "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount",
+            f"--cert-dir={folder}",
+        ]
+
+    def _run(self, program: str, *arguments: str) -> None:
+        with self._log.with_suffix(f".{program}").open("wb") as log:
+            self._processes.append(
+                subprocess.Popen(
+                    [self._programs / program, *arguments],
+                    stdout=log,
+                    stderr=log,
+                    stdin=subprocess.DEVNULL,
+                    preexec_fn=_die_with_parent,
+                )
+            )
+
+    def _await_ready(self) -> None:
+        until = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                self.request("GET", "/readyz")
+                for name in ("default", "kube-system"):
+                    self.request("GET", f"/api/v1/namespaces/{name}")
+            except (OSError, http.client.HTTPException, RuntimeError) as not_yet:
+                died = [one.args for one in self._processes if one.poll() is not None]
+                if died or time.monotonic() > until:
+                    for log in self._log.parent.glob("log.*"):
+                        sys.stderr.write(log.read_text(errors="replace")[-3000:])
+                    raise RuntimeError(f"the API server did not start: {died}") from not_yet
+                time.sleep(0.1)
+            else:
+                return
+
+    # --- HTTP -----------------------------------------------------------------------------------
+
+    def request(
+        self, method: str, path: str, body: Any = None, *, content_type: str = "application/json"
+    ) -> Any:
+        """The parsed answer, as the admin; RuntimeError with the answer of an error."""
+        if self._connection is None:
+            url = urllib.parse.urlsplit(self.url)
+            context = ssl.create_default_context(cadata=self.ca)
+            self._connection = http.client.HTTPSConnection(
+                url.hostname or "", url.port, context=context, timeout=30
+            )
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
+        try:
+            data = None if body is None else json.dumps(body)
+            self._connection.request(method, path, data, headers)
+            answer = self._connection.getresponse()
+            content = answer.read()
+        except BaseException:
+            self._connection.close()
+            self._connection = None
+            raise
+        if answer.status >= http.client.BAD_REQUEST:
+            raise RuntimeError(f"{method} {path}: {answer.status} {content.decode()}")
+        is_json = answer.getheader("Content-Type", "").startswith("application/json")
+        return json.loads(content) if is_json else content
+
+    # --- the fake's interface -------------------------------------------------------------------
+
+    def user(self, name: str, rules: Iterable[Rule] = ()) -> str:
+        """A token for a user who may do what these rules say; at most 40 of them."""
+        account, token = self._free.popitem()
+        self._taken[name] = account
+        self.grant(name, rules)
+        return token
+
+    def grant(self, name: str, rules: Iterable[Rule]) -> None:
+        """From now on these rules, instead of those before."""
+        role = self._taken.get(name, name)
+        base = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": f"test-{role}"}}
+        self.put({**base, "kind": "ClusterRole", "rules": list(rules)})
+        self.put(
+            {
+                **base,
+                "kind": "ClusterRoleBinding",
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole",
+                    "name": f"test-{role}",
+                },
+                "subjects": [
+                    {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": role}
+                ],
+            }
+        )
+
+    def certificate(self, name: str, groups: tuple[str, ...] = ()) -> Pair:
+        """A client certificate of a user."""
+        return self._authority.client(name, groups)
+
+    def kubeconfig(self, token: str | None = None) -> str:
+        """YAML, of the admin unless a token is given."""
+        return kubeconfigs.text(self.url, self.ca, token=token or self.token)
+
+    def crds(self, *paths: str | pathlib.Path) -> None:
+        """Install definitions, and wait until they are served."""
+        for path in paths:
+            found = pathlib.Path(path)
+            if not found.is_file():
+                found = CRDS / f"{str(path).removesuffix('.yaml')}.yaml"
+            for manifest in definitions(found):
+                self.put(manifest)
+                self.await_served(manifest)
+
+    def await_served(self, definition: Manifest) -> None:
+        """Established comes before the paths are there, and each version comes by itself."""
+        spec = definition["spec"]
+        for version in (one["name"] for one in spec["versions"] if one["served"]):
+            path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+            until = time.monotonic() + 20
+            while True:
+                try:
+                    self.request("GET", path + "?limit=1")
+                    break
+                except RuntimeError:
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(0.05)
+
+    def _path(self, manifest: Manifest) -> tuple[str, str]:
+        group_version = manifest["apiVersion"]
+        base = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
+        resources = self.request("GET", base)["resources"]
+        found = next(
+            one for one in resources if one["kind"] == manifest["kind"] and "/" not in one["name"]
+        )
+        if found["namespaced"]:
+            base += f"/namespaces/{manifest['metadata'].get('namespace', 'default')}"
+        status = any(one["name"] == f"{found['name']}/status" for one in resources)
+        return f"{base}/{found['name']}", "/status" if status else ""
+
+    def put(self, manifest: Manifest, *, manager: str = "test") -> Manifest:
+        """Create or replace an object, its status too; what is stored then."""
+        path, status = self._path(manifest)
+        name = manifest["metadata"]["name"]
+        query = f"?fieldManager={manager}"
+        try:
+            stored = self.request("POST", path + query, manifest)
+        except RuntimeError as refused:
+            if "AlreadyExists" not in str(refused):
+                raise
+            present = self.request("GET", f"{path}/{name}")
+            stored = self.request("PUT", f"{path}/{name}{query}", _at_version_of(present, manifest))
+        if status and "status" in manifest:
+            body = _at_version_of(stored, manifest)
+            stored = self.request("PUT", f"{path}/{name}{status}{query}", body)
+        result: Manifest = stored
+        return result
+
+    def _collection(self, plural: str, namespace: str = "") -> str:
+        groups = self.request("GET", "/apis")["groups"]
+        bases = ["/api/v1"] + [f"/apis/{g['preferredVersion']['groupVersion']}" for g in groups]
+        wanted, _, group = plural.partition(".")
+        for base in bases:
+            if group and not base.startswith(f"/apis/{group}/"):
+                continue
+            for one in self.request("GET", base)["resources"]:
+                if one["name"] == wanted:
+                    inner = f"/namespaces/{namespace}" if namespace else ""
+                    return f"{base}{inner}/{wanted}"
+        raise KeyError(plural)
+
+    def objects(self, plural: str) -> list[Manifest]:
+        """All objects of a kind, read through its preferred version."""
+        items: list[Manifest] = self.request("GET", self._collection(plural))["items"]
+        return items
+
+    def remove(self, plural: str, name: str, namespace: str = "") -> None:
+        """Delete at once, whatever its finalizers say."""
+        path = f"{self._collection(plural, namespace)}/{name}"
+        merge = "application/merge-patch+json"
+        self.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=merge)
+        self.request("DELETE", path)
+
+    def forget(self) -> None:
+        """Compact the history: older continue tokens are answered with 410."""
+        listed = self.request("GET", "/api/v1/namespaces?limit=1")
+        connection = http.client.HTTPConnection("127.0.0.1", self._etcd, timeout=10)
+        with contextlib.closing(connection):
+            body = json.dumps({"revision": listed["metadata"]["resourceVersion"]})
+            connection.request("POST", "/v3/kv/compaction", body)
+            answer = connection.getresponse()
+            assert answer.status == http.client.OK, answer.read()
+
+    @property
+    def kube_system_uid(self) -> str:
+        return str(self.request("GET", "/api/v1/namespaces/kube-system")["metadata"]["uid"])
+
+
+def _at_version_of(present: Manifest, manifest: Manifest) -> Manifest:
+    version = present["metadata"]["resourceVersion"]
+    return manifest | {"metadata": manifest["metadata"] | {"resourceVersion": version}}
+
+
+if __name__ == "__main__":
+    with RealCluster() as cluster:
+        sys.stdout.write(cluster.kubeconfig())
+        sys.stdout.flush()
+        signal.sigwait([signal.SIGINT, signal.SIGTERM])

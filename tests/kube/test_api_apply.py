@@ -1,0 +1,202 @@
+"""Server-side apply: ownership, conflicts, removal, list types."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kube.api import CLAIMS, MERGE, OLD_POOLS, POOLS, Api, Cluster, claim, pool
+
+
+def test_it_creates_with_201_then_answers_200(api: Api, name: str) -> None:
+    created = api.apply(POOLS, pool(name), "us")
+    assert (created.status, created.json["metadata"]["generation"]) == (201, 1)
+    again = api.apply(POOLS, pool(name), "us")
+    assert (again.status, again.version) == (200, created.version)
+
+
+def test_the_applier_owns_what_it_lists_and_no_default(api: Api, name: str) -> None:
+    stored = api.apply(POOLS, pool(name), "us").json
+    (entry,) = stored["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("us", "Apply")
+    assert entry["fieldsV1"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}, "f:maskSize": {}}}}
+    assert stored["spec"]["allowFirstIP"] is False
+
+
+def test_an_update_owns_what_it_creates(api: Api, name: str) -> None:
+    stored = api.call("POST", POOLS, pool(name), fieldManager="them").json
+    (entry,) = stored["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("them", "Update")
+    assert entry["fieldsV1"]["f:spec"]["f:ipv4"] == {".": {}, "f:cidrs": {}, "f:maskSize": {}}
+    assert "f:allowFirstIP" in entry["fieldsV1"]["f:spec"]
+
+
+def test_a_field_of_another_applier_is_a_conflict_with_causes(api: Api, name: str) -> None:
+    api.apply(POOLS, pool(name), "them")
+    refused = api.apply(POOLS, pool(name, mask=25), "us")
+    assert (refused.status, refused.reason) == (409, "Conflict")
+    assert refused.causes == {".spec.ipv4.maskSize": "FieldManagerConflict"}
+    assert 'conflict with "them"' in refused.json["message"]
+
+
+def test_a_field_that_an_update_set_is_a_conflict_too(api: Api, name: str) -> None:
+    api.call("POST", POOLS, pool(name), fieldManager="kubectl")
+    refused = api.apply(POOLS, pool(name, "10.1.0.0/16"), "us")
+    assert refused.status == 409
+    assert refused.causes == {".spec.ipv4.cidrs": "FieldManagerConflict"}
+    assert 'conflict with "kubectl" using cilium.io/v2' in refused.json["message"]
+
+
+def test_force_takes_the_field(api: Api, name: str) -> None:
+    api.apply(POOLS, pool(name), "them")
+    taken = api.apply(POOLS, pool(name, mask=25), "us", force="true")
+    assert (taken.status, taken.json["spec"]["ipv4"]["maskSize"]) == (200, 25)
+    assert api.apply(POOLS, pool(name, mask=24), "them").status == 409
+
+
+def test_equal_values_are_owned_by_both_and_stay_when_one_leaves(api: Api, name: str) -> None:
+    labelled = pool(name)
+    labelled["metadata"]["labels"] = {"team": "a"}
+    api.apply(POOLS, labelled, "them")
+    assert api.apply(POOLS, labelled, "us").status == 200
+    left = api.apply(POOLS, pool(name), "us").json
+    assert left["metadata"]["labels"] == {"team": "a"}
+    assert not api.apply(POOLS, pool(name), "them").json["metadata"].get("labels")
+
+
+def test_a_field_that_is_no_longer_applied_is_removed(api: Api, name: str) -> None:
+    both = pool(name)
+    both["spec"]["allowLastIP"] = True
+    both["metadata"]["annotations"] = {"ours": "1"}
+    api.apply(POOLS, both, "us")
+    changed = api.apply(POOLS, pool(name), "us").json
+    assert changed["spec"]["allowLastIP"] is False
+    assert not changed["metadata"].get("annotations")
+
+
+def test_removing_all_of_an_inner_object_leaves_null_which_is_invalid(api: Api, name: str) -> None:
+    """A family cannot be taken from a pool by applying without it; a merge patch can do that."""
+    both = pool(name)
+    both["spec"]["ipv6"] = {"cidrs": ["fd00::/48"], "maskSize": 64}
+    api.apply(POOLS, both, "us")
+    refused = api.apply(POOLS, pool(name), "us")
+    assert (refused.status, list(refused.causes)) == (422, ["spec.ipv6"])
+    patched = api.call(
+        "PATCH", f"{POOLS}/{name}", {"spec": {"ipv6": None}}, content_type=MERGE
+    ).json
+    assert "ipv6" not in patched["spec"]
+    assert api.apply(POOLS, pool(name), "us").status == 200
+
+
+def test_foreign_fields_stay(api: Api, name: str) -> None:
+    api.apply(POOLS, pool(name), "us")
+    patch = {"metadata": {"annotations": {"theirs": "1"}}}
+    api.call("PATCH", f"{POOLS}/{name}", patch, content_type="application/merge-patch+json")
+    kept = api.apply(POOLS, pool(name, mask=25), "us").json
+    assert kept["metadata"]["annotations"] == {"theirs": "1"}
+    assert kept["metadata"]["generation"] == 2
+
+
+def _with_ranges(name: str, *cidrs: str) -> dict[str, object]:
+    ranges = [{"start": "10.0.0.1", "end": "10.0.0.9"}]
+    return pool(name, pool=[{"cidr": cidr, "reservedRanges": ranges} for cidr in cidrs])
+
+
+def test_a_list_of_items_with_keys_is_shared(api: Api, name: str) -> None:
+    api.apply(POOLS, _with_ranges(name, "10.0.0.0/16"), "us")
+    both = api.apply(POOLS, _with_ranges(name, "10.1.0.0/16"), "them").json
+    assert {one["cidr"] for one in both["spec"]["ipv4"]["pool"]} == {"10.0.0.0/16", "10.1.0.0/16"}
+    left = api.apply(POOLS, pool(name), "us").json
+    assert [one["cidr"] for one in left["spec"]["ipv4"]["pool"]] == ["10.1.0.0/16"]
+
+
+def test_the_conflict_names_the_item(api: Api, name: str) -> None:
+    api.apply(POOLS, _with_ranges(name, "10.0.0.0/16"), "them")
+    other = pool(name, pool=[{"cidr": "10.0.0.0/16", "reservedRanges": []}])
+    refused = api.apply(POOLS, other, "us")
+    assert list(refused.causes) == ['.spec.ipv4.pool[cidr="10.0.0.0/16"].reservedRanges']
+
+
+def test_an_atomic_list_is_one_field(api: Api, name: str) -> None:
+    api.apply(POOLS, pool(name, "10.0.0.0/16"), "us")
+    assert api.apply(POOLS, pool(name, "10.0.0.0/16", "10.1.0.0/16"), "them").status == 409
+    changed = api.apply(POOLS, pool(name, "10.2.0.0/16"), "us").json
+    assert changed["spec"]["ipv4"]["cidrs"] == ["10.2.0.0/16"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [({}, 200), ({"manager": "us"}, 409)], ids=["two names", "one name"]
+)
+def test_status_and_spec_of_one_manager(
+    api: Api, cluster: Cluster, name: str, query: dict[str, str], status: int
+) -> None:
+    """Before 1.22 one manager name for both loses the ownership of the spec; two names do not."""
+    api.apply(CLAIMS, claim(name), "us")
+    manager = query.get("manager", "us-status")
+    body = claim(name, status={"ips": ["10.0.0.1/24"]})
+    body.pop("spec")
+    assert api.apply(CLAIMS + "/status", body, manager).json["status"] == {"ips": ["10.0.0.1/24"]}
+    other = claim(name, spec={"network": "tenant", "interface": "net2"})
+    refused = api.apply(CLAIMS, other, "them")
+    kept = cluster.minor >= 22 or status == 200
+    assert refused.status == (409 if kept else 200)
+
+
+def test_status_of_an_absent_object_is_not_created(api: Api, name: str) -> None:
+    assert api.apply(CLAIMS + "/status", claim(name, status={}), "us").status == 404
+
+
+def test_a_uid_of_an_absent_object_is_a_conflict(api: Api, name: str) -> None:
+    wanted = pool(name)
+    wanted["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
+    assert api.apply(POOLS, wanted, "us").status == 409
+
+
+def test_a_stale_resource_version_is_a_conflict(api: Api, name: str) -> None:
+    first = api.apply(POOLS, pool(name), "us").version
+    api.apply(POOLS, pool(name, mask=25), "us")
+    stale = pool(name, mask=26)
+    stale["metadata"]["resourceVersion"] = first
+    refused = api.apply(POOLS, stale, "us")
+    assert (refused.status, refused.reason) == (409, "Conflict")
+    assert "causes" not in refused.json.get("details", {})
+
+
+def test_managed_fields_may_not_be_applied(api: Api, name: str) -> None:
+    stored = api.apply(POOLS, pool(name), "us").json
+    stored["metadata"].pop("resourceVersion")
+    assert api.apply(POOLS, stored, "us").status == 400
+
+
+def test_a_manager_is_required(api: Api, name: str) -> None:
+    refused = api.call(
+        "PATCH", f"{POOLS}/{name}", pool(name), content_type="application/apply-patch+yaml"
+    )
+    assert refused.status in {400, 422}
+
+
+def test_yaml_is_taken(api: Api, name: str) -> None:
+    body = f"""
+apiVersion: cilium.io/v2alpha1
+kind: CiliumPodIPPool
+metadata: {{name: {name}}}
+spec: {{ipv4: {{cidrs: [10.0.0.0/16], maskSize: 24}}}}
+"""
+    created = api.call(
+        "PATCH",
+        f"{OLD_POOLS}/{name}",
+        body.encode(),
+        content_type="application/apply-patch+yaml",
+        fieldManager="us",
+    )
+    assert created.status == 201
+
+
+def test_a_dry_run_tells_and_stores_nothing(api: Api, name: str) -> None:
+    told = api.apply(POOLS, pool(name), "us", dryRun="All")
+    assert told.status == 201
+    assert api.get(f"{POOLS}/{name}").status == 404
+    first = api.apply(POOLS, pool(name), "us").version
+    told = api.apply(POOLS, pool(name, mask=25), "us", dryRun="All")
+    assert told.json["spec"]["ipv4"]["maskSize"] == 25
+    assert api.get(f"{POOLS}/{name}").version == first
+    assert api.apply(POOLS, pool(name, mask=25), "them", dryRun="All").status == 409

@@ -1,0 +1,90 @@
+"""What a server says of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kube.api import Api, Cluster
+
+
+def test_the_version(api: Api) -> None:
+    assert api.get("/version").json["gitVersion"].startswith("v")
+
+
+def test_the_core_is_v1(api: Api) -> None:
+    assert api.get("/api").json["versions"] == ["v1"]
+
+
+def test_groups_prefer_stable_versions(api: Api) -> None:
+    groups = {one["name"]: one for one in api.get("/apis").json["groups"]}
+    cilium = groups["cilium.io"]
+    assert [one["version"] for one in cilium["versions"]] == ["v2", "v2alpha1"]
+    assert cilium["preferredVersion"] == {"groupVersion": "cilium.io/v2", "version": "v2"}
+    alone = api.get("/apis/cilium.io").json
+    assert (alone["kind"], alone["name"], alone["versions"]) == (
+        "APIGroup",
+        "cilium.io",
+        cilium["versions"],
+    )
+
+
+def test_resources_of_a_version(api: Api) -> None:
+    listed = api.get("/apis/cilium.io/v2").json
+    assert (listed["kind"], listed["groupVersion"]) == ("APIResourceList", "cilium.io/v2")
+    found = {one["name"]: one for one in listed["resources"]}
+    assert set(found) == {"ciliumpodippools", "ciliumnodes", "ciliumnodes/status"}
+    pools = found["ciliumpodippools"]
+    assert (pools["kind"], pools["namespaced"]) == ("CiliumPodIPPool", False)
+    assert {"get", "list", "watch", "create", "update", "patch", "delete"} <= set(pools["verbs"])
+    assert set(found["ciliumnodes/status"]["verbs"]) == {"get", "patch", "update"}
+
+
+def test_a_version_has_only_its_own(api: Api) -> None:
+    listed = api.get("/apis/cilium.io/v2alpha1").json["resources"]
+    assert [one["name"] for one in listed] == ["ciliumpodippools"]
+
+
+def test_core_kinds_that_this_project_reads(api: Api) -> None:
+    found = {one["name"]: one["namespaced"] for one in api.get("/api/v1").json["resources"]}
+    wanted = {"namespaces": False, "nodes": False, "pods": True, "configmaps": True}
+    assert wanted.items() <= found.items()
+
+
+@pytest.mark.parametrize("path", ["/apis/nothing.io", "/apis/nothing.io/v1", "/apis/cilium.io/v9"])
+def test_an_absent_group(api: Api, path: str) -> None:
+    assert api.get(path).status == 404
+
+
+def test_the_definition_itself_holds_the_schema(api: Api) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    found = api.get(f"{path}/ciliumpodippools.cilium.io").json
+    schemas = {one["name"]: one["schema"]["openAPIV3Schema"] for one in found["spec"]["versions"]}
+    assert "pool" in schemas["v2"]["properties"]["spec"]["properties"]["ipv4"]["properties"]
+    established = {one["type"]: one["status"] for one in found["status"]["conditions"]}
+    assert established["Established"] == "True"
+
+
+def test_openapi_v3_since_1_24(api: Api, cluster: Cluster) -> None:
+    reply = api.get("/openapi/v3/apis/cilium.io/v2")
+    if cluster.minor < 24:
+        assert reply.status == 404
+        return
+    schemas = reply.json["components"]["schemas"]
+    assert "io.cilium.v2.CiliumPodIPPool" in schemas
+    assert "apis/cilium.io/v2" in api.get("/openapi/v3").json["paths"]
+
+
+def test_the_identity_of_the_cluster(api: Api, cluster: Cluster) -> None:
+    found = api.get("/api/v1/namespaces/kube-system").json
+    assert found["metadata"]["uid"] == cluster.kube_system_uid
+
+
+def test_a_definition_may_come_and_go(api: Api, cluster: Cluster) -> None:
+    cluster.crds("k8s.cni.cncf.io_network-attachment-definitions")
+    path = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+    assert api.get(path).json["items"] == []
+    cluster.remove("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io")
+    for _ in range(200):
+        if api.get(path).status == 404:
+            break
+    assert api.get(path).content == b"404 page not found\n"

@@ -1,0 +1,157 @@
+"""Get, list, pages, selectors, and what is answered when something is not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kube.api import POOLS, Api, Cluster, pool
+
+
+def _names(listed: list[dict[str, object]]) -> list[str]:
+    return [item["metadata"]["name"] for item in listed]  # type: ignore[index]
+
+
+def _some(api: Api, name: str, count: int) -> list[str]:
+    names = [f"{name}-{number}" for number in range(count)]
+    for one in names:
+        item = pool(one)
+        item["metadata"]["labels"] = {"of": name}
+        assert api.call("POST", POOLS, item).status == 201
+    return names
+
+
+def _pages(api: Api, path: str, **query: object) -> list[dict[str, object]]:
+    found, token = [], ""
+    while True:
+        reply = api.get(path, **query, **({"continue_": token} if token else {}))
+        assert reply.status == 200, reply.content
+        found += reply.json["items"]
+        token = reply.json["metadata"].get("continue", "")
+        if not token:
+            return found
+
+
+def test_an_absent_object_has_a_status_with_its_name(api: Api) -> None:
+    absent = api.get(f"{POOLS}/nothing")
+    assert (absent.status, absent.reason) == (404, "NotFound")
+    assert absent.json["details"] == {
+        "name": "nothing",
+        "group": "cilium.io",
+        "kind": "ciliumpodippools",
+    }
+
+
+@pytest.mark.parametrize(
+    "path", ["/apis/nothing.io/v1/things", "/apis/cilium.io/v2/things", "/apis/cilium.io/v9/pools"]
+)
+def test_an_absent_kind_is_plain_text(api: Api, path: str) -> None:
+    absent = api.get(path)
+    assert (absent.status, absent.content) == (404, b"404 page not found\n")
+    assert absent.headers["Content-Type"].startswith("text/plain")
+
+
+def test_an_absent_core_kind_is_a_status_without_a_name(api: Api) -> None:
+    absent = api.get("/api/v1/things")
+    assert (absent.status, absent.reason, absent.json["details"]) == (404, "NotFound", {})
+
+
+def test_a_list_of_custom_objects(api: Api, name: str) -> None:
+    _some(api, name, 1)
+    listed = api.get(POOLS).json
+    assert (listed["apiVersion"], listed["kind"]) == ("cilium.io/v2", "CiliumPodIPPoolList")
+    assert listed["metadata"]["resourceVersion"]
+    assert listed["items"][0]["kind"] == "CiliumPodIPPool"
+
+
+def test_items_of_a_core_list_do_not_name_their_kind(api: Api) -> None:
+    listed = api.get("/api/v1/namespaces").json
+    assert listed["kind"] == "NamespaceList"
+    assert "kind-system" not in _names(listed["items"])
+    assert all("kind" not in item and "apiVersion" not in item for item in listed["items"])
+
+
+def test_pages_hold_everything_once_in_order(api: Api, name: str) -> None:
+    names = _some(api, name, 7)
+    paged = [one for one in _names(_pages(api, POOLS, limit=3)) if one.startswith(f"{name}-")]
+    assert paged == names
+
+
+def test_pages_show_one_moment(api: Api, name: str) -> None:
+    names = _some(api, name, 4)
+    first = api.get(POOLS, limit=1).json
+    api.call("DELETE", f"{POOLS}/{names[-1]}")
+    api.call("POST", POOLS, pool(f"{name}-zzz"))
+    rest = api.get(POOLS, continue_=first["metadata"]["continue"]).json
+    assert rest["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    seen = _names(rest["items"])
+    assert names[-1] in seen
+    assert f"{name}-zzz" not in seen
+
+
+def test_a_continue_token_of_a_compacted_past_is_410_with_another(
+    api: Api, cluster: Cluster, name: str
+) -> None:
+    names = _some(api, name, 3)
+    first = api.get(POOLS, limit=1).json
+    api.call("POST", POOLS, pool(f"{name}-new"))
+    cluster.forget()
+    gone = api.get(POOLS, limit=1, continue_=first["metadata"]["continue"])
+    assert (gone.status, gone.reason) == (410, "Expired")
+    rest = api.get(POOLS, continue_=gone.json["metadata"]["continue"]).json
+    assert {*names, f"{name}-new"} <= {*_names(first["items"]), *_names(rest["items"])}
+
+
+def test_a_bad_token_is_400(api: Api) -> None:
+    assert api.get(POOLS, limit=1, continue_="nonsense").status == 400
+
+
+@pytest.mark.parametrize("version", ["", "0"])
+def test_a_list_of_any_version(api: Api, name: str, version: str) -> None:
+    """ "0" may be old, but not here, where nothing else happens."""
+    _some(api, name, 1)
+    api.get(POOLS)
+    assert api.get(POOLS, resourceVersion=version).status == 200
+
+
+def test_a_version_of_the_future_is_not_waited_for_long(api: Api) -> None:
+    future = api.get(POOLS, resourceVersion=int(api.get(POOLS).version) + 10**6)
+    assert future.status == 504
+    assert future.json["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+@pytest.mark.parametrize(
+    ("selector", "count"),
+    [
+        ("of={}", 2),
+        ("of=={}", 2),
+        ("of in ({},x)", 2),
+        ("of={},missing", 0),
+        ("of={},!missing", 2),
+        ("of={},of notin ({})", 0),
+        ("of={},of!=x", 2),
+    ],
+)
+def test_label_selectors(api: Api, name: str, selector: str, count: int) -> None:
+    _some(api, name, 2)
+    text = selector.replace("{}", name)
+    assert len(api.get(POOLS, labelSelector=text).json["items"]) == count
+    assert len(_pages(api, POOLS, labelSelector=text, limit=1)) == count
+
+
+def test_a_field_selector_of_the_name(api: Api, name: str) -> None:
+    names = _some(api, name, 2)
+    found = api.get(POOLS, fieldSelector=f"metadata.name={names[0]}").json["items"]
+    assert _names(found) == names[:1]
+    assert api.get(POOLS, fieldSelector="spec.x=1").status == 400
+
+
+def test_one_namespace_or_all(api: Api, cluster: Cluster, name: str) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    assert api.call("POST", "/api/v1/namespaces", space).status == 201
+    for namespace in (name, "default"):
+        item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"map-{name}"}}
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        assert api.call("POST", path, item).status == 201
+    assert len(api.get(f"/api/v1/namespaces/{name}/configmaps").json["items"]) == 1
+    everywhere = api.get("/api/v1/configmaps", fieldSelector=f"metadata.name=map-{name}").json
+    assert {one["metadata"]["namespace"] for one in everywhere["items"]} == {name, "default"}
