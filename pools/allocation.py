@@ -222,7 +222,8 @@ def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
                 "SELECT ipam_environment_served(%s, %s, %s)",
                 [pool.cluster_id, wanted.org, wanted.environment],
             )
-    said = [block_answer.answer(row, pool=pool.name, cluster=pool.cluster.name) for row in rows]
+    name, cluster = pool.name, pool.cluster.name
+    said = [block_answer.answer(row, pool=name, cluster=cluster) for row in rows]
     return Allocation(status, said)
 
 

@@ -16,7 +16,7 @@ from pools.models import Block, Pool, PoolCIDR
 from pools.models.blocks import State
 from pools.models.pools import SINGLE
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 def families(pool: Pool) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ def _known(pool: Pool, family: int, wanted: Wanted) -> tuple[dict[Holder, Row], 
     kept: dict[Holder, Row] = {}
     back: dict[Holder, Row] = {}
     by_name = {(holder.kind, holder.id): holder for holder in wanted.holders}
-    rows = fetch(_KNOWN, _values(pool, family, wanted.holders, wanted))
+    rows = database.fetch(_KNOWN, _values(pool, family, wanted.holders, wanted))
     for row in rows:
         holder = by_name.get((row["holder_kind"], row["holder_id"]))
         if holder is None:
@@ -87,7 +87,7 @@ def _take_back(pool: Pool, family: int, back: Mapping[Holder, Row], wanted: Want
     if not back:
         return []
     ids = [row["id"] for row in back.values()]
-    return fetch(_TAKE_THESE, _values(pool, family, list(back), wanted) | {"blocks": ids})
+    return database.fetch(_TAKE_THESE, _values(pool, family, list(back), wanted) | {"blocks": ids})
 
 
 def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> list[Row]:
@@ -95,12 +95,12 @@ def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) ->
     if not holders:
         return []
     values = {"pool": pool.pk, "family": family, "count": len(holders)}
-    ids = [row["id"] for row in fetch(_OLDEST + " SKIP LOCKED", values)]
+    ids = [row["id"] for row in database.fetch(_OLDEST + " SKIP LOCKED", values)]
     texts = window.draw(pool, family, len(holders) - len(ids)) if len(ids) < len(holders) else []
     while len(ids) + len(texts) < len(holders):
         # Others hold the last ones for a moment: wait and see whether they keep them.
         values = {**values, "count": len(holders) - len(texts)}
-        waited = [row["id"] for row in fetch(_OLDEST, values)]
+        waited = [row["id"] for row in database.fetch(_OLDEST, values)]
         if len(waited) <= len(ids):
             left = len(ids) + len(texts)
             raise errors.PoolExhausted(
@@ -109,7 +109,7 @@ def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) ->
         ids = waited
     rows: list[Row] = []
     if ids:
-        rows += fetch(
+        rows += database.fetch(
             _TAKE_THESE, _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
         )
     if texts:
@@ -122,7 +122,7 @@ def insert_held(
 ) -> list[Row]:
     """Fresh blocks, each for its holder; the rows are put together here, only ids come back."""
     values = _values(pool, family, holders, wanted) | {"cidrs": SEPARATOR.join(cidrs)}
-    ids = [row["id"] for row in fetch(_INSERT_HELD, values)]
+    ids = [row["id"] for row in database.fetch(_INSERT_HELD, values)]
     common = {
         "pool_id": pool.pk,
         "family": family,
@@ -161,14 +161,6 @@ def _values(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) 
     }
 
 
-def fetch(statement: str, values: Mapping[str, Any]) -> list[Row]:
-    """The rows that a statement answers, by column."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        columns = [column.name for column in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
-
-
 # Lists travel as one text: ten thousand array elements would each be quoted apart. No identifier
 # has a control character (pools/core/holders.py).
 SEPARATOR = "\x1f"
@@ -187,9 +179,11 @@ _HELD = """
 """
 
 # Blocks that the holders have or had; of several that cool, the one released last comes last.
+# `+ 0` keeps the planner off the index of the address space, which it takes when the statistics are
+# older than the space's blocks, and then reads all of them.
 _KNOWN = """
     SELECT *, available_from > (SELECT ipam_clock()) AS cools FROM pools_block
-    WHERE holder_id = ANY (string_to_array(%(ids)s, E'\\x1f')) AND space_id = %(space)s
+    WHERE holder_id = ANY (string_to_array(%(ids)s, E'\\x1f')) AND space_id + 0 = %(space)s
       AND category = %(category)s AND family = %(family)s AND state IN ('held', 'cooling')
       AND (holder_kind <> 'env' OR org = %(org)s)
     ORDER BY released_at FOR UPDATE
@@ -290,7 +284,9 @@ def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) 
 def _take_row(pool: Pool, row: Row, holder: Holder, wanted: Wanted) -> list[Row]:
     if row["withheld"]:
         raise errors.ReservedAddress(f"{row['cidr']} lies in a reserved range.")
-    rows = fetch(_TAKE_THIS, _values(pool, row["family"], [holder], wanted) | {"cidr": row["cidr"]})
+    rows = database.fetch(
+        _TAKE_THIS, _values(pool, row["family"], [holder], wanted) | {"cidr": row["cidr"]}
+    )
     if not rows:
         with connection.cursor() as cursor:
             cursor.execute("SELECT extract(epoch FROM %s - ipam_clock())", [row["available_from"]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -50,6 +50,18 @@ def rows(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         return cursor.execute(statement, values).fetchall()
+
+
+def fetch(statement: str, values: Mapping[str, object]) -> list[dict[str, Any]]:
+    """The rows that a statement answers, by column; for what carries long values.
+
+    Its values travel apart like those of `rows`, but the statement is planned each time.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement, values, prepare=False)
+        columns = [column.name for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
 def call(statement: str, values: Sequence[object]) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import pgtrigger
@@ -44,7 +45,12 @@ class Author:
 
     def as_context(self) -> str:
         """The JSON text that the triggers store with each event."""
-        return json.dumps({key: value for key, value in vars(self).items() if value})
+        return _context(self)
+
+
+@lru_cache(maxsize=64)  # workers and commands make thousands of changes in one name
+def _context(author: Author) -> str:
+    return json.dumps({key: value for key, value in vars(author).items() if value})
 
 
 WORKER = Author(actor="worker", source="worker")

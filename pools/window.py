@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from ipaddress import ip_address, ip_network
 
 from django.db import connection, transaction
 
+from pools import database
 from pools.core import addresses, blocks, errors
-from pools.models import Block, FreeSpan, Pool, PoolCIDR, Window
+from pools.models import Block, FreeSpan, Pool, PoolCIDR
 
 WINDOW = 512
 STEP = 128  # how many blocks are handed out between two looks at the window
@@ -29,12 +31,15 @@ def lock(pool_id: int) -> None:
 
 def layout(cidr: PoolCIDR) -> blocks.Layout:
     """The arithmetic of one CIDR of a pool."""
-    pool = cidr.pool
-    mask_size = pool.mask_size(cidr.cidr.version)
+    return _layout(cidr.pool, cidr.cidr)
+
+
+def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
+    mask_size = pool.mask_size(network.version)
     if mask_size is None:  # a trigger forbids it
-        raise AssertionError(f"{cidr} has no mask size")
+        raise AssertionError(f"{network} has no mask size in {pool}")
     return blocks.Layout(
-        cidr.cidr, mask_size, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
+        network, mask_size, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
     )
 
 
@@ -45,9 +50,9 @@ def refill(pool: Pool, family: int, *, at_least: int = 1) -> bool:
     """
     with transaction.atomic():
         lock(pool.pk)
-        if not Pool.objects.filter(pk=pool.pk).exists():  # it went while we waited
+        ((takeable, exists),) = database.rows(_TAKEABLE, [pool.pk, family, at_least] * 2)
+        if not exists:  # it went while we waited
             raise errors.NotFound("There is no such pool.")
-        takeable = _takeable(pool.pk, family, at_least)
         if takeable >= at_least:
             return True
         texts = draw(pool, family, WINDOW)
@@ -59,24 +64,23 @@ def refill(pool: Pool, family: int, *, at_least: int = 1) -> bool:
         return bool(texts or takeable)
 
 
-def _takeable(pool_id: int, family: int, most: int) -> int:
-    """How many blocks can be taken at once, at most `most`; remembers where the oldest one is."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKEABLE, [pool_id, family, most])
-        count, oldest, now = cursor.fetchone()
-    Window.objects.update_or_create(
-        pool_id=pool_id, family=family, defaults={"since": oldest or now}
-    )
-    return int(count)
-
-
-# Rows that others are taking at this moment count: a pool is exhausted when they are gone for good.
+# How many blocks can be taken at once; remembers where the oldest one is. Rows that others are taking
+# at this moment count: a pool is exhausted when they are gone for good.
 _TAKEABLE = """
-    SELECT count(*), min(available_from), ipam_now() FROM (
+    WITH asked AS (SELECT %s::bigint AS pool_id, %s::smallint AS family, %s::int AS most),
+    takeable AS (
         SELECT available_from FROM pools_block
         WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
           AND NOT withheld
-        ORDER BY available_from, id LIMIT %s) AS takeable
+        ORDER BY available_from, id LIMIT %s),
+    found AS (
+        SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM takeable),
+    hint AS (
+        INSERT INTO pools_window (pool_id, family, since)
+        SELECT p.id, asked.family, found.oldest
+        FROM found, asked JOIN pools_pool p ON p.id = asked.pool_id
+        ON CONFLICT (pool_id, family) DO UPDATE SET since = EXCLUDED.since RETURNING pool_id)
+    SELECT found.count, EXISTS (SELECT FROM hint) FROM found
 """
 
 _INSERT_AVAILABLE = """
@@ -90,28 +94,34 @@ _INSERT_AVAILABLE = """
 def draw(pool: Pool, family: int, count: int) -> list[str]:
     """Take up to `count` blocks out of the free spans, in address order, as canonical CIDR texts."""
     texts: list[str] = []
-    spans = (
-        FreeSpan.objects.filter(pool_cidr__pool=pool, pool_cidr__cidr__family=family)
-        .select_related("pool_cidr__pool")
-        .order_by("pool_cidr__position", "pool_cidr_id", "first")[:count]
-    )
     withheld: dict[int, list[blocks.Span]] = {}
-    for span in spans:
-        first, last = int(span.first), int(span.last)
+    for span_id, lowest, highest, cidr_id, cidr in database.rows(_SPANS, [pool.pk, family, count]):
+        first, last = int(lowest), int(highest)
         taken = min(last, first + count - len(texts) - 1)
-        grid = layout(span.pool_cidr)
-        if span.pool_cidr_id not in withheld:
-            withheld[span.pool_cidr_id] = grid.withheld(ranges(span.pool_cidr))
+        grid = _layout(pool, ip_network(cidr))
+        if cidr_id not in withheld:
+            reserved = database.rows(_RANGES, [cidr_id])
+            withheld[cidr_id] = grid.withheld(
+                [addresses.AddressRange(ip_address(a), ip_address(b)) for a, b in reserved]
+            )
         # Free spans have no reserved block, unless somebody wrote a range past the services.
-        for part in blocks.subtract([blocks.Span(first, taken)], withheld[span.pool_cidr_id]):
+        for part in blocks.subtract([blocks.Span(first, taken)], withheld[cidr_id]):
             texts += grid.texts(part)
         if taken == last:
-            span.delete()
+            FreeSpan.objects.filter(pk=span_id).delete()
         else:
-            FreeSpan.objects.filter(pk=span.pk).update(first=Decimal(taken + 1))
+            FreeSpan.objects.filter(pk=span_id).update(first=Decimal(taken + 1))
         if len(texts) == count:
             break
     return texts
+
+
+_SPANS = """
+    SELECT s.id, s.first, s.last, c.id, c.cidr::text
+    FROM pools_freespan s JOIN pools_poolcidr c ON c.id = s.pool_cidr_id
+    WHERE c.pool_id = %s AND family(c.cidr) = %s ORDER BY c.position, c.id, s.first LIMIT %s
+"""
+_RANGES = "SELECT host(first), host(last) FROM pools_reservedrange WHERE pool_cidr_id = %s"
 
 
 def ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:

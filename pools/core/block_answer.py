@@ -34,19 +34,25 @@ class BlockAnswer(TypedDict):
     cooldown_until: str | None
 
 
+_LONG = len("2026-11-21T14:02:03.123456+00:00")  # a time as it is nearly always written
+
+
 @lru_cache(maxsize=1024)  # the blocks of a batch share their times
 def time(value: datetime | str | None) -> str | None:
     """RFC 3339 in UTC with "Z"; text is a time as PostgreSQL's JSON writes it."""
     if value is None:
         return None
+    if isinstance(value, str) and len(value) == _LONG and value.endswith("+00:00"):
+        return value[:-6] + "Z"
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def address(cidr: str) -> str | None:
     """`10.0.0.5/32` -> `10.0.0.5`; null when the block is larger than one address."""
-    base, _, length = cidr.partition("/")
-    return base if length == ("128" if ":" in base else "32") else None
+    if cidr.endswith("/32") and ":" not in cidr:
+        return cidr[:-3]
+    return cidr[:-4] if cidr.endswith("/128") else None
 
 
 def answer(row: Mapping[str, Any], *, pool: str, cluster: str) -> BlockAnswer:

@@ -31,9 +31,21 @@ class Block(models.Model):
     range touches it, or its CIDR is gone).
     """
 
-    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="blocks", db_index=False)
+    # Kept by triggers (pools/sql/rules.sql): foreign keys are checked for each row, and a batch has
+    # thousands of one pool.
+    pool = models.ForeignKey(
+        Pool,
+        on_delete=models.PROTECT,
+        related_name="blocks",
+        db_index=False,
+        db_constraint=False,
+    )
     space = models.ForeignKey(
-        AddressSpace, on_delete=models.PROTECT, related_name="+", db_index=False
+        AddressSpace,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     category = models.CharField(max_length=8, choices=Category)
     family = models.PositiveSmallIntegerField(choices=[(4, "IPv4"), (6, "IPv6")])

@@ -57,29 +57,66 @@ _MEANING = """CASE
     ELSE 'changed' END"""
 
 
+# As django-pghistory writes it for an event whose context is one column of JSON.
+_CONTEXT = "COALESCE(NULLIF(CURRENT_SETTING('pghistory.context_metadata', TRUE), ''), NULL)::JSONB"
+
+# A change that is no event: neither the state nor whom a held block belongs to is another.
+_NO_EVENT = """IF OLD.state = NEW.state AND (NEW.state <> 'held'
+    OR (OLD.holder_id, OLD.holder_kind, OLD.holder_uid, OLD.org, OLD.env)
+     = (NEW.holder_id, NEW.holder_kind, NEW.holder_uid, NEW.org, NEW.env)) THEN
+    RETURN NULL; END IF;"""
+
+
 class _MeaningEvent(pghistory_trigger.Event):
-    """An event whose label is worked out by the trigger."""
+    """An event whose label is worked out by the trigger, and whether there is one.
+
+    A WHEN clause would say the latter too, but PostgreSQL reads its text anew for every statement.
+    """
 
     def get_func(self, model: Any) -> pgtrigger.Func:
         func = super().get_func(model)  # type: ignore[no-untyped-call]
-        return pgtrigger.Func(func.func.replace(f"'{self.label}'", " ".join(_MEANING.split())))
+        labelled = func.func.replace(f"'{self.label}'", " ".join(_MEANING.split()))
+        return pgtrigger.Func(f"{' '.join(_NO_EVENT.split())} {labelled}")
+
+
+class _BatchEvent(pghistory_trigger.Event):
+    """The events of all rows of a statement; what is the same for all is worked out once."""
+
+    def get_func(self, model: Any) -> pgtrigger.Func:
+        text = super().get_func(model).func  # type: ignore[no-untyped-call]
+        for same in (_CONTEXT, "ipam_now()"):
+            if same not in text:
+                raise AssertionError(f"django-pghistory writes its trigger without {same}")
+            text = text.replace(same, f"(SELECT {same})")
+        return pgtrigger.Func(text)
+
+
+def _registered(event: type[pghistory_trigger.Event], tracker: Any, model: Any, level: Any) -> None:
+    pgtrigger.register(
+        event(
+            event_model=model,
+            label=tracker.label,
+            name=tracker.trigger_name,
+            row=tracker.row,
+            operation=tracker.operation,
+            condition=tracker.condition if level is pghistory.Statement else None,
+            level=level,
+        )
+    )(model.pgh_tracked_model)
 
 
 class _BlockUpdate(pghistory.UpdateEvent):
     """Every change of a block's state, and of whom a held one belongs to."""
 
     def add_event_trigger(self, event_model: Any) -> None:
-        pgtrigger.register(
-            _MeaningEvent(  # type: ignore[no-untyped-call]
-                event_model=event_model,
-                label=self.label,
-                name=self.trigger_name,
-                row=self.row,
-                operation=self.operation,
-                condition=self.condition,
-                level=pghistory.Row,
-            )
-        )(event_model.pgh_tracked_model)
+        _registered(_MeaningEvent, self, event_model, pghistory.Row)
+
+
+class _BlockInsert(pghistory.InsertEvent):
+    """Only a batch inserts held blocks: one statement writes all their events."""
+
+    def add_event_trigger(self, event_model: Any) -> None:
+        _registered(_BatchEvent, self, event_model, pghistory.Statement)
 
 
 # An event model with a Meta of its own does not inherit the protection that pghistory adds.
@@ -94,22 +131,8 @@ _BLOCK = [
 
 _BlockEvent: Any = _tracks(
     Block,
-    # Only a batch inserts held blocks: one statement writes all their events.
-    pghistory.InsertEvent(
-        "allocated", condition=pgtrigger.Q(new__state=State.HELD), level=pghistory.Statement
-    ),
-    _BlockUpdate(
-        "updated",
-        condition=pgtrigger.Q(old__state__df=pgtrigger.F("new__state"))
-        | pgtrigger.Q(new__state=State.HELD)
-        & (
-            pgtrigger.Q(old__holder_id__df=pgtrigger.F("new__holder_id"))
-            | pgtrigger.Q(old__holder_kind__df=pgtrigger.F("new__holder_kind"))
-            | pgtrigger.Q(old__holder_uid__df=pgtrigger.F("new__holder_uid"))
-            | pgtrigger.Q(old__org__df=pgtrigger.F("new__org"))
-            | pgtrigger.Q(old__env__df=pgtrigger.F("new__env"))
-        ),
-    ),
+    _BlockInsert("allocated", condition=pgtrigger.Q(new__state=State.HELD)),
+    _BlockUpdate("updated"),
     pghistory.DeleteEvent("removed", condition=~pgtrigger.Q(old__state=State.AVAILABLE)),
     fields=_BLOCK,
 )

@@ -35,8 +35,8 @@ END $$;
 -- `empty` has changed nothing: the caller refills the window and asks again. A holder that asks
 -- twice at once, or a key that is used twice at once, ends in a unique violation for one of both,
 -- which asks again too.
--- `pgtrigger.ignore` is set because its trigger functions handle its absence as an error.
--- The plan is pinned: it must not depend on statistics that are hours old in a pool that grows.
+-- The plan is pinned: it must not depend on statistics that are hours old in a pool that grows;
+-- `space_id + 0` keeps it off the index of the address space.
 CREATE OR REPLACE FUNCTION ipam_allocate(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
   in_env text, in_user bigint, in_key text, in_fingerprint text, in_context text,
@@ -52,8 +52,7 @@ DECLARE
   outcome text;
   answer jsonb;
 BEGIN
-  PERFORM set_config('pghistory.context_metadata', in_context, true),
-          set_config('pgtrigger.ignore', '{}', true);
+  outcome := set_config('pghistory.context_metadata', in_context, true);
   IF in_key <> '' THEN
     SELECT k.fingerprint, k.status, k.answer INTO kept FROM pools_idempotencykey k
       WHERE k.user_id = in_user AND k.key = in_key
@@ -67,8 +66,13 @@ BEGIN
   END IF;
 
   SELECT p.id, p.name, p.category, p.space_id, p.cluster_id, p.mask_size_v4, p.mask_size_v6,
-      c.name AS cluster INTO pool
-    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = in_pool;
+      c.name AS cluster, w.since, e.id AS environment, e.degraded_since INTO pool
+    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id
+    LEFT JOIN pools_window w ON w.pool_id = p.id AND w.family =
+      CASE WHEN in_family <> 0 THEN in_family WHEN p.mask_size_v6 IS NULL THEN 4 ELSE 6 END
+    LEFT JOIN pools_environment e
+      ON e.cluster_id = p.cluster_id AND e.org = in_org AND e.env = in_env
+    WHERE p.id = in_pool;
   IF NOT FOUND THEN
     said := '{"outcome": "no_pool"}';
     RETURN;
@@ -84,7 +88,7 @@ BEGIN
   END IF;
 
   SELECT * INTO b FROM pools_block x
-    WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id = pool.space_id
+    WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id + 0 = pool.space_id
       AND x.category = pool.category AND x.family = in_family
       AND (in_kind <> 'env' OR x.org = in_org)
       AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
@@ -97,31 +101,25 @@ BEGIN
                     WHEN in_uid NOT IN ('', b.holder_uid) AND b.holder_uid <> '' THEN 'other_uid'
                     ELSE 'existing' END;
   ELSE
+    -- Its own cooling block, else the oldest one; the window's hint first, then without.
+    FOREACH oldest IN ARRAY ARRAY[COALESCE(pool.since, '-infinity'), '-infinity'] LOOP
+      UPDATE pools_block x
+        SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
+            org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
+            released_at = NULL, available_from = NULL
+        WHERE x.id = COALESCE(b.id, (
+          SELECT y.id FROM pools_block y
+            WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
+              AND y.available_from BETWEEN oldest AND moment
+            ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED))
+        RETURNING x.* INTO b;
+      EXIT WHEN FOUND;
+    END LOOP;
     IF b.id IS NULL THEN
-      SELECT w.since INTO oldest FROM pools_window w
-        WHERE w.pool_id = in_pool AND w.family = in_family;
-      SELECT y.id INTO b.id FROM pools_block y
-        WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
-          AND y.available_from BETWEEN oldest AND moment
-        ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED;
-      IF NOT FOUND THEN
-        SELECT y.id INTO b.id FROM pools_block y
-          WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
-            AND y.available_from <= moment
-          ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED;
-      END IF;
-    END IF;
-    UPDATE pools_block x
-      SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
-          org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
-          released_at = NULL,
-          available_from = NULL
-      WHERE x.id = b.id RETURNING x.* INTO b;
-    IF NOT FOUND THEN
       said := '{"outcome": "empty"}';
       RETURN;
     END IF;
-    IF in_env <> '' THEN
+    IF in_env <> '' AND (pool.environment IS NULL OR pool.degraded_since IS NOT NULL) THEN
       PERFORM ipam_environment_served(pool.cluster_id, in_org, in_env);
     END IF;
     outcome := 'allocated';

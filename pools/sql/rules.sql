@@ -119,38 +119,67 @@ CREATE TRIGGER pools_reservedrange_withholds AFTER INSERT OR UPDATE ON pools_res
   FOR EACH ROW EXECUTE FUNCTION pools_reservedrange_withholds();
 
 -- Every block lies inside a CIDR of its pool, in its space, has the pool's mask size, and is not
--- made inside a reserved range.
+-- made inside a reserved range. Asked once for a statement, of the lowest and the highest block of
+-- each pool first: blocks of one size between two of one CIDR lie in that CIDR too. Locking the pool's
+-- row is what a foreign key would do for each block.
 CREATE OR REPLACE FUNCTION pools_block_fits() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
+  reach record;
   stray pools_block;
 BEGIN
-  SELECT b.* INTO stray FROM inserted b JOIN pools_pool p ON p.id = b.pool_id
-    WHERE b.space_id <> p.space_id OR b.category <> p.category
-       OR family(b.cidr) <> b.family
-       OR masklen(b.cidr) IS DISTINCT FROM
-          (CASE b.family WHEN 4 THEN p.mask_size_v4 ELSE p.mask_size_v6 END)
-       OR NOT EXISTS (SELECT FROM pools_poolcidr c WHERE c.pool_id = p.id AND b.cidr <<= c.cidr)
-    LIMIT 1;
-  IF FOUND THEN
-    PERFORM ipam_refuse('block_in_pool', format('%s is no block of its pool', stray.cidr));
-  END IF;
-  -- Only ranges between the lowest and the highest block: a window is one run of addresses.
-  WITH reach AS (
-      SELECT pool_id, min(network(cidr)) AS low, max(broadcast(cidr)) AS high
-      FROM inserted GROUP BY pool_id, family),
-    near AS MATERIALIZED (
-      SELECT r.pool_id, r.first, r.last FROM pools_reservedrange r JOIN reach USING (pool_id)
-      WHERE r.last >= host(reach.low)::inet AND r.first <= host(reach.high)::inet)
-  SELECT b.* INTO stray FROM near r JOIN inserted b ON b.pool_id = r.pool_id AND NOT b.withheld
-    AND host(b.cidr)::inet <= r.last AND host(broadcast(b.cidr))::inet >= r.first LIMIT 1;
-  IF FOUND THEN
-    PERFORM ipam_refuse('block_in_reserved_range', format('%s lies in a reserved range', stray.cidr));
-  END IF;
+  FOR reach IN
+    SELECT pool_id, space_id, category, family, family(cidr) AS real_family,
+        masklen(cidr) AS mask_size, min(network(cidr)) AS low, max(network(cidr)) AS high
+      FROM inserted GROUP BY 1, 2, 3, 4, 5, 6
+  LOOP
+    PERFORM FROM pools_pool p
+      WHERE p.id = reach.pool_id AND p.space_id = reach.space_id AND p.category = reach.category
+        AND reach.family = reach.real_family AND reach.mask_size =
+          CASE reach.family WHEN 4 THEN p.mask_size_v4 ELSE p.mask_size_v6 END
+      FOR KEY SHARE;
+    IF NOT FOUND THEN
+      PERFORM ipam_refuse('block_in_pool', format('%s is no block of its pool', reach.low));
+    END IF;
+    IF NOT EXISTS (SELECT FROM pools_poolcidr c WHERE c.pool_id = reach.pool_id
+                   AND reach.low <<= c.cidr AND reach.high <<= c.cidr) THEN
+      SELECT b.* INTO stray FROM inserted b
+        WHERE b.pool_id = reach.pool_id AND b.family = reach.family AND NOT EXISTS (
+          SELECT FROM pools_poolcidr c WHERE c.pool_id = b.pool_id AND b.cidr <<= c.cidr) LIMIT 1;
+      IF FOUND THEN
+        PERFORM ipam_refuse('block_in_pool', format('%s is no block of its pool', stray.cidr));
+      END IF;
+    END IF;
+    IF EXISTS (SELECT FROM pools_reservedrange r WHERE r.pool_id = reach.pool_id
+               AND family(r.first) = reach.family AND r.last >= host(reach.low)::inet
+               AND r.first <= host(broadcast(reach.high))::inet) THEN
+      SELECT b.* INTO stray FROM pools_reservedrange r JOIN inserted b ON b.pool_id = r.pool_id
+        WHERE r.pool_id = reach.pool_id AND b.family = reach.family AND NOT b.withheld
+          AND host(b.cidr)::inet <= r.last AND host(broadcast(b.cidr))::inet >= r.first LIMIT 1;
+      IF FOUND THEN
+        PERFORM ipam_refuse('block_in_reserved_range',
+          format('%s lies in a reserved range', stray.cidr));
+      END IF;
+    END IF;
+  END LOOP;
   RETURN NULL;
 END $$;
 DROP TRIGGER IF EXISTS pools_block_fits ON pools_block;
 CREATE TRIGGER pools_block_fits AFTER INSERT ON pools_block REFERENCING NEW TABLE AS inserted
   FOR EACH STATEMENT EXECUTE FUNCTION pools_block_fits();
+
+-- The other half of that foreign key: a pool with blocks is not deleted.
+CREATE OR REPLACE FUNCTION pools_pool_is_unused() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM pools_block WHERE pool_id = OLD.id AND state IN ('held', 'cooling'))
+     OR EXISTS (SELECT FROM pools_block
+                WHERE pool_id = OLD.id AND available_from IS NOT NULL AND NOT withheld) THEN
+    PERFORM ipam_refuse('pool_in_use', format('the pool %s has blocks', OLD.name));
+  END IF;
+  RETURN OLD;
+END $$;
+DROP TRIGGER IF EXISTS pools_pool_is_unused ON pools_pool;
+CREATE TRIGGER pools_pool_is_unused BEFORE DELETE ON pools_pool FOR EACH ROW
+  EXECUTE FUNCTION pools_pool_is_unused();
 
 -- A block's place never changes. A running cooldown is never shortened, and ends early only for
 -- the holder that returns or when somebody with the right to do so says so (`ipam.skip_cooldown`,
