@@ -1,0 +1,113 @@
+"""The arithmetic of Cilium's multi-pool mode (spec/001): addresses of a block, of a node.
+
+How many addresses a node asks for is written in two ways. The documentation has
+`roundUp(inUse + pending + preAlloc, preAlloc)`; the agent (pkg/ipam/multipool_manager.go) takes
+n = inUse + pending and asks for n when preAlloc is 0, else for (n div preAlloc + 1) * preAlloc,
+and one preAlloc more when n is no multiple of it. For every preAlloc above 0 they are one number,
+because rounding n + p up to a multiple of p is rounding n up and adding p. For 0 the documented
+form divides by zero; here rounding to a multiple of 0 rounds nothing, and they agree there too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from pools.core import addresses, errors, holders
+
+# Keys of cilium-config; pkg/option/config.go of cilium/cilium.
+PRE_ALLOCATION = "ipam-multi-pool-pre-allocation"
+DEFAULT_POOL = "ipam-default-ip-pool"
+DEFAULT_PRE_ALLOCATION = {"default": 8}
+MOST_PRE_ALLOCATED = (1 << 31) - 1
+
+_NUMBER = re.compile(r"[0-9]{1,10}")
+
+
+def usable_addresses(
+    block: addresses.Network, *, allow_first: bool = False, allow_last: bool = False
+) -> int:
+    """The addresses of a block that pods may get, of either family.
+
+    The first and the last are left out, unless the pool allows them; a block of one or two
+    addresses is used whole (operator/pkg/ipam/allocator/multipool of cilium/cilium).
+    """
+    size = block.num_addresses
+    if size <= 2:
+        return size
+    return size - 2 + allow_first + allow_last
+
+
+def documented_need(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
+    """The addresses that a node asks for, by the formula of spec/001."""
+    wanted = in_use + pending + pre_allocated
+    return -(-wanted // pre_allocated) * pre_allocated if pre_allocated else wanted
+
+
+def needed(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
+    """The addresses that a node asks for, as Cilium's agent computes them."""
+    taken = in_use + pending
+    if pre_allocated == 0:
+        return taken
+    whole, rest = divmod(taken, pre_allocated)
+    return (whole + (2 if rest else 1)) * pre_allocated
+
+
+def requests(
+    pre_allocation: Mapping[str, int],
+    *,
+    in_use: Mapping[str, Mapping[int, int]],
+    pending: Mapping[str, Mapping[int, int]] | None = None,
+    families: Collection[int] = (4, 6),
+) -> dict[str, dict[int, int]]:
+    """What a node's agent would write to spec.ipam.pools.requested, by pool and family.
+
+    `in_use` and `pending` count addresses by pool and family; a pool that is in none of the three
+    is not requested, nor one of which nothing is needed.
+    """
+    pending = pending or {}
+    requested = {}
+    for pool in sorted({*pre_allocation, *in_use, *pending}):
+        numbers = {
+            family: needed(
+                in_use=in_use.get(pool, {}).get(family, 0),
+                pending=pending.get(pool, {}).get(family, 0),
+                pre_allocated=pre_allocation.get(pool, 0),
+            )
+            for family in sorted(families)
+        }
+        if any(numbers.values()):
+            requested[pool] = numbers
+    return requested
+
+
+def parse_pre_allocation(value: object, *, field: str = "") -> dict[str, int]:
+    """The map of `default=8,other=4`; an empty text is Cilium's default, {"default": 8}.
+
+    Raises InvalidInput: wrong_type, pre_allocation (what is no `pool=number`), duplicate_key,
+    k8s_name, and pre_allocation_value with Cilium's words `invalid value for pool "x"`.
+    """
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(field, "wrong_type", "must be a text", value)
+    if not value.strip(addresses.BLANKS):
+        return dict(DEFAULT_PRE_ALLOCATION)
+    pre_allocation: dict[str, int] = {}
+    for part in value.split(","):
+        pool, number = _pool_and_number(part, field)
+        if pool in pre_allocation:
+            message = f'pool "{pool}" is in the map twice'
+            raise errors.InvalidInput.of(field, "duplicate_key", message, part)
+        pre_allocation[pool] = number
+    return pre_allocation
+
+
+def _pool_and_number(part: str, field: str) -> tuple[str, int]:
+    pool, equals, number = (text.strip(addresses.BLANKS) for text in part.partition("="))
+    if not (pool and equals):
+        message = "write the map as pool=number,pool=number"
+        raise errors.InvalidInput.of(field, "pre_allocation", message, part)
+    holders.parse_name(pool, field=field)
+    if not _NUMBER.fullmatch(number) or int(number) > MOST_PRE_ALLOCATED:
+        message = f'invalid value for pool "{pool}": a number from 0 to {MOST_PRE_ALLOCATED}'
+        raise errors.InvalidInput.of(field, "pre_allocation_value", message, number)
+    return pool, int(number)

@@ -1,0 +1,48 @@
+"""Pools and nodes in few words, for the tests of PodCIDR allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_network
+
+from pools.core import addresses, ciliumnode, podippool
+from pools.core.pod_cidr_operator import Operator
+
+
+def pool(
+    name: str, *cidrs: str, mask: int = 24, reserved: str = "", **allow: bool
+) -> podippool.PodIPPool:
+    """`reserved` are ranges with a blank between them; `allow` may say first=True, last=True."""
+    ranges = [addresses.parse_range(text) for text in reserved.split()]
+    families: dict[int, podippool.Family] = {}
+    for network in map(ip_network, cidrs):
+        inside = tuple(span for span in ranges if span.within(network))
+        before = families.get(network.version, podippool.Family((), mask))
+        entries = (*before.cidrs, podippool.CidrEntry(network, inside))
+        families[network.version] = podippool.Family(entries, mask)
+    flags = {f"allow_{which}_ip": allowed for which, allowed in allow.items()}
+    return podippool.PodIPPool(name, families, **flags)
+
+
+def node(
+    name: str = "n1", *, wants: dict[str, int] | None = None, **lists: list[str]
+) -> ciliumnode.NodeDemand:
+    """`wants` are IPv4 addresses by pool, `lists` the CIDRs that it has allocated by pool."""
+    requested = {pool: {4: number, 6: 0} for pool, number in (wants or {}).items()}
+    allocated = (
+        ciliumnode.Allocated(pool, tuple(map(ip_network, cidrs))) for pool, cidrs in lists.items()
+    )
+    return ciliumnode.NodeDemand(name, requested=requested, allocated=tuple(allocated))
+
+
+def started(*pools: podippool.PodIPPool) -> Operator:
+    """An operator that has these pools and has seen all nodes, of which there are none."""
+    operator = Operator([4])
+    for one in pools:
+        assert operator.upsert_pool(one).errors == ()
+    operator.restore_finished()
+    return operator
+
+
+def texts(cidrs: Iterable[addresses.Network]) -> list[str]:
+    return [str(cidr) for cidr in cidrs]

@@ -1,0 +1,44 @@
+"""Sets of indexes against Python's own sets, and their cost on huge ones."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pools.core import blocks
+from pools.core.index_set import IndexSet
+
+SPANS = st.tuples(st.integers(0, 30), st.integers(0, 6)).map(
+    lambda pair: blocks.Span(pair[0], pair[0] + pair[1])
+)
+
+
+def _members(span: blocks.Span) -> set[int]:
+    return set(range(span.first, span.last + 1))
+
+
+@given(st.lists(SPANS), st.lists(st.tuples(st.booleans(), SPANS)), SPANS)
+def test_it_is_a_set(
+    begin: list[blocks.Span], changes: list[tuple[bool, blocks.Span]], asked: blocks.Span
+) -> None:
+    indexes = IndexSet(begin)
+    members = set().union(*map(_members, begin))
+    for adds, span in changes:
+        if adds:
+            indexes.add(span)
+            members |= _members(span)
+        else:
+            indexes.remove(span)
+            members -= _members(span)
+        assert indexes.spans() == blocks.merge(blocks.Span(one, one) for one in members)
+    assert indexes.has_all(asked) == (_members(asked) <= members)
+    outside = next(index for index in range(asked.first, 100) if index not in members)
+    assert indexes.next_outside(asked.first) == outside
+
+
+def test_huge_spans_cost_nothing() -> None:
+    indexes = IndexSet([blocks.Span(0, 2**100)])
+    indexes.remove(blocks.Span(5, 2**99))
+    indexes.add(blocks.Span(2**98, 2**98))
+    assert indexes.next_outside(2**98) == 2**98 + 1
+    assert indexes.next_outside(2**99 + 1) == 2**100 + 1
