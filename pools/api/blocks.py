@@ -28,7 +28,14 @@ class Blocks(views.View):
         parameters = query.Query(request)
         rows = _filtered(parameters)
         return views.answer(
-            pagination.page(request, parameters, rows, orderings=_ORDERINGS, shape=shapes)
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings=_ORDERINGS,
+                fields=schema.BLOCK_FIELDS,
+                shape=shapes,
+            )
         )
 
 

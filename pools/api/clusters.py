@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from pools import events, idempotency
 from pools.api import pagination, parsing, query, schema, views
-from pools.core import addresses, errors, holders, reading
+from pools.core import addresses, errors, reading
 from pools.models import Cluster
 from pools.services import clusters
 
@@ -33,6 +33,7 @@ class Clusters(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",), "name": ("name",)},
+                fields=schema.CLUSTER_FIELDS,
                 shape=shapes,
             )
         )
@@ -110,19 +111,19 @@ def _create(wanted: dict[str, Any], by: events.Author) -> idempotency.Stored:
 
 
 def _wanted(body: reading.Fields) -> dict[str, Any]:
-    wanted: dict[str, Any] = {"name": body.parse("name", _name)}
+    wanted: dict[str, Any] = {"name": body.parse("name", parsing.name)}
     for field in ("cluster_prefix", "node_prefix", "instance_prefix"):
         if body.has(field):
             wanted[field] = body.parse(field, _prefix)
     if body.has("description"):
-        wanted["description"] = body.parse("description", _description)
+        wanted["description"] = body.parse("description", parsing.description)
     body.report.raise_any()
     return wanted
 
 
 def _changes(body: reading.Fields) -> dict[str, Any]:
     parsers: dict[str, Callable[[object, str], Any]] = {
-        "description": _description,
+        "description": parsing.description,
         "instance_gateway": _address,
         "instance_mtu": partial(parsing.integer, least=1280, most=65535),
         "instance_dns": _addresses,
@@ -130,10 +131,6 @@ def _changes(body: reading.Fields) -> dict[str, Any]:
     changes = {name: body.parse(name, parsers[name]) for name in _SETTINGS if body.has(name)}
     body.report.raise_any()
     return changes
-
-
-def _name(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at)
 
 
 def _prefix(value: object, at: str) -> Any:
@@ -151,9 +148,3 @@ def _addresses(value: object, at: str) -> list[str]:
     if not isinstance(value, list) or len(value) > 16:
         raise errors.InvalidInput.of(at, "wrong_type", "a list of addresses is expected", value)
     return [_address(one, f"{at}.{index}") for index, one in enumerate(value)]
-
-
-def _description(value: object, at: str) -> str:
-    if not isinstance(value, str) or len(value) > 500 or "\0" in value:
-        raise errors.InvalidInput.of(at, "wrong_type", "a text of at most 500 characters", value)
-    return value

@@ -27,7 +27,14 @@ class Environments(views.View):
         if status := parameters.parse("status", query.choice("ok", "degraded")):
             rows = rows.filter(degraded_since__isnull=status == "ok")
         return views.answer(
-            pagination.page(request, parameters, rows, orderings={"id": ("id",)}, shape=_shapes)
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=schema.ENVIRONMENT_FIELDS,
+                shape=_shapes,
+            )
         )
 
 

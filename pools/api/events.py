@@ -27,7 +27,7 @@ class Events(views.View):
         for name in ("type", "holder_kind", "holder_id", "org", "env", "actor", "request_id"):
             if value := parameters.text(name):
                 rows = rows.filter(**{name: value})
-        if block := parameters.parse("block", query.cidr):
+        if block := parameters.parse("block", query.block):
             rows = rows.filter(cidr=block)
         if since := parameters.parse("since", query.moment):
             rows = rows.filter(at__gte=since)
@@ -35,7 +35,13 @@ class Events(views.View):
             rows = rows.filter(at__lt=until)
         return views.answer(
             pagination.page(
-                request, parameters, rows, orderings={"id": ("id",)}, shape=_shapes, default="-id"
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=schema.EVENT_FIELDS,
+                shape=_shapes,
+                default="-id",
             )
         )
 

@@ -104,6 +104,16 @@ def integer(value: object, at: str, *, least: int, most: int) -> int:
     return value
 
 
+def name(value: object, at: str) -> str:
+    """The name of a cluster or a pool."""
+    return holders.parse_name(value, field=at)
+
+
+def description(value: object, at: str) -> str:
+    """One line about a thing, or nothing."""
+    return holders.parse_reason(value, field=at, required=False)
+
+
 def reason(value: object, at: str) -> str:
     """Why somebody does something."""
     return holders.parse_reason(value, field=at)

@@ -57,10 +57,13 @@ def _entry(item: object, at: str, version: int, report: reading.Report) -> CidrE
         raise errors.InvalidInput.of(at, "wrong_type", "an object is expected", item)
     entry = reading.Fields(data, at, report)
     entry.only("cidr", "reserved_ranges")
-    cidr = addresses.parse_cidr(data.get("cidr"), field=f"{at}.cidr")
+    place = entry.path("cidr")
+    if not entry.has("cidr"):
+        raise errors.InvalidInput.of(place, "required", "is required")
+    cidr = addresses.parse_cidr(data["cidr"], field=place)
     if cidr.version != version:
         message = f"an IPv{version} CIDR is expected"
-        raise errors.InvalidInput.of(f"{at}.cidr", "mixed_family", message, cidr)
+        raise errors.InvalidInput.of(place, "mixed_family", message, cidr)
     reserved = []
     for place, value in entry.items("reserved_ranges"):
         with report.collecting():

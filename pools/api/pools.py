@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from pools import events, idempotency, usage
-from pools.api import clusters, pagination, parsing, pool_parts, query, schema, views
+from pools.api import pagination, parsing, pool_parts, query, schema, views
 from pools.core import errors, holders, reading
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -43,6 +43,7 @@ class Pools(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",), "name": ("name", "id")},
+                fields=schema.POOL_FIELDS,
                 shape=_page,
             )
         )
@@ -156,13 +157,13 @@ def _create(spec: pools.PoolSpec, by: events.Author) -> idempotency.Stored:
 def _spec(body: reading.Fields) -> pools.PoolSpec:
     _refuse(body, _READ_ONLY)
     cluster = body.parse("cluster", _cluster)
-    name = body.parse("name", clusters._name)
+    name = body.parse("name", parsing.name)
     category = body.parse("category", partial(parsing.choice, allowed=tuple(Category.values)))
     families = pool_parts.families(body)
     cooldown = _cooldown(body)
     first, last = body.flag("allow_first_ip"), body.flag("allow_last_ip")
     annotations, labels = body.texts("annotations"), body.texts("labels")
-    description = clusters._description(body.data.get("description") or "", "description")
+    description = _description(body)
     body.report.raise_any()
     return pools.PoolSpec(
         cluster=cluster or Cluster(),
@@ -174,7 +175,7 @@ def _spec(body: reading.Fields) -> pools.PoolSpec:
         allow_last_ip=last,
         annotations=annotations,
         labels=labels,
-        description=description,
+        description=description or "",
     )
 
 
@@ -184,14 +185,10 @@ def _change(body: reading.Fields, pool: Pool) -> pools.PoolChange:
         present = pool.cluster.name if name == "cluster" else getattr(pool, name)
         if name in body.data and body.data[name] != present:
             raise errors.ImmutableInUse(f"The {name} of a pool never changes.")
-    cooldown = _cooldown(body)
-    description = None
-    if "description" in body.data:
-        description = clusters._description(body.data["description"] or "", "description")
     change = pools.PoolChange(
         families=pool_parts.families(body),
-        cooldown_seconds=cooldown,
-        description=description,
+        cooldown_seconds=_cooldown(body),
+        description=_description(body),
         annotations=body.texts("annotations") if body.has("annotations") else None,
         labels=body.texts("labels") if body.has("labels") else None,
     )
@@ -205,6 +202,11 @@ def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
 
 
+def _description(body: reading.Fields) -> str | None:
+    given = body.has("description")
+    return body.parse("description", parsing.description) if given else None
+
+
 def _cooldown(body: reading.Fields) -> int | None:
     if not body.has("cooldown_seconds"):
         return None
@@ -212,5 +214,4 @@ def _cooldown(body: reading.Fields) -> int | None:
 
 
 def _cluster(value: object, at: str) -> Cluster:
-    name = holders.parse_name(value, field=at)
-    return query.cluster(name, at)
+    return query.cluster(parsing.name(value, at), at)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db.models import Q
 from rest_framework.request import Request
@@ -91,6 +91,11 @@ def cidr(value: str, name: str) -> str:
     return str(addresses.parse_cidr(value, field=name, allow_short=True))
 
 
+def block(value: str, name: str) -> str:
+    """A CIDR or one address, as the canonical CIDR of this block."""
+    return str(addresses.parse_block(value, field=name))
+
+
 def moment(value: str, name: str) -> datetime:
     """RFC 3339 with a zone, of a year that can be meant."""
     try:
@@ -133,13 +138,15 @@ def pools(value: str, name: str) -> list[int]:
     return found
 
 
-def chosen(rows: list[dict[str, Any]], names: str | None) -> list[dict[str, Any]]:
-    """Only the named fields of each row; `names` are comma separated."""
-    if names is None:
-        return rows
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    unknown = [name for name in wanted if rows and name not in rows[0]]
-    if unknown:
-        message = f"there is no field {unknown[0]}"
-        raise errors.InvalidInput.of("fields", "unknown_field", message, names)
-    return [{name: row[name] for name in wanted} for row in rows]
+def names(known: Iterable[str]) -> Callable[[str, str], list[str]]:
+    """A parser of some of the known names, comma separated."""
+
+    def parse(value: str, name: str) -> list[str]:
+        wanted = [one.strip() for one in value.split(",") if one.strip()]
+        unknown = [one for one in wanted if one not in known]
+        if unknown or not wanted:
+            message = f"there is no field {unknown[0]}" if unknown else "name a field"
+            raise errors.InvalidInput.of(name, "unknown_field", message, value)
+        return wanted
+
+    return parse

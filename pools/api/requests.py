@@ -31,7 +31,14 @@ class Requests(views.View):
             if value := parameters.text(name):
                 rows = rows.filter(**{name: value})
         return views.answer(
-            pagination.page(request, parameters, rows, orderings={"id": ("id",)}, shape=shapes)
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=schema.REQUEST_FIELDS,
+                shape=shapes,
+            )
         )
 
 

@@ -143,6 +143,11 @@ _REPORTS = _object(
         )
     ),
 )  # fmt: skip
+# What `fields=` of a list may name.
+(BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
+    tuple(shape["properties"])
+    for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, _EVENT, _POOL, _REQUEST)
+)
 _PROBLEM = _object(
     "type title status detail code request_id errors",
     type=_TEXT, title=_TEXT, status=_WHOLE, detail=_TEXT, code=_TEXT, request_id=_TEXT,

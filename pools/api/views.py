@@ -81,8 +81,11 @@ def author(request: Request, reason: str = "") -> events.Author:
     )
 
 
-def key(request: Request) -> idempotency.Key | None:
-    """The request's Idempotency-Key; it belongs to the user, method, address and body."""
+def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:
+    """The request's Idempotency-Key; it belongs to the user, method, address and body.
+
+    `body` is what was read of the body where a client may write the same in several ways.
+    """
     header = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if header is None:
         return None
@@ -91,16 +94,18 @@ def key(request: Request) -> idempotency.Key | None:
         user_id=request.user.pk or 0,
         method=request.method or "",
         path=request.get_full_path(),
-        body=parsing.body(request),
+        body=parsing.body(request) if body is None else body,
     )
 
 
-def once(request: Request, work: Callable[[], idempotency.Stored]) -> idempotency.Stored:
+def once(
+    request: Request, work: Callable[[], idempotency.Stored], *, body: bytes | None = None
+) -> idempotency.Stored:
     """Do the work, or say again what was said under the same Idempotency-Key.
 
     The key is kept in the transaction of the work; what `work` raises undoes both.
     """
-    known = key(request)
+    known = key(request, body)
     if known is None:
         return work()
     return database.retried(partial(_kept, known, work))

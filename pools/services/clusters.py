@@ -30,8 +30,10 @@ def create(
     """A cluster with its address space and, given a prefix, its node and instance pools.
 
     Raises AlreadyExists, or InvalidInput (`cluster_prefix`, `outside_cluster_prefix`,
-    `cidr_overlap`).
+    `cidr_overlap`; `required` for parts of no prefix).
     """
+    if cluster_prefix is None and (node_prefix or instance_prefix):
+        raise errors.InvalidInput.of("cluster_prefix", "required", "name the prefix to divide")
     with events.recorded(by):
         if Cluster.objects.filter(name=name).exists():
             raise errors.AlreadyExists(f"There is a cluster {name}.")

@@ -94,7 +94,7 @@ def test_a_range_that_is_refused(
     ("body", "status", "code"),
     [
         ({}, 400, "object_expected"),
-        ({"reserved_ranges": []}, 400, "wrong_type"),
+        ({"reserved_ranges": []}, 400, "required"),
         ({"cidr": "10.0.0.4/30"}, 409, "cidr_overlap"),
         ({"cidr": "10.0.2.1/29"}, 400, "host_bits_set"),
         ({"cidr": "fd00::/104"}, 400, "family"),

@@ -63,7 +63,7 @@ def test_capacities_beyond_64_bits_are_exact(api: apis.Api) -> None:
         ({"ipv4": {"mask_size": 24, "cidrs": []}}, 400, "required"),
         ({"ipv4": {"mask_size": 24, "cidrs": ["fd00::/104"]}}, 400, "mixed_family"),
         ({"labels": {"a": 1}}, 400, "wrong_type"),
-        ({"description": "x" * 501}, 400, "wrong_type"),
+        ({"description": "x" * 501}, 400, "too_long"),
     ],
     ids=[
         "id", "utilization", "unknown", "category", "name", "cooldown", "mask", "no CIDR",

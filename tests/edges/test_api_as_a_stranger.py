@@ -1,0 +1,131 @@
+"""What somebody who reads the description and nothing else stumbles over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from pools.api import schema
+from pools.models import Cluster, Pool
+from pools.services import demo
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster()
+    return api
+
+
+def test_an_uploaded_file_is_imported_once_under_its_key(api: apis.Api) -> None:
+    def send(content: bytes) -> Any:
+        part = {"file": SimpleUploadedFile("pools.yaml", content), "cluster": "prod"}
+        return api.client.post(
+            f"{apis.ROOT}pools/import/", part, headers={"Idempotency-Key": "k-1"}
+        )
+
+    first, again = send(demo.GREEN_POOL_V2), send(demo.GREEN_POOL_V2)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json() == again.json()
+    apis.refused(send(demo.GREEN_POOL_V2 + b"\n"), 422, "idempotency_key_reused")
+
+
+@pytest.mark.parametrize("part", ["node_prefix", "instance_prefix"])
+def test_a_part_of_no_prefix_is_refused(api: apis.Api, part: str) -> None:
+    answer = api("POST", "clusters/", {"name": "other", part: "2001:db8::/64"})
+    assert apis.fields(apis.refused(answer, 400, "required")) == {"cluster_prefix": "required"}
+    assert Cluster.objects.count() == 1
+
+
+TEXTS: list[tuple[Any, str]] = [
+    (0, "wrong_type"),
+    (False, "wrong_type"),
+    ([], "wrong_type"),
+    ("a\u202eb", "invisible_character"),
+    ("a\nb", "invisible_character"),
+    ("x" * 501, "too_long"),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), TEXTS)
+@pytest.mark.parametrize("door", ["new pool", "pool", "new cluster", "cluster"])
+def test_a_description_is_a_line_of_text(api: apis.Api, door: str, text: Any, code: str) -> None:
+    pool = api.vm_pool("10.0.0.0/29", description="as it was")
+    part = {"mask_size": 32, "cidrs": ["10.1.0.0/29"]}
+    method, path, body = {
+        "new pool": ("POST", "pools/", {"cluster": "prod", "name": "p", "category": "vm", "ipv4": part}),
+        "pool": ("PATCH", f"pools/{pool}/", {}),
+        "new cluster": ("POST", "clusters/", {"name": "other"}),
+        "cluster": ("PATCH", "clusters/prod/", {}),
+    }[door]  # fmt: skip
+    answer = api(method, path, {**body, "description": text})
+    assert apis.fields(apis.refused(answer, 400, code)) == {"description": code}
+    assert list(Pool.objects.values_list("description", flat=True)) == ["as it was"]
+    assert list(Cluster.objects.values_list("description", flat=True)) == [""]
+
+
+@pytest.mark.parametrize("path", ["pools/{}/", "clusters/prod/"])
+def test_a_description_is_emptied_and_null_leaves_it(api: apis.Api, path: str) -> None:
+    place = path.format(api.vm_pool("10.0.0.0/29"))
+    for given, told in (("A  B", "A  B"), (None, "A  B"), ("", "")):
+        assert api("PATCH", place, {"description": given}).json()["description"] == told
+
+
+@pytest.mark.parametrize("body", [{"reserved_ranges": ["10.0.1.0/30"]}, {"cidr": None}])
+def test_a_cidr_that_is_missing_is_named(api: apis.Api, body: dict[str, Any]) -> None:
+    place = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
+    assert apis.fields(apis.refused(api("POST", place, body), 400, "required")) == {
+        "cidr": "required"
+    }
+
+
+def test_a_wrong_cidr_is_named_as_it_was_written(api: apis.Api) -> None:
+    place = f"pools/{api.vm_pool('10.0.0.0/29')}/cidrs/"
+    body = {"cidr": "10.0.1.0/29", "reserved_ranges": ["10.0.1.0-10.0.1.1", "10.0.9.0/30"]}
+    for given, fields in (
+        ({"cidr": "10.0.0.1/24"}, {"cidr": "host_bits_set"}),
+        (body, {"reserved_ranges.1": "range_outside_cidr"}),
+    ):
+        assert apis.fields(api("POST", place, given).json()) == fields
+
+
+@pytest.mark.parametrize("block", ["10.0.0.1", "10.0.0.1/32"])
+def test_the_events_of_one_address(api: apis.Api, block: str) -> None:
+    pool = api.vm_pool("10.0.0.0/29")
+    api.take(pool, "a")
+    api.take(pool, "b")
+    (event,) = api("GET", f"events/?block={block}").json()["results"]
+    assert event["holder"]["id"] == "a"
+
+
+@pytest.mark.parametrize("fields", ["typo", "id,typo", ","])
+@pytest.mark.parametrize("path", ["blocks", "pools", "clusters", "events", "requests", "environments"])  # fmt: skip
+def test_a_field_that_is_none_is_told_on_an_empty_list_too(fields: str, path: str) -> None:
+    answer = apis.Api()("GET", f"{path}/?fields={fields}")
+    apis.refused(answer, 400, "unknown_field")
+
+
+def test_a_field_of_an_empty_list() -> None:
+    assert apis.Api()("GET", "blocks/?fields=id,cidr").json()["results"] == []
+
+
+def test_the_description_names_every_field_of_a_row(api: apis.Api) -> None:
+    pool = api.vm_pool("10.0.0.0/32")
+    api.take(pool, "a", env="e")
+    api("POST", f"pools/{pool}/allocations/", apis.holder("b") | {"wait": True})
+    for path, fields in (
+        ("blocks/", schema.BLOCK_FIELDS),
+        ("clusters/", schema.CLUSTER_FIELDS),
+        ("environments/", schema.ENVIRONMENT_FIELDS),
+        ("events/", schema.EVENT_FIELDS),
+        ("pools/", schema.POOL_FIELDS),
+        ("requests/", schema.REQUEST_FIELDS),
+    ):
+        assert set(api("GET", path).json()["results"][0]) == set(fields), path
+        every = api("GET", f"{path}?fields={','.join(fields)}")
+        assert every.json()["results"] == api("GET", path).json()["results"]
