@@ -16,7 +16,7 @@ from pools.models import Block, Pool, PoolCIDR
 from pools.models.blocks import State
 from pools.models.pools import SINGLE
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 
 
 def families(pool: Pool) -> tuple[int, ...]:

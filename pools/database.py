@@ -52,7 +52,7 @@ def rows(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         return cursor.execute(statement, values).fetchall()
 
 
-def fetch(statement: str, values: Mapping[str, object]) -> list[dict[str, Any]]:
+def fetch(statement: str, values: Mapping[str, object]) -> list[Mapping[str, Any]]:
     """The rows that a statement answers, by column; for what carries long values.
 
     Its values travel apart like those of `rows`, but the statement is planned each time.

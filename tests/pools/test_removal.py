@@ -89,7 +89,7 @@ def test_a_block_needs_its_pool(breaks, sql) -> None:
         sql(
             "INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,"
             " holder_kind, holder_id, holder_uid, org, env, allocated_at)"
-            " SELECT -1, space_id, category, family, '10.0.0.77/32', 'held', withheld, 'vm', 'x', '',"
+            " SELECT -1, space_id, category, family, '10.0.1.77/32', 'held', withheld, 'vm', 'x', '',"
             " '', '', now() FROM pools_block WHERE state = 'held'"
         )
 
