@@ -83,9 +83,11 @@ test-core: $(DEV)
 test-e2e: $(DEV)
 	$(PY) -m pytest tests/e2e --with-e2e
 
-# Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver, etcd and kubectl.
+# The tests of the fake API server once more, against a real one.
+# Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
 test-cluster: $(DEV)
-	$(PY) -m pytest tests/cluster
+	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
+	$(PY) -m pytest tests/kube --real $(ARGS)
 
 chaos: $(DEV)
 	$(PY) -m tests.concurrent.chaos --seconds 240
