@@ -106,9 +106,11 @@ def refusal(status: int, headers: Mapping[str, str], raw: bytes) -> faults.Clust
         told = parsed(raw)
     except faults.Garbled:
         told = {}
+    # An API server's 404 is a Status, or a list of the paths that it has, or this plain text.
+    from_server = "paths" in told or raw.startswith(_PLAIN_404)
     if told.get("kind") != "Status":
         told = {}
-    if status == 404 and not told and not raw.startswith(_PLAIN_404):
+    if status == 404 and not told and not from_server:
         return faults.Garbled("404 of something that is no Kubernetes API server", status=status)
     return of_status({**told, "code": status}, retry_after=headers.get("Retry-After"))
 

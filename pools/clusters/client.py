@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
+import gc
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -74,8 +76,7 @@ class Gateway:
         timeouts: tuple[float, float] = (5, 30),
         resolver: guard.Resolver = guard.system_resolver,
     ) -> None:
-        from kubernetes import client  # noqa: PLC0415 - half a second, which web processes never pay
-
+        client = _official_client()
         target = guard.parse_url(access.server)
 
         def addresses() -> list[str]:
@@ -337,6 +338,17 @@ class Gateway:
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
         return answers.refusal(response.status, response.headers, self._body(response))
+
+
+@functools.lru_cache
+def _official_client() -> Any:
+    """`kubernetes.client`, imported at its first use: half a second that web processes never pay."""
+    from kubernetes import client  # noqa: PLC0415
+
+    # Its thousand modules stay for good. Walked by the collector again and again while pages of JSON
+    # are read, they would double the time of a list.
+    gc.freeze()
+    return client
 
 
 def _event(told: Manifest) -> WatchEvent:

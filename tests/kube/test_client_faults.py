@@ -168,6 +168,17 @@ def test_what_is_no_http(answer: bytes) -> None:
         _refused(access, faults.Unreachable)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"404 page not found\n", b'{"paths":["/apis","/version"]}', b'{"kind":"Status","code":404}'],
+    ids=["text", "paths", "status"],
+)
+def test_three_forms_of_a_kind_that_is_not_served(body: bytes) -> None:
+    begin = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with raw_server.serving(raw_server.says(begin + body)) as (access, _):
+        _refused(access, faults.KindAbsent)
+
+
 def test_an_answer_without_end_is_cut_off() -> None:
     begin = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
