@@ -7,7 +7,9 @@
         ... cluster.url, cluster.ca, cluster.token, cluster.kubeconfig() ...
         assert not cluster.log.writes
 
-It does not do: CEL rules, conversion webhooks, garbage collection, strategic merge (taken as a merge
+`python -m tests.kube.fake` starts some in a process of their own.
+
+It does not do: protobuf, CEL rules, conversion webhooks, garbage collection, strategic merge (taken as a merge
 patch), collections deleted at once, quotas, tables.
 """
 

@@ -278,6 +278,8 @@ def _change(call: Call, target: Target, kind: Kind) -> Answer:
         raise refusals.Refused(
             405, "the server does not allow this method on the requested resource"
         )
+    if "protobuf" in call.request.content_type:
+        raise refusals.Refused(415, "the fake reads JSON and YAML only")
     hooks = Webhooks.of(call.cluster, call.user)
     write = _write(call, target, kind, hooks)
     with call.cluster.store.changed:

@@ -99,8 +99,8 @@ class FakeCluster:
     def kind(self, group: str, plural: str) -> Kind | None:
         return self._kinds.get((group, plural))
 
-    def _named(self, plural: str) -> Kind:
-        """By `ciliumnodes` or `ciliumnodes.cilium.io`."""
+    def known(self, plural: str) -> Kind:
+        """A kind by `ciliumnodes` or `ciliumnodes.cilium.io`; StopIteration."""
         return next(kind for kind in self.kinds if plural in {kind.plural, kind.resource})
 
     def _of(self, manifest: Manifest) -> tuple[Kind, str]:
@@ -141,7 +141,7 @@ class FakeCluster:
 
     def remove(self, plural: str, name: str, namespace: str = "") -> None:
         """Delete at once, whatever its finalizers say."""
-        kind = self._named(plural)
+        kind = self.known(plural)
         with self.store.changed:
             stored = self.store.get(kind, name, namespace or ("default" * kind.namespaced))
             if stored is None:
@@ -150,13 +150,13 @@ class FakeCluster:
 
     def objects(self, plural: str) -> list[Manifest]:
         """All objects of a kind as they are stored, in the order of their names; copies."""
-        shelf = self.store.shelf(self._named(plural))
+        shelf = self.store.shelf(self.known(plural))
         with self.store.changed:
             return [json.loads(json.dumps(shelf.objects[key].item)) for key in shelf.keys]
 
     def object(self, plural: str, name: str, namespace: str = "") -> Manifest:
         """One of them; KeyError."""
-        kind = self._named(plural)
+        kind = self.known(plural)
         key = (namespace or ("default" * kind.namespaced), name)
         item: Manifest = json.loads(json.dumps(self.store.shelf(kind).objects[key].item))
         return item
@@ -170,7 +170,7 @@ class FakeCluster:
     def kube_system_uid(self, uid: str) -> None:
         item = self.object("namespaces", "kube-system")
         item["metadata"]["uid"] = uid
-        self.store.write(self._named("namespaces"), item)
+        self.store.write(self.known("namespaces"), item)
 
     # --- what happens ---------------------------------------------------------------------------
 

@@ -195,8 +195,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def cut(connection: socket.socket) -> None:
+    """Without a good-bye of TLS, and safe while another thread reads from it."""
     try:
-        connection.shutdown(socket.SHUT_RDWR)
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError:
         return
 
