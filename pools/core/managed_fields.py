@@ -1,0 +1,129 @@
+"""Who owns a field of an object: metadata.managedFields, in the form FieldsV1.
+
+A path is a tuple of elements: a field's name, or for a member of a list a Key (of a list that is a
+map by some of its members' fields) or a Value (of a list that is a set).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pools.core import reading
+
+
+@dataclass(frozen=True)
+class Key:
+    """The member of a list whose fields have these values."""
+
+    fields: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return "[" + ",".join(f"{name}={value}" for name, value in self.fields) + "]"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A member of a set, as canonical JSON."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"[{self.text}]"
+
+
+Element = str | Key | Value
+Path = tuple[Element, ...]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One entry of managedFields: a manager, and the paths it owns.
+
+    `paths` are its leaves, and the objects that it owns as such (".").
+    """
+
+    manager: str
+    operation: str
+    subresource: str
+    paths: frozenset[Path]
+
+    def owns(self, path: Path) -> bool:
+        """Whether it owns the path, something inside it, or all of what the path is in."""
+        return any(path[: len(owned)] == owned for owned in self.leaves()) or any(
+            owned[: len(path)] == path for owned in self.paths
+        )
+
+    def leaves(self) -> Iterator[Path]:
+        """What it owns whole: fields, atomic lists and objects, empty objects."""
+        parents = {owned[:size] for owned in self.paths for size in range(len(owned))}
+        return (owned for owned in self.paths if owned not in parents)
+
+
+def parse(manifest: reading.Json) -> list[Owner]:
+    """The owners, in the order of the object; what is not FieldsV1 is passed over."""
+    entries = (manifest.get("metadata") or {}).get("managedFields") or []
+    return [
+        Owner(
+            manager=str(entry.get("manager", "")),
+            operation=str(entry.get("operation", "")),
+            subresource=str(entry.get("subresource", "")),
+            paths=frozenset(_paths(entry.get("fieldsV1") or {})),
+        )
+        for entry in entries
+        if isinstance(entry, dict) and entry.get("fieldsType", "FieldsV1") == "FieldsV1"
+    ]
+
+
+def key_of(fields: reading.Json) -> Key:
+    """The member of a list that has these fields."""
+    return Key(tuple(sorted((name, _hashable(value)) for name, value in fields.items())))
+
+
+def show(path: Path) -> str:
+    """`spec.ipv4.pool[cidr=10.0.0.0/16].reservedRanges`; a name with a dot stands in brackets."""
+    shown = ""
+    for element in path:
+        if not isinstance(element, str):
+            shown += str(element)
+        elif "." in element or "/" in element:
+            shown += f"[{element}]"
+        else:
+            shown += f".{element}" if shown else element
+    return shown
+
+
+def canonical(value: object) -> str:
+    """One text for equal JSON values; true is not 1."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _paths(fields: object, above: Path = ()) -> Iterator[Path]:
+    if not isinstance(fields, dict):
+        return
+    if not fields and above:
+        yield above
+    for name, below in fields.items():
+        if name == ".":
+            yield above
+        elif (element := _element(name)) is not None:
+            yield from _paths(below, (*above, element))
+
+
+def _element(name: str) -> Element | None:
+    kind, _, rest = name.partition(":")
+    if kind == "f":
+        return rest
+    try:
+        value = json.loads(rest)
+    except ValueError:
+        return None
+    if kind == "k" and isinstance(value, dict):
+        return key_of(value)
+    return Value(canonical(value)) if kind == "v" else None
+
+
+def _hashable(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | None) else canonical(value)

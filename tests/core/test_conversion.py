@@ -1,0 +1,144 @@
+"""The lazy conversion of v2alpha1 pools (spec/000), and what two objects of one name say."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from pools.core import conversion, errors, podippool
+from pools.core.conversion import Difference, Standing
+from pools.core.podippool import Shape
+
+OLD: dict[str, Any] = {
+    "apiVersion": "cilium.io/v2alpha1",
+    "kind": "CiliumPodIPPool",
+    "metadata": {
+        "name": "green-pool",
+        "uid": "0a",
+        "resourceVersion": "3",
+        "generation": 1,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"team": "green"},
+        "annotations": {
+            "ipam.cilium.io/skip-masquerade": "true",
+            "kubectl.kubernetes.io/last-applied-configuration": "{}",
+        },
+        "managedFields": [{}],
+        "finalizers": ["a/b"],
+        "ownerReferences": [{}],
+    },
+    "spec": {
+        "ipv4": {"cidrs": ["10.20.0.0/16", "10.30.0.0/16"], "maskSize": 24, "newer": 1},
+        "ipv6": {"cidrs": ["fd00::/104"], "maskSize": 120},
+        "allowFirstIP": False,
+        "podSelector": {"matchLabels": {"a": "b"}},
+        "newer": {"x": [1]},
+    },
+    "status": {"x": 1},
+}
+
+
+@pytest.mark.parametrize("shape", [Shape.V2, Shape.V2_PROPOSAL])
+def test_nothing_is_lost(shape: Shape) -> None:
+    before = copy.deepcopy(OLD)
+    new = conversion.convert(OLD, shape)
+    assert before == OLD
+    spec = copy.deepcopy(OLD["spec"])
+    if shape is Shape.V2_PROPOSAL:
+        for family in ("ipv4", "ipv6"):
+            spec[family]["cidrs"] = [{"cidr": cidr} for cidr in spec[family]["cidrs"]]
+    assert new == {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumPodIPPool",
+        "metadata": {
+            "name": "green-pool",
+            "labels": {"team": "green"},
+            "annotations": {"ipam.cilium.io/skip-masquerade": "true"},
+        },
+        "spec": spec,
+    }
+    assert conversion.differences(OLD, new) == []
+    new["spec"]["newer"]["x"].append(2)
+    assert before == OLD
+
+
+def test_only_kubectls_note() -> None:
+    old = copy.deepcopy(OLD)
+    del old["metadata"]["annotations"]["ipam.cilium.io/skip-masquerade"]
+    assert "annotations" not in conversion.convert(old, Shape.V2)["metadata"]
+
+
+def test_not_to_v2alpha1() -> None:
+    with pytest.raises(ValueError, match="v2alpha1"):
+        conversion.convert(OLD, Shape.V2ALPHA1)
+
+
+def _with_uid(uid: str) -> dict[str, Any]:
+    return {"metadata": {"uid": uid}}
+
+
+@pytest.mark.parametrize(
+    ("v2alpha1", "v2", "expected"),
+    [
+        (None, None, None),
+        (None, _with_uid("a"), Standing.V2_ONLY),
+        (_with_uid("a"), None, Standing.V2ALPHA1_ONLY),
+        (_with_uid("a"), _with_uid("a"), Standing.ONE_OBJECT),
+        (_with_uid("a"), _with_uid("b"), Standing.V2_WINS),
+        ({"metadata": {}}, {}, Standing.V2_WINS),
+    ],
+)
+def test_standing(v2alpha1: Any, v2: Any, expected: Standing | None) -> None:
+    assert conversion.standing(v2alpha1, v2) is expected
+
+
+def test_differences() -> None:
+    new = conversion.convert(OLD, Shape.V2)
+    new["spec"]["ipv4"]["cidrs"].reverse()
+    ranges = [{"start": "10.20.0.0", "end": "10.20.0.9"}]
+    new["spec"]["ipv4"]["pool"] = [{"cidr": "10.20.0.0/16", "reservedRanges": ranges}]
+    new["spec"]["ipv6"]["cidrs"] = ["fd00:0::/104"]
+    new["spec"]["allowLastIP"] = True
+    del new["spec"]["allowFirstIP"]
+    del new["spec"]["podSelector"]
+    new["metadata"]["labels"]["team"] = "blue"
+    assert conversion.differences(OLD, new) == [
+        Difference("metadata.labels[team]", "green", "blue"),
+        Difference("spec.allowLastIP", False, True),
+        Difference(
+            "spec.ipv4.cidrs", ["10.20.0.0/16", "10.30.0.0/16"], ["10.30.0.0/16", "10.20.0.0/16"]
+        ),
+        Difference("spec.ipv4.reserved[10.20.0.0/16]", None, ["10.20.0.0-10.20.0.9"]),
+        Difference("spec.podSelector", {"matchLabels": {"a": "b"}}, None),
+    ]
+
+
+def test_an_object_that_was_written_in_another_shape() -> None:
+    hidden = copy.deepcopy(OLD)
+    hidden["spec"]["ipv4"]["cidrs"] = [{}]
+    for call in (
+        lambda: conversion.check_written_shape(hidden),
+        lambda: conversion.convert(hidden, Shape.V2),
+        lambda: conversion.differences(hidden, OLD),
+    ):
+        with pytest.raises(errors.InvalidInput) as caught:
+            call()
+        assert caught.value.code == "written_in_another_shape"
+        assert caught.value.problems[0].field == "spec.ipv4.cidrs.0"
+    conversion.check_written_shape(OLD)
+    for odd in (None, [], {}, {"spec": {"ipv4": {"cidrs": "x"}}}):
+        conversion.check_written_shape(odd)
+
+
+@pytest.mark.parametrize("kind", ["List", "CiliumNode", None])
+def test_one_pool_is_converted(kind: str | None) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        conversion.convert(OLD | {"kind": kind}, Shape.V2)
+    assert caught.value.code == "unsupported_kind"
+
+
+def test_what_was_converted_can_be_read() -> None:
+    (pool,) = podippool.parse_document(conversion.convert(OLD, Shape.V2), strict=False)
+    assert (pool.name, sorted(pool.families)) == ("green-pool", [4, 6])

@@ -1,0 +1,165 @@
+"""Desired against observed, field by field."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from pools.core import differences
+from pools.core.differences import Difference, Structure
+
+RANGE = {"start": "10.20.0.0", "end": "10.20.0.9"}
+OBSERVED: dict[str, Any] = {
+    "apiVersion": "cilium.io/v2",
+    "kind": "CiliumPodIPPool",
+    "metadata": {
+        "name": "green",
+        "uid": "0a",
+        "labels": {"team": "green", "app.kubernetes.io/name": "x"},
+        "managedFields": [
+            {
+                "manager": "cadastre",
+                "operation": "Apply",
+                "apiVersion": "cilium.io/v2",
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {
+                    "f:metadata": {"f:labels": {"f:team": {}}},
+                    "f:spec": {
+                        "f:ipv4": {
+                            ".": {},
+                            "f:cidrs": {},
+                            "f:pool": {
+                                'k:{"cidr":"10.20.0.0/16"}': {
+                                    ".": {},
+                                    "f:cidr": {},
+                                    "f:reservedRanges": {},
+                                }
+                            },
+                        },
+                        "f:podSelector": {},
+                    },
+                },
+            },
+            {
+                "manager": "kubectl",
+                "operation": "Update",
+                "fieldsV1": {"f:spec": {"f:ipv4": {"f:maskSize": {}, "f:cidrs": {}}}},
+            },
+        ],
+    },
+    "spec": {
+        "ipv4": {
+            "cidrs": ["10.20.0.0/16", "10.30.0.0/16"],
+            "maskSize": 24,
+            "pool": [
+                {"cidr": "10.30.0.0/16", "reservedRanges": []},
+                {"cidr": "10.20.0.0/16", "reservedRanges": [RANGE]},
+            ],
+        },
+        "podSelector": {"matchLabels": {"a": "b"}},
+    },
+}
+
+
+def _desired(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumPodIPPool",
+        "metadata": {"name": "green"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    "desired",
+    [
+        _desired(),
+        OBSERVED,
+        _desired(ipv4={"maskSize": 24, "cidrs": ["10.20.0.0/16", "10.30.0.0/16"]}),
+        _desired(ipv4={"pool": [{"cidr": "10.20.0.0/16", "reservedRanges": [RANGE]}]}),
+        _desired(ipv4={"pool": OBSERVED["spec"]["ipv4"]["pool"][::-1]}),
+        _desired(allowFirstIP=None),
+    ],
+)
+def test_equal(desired: dict[str, Any]) -> None:
+    assert differences.find(desired, OBSERVED) == []
+
+
+BOTH, OURS = ("cadastre", "kubectl"), ("cadastre",)
+
+
+@pytest.mark.parametrize(
+    ("spec", "difference"),
+    [
+        ({"ipv4": {"maskSize": 25}}, Difference("spec.ipv4.maskSize", 25, 24, ("kubectl",))),
+        (
+            {"ipv4": {"cidrs": ["10.30.0.0/16", "10.20.0.0/16"]}},
+            Difference(
+                "spec.ipv4.cidrs",
+                ["10.30.0.0/16", "10.20.0.0/16"],
+                ["10.20.0.0/16", "10.30.0.0/16"],
+                BOTH,
+            ),
+        ),
+        (
+            {"ipv4": {"pool": [{"cidr": "10.20.0.0/16", "reservedRanges": []}]}},
+            Difference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", [], [RANGE], OURS),
+        ),
+        (
+            {"podSelector": {"matchLabels": {}}},
+            Difference("spec.podSelector", {"matchLabels": {}}, {"matchLabels": {"a": "b"}}, OURS),
+        ),
+        ({"namespaceSelector": {}}, Difference("spec.namespaceSelector", {}, None)),
+        ({"ipv6": {"maskSize": 120}}, Difference("spec.ipv6.maskSize", 120, None)),
+        ({"ipv4": "x"}, Difference("spec.ipv4", "x", OBSERVED["spec"]["ipv4"], BOTH)),
+        (
+            {"ipv4": {"pool": [{"cidr": "10.99.0.0/16"}]}},
+            Difference("spec.ipv4.pool[cidr=10.99.0.0/16].cidr", "10.99.0.0/16", None),
+        ),
+    ],
+)
+def test_one_difference(spec: dict[str, Any], difference: Difference) -> None:
+    assert differences.find(_desired(**spec), OBSERVED) == [difference]
+
+
+def test_true_is_not_one() -> None:
+    observed = {"spec": {"allowFirstIP": True}}
+    found = differences.find({"spec": {"allowFirstIP": 1}}, observed)
+    assert found == [Difference("spec.allowFirstIP", 1, True)]
+
+
+def test_names_with_dots() -> None:
+    desired = {"metadata": {"labels": {"app.kubernetes.io/name": "y", "team": "green"}}}
+    assert differences.find(desired, OBSERVED) == [
+        Difference("metadata.labels[app.kubernetes.io/name]", "y", "x")
+    ]
+
+
+def test_what_we_own_and_no_longer_want() -> None:
+    cidrs = OBSERVED["spec"]["ipv4"]["cidrs"]
+    found = differences.find(_desired(ipv4={"cidrs": cidrs}), OBSERVED, manager="cadastre")
+    assert found == [
+        Difference("metadata.labels.team", None, "green", OURS),
+        Difference("spec.ipv4.pool[cidr=10.20.0.0/16].cidr", None, "10.20.0.0/16", OURS),
+        Difference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", None, [RANGE], OURS),
+        Difference("spec.podSelector", None, {"matchLabels": {"a": "b"}}, OURS),
+    ]
+    assert differences.find(_desired(), OBSERVED, manager="somebody") == []
+
+
+def test_sets_are_compared_by_their_members() -> None:
+    structure = Structure(lists={("metadata", "finalizers"): ()})
+    desired = {"metadata": {"finalizers": ["b", "c"]}}
+    observed = {"metadata": {"finalizers": ["a", "b"]}}
+    found = differences.find(desired, observed, structure=structure)
+    assert found == [Difference('metadata.finalizers["c"]', "c", None)]
+
+
+def test_an_object_that_is_not_there() -> None:
+    desired = copy.deepcopy(OBSERVED)
+    del desired["metadata"]["managedFields"]
+    fields = [difference.path for difference in differences.find(desired, {})]
+    assert "spec.ipv4.maskSize" in fields
+    assert "metadata.name" not in fields
