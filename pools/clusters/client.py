@@ -85,7 +85,7 @@ class Gateway:
         self._access = access
         self._server = target.url
         self._connect, self._read = timeouts
-        # An empty proxy: the environment's is not ours.
+        # No proxy: one of the environment would be opened before it is replaced below.
         configuration = client.Configuration(host=target.url, proxy="", no_proxy="*")
         self._api = client.ApiClient(configuration)
         self._no_answer = (*answers.NO_ANSWER, client.ApiException)

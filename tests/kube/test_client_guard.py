@@ -105,10 +105,11 @@ def test_a_redirect_is_not_followed(canary: socket.socket) -> None:
     assert not _heard(canary)
 
 
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
 def test_a_proxy_of_the_environment_is_not_used(
-    fake: FakeCluster, canary: socket.socket, monkeypatch: pytest.MonkeyPatch
+    fake: FakeCluster, canary: socket.socket, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
-    proxy = f"http://127.0.0.1:{canary.getsockname()[1]}"
+    proxy = f"{scheme}://127.0.0.1:{canary.getsockname()[1]}"
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, proxy)
     monkeypatch.delenv("NO_PROXY", raising=False)

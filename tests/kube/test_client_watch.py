@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Iterator
 
 import pytest
@@ -117,6 +118,22 @@ def test_a_cut_is_told_after_what_came_before(fake: FakeCluster, gateway: client
     with pytest.raises(faults.Unreachable):
         next(watch)
     assert len(gateway.list(POOLS).items) == 1
+
+
+def test_a_watch_that_is_left_ends_its_connection() -> None:
+    left: list[bytes] = []
+
+    def answer(connection: ssl.SSLSocket) -> None:
+        connection.sendall(CHUNKED + _chunk(_line("ADDED", "2")))
+        connection.settimeout(10)
+        left.append(connection.recv(1))
+
+    with raw_server.serving(answer) as (access, _):
+        gateway = client.Gateway(access, allow_loopback=True)
+        for event in gateway.watch(POOLS, "1", seconds=60):
+            assert event.type == "ADDED"
+            break
+    assert left == [b""]
 
 
 def test_half_a_line_at_the_end_is_dropped() -> None:
