@@ -68,8 +68,15 @@ def test_answers_that_are_none(fake: FakeCluster, api: Api) -> None:
             json.loads(reply.content)
 
 
-def test_a_hang_ends_with_the_server(fake: FakeCluster) -> None:
-    fake.faults.add(verb="list", effect="hang")
+def test_any_body(fake: FakeCluster, api: Api) -> None:
+    fake.faults.add(verb="list", body=b'{"items":["\xff"]}')
+    reply = api.get(POOLS)
+    assert (reply.status, reply.content) == (200, b'{"items":["\xff"]}')
+
+
+@pytest.mark.parametrize("effect", ["hang", "stall"])
+def test_a_silent_server_ends_when_it_closes(fake: FakeCluster, effect: Effect) -> None:
+    fake.faults.add(verb="list", effect=effect)
     ends: list[Exception] = []
 
     def ask() -> None:
@@ -106,6 +113,14 @@ def test_faults_of_a_watch(fake: FakeCluster, api: Api) -> None:
     fake.faults.add(verb="watch", effect="cut-body")
     with pytest.raises((*_GONE, ValueError)):
         list(api.watch(POOLS))
+
+
+def test_a_streamed_list_ends_with_a_marked_bookmark(fake: FakeCluster, api: Api) -> None:
+    fake.put(pool("a"))
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    events = api.watch(POOLS, allowWatchBookmarks="true", timeoutSeconds=30, **query)
+    assert [next(events)["type"], (end := next(events))["type"]] == ["ADDED", "BOOKMARK"]
+    assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
 def test_a_bookmark_on_demand(fake: FakeCluster, api: Api) -> None:

@@ -15,6 +15,7 @@ Effect = Literal[
     "lost",  # done, and closed without an answer
     "cut-headers",  # done, closed after the headers
     "cut-body",  # done, closed in the middle of the body; a watch: in the middle of its first event
+    "stall",  # done, silent after half of the body, until the server closes
     "truncate",  # a complete answer whose JSON is cut short
     "html",  # 200 with a page
     "gzip",  # says gzip, is none
@@ -37,6 +38,7 @@ class Fault:
     delay: float = 0
     effect: Effect = ""
     call: Callable[[], object] | None = None
+    body: bytes | None = None
 
     def matches(self, verb: str, path: str) -> bool:
         return self.verb in {"", verb} and re.search(self.path, path) is not None
@@ -63,13 +65,15 @@ class Faults:
         delay: float = 0,
         effect: Effect = "",
         call: Callable[[], object] | None = None,
+        body: bytes | None = None,
     ) -> Fault:
         """Let the next matching requests go wrong, `times` of them (None: all) after `skip` good ones.
 
-        `delay` is in seconds; `call` runs before the request is served.
+        `delay` is in seconds; `call` runs before the request is served; `body` is answered as it
+        stands, as JSON, with the status or 200.
         """
         fault = Fault(
-            verb, path, times, skip, status, reason, message, retry_after, delay, effect, call
+            verb, path, times, skip, status, reason, message, retry_after, delay, effect, call, body
         )
         with self._lock:
             self._rules.append(fault)

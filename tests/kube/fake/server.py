@@ -100,7 +100,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault.effect == "lost":
             raise _Cut
         if found.lines is not None:
-            self._stream(found, half=fault.effect == "cut-body")
+            self._stream(found, fault)
         else:
             self._send(found, fault)
 
@@ -110,6 +110,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return Answer(200, _PAGE, content_type="text/html")
         if fault.effect == "gzip":
             return Answer(200, b"\x1f\x8b garbage", headers={"Content-Encoding": "gzip"})
+        if fault.body is not None:
+            return Answer(fault.status or 200, fault.body)
         if not fault.status:
             return None
         details = (
@@ -145,11 +147,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._head(found, {"Content-Length": str(len(body))})
         if fault.effect == "cut-headers":
             body = b""
-        if fault.effect == "cut-body":
+        if fault.effect in {"cut-body", "stall"}:
             body = body[: len(body) // 2]
         self.wfile.write(body)
         self.wfile.flush()
-        if fault.effect in {"cut-headers", "cut-body"}:
+        self._end_badly(fault)
+
+    def _end_badly(self, fault: Fault) -> None:
+        """After a part of the answer."""
+        if fault.effect == "stall":
+            self.server.cluster.ended.wait()
+        if fault.effect in {"cut-headers", "cut-body", "stall"}:
             raise _Cut
 
     def _head(self, found: Answer, more: dict[str, str]) -> None:
@@ -161,17 +169,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Warning", f"299 - {json.dumps(warning)}")
         self.end_headers()
 
-    def _stream(self, found: Answer, *, half: bool) -> None:
+    def _stream(self, found: Answer, fault: Fault) -> None:
         lines: Iterator[bytes] = found.lines or iter(())
         self._head(found, {"Transfer-Encoding": "chunked"})
         self.wfile.flush()
         for line in lines:
             if not line:
                 continue
-            if half:
-                self._chunk(line[: len(line) // 2])
-                raise _Cut
-            self._chunk(line)
+            half = fault.effect in {"cut-body", "stall"}
+            self._chunk(line[: len(line) // 2] if half else line)
+            self._end_badly(fault)
         self.wfile.write(b"0\r\n\r\n")
         self.wfile.flush()
 
