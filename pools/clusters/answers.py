@@ -100,6 +100,32 @@ def parsed(raw: bytes) -> dict[str, Any]:
     return value
 
 
+def member(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object inside of an answer. Raises Garbled."""
+    found = answer.get(name)
+    if not isinstance(found, dict):
+        raise faults.Garbled(f"the answer has no {name}")
+    return found
+
+
+def text(answer: dict[str, Any], name: str) -> str:
+    """A text inside of an answer, not empty. Raises Garbled."""
+    found = answer.get(name)
+    if not isinstance(found, str) or not found:
+        raise faults.Garbled(f"the answer has no {name}")
+    return found
+
+
+def objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A list of objects inside of an answer; null is the empty one, as Go writes it. Raises Garbled."""
+    found = answer.get(name)
+    if found is None and name in answer:
+        return []
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise faults.Garbled(f"the answer has no {name}")
+    return found
+
+
 def refusal(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
     """The fault that an HTTP status and its body mean."""
     try:

@@ -105,21 +105,21 @@ class Gateway:
 
     def version(self) -> str:
         """`v1.31.2`, from /version."""
-        return _text(self._call("GET", "/version"), "gitVersion")
+        return answers.text(self._call("GET", "/version"), "gitVersion")
 
     def identity(self) -> str:
         """The uid of the namespace kube-system, which lives as long as the cluster."""
         namespace = self._call("GET", "/api/v1/namespaces/kube-system")
-        return _text(_member(namespace, "metadata"), "uid")
+        return answers.text(answers.member(namespace, "metadata"), "uid")
 
     def served(self, wanted: Iterable[R]) -> frozenset[R]:
         """Those of the resources that the server serves. Absent is only what a list has not."""
         wanted = list(wanted)
-        groups = _objects(self._call("GET", "/apis"), "groups")
+        groups = answers.objects(self._call("GET", "/apis"), "groups")
         known = {
             (str(group.get("name")), str(version.get("version")))
             for group in groups
-            for version in _objects(group, "versions")
+            for version in answers.objects(group, "versions")
         } | {("", "v1")}
         versions = {(each.group, each.version) for each in wanted} & known
         plurals = {each: self._plurals(*each) for each in versions}
@@ -129,7 +129,7 @@ class Gateway:
 
     def _plurals(self, group: str, version: str) -> set[str]:
         answer = self._call("GET", paths.of_group(group, version))
-        return {str(each.get("name")) for each in _objects(answer, "resources")}
+        return {str(each.get("name")) for each in answers.objects(answer, "resources")}
 
     def may(
         self, verb: str, resource: Resource, *, namespace: str = "", subresource: str = ""
@@ -142,7 +142,9 @@ class Gateway:
         kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
         review = {**kind, "spec": {"resourceAttributes": attributes}}
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        return _member(self._call("POST", path, body=review), "status").get("allowed") is True
+        return (
+            answers.member(self._call("POST", path, body=review), "status").get("allowed") is True
+        )
 
     def schema(self, resource: Resource) -> Manifest | None:
         """The OpenAPI schema of a custom resource's version; None when no door shows one.
@@ -172,11 +174,11 @@ class Gateway:
             page = self._call("GET", path, query)
             if not str(page.get("kind")).endswith("List"):
                 raise faults.Garbled("the answer is no list")
-            metadata = _member(page, "metadata")
-            items += _objects(page, "items")
+            metadata = answers.member(page, "metadata")
+            items += answers.objects(page, "items")
             before, token = token, metadata.get("continue") or ""
             if not token:
-                return Listing(items, _text(metadata, "resourceVersion"))
+                return Listing(items, answers.text(metadata, "resourceVersion"))
             if token == before:
                 break
         raise faults.Garbled("the list does not end")
@@ -352,12 +354,12 @@ def _official_client() -> Any:
 
 
 def _event(told: Manifest) -> WatchEvent:
-    kind, subject = told.get("type"), _member(told, "object")
+    kind, subject = told.get("type"), answers.member(told, "object")
     if kind == "ERROR":
         raise answers.of_status(subject)
     if kind not in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}:
         raise faults.Garbled("the watch told something that is no event")
-    _member(subject, "metadata")
+    answers.member(subject, "metadata")
     return WatchEvent(kind, subject)
 
 
@@ -374,27 +376,3 @@ def _yaml(manifest: Manifest) -> bytes:
     """JSON that is YAML too: no surrogate pairs, and no character that ends a line of YAML."""
     text = json.dumps(manifest, ensure_ascii=False, allow_nan=False)
     return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
-
-
-def _member(answer: Manifest, name: str) -> Manifest:
-    member = answer.get(name)
-    if not isinstance(member, dict):
-        raise faults.Garbled(f"the answer has no {name}")
-    return member
-
-
-def _text(answer: Manifest, name: str) -> str:
-    member = answer.get(name)
-    if not isinstance(member, str) or not member:
-        raise faults.Garbled(f"the answer has no {name}")
-    return member
-
-
-def _objects(answer: Manifest, name: str) -> list[Manifest]:
-    """A list of objects; null is the empty one, as Go writes it."""
-    members = answer.get(name)
-    if members is None and name in answer:
-        return []
-    if not isinstance(members, list) or not all(isinstance(each, dict) for each in members):
-        raise faults.Garbled(f"the answer has no {name}")
-    return members

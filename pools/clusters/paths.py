@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 from urllib import parse
 
+from pools.clusters import faults
+
 
 class Resource(Protocol):
     """A kind of object as one version of its group serves it (pools.core.resources)."""
@@ -29,7 +31,8 @@ def of_group(group: str, version: str) -> str:
 def of(resource: Resource, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
     """The path of a collection, of an object, or of its subresource, percent-encoded.
 
-    Without a namespace a namespaced collection is that of all namespaces.
+    Without a namespace a namespaced collection is that of all namespaces. Raises ObjectAbsent for
+    the names `.` and `..`.
     """
     parts = [of_group(resource.group, resource.version)]
     if namespace and resource.namespaced:
@@ -43,5 +46,7 @@ def of(resource: Resource, *, namespace: str = "", name: str = "", subresource: 
 
 
 def _quoted(name: str) -> str:
-    # `.` and `..` would be other paths; no object has such a name.
-    return parse.quote(name, safe="") if name.strip(".") else "%00"
+    if not name.strip("."):
+        # They would be other paths.
+        raise faults.ObjectAbsent(f"no object has the name {name}")
+    return parse.quote(name, safe="")
