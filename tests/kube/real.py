@@ -6,7 +6,6 @@ There are no controllers and no nodes: namespaces get their objects, pods stay p
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import http.client
 import json
 import os
@@ -24,6 +23,7 @@ import urllib.parse
 from collections.abc import Iterable
 from typing import Any, Self
 
+from ipam_site.supervisor import processes
 from tests.kube import kubeconfigs
 from tests.kube.certificates import Authority, Pair
 from tests.kube.fake.access import MASTERS, Rule
@@ -31,19 +31,13 @@ from tests.kube.fake.cluster import CRDS, definitions
 
 Manifest = dict[str, Any]
 _USERS = 40
-_PR_SET_PDEATHSIG = 1
 _START_SECONDS = 90
-_libc = ctypes.CDLL(None)
 
 
 def assets() -> pathlib.Path | None:
     """The folder that KUBEBUILDER_ASSETS names, when kube-apiserver and etcd are in it."""
     folder = pathlib.Path(os.environ.get("KUBEBUILDER_ASSETS", "/nonexistent"))
     return folder if all((folder / name).exists() for name in ("kube-apiserver", "etcd")) else None
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _free_ports(count: int) -> list[int]:
@@ -150,7 +144,7 @@ class RealCluster:
                     stdout=log,
                     stderr=log,
                     stdin=subprocess.DEVNULL,
-                    preexec_fn=_die_with_parent,
+                    preexec_fn=processes.die_with_parent(signal.SIGKILL),
                 )
             )
 
