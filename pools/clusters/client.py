@@ -15,20 +15,19 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 from urllib import parse
 
 from django.conf import settings
 
-from pools.clusters import answers, faults, guard, paths, schemas, transport
+from pools.clusters import answers, faults, guard, schemas, transport
 from pools.clusters.access import Access
-from pools.clusters.paths import Resource
+from pools.core.resources import Resource
 
 if TYPE_CHECKING:
     import urllib3
 
 Manifest = dict[str, Any]
-R = TypeVar("R", bound=Resource)
 
 PAGE = 500  # objects
 MOST_PAGES = 10_000  # then the server goes in circles
@@ -112,7 +111,7 @@ class Gateway:
         namespace = self._call("GET", "/api/v1/namespaces/kube-system")
         return answers.text(answers.member(namespace, "metadata"), "uid")
 
-    def served(self, wanted: Iterable[R]) -> frozenset[R]:
+    def served(self, wanted: Iterable[Resource]) -> frozenset[Resource]:
         """Those of the resources that the server serves. Absent is only what a list has not."""
         wanted = list(wanted)
         groups = answers.objects(self._call("GET", "/apis"), "groups")
@@ -128,7 +127,7 @@ class Gateway:
         )
 
     def _plurals(self, group: str, version: str) -> set[str]:
-        answer = self._call("GET", paths.of_group(group, version))
+        answer = self._call("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
         return {str(each.get("name")) for each in answers.objects(answer, "resources")}
 
     def may(
@@ -167,7 +166,7 @@ class Gateway:
         return self._list(resource, namespace)
 
     def _list(self, resource: Resource, namespace: str) -> Listing:
-        path, token = paths.of(resource, namespace=namespace), ""
+        path, token = _path(resource, namespace=namespace), ""
         items: builtins.list[Manifest] = []
         for _ in range(MOST_PAGES):
             query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
@@ -185,7 +184,7 @@ class Gateway:
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Manifest:
         """One object. Also raises ObjectAbsent."""
-        return self._call("GET", paths.of(resource, namespace=namespace, name=name))
+        return self._call("GET", _path(resource, namespace=namespace, name=name))
 
     def watch(
         self, resource: Resource, resource_version: str, *, seconds: int, namespace: str = ""
@@ -200,7 +199,7 @@ class Gateway:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(seconds),
         }
-        path = paths.of(resource, namespace=namespace)
+        path = _path(resource, namespace=namespace)
         response = self._send("GET", path, query, read=seconds + _WATCH_GRACE)
         try:
             if response.status != 200:
@@ -232,7 +231,7 @@ class Gateway:
         a subresource).
         """
         name, namespace = _address(manifest)
-        path = paths.of(resource, namespace=namespace, name=name, subresource=subresource)
+        path = _path(resource, namespace=namespace, name=name, subresource=subresource)
         query = _writing(manager, dry_run)
         stored = self._call("PATCH", path, query, body=_yaml(manifest), content_type=_APPLY)
         return stored if "metadata" in stored else self.get(resource, name, namespace)
@@ -241,7 +240,7 @@ class Gateway:
         self, resource: Resource, manifest: Manifest, *, manager: str, dry_run: bool = False
     ) -> Manifest:
         """A new object, as it is stored. Also raises AlreadyThere, ObjectAbsent (its namespace)."""
-        path = paths.of(resource, namespace=_address(manifest)[1])
+        path = _path(resource, namespace=_address(manifest)[1])
         return self._call("POST", path, _writing(manager, dry_run), body=manifest)
 
     def replace(
@@ -261,7 +260,7 @@ class Gateway:
         if not manifest["metadata"].get("resourceVersion"):
             raise ValueError("replace needs metadata.resourceVersion")
         name, namespace = _address(manifest)
-        path = paths.of(resource, namespace=namespace, name=name, subresource=subresource)
+        path = _path(resource, namespace=namespace, name=name, subresource=subresource)
         return self._call("PUT", path, _writing(manager, dry_run), body=manifest)
 
     def delete(
@@ -285,7 +284,7 @@ class Gateway:
         if dry_run:
             # A server that is given a body does not look at the query.
             body["dryRun"] = ["All"]
-        path = paths.of(resource, namespace=namespace, name=name)
+        path = _path(resource, namespace=namespace, name=name)
         self._call("DELETE", path, {"dryRun": "All"} if dry_run else {}, body=body)
 
     # --- one request ------------------------------------------------------------------------------
@@ -361,6 +360,13 @@ def _event(told: Manifest) -> WatchEvent:
         raise faults.Garbled("the watch told something that is no event")
     answers.member(subject, "metadata")
     return WatchEvent(kind, subject)
+
+
+def _path(resource: Resource, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    if name and not name.strip("."):
+        # `.` and `..` would be other paths.
+        raise faults.ObjectAbsent(f"no object has the name {name}")
+    return resource.path(name, namespace=namespace, subresource=subresource)
 
 
 def _writing(manager: str, dry_run: bool) -> dict[str, str]:

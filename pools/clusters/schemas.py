@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pools.clusters.paths import Resource
+from pools.core.resources import Resource
 
 Schema = dict[str, Any]
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pools.clusters import client, kubeconfig
-
-
-@dataclass(frozen=True)
-class Resource:
-    group: str
-    version: str
-    plural: str
-    kind: str
-    namespaced: bool = False
-
+from pools.core.resources import Resource
 
 POOLS = Resource("cilium.io", "v2", "ciliumpodippools", "CiliumPodIPPool")
 OLD_POOLS = Resource("cilium.io", "v2alpha1", "ciliumpodippools", "CiliumPodIPPool")

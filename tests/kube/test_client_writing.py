@@ -119,7 +119,9 @@ def test_an_absent_kind_and_an_absent_object_of_a_status(
     gateway: client.Gateway, name: str
 ) -> None:
     with pytest.raises(faults.KindAbsent):
-        gateway.apply(gateways.MACHINES, gateways.pool(name), manager="cadastre")
+        gateway.apply(
+            gateways.MACHINES, gateways.pool(name, namespace="default"), manager="cadastre"
+        )
     node = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": name}}
     with pytest.raises(faults.ObjectAbsent):
         gateway.apply(NODES, {**node, "status": {}}, manager="s", subresource="status")
