@@ -2,16 +2,19 @@
 
 from pools.models.blocks import Block, FreeSpan, Window
 from pools.models.clusters import AddressSpace, Cluster
+from pools.models.connections import Connection
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,
     ClusterEvent,
+    ConnectionEvent,
     Event,
     FailureEvent,
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
 )
+from pools.models.observed import Drift, Finding, ObservedObject, Run
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
 
@@ -22,12 +25,17 @@ __all__ = [
     "BlockEvent",
     "Cluster",
     "ClusterEvent",
+    "Connection",
+    "ConnectionEvent",
+    "Drift",
     "Environment",
     "Event",
     "FailureEvent",
+    "Finding",
     "FreeSpan",
     "HostAddressField",
     "IdempotencyKey",
+    "ObservedObject",
     "Pool",
     "PoolCIDR",
     "PoolCIDREvent",
@@ -35,5 +43,6 @@ __all__ = [
     "PoolUsage",
     "ReservedRange",
     "ReservedRangeEvent",
+    "Run",
     "Window",
 ]

@@ -17,6 +17,7 @@ from pghistory import trigger as pghistory_trigger
 
 from pools.models.blocks import Block, State
 from pools.models.clusters import Cluster
+from pools.models.connections import Connection
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 
 SEQUENCE = "pools_event_number"
@@ -182,6 +183,15 @@ class ClusterEvent(_ClusterEvent):  # type: ignore[misc]  # made at run time
     pgh_id = _number()
 
 
+_ConnectionEvent: Any = _whole_life(
+    Connection, ["cluster", "server", "mode", "duties", "paused", "in_cluster", "identity"]
+)
+
+
+class ConnectionEvent(_ConnectionEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+
 _PoolEvent: Any = _whole_life(
     Pool,
     [
@@ -194,6 +204,7 @@ _PoolEvent: Any = _whole_life(
         "allow_first_ip",
         "allow_last_ip",
         "description",
+        "orphaned_at",
     ],
 )
 
@@ -202,7 +213,7 @@ class PoolEvent(_PoolEvent):  # type: ignore[misc]  # made at run time
     pgh_id = _number()
 
 
-_PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position"])
+_PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position", "orphaned_at"])
 
 
 class PoolCIDREvent(_PoolCIDREvent):  # type: ignore[misc]  # made at run time

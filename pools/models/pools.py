@@ -57,6 +57,8 @@ class Pool(models.Model):
     namespace_selector = models.JSONField(null=True, blank=True)
     description = models.CharField(max_length=500, blank=True, default="")
     version = models.PositiveBigIntegerField(default=1, editable=False)  # the ETag
+    # The cluster has no such pool any more, but blocks of it are in use: nothing new is handed out.
+    orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -108,6 +110,8 @@ class PoolCIDR(models.Model):
     space = models.ForeignKey(AddressSpace, on_delete=models.PROTECT, related_name="+")
     cidr = CidrAddressField()
     position = models.PositiveIntegerField(default=0)
+    # The cluster's pool has lost this CIDR while blocks of it are in use: nothing new is handed out.
+    orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

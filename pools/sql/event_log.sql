@@ -53,7 +53,12 @@ UNION ALL
     e.pgh_obj_id, NULL::bigint, COALESCE(e.cluster_prefix::text, ''), '', '', '', '',
     COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
     COALESCE(e.pgh_context ->> 'reason', ''), e.name
-  FROM pools_clusterevent e;
+  FROM pools_clusterevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'connection.' || e.pgh_label, 'connectionevent', e.pgh_obj_id,
+    e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server
+  FROM pools_connectionevent e;
 
 -- spec/003: the status of each environment, for whoever reads the database.
 CREATE OR REPLACE VIEW env_status_view AS

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from pools.models.clusters import Cluster
+
+
+class Mode(models.TextChoices):
+    """Who writes to the cluster."""
+
+    OBSERVED = "observed", "observed"  # nothing is ever written to it
+    MANAGED = "managed", "managed"  # what the duties say is written to it
+
+
+class Duty(models.TextChoices):
+    """What is written to a managed cluster; each has its own switch."""
+
+    POOLS = "pools", "CiliumPodIPPools"
+    POD_CIDRS = "pod-cidrs", "PodCIDRs of CiliumNodes"
+    CLAIMS = "claims", "status of IPAMClaims"
+    IPPOOL_STATUS = "ippool-status", "status of IPPools"
+    CONVERSION = "conversion", "lazy conversion of v2alpha1 pools"
+
+
+class Connection(models.Model):
+    """How one cluster's API server is reached, what may be written to it, and how that went.
+
+    `sealed` holds server, CA and credentials, encrypted (pools/clusters/secrets.py). `identity` is
+    the uid of the namespace kube-system, pinned at the first contact: the same address may be
+    another cluster one day. The lease (`leased_by`, `leased_until`, `fence`) lets one worker at a
+    time work on the cluster; whoever writes in its name proves its fence in the same transaction.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="connection")
+    server = models.CharField(max_length=500)
+    sealed = models.TextField(editable=False)
+    in_cluster = models.BooleanField(default=False)  # credentials are those of our own pod
+    mode = models.CharField(max_length=8, choices=Mode, default=Mode.OBSERVED)
+    duties = ArrayField(models.CharField(max_length=16, choices=Duty), default=list, blank=True)
+    paused = models.BooleanField(default=False)
+    identity = models.CharField(max_length=64, blank=True, default="", editable=False)
+    version = models.CharField(max_length=64, blank=True, default="", editable=False)
+
+    # How the last passes went; the state that people see is worked out of these.
+    tried_at = models.DateTimeField(null=True, editable=False)
+    succeeded_at = models.DateTimeField(null=True, editable=False)  # every kind, a full pass
+    error_code = models.CharField(max_length=63, blank=True, default="", editable=False)
+    error = models.CharField(max_length=500, blank=True, default="", editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)  # in a row
+
+    # When it is due, and who works on it.
+    due_at = models.DateTimeField(editable=False)
+    leased_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    fence = models.BigIntegerField(default=0, editable=False)
+    watched_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    watched_until = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["cluster__name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["identity"],
+                condition=~Q(identity=""),
+                name="cluster_registered_once",
+                violation_error_code="same_cluster",
+            ),
+            models.CheckConstraint(
+                name="an_observed_cluster_has_no_duties",
+                condition=~Q(mode=Mode.OBSERVED) | Q(duties=[]),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(paused=False), name="connection_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} at {self.server}"
+
+    def does(self, duty: Duty) -> bool:
+        """Whether this is written to the cluster."""
+        return self.mode == Mode.MANAGED and duty in self.duties
