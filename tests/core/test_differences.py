@@ -163,3 +163,9 @@ def test_an_object_that_is_not_there() -> None:
     fields = [difference.path for difference in differences.find(desired, {})]
     assert "spec.ipv4.maskSize" in fields
     assert "metadata.name" not in fields
+
+
+def test_what_we_wrote_to_the_status_is_no_part_of_the_manifest() -> None:
+    entry = {"manager": "m", "subresource": "status", "fieldsV1": {"f:status": {"f:x": {}}}}
+    observed = {"metadata": {"managedFields": [entry]}, "status": {"x": 1}}
+    assert differences.find({}, observed, manager="m") == []

@@ -1,0 +1,37 @@
+"""Networks in networks, against looking at every pair."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pools.core import overlaps
+
+V4 = st.tuples(st.integers(0, 31), st.integers(27, 32)).map(
+    lambda pair: ip_network((0x0A000000 + pair[0], pair[1]), strict=False)
+)
+V6 = st.integers(112, 128).map(lambda length: ip_network(f"fd00::/{length}"))
+
+
+@given(st.lists(st.one_of(V4, V6), max_size=12))
+def test_every_pair(networks: list) -> None:
+    owned = [(network, number) for number, network in enumerate(networks)]
+    found = [(outer, inner) for outer, inner in overlaps.nested(owned)]
+    for (outer, _), (inner, _) in found:
+        assert overlaps.holds(outer, inner)
+    pairs = {frozenset((one[1], other[1])) for one, other in found}
+    assert len(pairs) == len(found)
+    assert pairs == {
+        frozenset((one[1], other[1]))
+        for one, other in combinations(owned, 2)
+        if one[0].version == other[0].version and one[0].overlaps(other[0])
+    }
+
+
+def test_holds() -> None:
+    assert overlaps.holds(ip_network("10.0.0.0/8"), ip_network("10.0.0.0/8"))
+    assert not overlaps.holds(ip_network("10.0.0.0/16"), ip_network("10.0.0.0/8"))
+    assert not overlaps.holds(ip_network("::/0"), ip_network("10.0.0.0/8"))

@@ -1,0 +1,189 @@
+"""The conditions and limitations of multi-pool IPAM, each with what meets it and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pools.core import preflight
+from pools.core.cilium_config import Seen
+from pools.core.preflight import Finding
+from tests.core.pod_cidrs import node, pool
+
+DEFAULT = pool("default", "10.10.0.0/16")
+OTHER = pool("other", "10.20.0.0/16", mask=26)
+GOOD = {
+    "ipam": "multi-pool",
+    "routing-mode": "native",
+    "enable-endpoint-routes": "true",
+    "enable-local-node-route": "false",
+    "enable-wireguard": "true",
+    "enable-ipv4-masquerade": "true",
+    "enable-bpf-masquerade": "true",
+    "ipv4-native-routing-cidr": "10.0.0.0/8",
+    "ipam-multi-pool-pre-allocation": "default=8,other=4",
+    "auto-create-cilium-pod-ip-pools": "default=ipv4-cidrs:10.10.0.0/16;ipv4-mask-size:24",
+}
+
+
+def _found(rule: str, changes: dict[str, str | None], **seen: Any) -> Finding:
+    config = {key: value for key, value in (GOOD | changes).items() if value is not None}
+    seen.setdefault("pools", [DEFAULT, OTHER])
+    findings = {finding.rule: finding for finding in preflight.check(Seen(config, **seen))}
+    return findings[rule]
+
+
+def test_a_good_cluster() -> None:
+    findings = preflight.check(Seen(GOOD, [DEFAULT, OTHER]))
+    assert {finding.rule: finding.verdict.value for finding in findings} == {
+        finding.rule: "ok" for finding in findings
+    }
+    assert not any(finding.advice for finding in findings)
+    assert len(findings) == 11
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "verdict"),
+    [
+        ("ipam-mode", {"ipam": "cluster-pool"}, "violated"),
+        ("ipam-mode", {"ipam": None}, "violated"),
+        ("native-routing", {"routing-mode": "tunnel"}, "violated"),
+        ("native-routing", {"routing-mode": None}, "violated"),
+        ("native-routing", {"routing-mode": None, "tunnel": "disabled"}, "ok"),
+        ("native-routing", {"routing-mode": None, "tunnel": "vxlan"}, "violated"),
+        ("per-endpoint-routes", {"enable-local-node-route": None}, "violated"),
+        ("per-endpoint-routes", {"enable-local-node-route": "true"}, "violated"),
+        ("per-endpoint-routes", {"enable-endpoint-routes": "false"}, "violated"),
+        ("encryption", {"enable-ipsec": "true"}, "violated"),
+        ("encryption", {"enable-wireguard": None}, "ok"),
+        ("masquerading", {"enable-bpf-masquerade": "false"}, "violated"),
+        (
+            "masquerading",
+            {"enable-bpf-masquerade": None, "egress-masquerade-interfaces": "eth0"},
+            "ok",
+        ),
+        ("masquerading", {"enable-bpf-masquerade": None, "enable-ipv4-masquerade": "0"}, "ok"),
+        (
+            "masquerading",
+            {"enable-bpf-masquerade": None, "enable-ipv4-masquerade": None, "masquerade": "false"},
+            "ok",
+        ),
+        ("native-routing-cidr", {"ipv4-native-routing-cidr": None}, "warning"),
+        ("native-routing-cidr", {"ipv4-native-routing-cidr": "many"}, "warning"),
+        ("native-routing-cidr", {"ipv4-native-routing-cidr": "10.10.0.0/16"}, "warning"),
+        ("native-routing-cidr", {"ipv4-native-routing-cidr": "10.10.0.0/24"}, "warning"),
+        (
+            "native-routing-cidr",
+            {"ipv4-native-routing-cidr": None, "native-routing-cidr": "10.0.0.0/8"},
+            "ok",
+        ),
+        (
+            "native-routing-cidr",
+            {"ipv4-native-routing-cidr": "10.10.0.0/16", "only-masquerade-default-pool": "true"},
+            "ok",
+        ),
+        (
+            "native-routing-cidr",
+            {"ipv4-native-routing-cidr": None, "enable-ip-masq-agent": "true"},
+            "ok",
+        ),
+        (
+            "native-routing-cidr",
+            {"enable-ip-masq-agent": "true", "enable-bpf-masquerade": None},
+            "violated",
+        ),
+        ("native-routing-cidr", {"enable-ipv4-masquerade": "false"}, "ok"),
+        ("pre-allocation", {"ipam-multi-pool-pre-allocation": None}, "ok"),
+        ("pre-allocation", {"ipam-multi-pool-pre-allocation": "x=many"}, "violated"),
+        ("pre-allocation", {"ipam-multi-pool-pre-allocation": "gone=1"}, "violated"),
+        ("pre-allocation", {"ipam-multi-pool-pre-allocation": "gone=0"}, "ok"),
+        ("default-pool", {"ipam-default-ip-pool": "gone"}, "warning"),
+        ("default-pool", {"ipam-default-ip-pool": "other"}, "ok"),
+        ("auto-create", {"auto-create-cilium-pod-ip-pools": None}, "ok"),
+        ("auto-create", {"auto-create-cilium-pod-ip-pools": "default"}, "violated"),
+        (
+            "auto-create",
+            {"auto-create-cilium-pod-ip-pools": "gone=ipv4-cidrs:10.9.0.0/16;ipv4-mask-size:24"},
+            "warning",
+        ),
+        (
+            "auto-create",
+            {"auto-create-cilium-pod-ip-pools": "other=ipv4-cidrs:10.9.0.0/16;ipv4-mask-size:26"},
+            "warning",
+        ),
+    ],
+)
+def test_rules(rule: str, changes: dict[str, str | None], verdict: str) -> None:
+    finding = _found(rule, changes)
+    assert finding.verdict.value == verdict
+    assert bool(finding.advice) == (verdict != "ok")
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "release"),
+    [
+        ("native-routing", {"routing-mode": "tunnel"}, (1, 18)),
+        ("per-endpoint-routes", {"enable-endpoint-routes": None}, (1, 18)),
+        ("encryption", {"enable-ipsec": "true"}, (1, 19)),
+    ],
+)
+def test_limitations_that_are_gone(
+    rule: str, changes: dict[str, str | None], release: tuple[int, int]
+) -> None:
+    for text, verdict in (
+        (f"v{release[0]}.{release[1]}.0-rc.1", "ok"),
+        ("1.100.0", "ok"),
+        (f"{release[0]}.{release[1] - 1}.9", "violated"),
+        ("1.9.0", "violated"),
+        ("latest", "violated"),
+    ):
+        assert _found(rule, changes, release=text).verdict.value == verdict
+
+
+def test_a_pool_that_is_never_masqueraded() -> None:
+    skipped = replace(OTHER, annotations={"ipam.cilium.io/skip-masquerade": "true"})
+    changes = {"ipv4-native-routing-cidr": "10.10.0.0/16"}
+    found = _found("native-routing-cidr", changes, pools=[DEFAULT, skipped])
+    assert found.verdict.value == "ok"
+    iptables = changes | {"enable-bpf-masquerade": "false"}
+    found = _found("native-routing-cidr", iptables, pools=[DEFAULT, skipped])
+    assert found.found == "not in the native-routing CIDR: 10.20.0.0/16"
+
+
+def test_each_family_is_looked_at() -> None:
+    dual = pool("dual", "fd00::/104", mask=120)
+    assert _found("native-routing-cidr", {}, pools=[dual]).verdict.value == "warning"
+    covered = {"ipv6-native-routing-cidr": "fd00::/64"}
+    assert _found("native-routing-cidr", covered, pools=[dual]).verdict.value == "ok"
+    assert _found("masquerading", {"enable-bpf-masquerade": None}, pools=[]).advice
+
+
+def test_overlapping_pools() -> None:
+    inside = pool("inside", "10.10.7.0/24")
+    finding = _found("overlapping-pools", {}, pools=[inside, OTHER, DEFAULT])
+    assert finding.verdict.value == "violated"
+    assert finding.found == "10.10.7.0/24 of inside in 10.10.0.0/16 of default"
+    many = [pool(f"p{number}", "10.10.0.0/16") for number in range(60)]
+    assert _found("overlapping-pools", {}, pools=many).found.endswith(" and 995 more")
+
+
+def test_what_the_operator_cannot_hold() -> None:
+    wide = pool("wide", "fd00::/64", mask=120)
+    assert _found("ipv6-mask-size", {}, pools=[wide]).verdict.value == "violated"
+    assert _found("ipv6-mask-size", {}, pools=[pool("a", "fd00::/104", mask=120)]).advice == ""
+
+
+def test_without_the_config() -> None:
+    inside = pool("inside", "10.10.7.0/24")
+    using, idle = node(wants={"default": 8}), node("n2")
+    verdicts = {
+        finding.rule: finding.verdict.value
+        for finding in preflight.check(Seen(None, [inside, DEFAULT], [using, idle]))
+    }
+    assert verdicts.pop("overlapping-pools") == "violated"
+    assert verdicts.pop("ipv6-mask-size") == "ok"
+    assert set(verdicts.values()) == {"unknown"}
+    found = preflight.check(Seen(None, [DEFAULT], [using]))[0]
+    assert (found.verdict.value, found.found) == ("ok", "all 1 nodes use spec.ipam.pools")
