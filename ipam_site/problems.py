@@ -22,6 +22,7 @@ from django.views import defaults
 from rest_framework import exceptions, views
 
 from pools import database
+from pools.clusters import faults
 from pools.core import errors
 
 API = "/api/"
@@ -41,6 +42,8 @@ _STATUS: list[tuple[type[errors.IpamError], int]] = [
     (errors.VersionMismatch, 412),
     (errors.IdempotencyMismatch, 422),
     (errors.Unavailable, 503),
+    (faults.SecretUnreadable, 503),
+    (faults.ClusterFault, 502),
 ]
 # What is said when nothing more is known than the status.
 _CODES = {
