@@ -50,7 +50,17 @@ def test_force_takes_the_field(api: Api, name: str) -> None:
     api.apply(POOLS, pool(name), "them")
     taken = api.apply(POOLS, pool(name, mask=25), "us", force="true")
     assert (taken.status, taken.json["spec"]["ipv4"]["maskSize"]) == (200, 25)
+    owned = {one["manager"]: one["fieldsV1"] for one in taken.json["metadata"]["managedFields"]}
+    assert owned["them"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
     assert api.apply(POOLS, pool(name, mask=24), "them").status == 409
+
+
+def test_an_applier_has_one_entry_over_versions(api: Api, name: str) -> None:
+    api.apply(OLD_POOLS, pool(name) | {"apiVersion": "cilium.io/v2alpha1"}, "us")
+    changed = api.apply(POOLS, pool(name, mask=25), "us")
+    assert changed.status == 200
+    (entry,) = changed.json["metadata"]["managedFields"]
+    assert entry["apiVersion"] == "cilium.io/v2"
 
 
 def test_equal_values_are_owned_by_both_and_stay_when_one_leaves(api: Api, name: str) -> None:

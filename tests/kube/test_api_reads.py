@@ -124,7 +124,7 @@ def test_a_version_of_the_future_is_not_waited_for_long(api: Api) -> None:
     [
         ("of={}", 2),
         ("of=={}", 2),
-        ("of in ({},x)", 2),
+        ("of in (x, {})", 2),
         ("of={},missing", 0),
         ("of={},!missing", 2),
         ("of={},of notin ({})", 0),

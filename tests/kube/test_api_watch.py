@@ -91,6 +91,7 @@ def test_entering_and_leaving_a_selection(api: Api, other: Api, name: str) -> No
     entered, gone = next(events), next(events)
     assert (entered["type"], gone["type"]) == ("ADDED", "DELETED")
     assert gone["object"]["metadata"]["resourceVersion"] == left.version
+    assert gone["object"]["metadata"]["labels"] == {"of": name}
 
 
 def test_events_are_in_the_version_that_is_watched(api: Api, other: Api, name: str) -> None:
