@@ -64,7 +64,8 @@ class Owner:
 
 def parse(manifest: reading.Json) -> list[Owner]:
     """The owners, in the order of the object; what is not FieldsV1 is passed over."""
-    entries = (manifest.get("metadata") or {}).get("managedFields") or []
+    metadata = manifest.get("metadata")
+    entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     return [
         Owner(
             manager=str(entry.get("manager", "")),
@@ -72,7 +73,7 @@ def parse(manifest: reading.Json) -> list[Owner]:
             subresource=str(entry.get("subresource", "")),
             paths=frozenset(_paths(entry.get("fieldsV1") or {})),
         )
-        for entry in entries
+        for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, dict) and entry.get("fieldsType", "FieldsV1") == "FieldsV1"
     ]
 
