@@ -202,6 +202,20 @@ class AlreadyExists(Conflict):
     reason = "AlreadyExists"
 
 
+class SameCluster(Conflict):
+    """This very cluster is registered under another name."""
+
+    code = "same_cluster"
+    reason = "SameCluster"
+
+
+class ConnectionPaused(Conflict):
+    """The connection is paused."""
+
+    code = "connection_paused"
+    reason = "Paused"
+
+
 class IdempotencyMismatch(IpamError):
     """The Idempotency-Key was used with another request."""
 

@@ -42,6 +42,8 @@ class Connection(models.Model):
     paused = models.BooleanField(default=False)
     identity = models.CharField(max_length=64, blank=True, default="", editable=False)
     version = models.CharField(max_length=64, blank=True, default="", editable=False)
+    # When the token or the client certificate ends, as far as it says so itself.
+    expires_at = models.DateTimeField(null=True, editable=False)
 
     # How the last passes went; the state that people see is worked out of these.
     tried_at = models.DateTimeField(null=True, editable=False)
@@ -60,6 +62,7 @@ class Connection(models.Model):
 
     class Meta:
         ordering = ["cluster__name"]
+        permissions = [("reconcile", "Can have a cluster reconciled at once")]
         constraints = [
             models.UniqueConstraint(
                 fields=["identity"],

@@ -1,0 +1,53 @@
+"""Which rights the credentials for a cluster need, by what is read and by the duties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pools.core.resources import Resource
+
+READ = ("get", "list", "watch")
+# (verb, kind, subresource). Server-side apply of an object that is not there needs `create` too.
+_WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "pools": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
+    "pod-cidrs": (("update", "CiliumNode", ""), ("update", "CiliumNode", "status")),
+    "claims": (("patch", "IPAMClaim", "status"),),
+    "ippool-status": (("patch", "IPPool", "status"),),
+    "conversion": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
+}
+
+
+@dataclass(frozen=True)
+class Right:
+    """One verb on a resource; `needed_for` is `reading` or the duties that write."""
+
+    verb: str
+    resource: Resource
+    subresource: str = ""
+    needed_for: str = "reading"
+
+    def __str__(self) -> str:
+        """`patch ciliumnodes.cilium.io/status`, as `kubectl auth can-i` takes it."""
+        place = self.resource.plural
+        if self.resource.group:
+            place += f".{self.resource.group}"
+        return f"{self.verb} {place}" + (f"/{self.subresource}" if self.subresource else "")
+
+
+def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
+    """What is needed for kinds that are read through these versions; a right is of all versions."""
+    by_kind: dict[str, Resource] = {}
+    for resource in resources:
+        by_kind.setdefault(resource.kind, resource)
+    rights = [Right(verb, resource) for resource in by_kind.values() for verb in READ]
+    writes: dict[tuple[str, str, str], list[str]] = {}
+    for duty in duties:
+        for write in _WRITES[duty]:
+            writes.setdefault(write, []).append(duty)
+    rights += [
+        Right(verb, by_kind[kind], subresource, ", ".join(names))
+        for (verb, kind, subresource), names in writes.items()
+        if kind in by_kind
+    ]
+    return rights

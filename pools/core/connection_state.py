@@ -1,0 +1,99 @@
+"""How the connection to a cluster stands, in words that a person understands.
+
+Worked out of what the last passes left behind, in this one place: lists, pages, API and command say
+the same.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+STALE_AFTER = timedelta(minutes=30)  # three full passes
+
+
+class State(enum.Enum):
+    """The state's word; its level is good, quiet (nothing to do), warn or bad."""
+
+    NEVER_SYNCED = "never synced", "quiet"
+    HEALTHY = "healthy", "good"
+    STALE = "stale", "warn"
+    UNAUTHORIZED = "unauthorized", "bad"
+    UNREACHABLE = "unreachable", "bad"
+    FORBIDDEN = "forbidden", "bad"
+    CRD_MISSING = "CRD missing", "bad"
+    IDENTITY_CHANGED = "identity changed", "bad"
+    FAILING = "failing", "bad"  # any other fault
+    PAUSED = "paused", "quiet"
+
+    def __init__(self, word: str, level: str) -> None:
+        self.word = word
+        self.level = level
+
+    @property
+    def key(self) -> str:
+        """The word as an identifier: `never-synced`."""
+        return self.word.lower().replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What passes left behind: the last full success, the last fault ("" after a success)."""
+
+    paused: bool
+    succeeded_at: datetime | None
+    error_code: str = ""
+    error: str = ""
+    failures: int = 0  # in a row
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The state, and in a sentence or two what it means and what to do."""
+
+    state: State
+    sentence: str
+
+
+_OF_CODE = {
+    "cluster_unauthorized": State.UNAUTHORIZED,
+    "cluster_unreachable": State.UNREACHABLE,
+    "cluster_tls": State.UNREACHABLE,
+    "url_not_allowed": State.UNREACHABLE,
+    "cluster_forbidden": State.FORBIDDEN,
+    "crd_missing": State.CRD_MISSING,
+    "identity_changed": State.IDENTITY_CHANGED,
+}
+_SENTENCES = {
+    State.NEVER_SYNCED: "No full pass has ended yet; a worker begins one within seconds.",
+    State.HEALTHY: "The last full pass succeeded.",
+    State.STALE: "No full pass has ended for over half an hour, and none failed: is a worker running?",
+    State.UNAUTHORIZED: "The API server does not accept the credentials: replace them.",
+    State.UNREACHABLE: "The API server cannot be reached; it is tried again, less and less often.",
+    State.FORBIDDEN: "The credentials lack a right: test the connection to see which.",
+    State.CRD_MISSING: "The cluster does not serve a kind of object that is read from it.",
+    State.IDENTITY_CHANGED: "Another cluster answers at this address. Nothing is read or written:"
+    " correct the address, or disconnect this cluster and connect the other.",
+    State.FAILING: "The last pass failed; it is tried again, less and less often.",
+    State.PAUSED: "Somebody paused it: nothing is read or written until it is resumed.",
+}
+
+
+def of(facts: Facts, now: datetime) -> Standing:
+    """The state at that moment. A pause hides the fault before it, which is told all the same."""
+    state = _state(facts, now)
+    sentence = _SENTENCES[state]
+    if facts.error and facts.error_code:
+        sentence += f" Last fault: {facts.error}"
+    return Standing(state, sentence)
+
+
+def _state(facts: Facts, now: datetime) -> State:
+    if facts.paused:
+        return State.PAUSED
+    if facts.error_code:
+        return _OF_CODE.get(facts.error_code, State.FAILING)
+    if facts.succeeded_at is None:
+        return State.NEVER_SYNCED
+    return State.STALE if now - facts.succeeded_at > STALE_AFTER else State.HEALTHY

@@ -1,0 +1,41 @@
+"""Which rights are needed, by kinds and duties."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.core import cluster_rights, resources
+
+SEEN = (
+    resources.CILIUM_POD_IP_POOL,
+    resources.CILIUM_POD_IP_POOL_V2ALPHA1,
+    resources.CILIUM_NODE,
+)
+READ = {
+    f"{verb} {plural}.cilium.io"
+    for verb in ("get", "list", "watch")
+    for plural in ("ciliumpodippools", "ciliumnodes")
+}
+
+
+@pytest.mark.parametrize(
+    ("duties", "more"),
+    [
+        ((), set()),
+        (("pools",), {"create ciliumpodippools.cilium.io", "patch ciliumpodippools.cilium.io"}),
+        (("pod-cidrs",), {"update ciliumnodes.cilium.io", "update ciliumnodes.cilium.io/status"}),
+        (("claims", "ippool-status"), set()),  # no handler reads these kinds
+    ],
+    ids=str,
+)
+def test_what_is_needed(duties: tuple[str, ...], more: set[str]) -> None:
+    found = cluster_rights.needed(SEEN, duties)
+    assert {str(right) for right in found} == READ | more
+    assert {right.needed_for for right in found} <= {"reading", *duties}
+
+
+def test_a_right_of_two_duties_is_asked_for_once() -> None:
+    found = cluster_rights.needed(SEEN, ("pools", "conversion"))
+    patch = [right for right in found if right.verb == "patch"]
+    assert [right.needed_for for right in patch] == ["pools, conversion"]
+    assert {right.resource.version for right in patch} == {"v2"}
