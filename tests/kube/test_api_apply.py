@@ -46,6 +46,17 @@ def test_a_field_that_an_update_set_is_a_conflict_too(api: Api, name: str) -> No
     assert 'conflict with "kubectl" using cilium.io/v2' in refused.json["message"]
 
 
+def test_an_update_takes_a_field_from_its_applier(api: Api, name: str) -> None:
+    api.apply(POOLS, pool(name), "us")
+    drift = {"spec": {"ipv4": {"maskSize": 25}}}
+    path = f"{POOLS}/{name}"
+    drifted = api.call("PATCH", path, drift, content_type=MERGE, fieldManager="kubectl").json
+    owned = {one["manager"]: one["fieldsV1"] for one in drifted["metadata"]["managedFields"]}
+    assert owned["us"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
+    refused = api.apply(POOLS, pool(name), "us")
+    assert (refused.status, list(refused.causes)) == (409, [".spec.ipv4.maskSize"])
+
+
 def test_force_takes_the_field(api: Api, name: str) -> None:
     api.apply(POOLS, pool(name), "them")
     taken = api.apply(POOLS, pool(name, mask=25), "us", force="true")
