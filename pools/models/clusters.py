@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from netfields import CidrAddressField
 
 from pools.models.fields import HostAddressField
@@ -24,9 +25,19 @@ class Cluster(models.Model):
     instance_dns = ArrayField(HostAddressField(), default=list, blank=True)
     description = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
+    # SHA-256 (hex) of the key in the address at which its API server asks; "" without one.
+    webhook_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
+    webhook_key_made_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["webhook_digest"],
+                condition=~Q(webhook_digest=""),
+                name="webhook_digest_unique",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

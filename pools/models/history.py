@@ -175,7 +175,15 @@ class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
 
 
 _ClusterEvent: Any = _whole_life(
-    Cluster, ["name", "cluster_prefix", "instance_gateway", "instance_mtu", "instance_dns"]
+    Cluster,
+    [
+        "name",
+        "cluster_prefix",
+        "instance_gateway",
+        "instance_mtu",
+        "instance_dns",
+        "webhook_key_made_at",
+    ],
 )
 
 
