@@ -21,6 +21,7 @@ from pools.models import (
     Block,
     BlockEvent,
     ClusterEvent,
+    ConnectionEvent,
     FailureEvent,
     Pool,
     PoolCIDREvent,
@@ -89,6 +90,7 @@ _LOGS: tuple[Any, ...] = (
     PoolCIDREvent,
     ReservedRangeEvent,
     ClusterEvent,
+    ConnectionEvent,
 )
 
 
@@ -115,4 +117,16 @@ def allocation_failed(
             f"INSERT INTO pools_failureevent (pgh_created_at, {columns})"  # noqa: S608  # our names
             f" VALUES (ipam_now(), {places})",
             list(values.values()),
+        )
+
+
+def credentials_replaced(connection_id: int, *, by: Author) -> None:
+    """Record that a connection has other credentials, of which the event holds nothing."""
+    columns = "cluster_id, server, mode, duties, paused, in_cluster, identity"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"  # noqa: S608  # our names
+            f" {columns}) SELECT ipam_now(), 'credentials_replaced', id, %s, {columns}"
+            " FROM pools_connection WHERE id = %s",
+            [by.as_context(), connection_id],
         )

@@ -5,7 +5,9 @@ The same rules for a kubeconfig, a form and the API. No message repeats a creden
 
 from __future__ import annotations
 
+import base64
 import datetime
+import json
 import re
 
 from cryptography import exceptions, x509
@@ -99,3 +101,30 @@ def _expiry(what: str, certificate: x509.Certificate, now: datetime.datetime) ->
     if certificate.not_valid_before_utc > now:
         return [f"{what} is not valid before {certificate.not_valid_before_utc.date().isoformat()}"]
     return [f"{what} expires on {day}"] if end <= now + EXPIRES_SOON else []
+
+
+def ends(access: Access) -> dict[str, datetime.datetime]:
+    """When what the access stands on ends, by name, as far as it says so itself.
+
+    `certificate authority` (the last of its certificates), `client certificate`, `token` (its `exp`,
+    unverified: a service account's token is a JWT). Raises InvalidInput for certificates that are none.
+    """
+    found: dict[str, datetime.datetime] = {}
+    if access.ca:
+        found["certificate authority"] = max(map(_end, _certificates(access.ca, "ca")))
+    if access.certificate:
+        found["client certificate"] = _end(_certificates(access.certificate, "certificate")[0])
+    if end := _token_end(access.token):
+        found["token"] = end
+    return found
+
+
+def _token_end(token: str) -> datetime.datetime | None:
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return datetime.datetime.fromtimestamp(int(claims["exp"]), datetime.UTC)
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
+        return None

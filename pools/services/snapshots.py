@@ -29,6 +29,7 @@ _SAME = {
     "poolcidrevent": "p.pgh_obj_id = e.pgh_obj_id",
     "reservedrangeevent": "p.pgh_obj_id = e.pgh_obj_id",
     "clusterevent": "p.pgh_obj_id = e.pgh_obj_id",
+    "connectionevent": "p.pgh_obj_id = e.pgh_obj_id",
 }
 
 

@@ -1,0 +1,148 @@
+"""Connecting clusters: who is asked, what is kept, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pools.clusters import faults
+from pools.core import errors
+from pools.models import Connection, ConnectionEvent, ObservedObject
+from pools.models.fields import Now
+from pools.reconcile import passes
+from pools.services import connections
+from tests import factories
+from tests.kube import kubeconfigs
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+OBSERVED = connections.Terms()
+
+
+@pytest.fixture
+def fake(settings: Any) -> Iterator[FakeCluster]:
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    with FakeCluster() as running:
+        yield running
+
+
+def _connect(fake: FakeCluster, **options: Any) -> Connection:
+    source = connections.from_kubeconfig(fake.kubeconfig())
+    cluster = options.pop("cluster", None) or factories.cluster()
+    return connections.connect(cluster, source, OBSERVED, by=factories.BY, **options)
+
+
+def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluster) -> None:
+    row = _connect(fake)
+    assert (row.identity, row.version[:2]) == (fake.kube_system_uid, "v1")
+    assert fake.token not in row.sealed
+    assert passes.access(row).token == fake.token
+    assert fake.token not in str(list(ConnectionEvent.objects.values()))
+
+
+def test_offline_asks_nobody(fake: FakeCluster) -> None:
+    row = _connect(fake, offline=True)
+    assert (row.identity, row.version) == ("", "")
+    assert len(fake.log) == 0
+
+
+def test_nothing_is_kept_of_a_cluster_that_does_not_answer(fake: FakeCluster) -> None:
+    fake.revoke(fake.token)
+    with pytest.raises(faults.Unauthorized):
+        _connect(fake)
+    assert not Connection.objects.exists()
+
+
+def test_loopback_only_where_it_is_allowed(fake: FakeCluster, settings: Any) -> None:
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = False
+    with pytest.raises(faults.AddressNotAllowed):
+        _connect(fake)
+    assert len(fake.log) == 0
+
+
+def test_the_same_cluster_twice_is_refused_and_the_other_named(fake: FakeCluster) -> None:
+    first = _connect(fake)
+    with pytest.raises(errors.SameCluster, match=first.cluster.name):
+        _connect(fake)
+    with pytest.raises(errors.SameCluster):
+        connections.connect(
+            first.cluster, connections.from_kubeconfig(fake.kubeconfig()), OBSERVED, by=factories.BY
+        )
+
+
+def test_the_same_cluster_is_refused_by_the_database_too(fake: FakeCluster) -> None:
+    row, later = _connect(fake), _connect(fake, offline=True)
+    with pytest.raises(errors.SameCluster):
+        connections._once(
+            lambda: Connection.objects.filter(pk=later.pk).update(identity=row.identity)
+        )
+
+
+def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
+    row = _connect(fake)
+    Connection.objects.filter(pk=row.pk).update(error_code="cluster_unauthorized", failures=3)
+    token = fake.user(
+        "cadastre", [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]
+    )
+    source = connections.from_kubeconfig(fake.kubeconfig(token))
+    row = connections.replace(row, source, by=factories.BY)
+    assert passes.access(row).token == token
+    assert (row.error_code, row.failures) == ("", 0)
+    last = ConnectionEvent.objects.order_by("-pk")[0]
+    assert (last.pgh_label, last.pgh_context["actor"]) == ("credentials_replaced", "tester")
+
+
+def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> None:
+    row = _connect(fake)
+    fake.kube_system_uid = "another"
+    with pytest.raises(passes.IdentityChanged):
+        connections.replace(row, connections.from_kubeconfig(fake.kubeconfig()), by=factories.BY)
+
+
+def test_duties_are_of_managed_clusters_only() -> None:
+    found = connections.terms("managed", ["pod-cidrs", "pools", "pools"])
+    assert found.duties == ("pools", "pod-cidrs")
+    for mode, duties, code in (
+        ("observed", ["pools"], "duties_of_observed"),
+        ("managed", ["typo"], "invalid_choice"),
+        ("master", [], "invalid_choice"),
+    ):
+        with pytest.raises(errors.InvalidInput) as refused:
+            connections.terms(mode, duties)
+        assert refused.value.code == code
+
+
+def test_a_paused_one_is_not_made_due(fake: FakeCluster) -> None:
+    row = connections.change(_connect(fake), by=factories.BY, paused=True)
+    with pytest.raises(errors.ConnectionPaused):
+        connections.make_due(row)
+    row = connections.change(row, by=factories.BY, paused=False)
+    connections.make_due(row)
+
+
+def test_what_was_seen_goes_with_the_connection(fake: FakeCluster) -> None:
+    row = _connect(fake)
+    ObservedObject.objects.create(
+        cluster=row.cluster, kind="CiliumNode", name="n", uid="u", resource_version="1",
+        manifest={}, first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+    connections.disconnect(row, by=factories.BY)
+    assert not Connection.objects.exists()
+    assert not ObservedObject.objects.exists()
+    with pytest.raises(errors.NotFound):
+        connections.of(row.cluster)
+
+
+def test_the_pod_s_own_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(errors.InvalidInput, match="no pod"):
+        connections.from_pod()
+
+
+def test_a_server_s_url_fits_its_column(fake: FakeCluster) -> None:
+    text = kubeconfigs.text(f"https://a.example/{'x' * 500}", fake.ca, token=fake.token)
+    with pytest.raises(errors.InvalidInput) as refused:
+        connections.from_kubeconfig(text)
+    assert refused.value.code == "too_long"

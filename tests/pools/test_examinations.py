@@ -1,0 +1,134 @@
+"""The test of a connection: what is served, in which shape, which rights are missing, what ends when."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pools import database
+from pools.core import resources
+from pools.models import Connection
+from pools.services import connections, examinations
+from tests import factories
+from tests.kube import kubeconfigs
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+WANTED = (
+    resources.CILIUM_POD_IP_POOL,
+    resources.CILIUM_POD_IP_POOL_V2ALPHA1,
+    resources.CILIUM_NODE,
+)
+READ = {"apiGroups": ["cilium.io"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+SYSTEM = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
+PLURALS = ["ciliumpodippools", "ciliumnodes"]
+
+
+@pytest.fixture
+def fake(settings: Any) -> Iterator[FakeCluster]:
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    with FakeCluster() as running:
+        yield running
+
+
+def _examined(fake: FakeCluster, *duties: str, token: str = "") -> examinations.Examination:
+    terms = connections.terms("managed" if duties else "observed", duties)
+    source = connections.from_kubeconfig(fake.kubeconfig(token or None))
+    return examinations.of_source(source, terms, WANTED)
+
+
+def _row(fake: FakeCluster) -> Connection:
+    source = connections.from_kubeconfig(fake.kubeconfig())
+    return connections.connect(
+        factories.cluster(), source, connections.Terms(), by=factories.BY, offline=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("crd", "versions", "shape"),
+    [
+        ("cilium.io_ciliumpodippools.v2", 2, "v2"),
+        ("cilium.io_ciliumpodippools.v2-proposal", 2, "v2-proposal"),
+        ("cilium.io_ciliumpodippools.v2alpha1", 1, "v2alpha1"),
+    ],
+)
+def test_what_is_served_in_which_shape(
+    fake: FakeCluster, crd: str, versions: int, shape: str
+) -> None:
+    fake.crds(crd, "cilium.io_ciliumnodes")
+    found = _examined(fake)
+    assert found.succeeded, found
+    assert (found.kinds[0].shape, len(found.kinds[0].served)) == (shape, versions)
+    assert found.kinds[1].served == ("cilium.io/v2",)
+    assert found.version.startswith("v1.")
+    assert {one.path for one in fake.log.writes} <= {REVIEWS}
+
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def test_a_kind_that_is_not_served(fake: FakeCluster) -> None:
+    fake.crds("cilium.io_ciliumnodes")
+    found = _examined(fake)
+    assert (found.kinds[0].served, found.kinds[0].note) == ((), "its CRD is missing")
+    assert not found.succeeded
+
+
+def test_the_rights_that_are_missing_for_the_duties(fake: FakeCluster) -> None:
+    fake.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    token = fake.user("reader", [{**READ, "resources": PLURALS}, SYSTEM])
+    assert _examined(fake, token=token).succeeded
+    found = _examined(fake, "pools", "pod-cidrs", token=token)
+    assert {str(right) for right in found.missing} == {
+        "create ciliumpodippools.cilium.io",
+        "patch ciliumpodippools.cilium.io",
+        "update ciliumnodes.cilium.io",
+        "update ciliumnodes.cilium.io/status",
+    }
+    assert not found.succeeded
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [(None, "cluster_unauthorized"), ([READ], "cluster_forbidden")],
+    ids=["401", "403"],
+)
+def test_a_fault_is_part_of_the_answer(fake: FakeCluster, rules: Any, code: str) -> None:
+    token = fake.user("somebody", rules or [])
+    if rules is None:
+        fake.revoke(token)
+    found = _examined(fake, token=token)
+    assert (found.code, found.succeeded) == (code, False)
+    assert token not in json.dumps(found.as_json())
+
+
+def test_who_answers(fake: FakeCluster) -> None:
+    row = _row(fake)
+    Connection.objects.filter(pk=row.pk).update(identity="another")
+    row.refresh_from_db()
+    assert examinations.of_connection(row, WANTED).code == "identity_changed"
+    Connection.objects.filter(pk=row.pk).update(identity=fake.kube_system_uid)
+    second = _row(fake)
+    assert examinations.of_connection(second, WANTED).code == "same_cluster"
+
+
+def test_when_credentials_end(fake: FakeCluster) -> None:
+    at = database.now() + timedelta(days=9, hours=1)
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": int(at.timestamp())}).encode())
+    token = f"e30.{claims.decode().rstrip('=')}.c2ln"
+    text = kubeconfigs.text(fake.url, fake.ca, token=token, pair=fake.certificate("me"))
+    found = examinations.of_source(connections.from_kubeconfig(text), connections.Terms(), WANTED)
+    days = {one.what: one.days for one in found.endings}
+    assert days == {"certificate authority": 364, "client certificate": 364, "token": 9}
+
+
+@pytest.mark.parametrize("token", ["a.b.c", "a.e30.c", "a.bm8.c", "a.eyJleHAiOiJ4In0.c", "a.W10.c"])
+def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> None:
+    text = kubeconfigs.text(fake.url, fake.ca, token=token)
+    found = examinations.of_source(connections.from_kubeconfig(text), connections.Terms(), WANTED)
+    assert [one.what for one in found.endings] == ["certificate authority"]

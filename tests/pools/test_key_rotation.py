@@ -1,0 +1,72 @@
+"""`manage.py rotate_keys`: a new key in front of the ring, all credentials under it, the old one away."""
+
+from __future__ import annotations
+
+import io
+import secrets as random
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pools.clusters import faults, secrets
+from pools.models import Connection, ConnectionEvent
+from pools.reconcile import passes
+from pools.services import connections
+from tests import factories
+from tests.kube import certificates, kubeconfigs
+
+pytestmark = pytest.mark.django_db
+CA = certificates.Authority().pem
+
+
+def _connected(token: str) -> Connection:
+    text = kubeconfigs.text("https://10.1.2.3:6443", CA, token=token)
+    source = connections.from_kubeconfig(text)
+    terms = connections.Terms()
+    return connections.connect(factories.cluster(), source, terms, by=factories.BY, offline=True)
+
+
+def _rotate() -> str:
+    out = io.StringIO()
+    call_command("rotate_keys", stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def test_rotated_and_the_old_key_taken_away(settings: Any) -> None:
+    first, second = _connected("token-a"), _connected("token-b")
+    old, new = settings.IPAM_KEY_RING[0], random.token_urlsafe(32)
+    settings.IPAM_KEY_RING = [new, old]
+    events = ConnectionEvent.objects.count()
+    assert _rotate() == "2 sealed anew, 0 were under the newest key.\n"
+    assert _rotate() == "0 sealed anew, 2 were under the newest key.\n"
+    settings.IPAM_KEY_RING = [new]
+    for row, token in ((first, "token-a"), (second, "token-b")):
+        row.refresh_from_db()
+        assert passes.access(row).token == token
+    assert ConnectionEvent.objects.count() == events
+
+
+def test_a_key_that_went_too_early_is_told_of_each_cluster(settings: Any) -> None:
+    lost = _connected("token-a")
+    settings.IPAM_KEY_RING = [random.token_urlsafe(32)]
+    _connected("token-b")
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 could not be opened"):
+        call_command("rotate_keys", stdout=out, stderr=out)
+    assert f"{lost.cluster.name}: key_missing" in out.getvalue()
+
+
+def test_no_ring_at_all(settings: Any) -> None:
+    settings.IPAM_KEY_RING = []
+    with pytest.raises(CommandError, match="key_ring_invalid"):
+        _rotate()
+
+
+def test_a_row_s_secret_opens_in_no_other_row() -> None:
+    first, second = _connected("token-a"), _connected("token-b")
+    Connection.objects.filter(pk=second.pk).update(sealed=first.sealed)
+    second.refresh_from_db()
+    with pytest.raises(faults.SecretForeign):
+        passes.access(second)
+    assert secrets.configured().open(first.sealed, owner=passes.owner(first.cluster_id))
