@@ -24,7 +24,8 @@ class Pass:
     `complete` holds the kinds whose list was complete in this pass; nothing that is not in there may
     be concluded to be gone. `holding()` opens a transaction that fails (LeaseLost) when another worker
     has the cluster meanwhile: every write to the database stands in one. `dry_run` handlers compute,
-    and write nothing.
+    and write nothing. `told` says that nothing was listed: a watch told of some objects, and what it
+    told may be older than what a pass has seen or written since.
     """
 
     cluster: Cluster
@@ -33,6 +34,7 @@ class Pass:
     by: events.Author
     holding: Callable[[], contextlib.AbstractContextManager[None]]
     dry_run: bool = False
+    told: bool = False
     served: dict[str, Resource] = field(default_factory=dict)  # by kind: the version that is read
     complete: set[str] = field(default_factory=set)
 

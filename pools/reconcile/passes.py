@@ -131,7 +131,14 @@ def run(
     return record
 
 
-def _pass(connection: Connection, reached: Gateway, lease: leases.Lease, *, dry_run: bool) -> Pass:
+def _pass(
+    connection: Connection,
+    reached: Gateway,
+    lease: leases.Lease,
+    *,
+    dry_run: bool,
+    told: bool = False,
+) -> Pass:
     by = events.Author(actor=f"cluster {connection.cluster.name}", source="cluster")
     return Pass(
         cluster=connection.cluster,
@@ -140,6 +147,7 @@ def _pass(connection: Connection, reached: Gateway, lease: leases.Lease, *, dry_
         by=by,
         holding=functools.partial(_holding, lease, by, dry_run=dry_run),
         dry_run=dry_run,
+        told=told,
     )
 
 
@@ -334,7 +342,7 @@ def absorb_events(
     fault: errors.IpamError | None = None
     try:
         with open_gateway(connection) as reached:
-            pass_ = _pass(connection, reached, lease, dry_run=False)
+            pass_ = _pass(connection, reached, lease, dry_run=False, told=True)
             pass_.served[handler.kind] = read
             pass_.complete.add(handler.kind)
             rows = ObservedObject.objects.filter(
