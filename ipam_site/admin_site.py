@@ -86,7 +86,10 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": False,
     "BORDER_RADIUS": "6px",
     "STYLES": [lambda _request: static("cadastre/cadastre.css")],
-    "SCRIPTS": [lambda _request: static("cadastre/cadastre.js")],
+    "SCRIPTS": [
+        lambda _request: static("cadastre/frame.js"),
+        lambda _request: static("cadastre/cadastre.js"),
+    ],
     "SITE_FAVICONS": [
         {
             "rel": "icon",

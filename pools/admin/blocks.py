@@ -74,17 +74,11 @@ class StateFilter(lists.Choice):
         return rows.filter(state=self.value()) if self.value() else rows
 
 
-class BlockList(ChangeList):
-    """Also knows whether there are more blocks than can be paged through."""
-
+class BlockList(lists.BoundedList):
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Block]) -> list[Any]:
         """By address inside its address space, forwards or backwards: as the index has it."""
         backwards = str(self.params.get(ORDER_VAR, "")).startswith("-")
         return ["-space_id", "-cidr"] if backwards else ["space_id", "cidr"]
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.beyond = getattr(self.paginator, "more", False)
 
 
 @admin.register(Block)

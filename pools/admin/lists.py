@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.contrib.admin.views.main import ChangeList
 from django.core import paginator
 from django.core.exceptions import PermissionDenied
 from django.db import connection, models
@@ -49,6 +50,16 @@ class BoundedPaginator(paginator.Paginator[Any]):
         return self._counted > REACH
 
 
+class BoundedList(ChangeList):
+    """Also knows whether there are more rows than can be paged through."""
+
+    most_exported = export.MOST
+
+    @property
+    def beyond(self) -> bool:
+        return getattr(self.paginator, "more", False)
+
+
 def estimated_rows(model: type[models.Model]) -> int:
     """Rows of a table as the last ANALYZE or VACUUM saw them."""
     with connection.cursor() as cursor:
@@ -70,6 +81,9 @@ class Listed(Base[Row]):
     show_facets = False  # type: ignore[assignment]  # facets count every choice
     actions: Sequence[Any] = ()
     exported: Sequence[str] = ()  # attributes of a row; none: the list has no export
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
+        return BoundedList
 
     def get_urls(self) -> list[URLPattern]:
         own = f"{self.opts.app_label}_{self.opts.model_name}_export"

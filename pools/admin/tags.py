@@ -8,7 +8,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from pools import usage
-from pools.admin import events, show
+from pools.admin import events, menu, show
 from pools.models import Block, Event
 
 register = template.Library()
@@ -23,6 +23,7 @@ register.filter("bar", show.bar)
 register.filter("bars", show.bars)
 register.filter("percent", show.percent)
 register.filter("event_type", events.type_of)
+register.filter("menu_entry", menu.entry)
 
 
 @register.filter
@@ -40,7 +41,7 @@ def holder(one: Block | Event) -> SafeString:
 @register.filter
 def tenant(one: Any) -> str:
     """The environment of a block or tenure, after its organisation."""
-    return "/".join(part for part in (one.org, one.env) if part)
+    return "/".join(part for part in (one.org, one.env) if part) or show.DASH
 
 
 @register.filter

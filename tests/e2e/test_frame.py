@@ -1,0 +1,59 @@
+"""The frame around the pages: by keyboard, on a narrow screen, zoomed, on paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_filters_and_the_users_menu_open_by_keyboard(visit: Visit) -> None:
+    visit.open("/admin/pools/block/")
+    page = visit.page
+    page.locator("[role=button]", has_text="Filters").press("Enter")
+    page.wait_for_selector("select[name=state]", state="visible")
+    page.keyboard.press("Escape")
+    page.locator("[role=button]", has_text="admin").press(" ")
+    page.wait_for_selector("text=Log out", state="visible")
+
+
+# A window of 1440 at 200 % is one of 720.
+@pytest.mark.parametrize("visit", [720], indirect=True)
+def test_the_menu_opens_by_keyboard_when_zoomed(visit: Visit) -> None:
+    visit.open("/admin/pools/pool/")
+    page = visit.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Menu"
+    assert not page.locator("#nav-sidebar").is_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#nav-sidebar", state="visible")
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_a_narrow_list_shows_all_that_a_cell_holds(visit: Visit) -> None:
+    visit.open("/admin/pools/pool/")
+    cut = "cells => cells.filter(c => c.scrollHeight > c.clientHeight + 1).map(c => c.innerText)"
+    assert visit.page.locator("#result_list td").evaluate_all(cut) == []
+
+
+def test_a_list_is_whole_on_dark_screens_paper(visit: Visit) -> None:
+    page = visit.page
+    page.emulate_media(color_scheme="dark", media="print")
+    page.set_viewport_size({"width": 718, "height": 1000})
+    visit.open("/admin/pools/block/")
+    shown = "e => getComputedStyle(e).display"
+    assert page.locator("#result_list").evaluate(shown) == "table"
+    assert page.locator("#result_list td").nth(1).evaluate(shown) == "table-cell"
+    cut = """() => [...document.querySelectorAll('.simplebar-content-wrapper')]
+        .some(e => e.querySelector('#result_list') && getComputedStyle(e).overflow != 'visible')"""
+    assert not page.evaluate(cut)
+    ground = "getComputedStyle(document.documentElement).getPropertyValue('--cad-ground').trim()"
+    assert page.evaluate("document.documentElement.classList.contains('dark')")
+    assert page.evaluate(ground) == "#fff"

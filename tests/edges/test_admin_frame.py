@@ -1,0 +1,50 @@
+"""Around every page: the menu's words as headings and titles, counts that say when they stop."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from pools.admin import lists
+from tests import factories, people
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "title"),
+    [
+        ("pools_pool", "Address space", "Pools"),
+        ("pools_block", "Address space", "Blocks"),
+        ("pools_allocationrequest", "Address space", "Requests"),
+        ("pools_cluster", "Clusters", "Clusters"),
+        ("pools_event", "Operations", "Events"),
+        ("auth_user", "Administration", "Users"),
+        ("knox_authtoken", "Administration", "Tokens"),
+    ],
+)
+def test_a_list_is_called_as_in_the_menu(name: str, group: str, title: str) -> None:
+    page = people.browser().get(reverse(f"admin:{name}_changelist")).content.decode()
+    told = re.search(r"<title>\s*(.*?)\s*</title>", page, re.DOTALL)
+    assert told is not None
+    assert told[1] == f"{title} | Cadastre"
+    heading = re.search(r"<h1.*?</h1>", page, re.DOTALL)
+    assert heading is not None
+    assert f">{group}</span>" in heading[0]
+    assert re.search(rf">\s*{title}\s*</a", heading[0])
+
+
+@pytest.mark.parametrize("name", ["pools_block", "pools_event", "pools_environment"])
+def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists, "REACH", 2)
+    pool = factories.pool("10.0.0.0/24", category="ipv4")
+    for number in range(3):
+        factories.take(pool, env=f"e-{number}", org="o")
+    url = reverse(f"admin:{name}_changelist")
+    page = people.browser().get(url).content.decode()
+    assert "These are the first 2 " in page
+    assert re.search(r"the first\s+2 ", page)
+    monkeypatch.setattr(lists, "REACH", 1000)
+    assert "the first" not in people.browser().get(url).content.decode()
