@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 
 from pools import database, events
 from pools.clusters import faults, kubeconfig, secrets
@@ -167,8 +167,19 @@ def _identified(connection: Connection, reached: Gateway, *, dry_run: bool) -> s
             f"The cluster behind {connection.server} is another one than was registered."
         )
     if not connection.identity and not dry_run:
-        Connection.objects.filter(pk=connection.pk, identity="").update(identity=found)
+        _pin(connection, found)
     return version
+
+
+def _pin(connection: Connection, found: str) -> None:
+    try:
+        with transaction.atomic():
+            Connection.objects.filter(pk=connection.pk, identity="").update(identity=found)
+    except IntegrityError as error:
+        other = Connection.objects.select_related("cluster").get(identity=found)
+        raise errors.SameCluster(
+            f"This cluster is registered already, as {other.cluster}."
+        ) from error
 
 
 def _kinds(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> None:

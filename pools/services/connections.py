@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from pools import database, events
 from pools.clusters import credentials, faults, kubeconfig, secrets
@@ -24,10 +25,21 @@ from pools.models import Cluster, Connection, Drift, Finding, ObservedObject
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
 from pools.reconcile import leases, passes
+from pools.services import clusters
 
 LONGEST_SERVER = 500
 ASKED = (5.0, 10.0)  # seconds to connect and to wait, while a person waits
-_ONCE = "cluster_registered_once"
+_MET = {
+    "cluster_registered_once": errors.SameCluster,
+    "pools_connection_cluster_id_key": errors.AlreadyExists,
+}
+# A worker that is at it under the old terms loses the cluster, and does not tell its outcome.
+_AT_ONCE: dict[str, Any] = {
+    "due_at": Now(),
+    "fence": F("fence") + 1,
+    "leased_by": "",
+    "leased_until": None,
+}
 
 
 @dataclass(frozen=True)
@@ -131,21 +143,31 @@ def connect(
     """
     met = _met(source, offline=offline)
     _refuse_known(met.identity)
+    _once(lambda: _keep(cluster, source, wanted, met, by))
+    return of(cluster)
 
-    def work() -> Connection:
+
+def register(
+    name: str,
+    source: Source,
+    wanted: Terms,
+    *,
+    by: events.Author,
+    offline: bool = False,
+    **settings: Any,
+) -> Connection:
+    """A new cluster and its connection, both or neither; `settings` are those of clusters.create."""
+    met = _met(source, offline=offline)
+    _refuse_known(met.identity)
+
+    def work() -> Cluster:
         with events.recorded(by):
-            if Connection.objects.filter(cluster=cluster).exists():
-                raise errors.AlreadyExists(f"The cluster {cluster} is connected already.")
-            return Connection.objects.create(
-                cluster=cluster,
-                mode=wanted.mode,
-                duties=list(wanted.duties),
-                identity=met.identity,
-                due_at=Now(),
-                **_stored(cluster, source, met),
-            )
+            cluster = clusters.create(name, by=by, **settings)
+            _keep(cluster, source, wanted, met, by)
+        return cluster
 
-    return of(_once(work).cluster)
+    made: Cluster = _once(work)
+    return of(made)
 
 
 def replace(
@@ -162,7 +184,7 @@ def replace(
             " Disconnect it first, if this is meant."
         )
     _refuse_known(met.identity, connection)
-    values = _stored(connection.cluster, source, met) | {"due_at": Now()}
+    values = _stored(connection.cluster, source, met) | _AT_ONCE
     values |= {"error_code": "", "error": "", "failures": 0}
     if met.identity:
         values["identity"] = met.identity
@@ -183,14 +205,14 @@ def change(
     wanted: Terms | None = None,
     paused: bool | None = None,
 ) -> Connection:
-    """Set what may be written, pause or resume; what changed is due at once."""
-    values: dict[str, Any] = {}
+    """Set what may be written, pause or resume; from now on, also for a pass that runs."""
+    values = dict(_AT_ONCE)
     if wanted is not None:
         values |= {"mode": wanted.mode, "duties": list(wanted.duties)}
     if paused is not None:
         values["paused"] = paused
     with events.recorded(by):
-        Connection.objects.filter(pk=connection.pk).update(**values, due_at=Now())
+        Connection.objects.filter(pk=connection.pk).update(**values)
     return of(connection.cluster)
 
 
@@ -258,6 +280,20 @@ def _met(source: Source, *, offline: bool) -> Met:
         return Met(reached.identity(), version)
 
 
+def _keep(cluster: Cluster, source: Source, wanted: Terms, met: Met, by: events.Author) -> None:
+    with events.recorded(by):
+        if Connection.objects.filter(cluster=cluster).exists():
+            raise errors.AlreadyExists(f"The cluster {cluster} is connected already.")
+        Connection.objects.create(
+            cluster=cluster,
+            mode=wanted.mode,
+            duties=list(wanted.duties),
+            identity=met.identity,
+            due_at=Now(),
+            **_stored(cluster, source, met),
+        )
+
+
 def _refuse_known(identity: str, but: Connection | None = None) -> None:
     if other := registered(identity, but):
         raise errors.SameCluster(
@@ -271,9 +307,10 @@ def _once(work: Callable[[], Any]) -> Any:
         with transaction.atomic():
             return work()
     except IntegrityError as error:
-        if database.constraint(error) == _ONCE:
-            raise errors.SameCluster("This cluster was registered a moment ago.") from error
-        raise errors.AlreadyExists("The cluster was connected a moment ago.") from error
+        meaning = _MET.get(database.constraint(error))
+        if meaning is None:
+            raise
+        raise meaning("Somebody else connected this cluster a moment ago.") from error
 
 
 def _stored(cluster: Cluster, source: Source, met: Met) -> dict[str, Any]:

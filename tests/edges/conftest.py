@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from pools.core import resources
+from pools.core.resources import Resource
+from pools.handlers import registry
 from tests.kube.fake import FakeCluster
 
 
@@ -24,3 +28,19 @@ def other(settings: Any) -> Iterator[FakeCluster]:
     """Another cluster."""
     with FakeCluster() as running:
         yield running
+
+
+@dataclass(frozen=True)
+class Reader:
+    """As much of a handler as the edges ask for."""
+
+    kind: str
+    resources: tuple[Resource, ...]
+
+
+@pytest.fixture
+def handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cilium's pools and nodes are read, and nothing else, whatever is installed."""
+    pools = (resources.CILIUM_POD_IP_POOL, resources.CILIUM_POD_IP_POOL_V2ALPHA1)
+    found = (Reader("CiliumPodIPPool", pools), Reader("CiliumNode", (resources.CILIUM_NODE,)))
+    monkeypatch.setattr(registry, "all", lambda: found)

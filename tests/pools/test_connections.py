@@ -11,7 +11,7 @@ from pools.clusters import faults
 from pools.core import errors
 from pools.models import Connection, ConnectionEvent, ObservedObject
 from pools.models.fields import Now
-from pools.reconcile import passes
+from pools.reconcile import leases, passes
 from pools.services import connections
 from tests import factories
 from tests.kube import kubeconfigs
@@ -146,3 +146,24 @@ def test_a_server_s_url_fits_its_column(fake: FakeCluster) -> None:
     with pytest.raises(errors.InvalidInput) as refused:
         connections.from_kubeconfig(text)
     assert refused.value.code == "too_long"
+
+
+def test_a_pass_finds_that_two_are_one_cluster(fake: FakeCluster) -> None:
+    first, second = _connect(fake, offline=True), _connect(fake, offline=True)
+    for row in (first, second):
+        lease = leases.take(row.pk, "tester")
+        assert lease is not None
+        passes.run(lease, [])
+        row.refresh_from_db()
+    assert (first.identity, first.error_code) == (fake.kube_system_uid, "")
+    assert (second.identity, second.error_code) == ("", "same_cluster")
+    assert first.cluster.name in second.error
+
+
+def test_a_worker_under_the_old_terms_loses_the_cluster(fake: FakeCluster) -> None:
+    row = _connect(fake)
+    lease = leases.take(row.pk, "tester")
+    assert lease is not None
+    connections.change(row, by=factories.BY, paused=True)
+    with pytest.raises(leases.LeaseLost), leases.holding(lease, factories.BY):
+        raise AssertionError("it still has the cluster")
