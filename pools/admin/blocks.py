@@ -259,6 +259,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
         opts=Block._meta,
         original=block,
         row=block,
+        call=f"blocks/{block.pk}/",
         held=block.state == State.HELD,
         tenures=[one for one in tenures if one.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),

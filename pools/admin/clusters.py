@@ -49,6 +49,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
     list_display_links = None
     search_fields = ("name", "description")
     search_help_text = "Name"
+    exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
     ordering = ("name",)
     list_before_template = "cadastre/clusters_intro.html"
 
@@ -124,6 +125,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
             opts=Cluster._meta,
             original=cluster,
             cluster=cluster,
+            call=f"clusters/{cluster.name}/",
             rows=rows,
             events=events,
         )

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlencode
+
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pools.admin import lists, pools, show
-from pools.models import Environment
+from pools.admin import edge, lists, pools, show
+from pools.models import AllocationRequest, Block, Environment
+from pools.models.blocks import LIVE
+
+MOST = 50  # blocks on the page of an environment
 
 
 class StateFilter(lists.Choice):
@@ -48,7 +54,6 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     sortable_by = ("org",)
     paginator = lists.BoundedPaginator
     list_before_template = "cadastre/environments_intro.html"
-    readonly_fields = ("cluster", "org", "env", "degraded_since", "reason", "message")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
         return super().get_queryset(request).select_related("cluster")
@@ -79,3 +84,43 @@ class EnvironmentAdmin(lists.Listed[Environment]):
     def shown_blocks(self, environment: Environment) -> SafeString:
         url = reverse("admin:pools_block_changelist", query={"q": environment.env})
         return show.link(url, "blocks")
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "pools.view_environment")
+        rows = Environment.objects.select_related("cluster")
+        one = rows.filter(pk=lists.number(object_id)).first()
+        if one is None:
+            raise Http404("There is no such environment.")
+        return _page(request, one)
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "pools.view_event")
+        one = Environment.objects.filter(pk=lists.number(object_id)).first()
+        query = {"q": one.env if one else "", "cluster": one.cluster_id if one else ""}
+        return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
+
+
+def _page(request: HttpRequest, one: Environment) -> HttpResponseBase:
+    held = Block.objects.filter(
+        env=one.env, org=one.org, pool__cluster=one.cluster_id, state__in=LIVE
+    )
+    waiting = AllocationRequest.objects.filter(
+        env=one.env, org=one.org, pool__cluster=one.cluster_id, state="pending"
+    )
+    asked = {"cluster": one.cluster.name, "org": one.org, "env": one.env}
+    return edge.page(
+        request,
+        "environment.html",
+        title=str(one),
+        opts=Environment._meta,
+        original=one,
+        row=one,
+        waiting=waiting.select_related("pool__cluster"),
+        blocks=held.select_related("pool__cluster").order_by("space_id", "cidr")[:MOST],
+        most=MOST,
+        call=f"environments/?{urlencode(asked)}",
+    )

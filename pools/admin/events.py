@@ -5,14 +5,14 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pools.admin import blocks, edge, lists, pools, search, show
-from pools.models import BlockEvent, Event, FailureEvent
+from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
 
 TYPES = {
     "block": ("instance.allocated", "node.enrolled", "env.ipv4_addon_enabled", "block.allocated"),
@@ -25,7 +25,7 @@ TYPES = {
     ),
     "cooldown": ("cooldown_ended",),
 }
-RECENT = 100_000  # events; an actor or a request is looked for in the newest ones
+RECENT = 100_000  # events; actors, requests and environments are looked for in the newest ones
 
 
 class TypeFilter(lists.Choice):
@@ -89,7 +89,7 @@ class EventAdmin(lists.Listed[Event]):
         "message",
     )
     search_fields = ("holder_id",)
-    search_help_text = "Address, CIDR, holder, actor or request id"
+    search_help_text = "Address, CIDR, holder, environment, actor or request id"
     ordering = ("-id",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -112,7 +112,7 @@ class EventAdmin(lists.Listed[Event]):
 
     @admin.display(description="address or object")
     def shown_what(self, event: Event) -> SafeString:
-        return show.address(event.cidr) if event.cidr else format_html("{}", event.message)
+        return show.found(event.cidr) if event.cidr else format_html("{}", event.message)
 
     @admin.display(description="holder")
     def shown_holder(self, event: Event) -> SafeString:
@@ -161,7 +161,8 @@ def _found(rows: QuerySet[Event], searched: search.Searched) -> QuerySet[Event]:
         return rows.filter(pk__in=ids)
     newest = Event.objects.order_by("-id").values_list("pk", flat=True).first() or 0
     recent = rows.filter(pk__gt=newest - RECENT)
-    return recent.filter(actor=searched.text) | recent.filter(request_id=searched.text)
+    text = searched.text
+    return recent.filter(Q(actor=text) | Q(request_id=text) | Q(env=text))
 
 
 # --- one event ------------------------------------------------------------------------------------
@@ -177,6 +178,9 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
         title=event.type,
         opts=Event._meta,
         event=event,
+        pool=Pool.objects.select_related("cluster").filter(pk=event.pool_id or 0).first(),
+        cluster=Cluster.objects.filter(pk=event.cluster_id or 0).first(),
+        known_before=before is not None,
         changes=_changes(before, after),
         deleted=event.type.endswith(("removed", "deleted")),
         context=json.dumps(after.pgh_context or {}, indent=2) if after else "",

@@ -151,9 +151,11 @@ class AllocateForm(forms.Form):
         help_text="Leaves a pending request, which is tried again as soon as space is released.",
     )
 
-    def __init__(self, pool: Pool, *args: Any, **options: Any) -> None:
-        options.setdefault("initial", {"kind": _KIND_OF[pool.category]})
-        super().__init__(*args, **options)
+    def __init__(self, pool: Pool, data: Any, *, exact: str) -> None:
+        initial = {"kind": _KIND_OF[pool.category], "exact": exact}
+        if exact:
+            initial["family"] = "6" if ":" in exact else "4"
+        super().__init__(data, initial=initial)
         own = [family for family in (4, 6) if pool.mask_size(family) is not None]
         choices = [(str(family), f"IPv{family}") for family in own]
         if len(own) > 1:
@@ -173,7 +175,8 @@ class AllocateForm(forms.Form):
 
 def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     edge.require(request, "pools.allocate")
-    form = AllocateForm(pool, request.POST or None)
+    exact = request.GET.get("exact", "")[:64]
+    form = AllocateForm(pool, request.POST or None, exact=exact)
     if request.method == "POST" and form.is_valid():
         try:
             done = allocations.allocate(

@@ -77,7 +77,12 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         families=families,
         state=state_of(families, cidrs),
         cooldown=show.duration(pool.cooldown_seconds),
-        maps=drawn(pool, cidrs, request.GET.get("map", "")),
+        maps=drawn(
+            pool,
+            cidrs,
+            request.GET.get("map", ""),
+            allocating=request.user.has_perm("pools.allocate"),
+        ),
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
         cidr_states=[(cidr, drained(cidr)) for cidr in cidrs],
@@ -107,13 +112,16 @@ def _ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
 # --- maps -----------------------------------------------------------------------------------------
 
 
-def drawn(pool: Pool, cidrs: list[PoolCIDR], chosen: str) -> list[Drawn]:
-    """The map of a chosen CIDR or share of one, else those of the first CIDRs."""
+def drawn(pool: Pool, cidrs: list[PoolCIDR], chosen: str, *, allocating: bool) -> list[Drawn]:
+    """The map of a chosen CIDR or share of one, else those of the first CIDRs.
+
+    `allocating`: a free block leads to the form that hands it out.
+    """
     if chosen:
         found = _chosen(cidrs, chosen)
         if found is not None:
-            return [_draw(pool, *found)]
-    return [_draw(pool, cidr, cidr.cidr) for cidr in cidrs[:MAPS]]
+            return [_draw(pool, *found, allocating=allocating)]
+    return [_draw(pool, cidr, cidr.cidr, allocating=allocating) for cidr in cidrs[:MAPS]]
 
 
 def _chosen(cidrs: list[PoolCIDR], chosen: str) -> tuple[PoolCIDR, addresses.Network] | None:
@@ -133,17 +141,20 @@ def _mask_size(cidr: PoolCIDR) -> int:
     return window.layout(cidr).mask_size
 
 
-def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network) -> Drawn:
+def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating: bool) -> Drawn:
     grid = window.layout(cidr)
     found = occupancy.in_shares(cidr, network, maps.share_prefix(grid, network))
     built = maps.build(grid, network, used=found.shares, ranges=_ranges(cidr), exact=found.exact)
     page = show.url_of(pool)
+    form = reverse("admin:pools_pool_allocate", args=[pool.pk])
 
     def href(cell: maps.Cell) -> str:
         if not cell.one_block:
             return f"{page}?map={cell.network}#map"
         if cell.kind in {"held", "cooling"}:
             return reverse("admin:find", query={"q": str(cell.network)})
+        if cell.kind == "free" and allocating:
+            return f"{form}?exact={cell.network}"
         return ""
 
     return Drawn(

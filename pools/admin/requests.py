@@ -4,11 +4,12 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils.safestring import SafeString
 
 from pools.admin import edge, lists, pools, show
-from pools.models import AllocationRequest
+from pools.models import AllocationRequest, Block
+from pools.models.blocks import LIVE
 from pools.models.requests import RequestState
 from pools.services import allocations
 
@@ -68,20 +69,6 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
     paginator = lists.BoundedPaginator
     actions = ("cancel",)
     list_before_template = "cadastre/requests_intro.html"
-    fields = (
-        "pool",
-        "holder_kind",
-        "holder_id",
-        "org",
-        "env",
-        "state",
-        "attempts",
-        "last_error",
-        "created_at",
-        "next_try_at",
-        "ended_at",
-    )
-    readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AllocationRequest]:
         return super().get_queryset(request).select_related("pool__cluster")
@@ -116,3 +103,26 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
             with edge.told(request):
                 allocations.cancel(one.pk, by=edge.author(request))
         messages.success(request, f"{len(pending)} pending requests were cancelled.")
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "pools.view_allocationrequest")
+        one = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
+        if one is None:
+            raise Http404("There is no such request.")
+        wanted = allocations.from_json(one.wanted)
+        got = Block.objects.filter(pk__in=one.block_ids, state__in=LIVE)
+        return edge.page(
+            request,
+            "request.html",
+            title=str(one),
+            opts=AllocationRequest._meta,
+            original=one,
+            row=one,
+            pending=one.state == RequestState.PENDING,
+            count=max(wanted.count, len(wanted.holders)),
+            exact=wanted.cidr,
+            blocks=got.select_related("pool__cluster"),
+            call=f"requests/{one.pk}/",
+        )

@@ -69,6 +69,12 @@ def address(value: object, url: str = "") -> SafeString:
     return format_html('<span class="cad-mono">{}</span>', text)
 
 
+def found(value: object) -> SafeString:
+    """An address or a CIDR that leads to what is known of it; a range `first-last` leads nowhere."""
+    text = plain_cidr(str(value))
+    return address(value, "" if "-" in text else reverse("admin:find", query={"q": text}))
+
+
 def link(url: str, text: object) -> SafeString:
     return format_html('<a class="cad-link" href="{}">{}</a>', url, text)
 

@@ -49,10 +49,16 @@ def test_the_other_lists(name: str) -> None:
     assert (name == "allocationrequest") is not bool(found)
 
 
-def test_clusters_have_none_and_strangers_get_none() -> None:
-    url = reverse("admin:pools_cluster_export")
+def test_clusters_with_the_number_of_their_pools() -> None:
+    factories.pool("10.0.0.0/24")
+    (found,) = rows("cluster")
+    assert found["pool_count"] == "1"
+
+
+def test_tokens_have_none_and_strangers_get_none() -> None:
+    url = reverse("admin:knox_authtoken_export")
     assert people.browser().get(url).status_code == 403
-    for name in ("block", "pool", "event"):
+    for name in ("block", "pool", "cluster", "event"):
         url = reverse(f"admin:pools_{name}_export")
         assert people.browser(()).get(url).status_code == 403
 
