@@ -147,7 +147,8 @@ def _usage(
         family = cidr.cidr.version
         grid = window.layout(cidr)
         usable = blocks.total(grid.usable())
-        reserved = usable - blocks.total(grid.allocatable(window.ranges(cidr)))
+        allocatable = [] if cidr.orphaned_at else grid.allocatable(window.ranges(cidr))
+        reserved = usable - blocks.total(allocatable)
         one = usage[cidr.pool_id][family]
         usage[cidr.pool_id][family] = replace(
             one, capacity=one.capacity + usable, reserved=one.reserved + reserved

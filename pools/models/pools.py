@@ -59,6 +59,11 @@ class Pool(models.Model):
     version = models.PositiveBigIntegerField(default=1, editable=False)  # the ETag
     # The cluster has no such pool any more, but blocks of it are in use: nothing new is handed out.
     orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Taken in from a cluster and changed by nobody here since: what its object says, it says.
+    follows_cluster = models.BooleanField(default=False, db_default=False, editable=False)
+    # When the pool and its object last said the same: the object's uid and resourceVersion, and the
+    # version of this row. Any other text means that they have to be compared.
+    agreed = models.CharField(max_length=160, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

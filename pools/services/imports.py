@@ -66,7 +66,7 @@ def _manifest(
 def _bring(manifest: podippool.PodIPPool, cluster: Cluster, by: events.Author) -> tuple[str, Pool]:
     pool = Pool.objects.filter(cluster=cluster, name=manifest.name).first()
     if pool is None:
-        return "created", pools.create(_spec(manifest, cluster), by=by)
+        return "created", pools.create(spec(manifest, cluster), by=by)
     if pool.category != Category.POD:
         raise errors.AlreadyExists(f"The cluster has a {pool.category} pool of this name.")
     if (pool.allow_first_ip, pool.allow_last_ip) != (
@@ -82,13 +82,17 @@ def _bring(manifest: podippool.PodIPPool, cluster: Cluster, by: events.Author) -
             families=manifest.families,
             annotations=manifest.annotations,
             labels=manifest.labels,
+            selectors=(manifest.pod_selector, manifest.namespace_selector),
         ),
         by=by,
     )
     return "changed", pool
 
 
-def _spec(manifest: podippool.PodIPPool, cluster: Cluster) -> pools.PoolSpec:
+def spec(
+    manifest: podippool.PodIPPool, cluster: Cluster, *, follows: bool = False
+) -> pools.PoolSpec:
+    """The pool that a manifest makes; one that `follows` is what its cluster says."""
     return pools.PoolSpec(
         cluster=cluster,
         name=manifest.name,
@@ -100,14 +104,20 @@ def _spec(manifest: podippool.PodIPPool, cluster: Cluster) -> pools.PoolSpec:
         labels=manifest.labels,
         pod_selector=manifest.pod_selector,
         namespace_selector=manifest.namespace_selector,
+        follows_cluster=follows,
     )
 
 
 def as_manifest(pool: Pool) -> podippool.PodIPPool:
     """A pool of the register as the manifest that would make it."""
+    return manifest_of(pool, pools.families(pool))
+
+
+def manifest_of(pool: Pool, families: dict[int, podippool.Family]) -> podippool.PodIPPool:
+    """The same when the families are known; a family without CIDRs is left out."""
     return podippool.PodIPPool(
         name=pool.name,
-        families=pools.families(pool),
+        families={number: family for number, family in families.items() if family.cidrs},
         allow_first_ip=pool.allow_first_ip,
         allow_last_ip=pool.allow_last_ip,
         annotations=pool.annotations,

@@ -7,7 +7,7 @@ or cooling blocks cannot be removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,12 +18,16 @@ from django.db.models import F, Max, Q
 from pools import database, events, window
 from pools.core import addresses, blocks, errors
 from pools.core.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
+from pools.models import AddressSpace, Block, Cluster, Connection, Pool, PoolCIDR, ReservedRange
 from pools.models.blocks import LIVE, State
+from pools.models.connections import Duty
 from pools.models.fields import Now
 from pools.models.pools import DEFAULT_COOLDOWN, Category
+from pools.reconcile import leases
+from pools.services import orphans
 
 FIRST_HOLDERS = 20
+_CLUSTER = "cluster"  # the source of what passes over a cluster change
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,16 @@ class PoolSpec:
     pod_selector: Mapping[str, Any] | None = None
     namespace_selector: Mapping[str, Any] | None = None
     space: AddressSpace | None = None  # None: the cluster's own
+    follows_cluster: bool = False
 
 
 @dataclass(frozen=True)
 class PoolChange:
     """What shall be different; None leaves a thing as it is.
 
-    A family given is the whole family: CIDRs and ranges that it does not name are removed.
+    A family given is the whole family: CIDRs and ranges that it does not name are removed. With
+    `keep_orphans` one that is in use stays as an orphan instead of being refused, because a cluster
+    has removed it already. `selectors` are those of pods and of namespaces.
     """
 
     families: Mapping[int, Family] | None = None
@@ -60,6 +67,8 @@ class PoolChange:
     description: str | None = None
     annotations: Mapping[str, str] | None = None
     labels: Mapping[str, str] | None = None
+    selectors: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] | None = None
+    keep_orphans: bool = False
 
 
 def create(spec: PoolSpec, *, by: events.Author) -> Pool:
@@ -85,8 +94,10 @@ def create(spec: PoolSpec, *, by: events.Author) -> Pool:
         labels=dict(spec.labels),
         pod_selector=spec.pod_selector,
         namespace_selector=spec.namespace_selector,
+        follows_cluster=spec.follows_cluster,
     )
     with events.recorded(by):
+        _announce(spec.cluster.pk, spec.category, by)
         database.save(pool)
         window.lock(pool.pk)
         for family, part in sorted(spec.families.items()):
@@ -109,11 +120,13 @@ def change(
             value = getattr(wanted, name)
             if value is not None:
                 setattr(pool, name, value)
+        if wanted.selectors is not None:
+            pool.pod_selector, pool.namespace_selector = wanted.selectors
         for family, part in sorted((wanted.families or {}).items()):
             _change_mask_size(pool, family, part.mask_size)
         database.save(pool)
         for family, part in sorted((wanted.families or {}).items()):
-            _change_family(pool, family, part)
+            _change_family(pool, family, part, keep_orphans=wanted.keep_orphans)
     return Pool.objects.get(pk=pool_id)
 
 
@@ -161,15 +174,29 @@ def unreserve(range_id: int, *, by: events.Author) -> None:
 
 
 def families(pool: Pool) -> dict[int, Family]:
-    """A pool's families with their CIDRs and reserved ranges, as a spec says them."""
-    found: dict[int, list[CidrEntry]] = {
-        family: [] for family in (4, 6) if pool.mask_size(family) is not None
+    """A pool's families with their CIDRs and reserved ranges, as a spec says them.
+
+    Orphaned CIDRs are left out.
+    """
+    return families_of([pool])[pool.pk]
+
+
+def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
+    """The families of many pools, by the pool's id."""
+    found: dict[int, dict[int, list[CidrEntry]]] = {
+        pool.pk: {family: [] for family in (4, 6) if pool.mask_size(family) is not None}
+        for pool in pools
     }
-    for cidr in pool.cidrs.prefetch_related("reserved_ranges"):
-        found[cidr.cidr.version].append(CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr)))))
+    rows = PoolCIDR.objects.filter(pool__in=list(found), orphaned_at=None)
+    for cidr in rows.prefetch_related("reserved_ranges"):
+        entry = CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr))))
+        found[cidr.pool_id][cidr.cidr.version].append(entry)
     return {
-        family: Family(tuple(entries), pool.mask_size(family) or 0)
-        for family, entries in found.items()
+        pool.pk: {
+            family: Family(tuple(entries), pool.mask_size(family) or 0)
+            for family, entries in found[pool.pk].items()
+        }
+        for pool in pools
     }
 
 
@@ -214,6 +241,10 @@ def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
 @contextmanager
 def _changing(pool_id: int, *, by: events.Author, version: int | None = None) -> Iterator[Pool]:
     with events.recorded(by):
+        for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
+            "cluster_id", "category"
+        ):
+            _announce(cluster_id, category, by)
         window.lock(pool_id)
         pool = (
             Pool.objects.select_related("cluster")
@@ -226,7 +257,22 @@ def _changing(pool_id: int, *, by: events.Author, version: int | None = None) ->
         if version is not None and pool.version != version:
             raise errors.VersionMismatch
         yield pool
-        Pool.objects.filter(pk=pool_id).update(version=F("version") + 1)
+        follows = pool.follows_cluster and not _taken_over(pool, by)
+        Pool.objects.filter(pk=pool_id).update(version=F("version") + 1, follows_cluster=follows)
+
+
+def _announce(cluster_id: int, category: str, by: events.Author) -> None:
+    """The cluster is due: before the pool's lock, because a pass takes both in this order too."""
+    if category == Category.POD and by.source != _CLUSTER:
+        leases.nudge(cluster_id)
+
+
+def _taken_over(pool: Pool, by: events.Author) -> bool:
+    """Whether this change makes the pool the register's: somebody changes it who may write it."""
+    if by.source == _CLUSTER:
+        return False
+    connection = Connection.objects.filter(cluster=pool.cluster_id).first()
+    return connection is not None and connection.does(Duty.POOLS)
 
 
 @contextmanager
@@ -255,7 +301,7 @@ def _change_mask_size(pool: Pool, family: int, mask_size: int) -> None:
         )
 
 
-def _change_family(pool: Pool, family: int, part: Family) -> None:
+def _change_family(pool: Pool, family: int, part: Family, *, keep_orphans: bool) -> None:
     present = {
         cidr.cidr: cidr
         for cidr in PoolCIDR.objects.select_related("pool__cluster").filter(
@@ -263,13 +309,37 @@ def _change_family(pool: Pool, family: int, part: Family) -> None:
         )
     }
     for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
-        _remove_cidr(present[cidr])
+        _drop(present[cidr], keep_orphans=keep_orphans)
     for index, entry in enumerate(part.cidrs):
         with _under(f"ipv{family}.cidrs.{index}"):
-            if entry.cidr in present:
-                _change_ranges(present[entry.cidr], entry)
-            else:
+            found = present.get(entry.cidr)
+            if found is None:
                 _add_cidr(pool, entry)
+            else:
+                orphans.adopt(found)
+                _change_ranges(found, entry)
+    _put_in_order(pool, family, part)
+
+
+def _drop(cidr: PoolCIDR, *, keep_orphans: bool) -> None:
+    if cidr.orphaned_at is not None:
+        return  # it goes by itself, when nothing holds it any more
+    if keep_orphans:
+        orphans.withhold(cidr)  # first, so that nothing is taken of it meanwhile
+        if in_use(cidr).exists():
+            orphans.mark(cidr)
+            return
+    _remove_cidr(cidr)
+
+
+def _put_in_order(pool: Pool, family: int, part: Family) -> None:
+    """The CIDRs in the order of the spec, which is the order in which they are used."""
+    rows = PoolCIDR.objects.filter(pool=pool, cidr__family=family, orphaned_at=None)
+    found = {row.cidr: row for row in rows}
+    places = sorted(row.position for row in found.values())
+    for place, entry in zip(places, part.cidrs, strict=True):
+        if found[entry.cidr].position != place:
+            PoolCIDR.objects.filter(pk=found[entry.cidr].pk).update(position=place)
 
 
 def _change_ranges(cidr: PoolCIDR, entry: CidrEntry) -> None:
@@ -288,7 +358,13 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     if pool.mask_size(entry.cidr.version) is None:
         message = f"The pool has no IPv{entry.cidr.version} blocks."
         raise errors.InvalidInput.of("cidr", "family", message, entry.cidr)
-    _refuse_overlap(pool, entry.cidr)
+    other = _overlapped(pool, entry.cidr)
+    if other is not None:
+        if other.pool_id != pool.pk or other.cidr != entry.cidr or other.orphaned_at is None:
+            raise errors.CIDROverlap(f"{entry.cidr} overlaps {other} of the pool {other.pool}.")
+        orphans.adopt(other)
+        _change_ranges(other, entry)
+        return other
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidr = PoolCIDR(
         pool=pool,
@@ -304,14 +380,12 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     return cidr
 
 
-def _refuse_overlap(pool: Pool, cidr: addresses.Network) -> None:
-    other = (
+def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
+    return (
         PoolCIDR.objects.select_related("pool__cluster")
         .filter(space=pool.space_id, cidr__net_overlaps=str(cidr))
         .first()
     )
-    if other is not None:
-        raise errors.CIDROverlap(f"{cidr} overlaps {other} of the pool {other.pool}.")
 
 
 def _remove_cidr(cidr: PoolCIDR) -> None:
@@ -346,6 +420,8 @@ def _unreserve(reserved: ReservedRange) -> None:
     grid = window.layout(cidr)
     freed = _touched(cidr, addresses.AddressRange(reserved.first, reserved.last))
     reserved.delete()
+    if cidr.orphaned_at is not None:
+        return  # all of it stays withheld
     window.give_back(cidr, freed, still_withheld=grid.withheld(window.ranges(cidr)))
 
 
