@@ -7,9 +7,9 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample
 
 from pools.api.openapi import (
-    ADDRESS,
     CIDR,
     FLAG,
+    IP,
     KEY,
     MATCH,
     NUMBER,
@@ -35,7 +35,7 @@ Schema = dict[str, Any]
 _HOLDER_IN = shape("kind id", kind=TEXT, id=TEXT, uid=TEXT)
 _BLOCK = shape(
     "id cidr address pool cluster holder org env state allocated_at cooldown_until",
-    id=WHOLE, cidr=CIDR, address=ADDRESS, family={"type": "integer", "enum": [4, 6]},
+    id=WHOLE, cidr=CIDR, address=IP, family={"type": "integer", "enum": [4, 6]},
     pool=TEXT, pool_id=WHOLE, cluster=TEXT, holder=_HOLDER_IN, org=TEXT, env=TEXT,
     state={"type": "string", "enum": ["held", "cooling", "available"]}, withheld=FLAG,
     allocated_at=TIME, released_at=TIME, cooldown_until=TIME,
@@ -74,8 +74,8 @@ _POOL = shape(
 )
 _CLUSTER = shape(
     "id name",
-    id=WHOLE, name=TEXT, cluster_prefix=null(CIDR), instance_gateway=ADDRESS,
-    instance_mtu=WHOLE, instance_dns=listed(ADDRESS), description=TEXT, created_at=TIME,
+    id=WHOLE, name=TEXT, cluster_prefix=null(CIDR), instance_gateway=IP,
+    instance_mtu=WHOLE, instance_dns=listed(IP), description=TEXT, created_at=TIME,
 )  # fmt: skip
 _REQUEST = shape(
     "id state pool cluster holder",
@@ -146,8 +146,8 @@ CLUSTER_PATCH = says(
     fails="404 409 411 413 415",
     **body(
         shape(
-            description=TEXT, instance_gateway=ADDRESS, instance_mtu=WHOLE,
-            instance_dns=listed(ADDRESS),
+            description=TEXT, instance_gateway=IP, instance_mtu=WHOLE,
+            instance_dns=listed(IP),
         )
         | SOMETHING
     ),
@@ -290,14 +290,14 @@ ADDRESS = says(
     {
         200: shape(
             "address at matches history",
-            address=ADDRESS, at=TIME, matches=listed(_TENURE), history=listed(_TENURE),
+            address=IP, at=TIME, matches=listed(_TENURE), history=listed(_TENURE),
         )
     },
     parameters=query(cluster="name or id", at="RFC 3339"),
 )  # fmt: skip
 INSTANCE_NETWORK = says(
     "What an instance is told of its network",
-    {200: shape(overlay_ipv6=ADDRESS, gateway_ipv6=ADDRESS, mtu=WHOLE, dns=listed(ADDRESS))},
+    {200: shape(overlay_ipv6=IP, gateway_ipv6=IP, mtu=WHOLE, dns=listed(IP))},
     fails="404",
     parameters=query(cluster="name or id"),
 )
