@@ -1,6 +1,7 @@
 """The tables of the register. Rules live in constraints and triggers here, decisions in services."""
 
 from pools.models.blocks import Block, FreeSpan, Window
+from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.connections import Connection
 from pools.models.fields import HostAddressField
@@ -23,6 +24,7 @@ __all__ = [
     "AllocationRequest",
     "Block",
     "BlockEvent",
+    "CIDRMigration",
     "Cluster",
     "ClusterEvent",
     "Connection",

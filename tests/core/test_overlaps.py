@@ -35,3 +35,30 @@ def test_holds() -> None:
     assert overlaps.holds(ip_network("10.0.0.0/8"), ip_network("10.0.0.0/8"))
     assert not overlaps.holds(ip_network("10.0.0.0/16"), ip_network("10.0.0.0/8"))
     assert not overlaps.holds(ip_network("::/0"), ip_network("10.0.0.0/8"))
+
+
+SPACED = st.lists(st.tuples(st.one_of(V4, V6), st.integers(0, 3)), max_size=14)
+
+
+@given(SPACED)
+def test_across_spaces_only_what_overlaps_another_space(networks: list) -> None:
+    owned = [(network, (space, number)) for number, (network, space) in enumerate(networks)]
+    groups = list(overlaps.across(owned, space=lambda owner: owner[0]))
+    for first, *others in groups:
+        assert all(overlaps.holds(first[0], network) for network, _ in others)
+    told = [owner for group in groups for _, owner in group]
+    assert len(told) == len(set(told))
+    assert set(told) == {
+        owner
+        for pair in combinations(owned, 2)
+        if pair[0][1][0] != pair[1][1][0]
+        and pair[0][0].version == pair[1][0].version
+        and pair[0][0].overlaps(pair[1][0])
+        for _, owner in pair
+    }
+
+
+def test_a_thousand_equal_networks_are_one_group() -> None:
+    equal = [(ip_network("10.0.0.0/16"), number) for number in range(1000)]
+    (group,) = overlaps.across(equal, space=lambda number: number)
+    assert len(group) == 1000

@@ -1,0 +1,99 @@
+"""Overlaps across address spaces are found, not refused."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from pools.models import AddressSpace
+from pools.services import overlaps
+from pools.services.overlaps import Kind
+from tests import factories
+
+
+def _told(**filters: Any) -> list[list[str]]:
+    return [
+        [f"{network} {owner.pool or owner.category}" for network, owner in one.members]
+        for one in overlaps.found(**filters)
+    ]
+
+
+def test_between_clusters() -> None:
+    factories.pool("10.0.0.0/16", "10.9.0.0/16", category="pod", mask=24, name="a")
+    factories.pool("10.0.4.0/22", category="pod", mask=24, name="b")
+    assert _told() == [["10.0.0.0/16 a", "10.0.4.0/22 b"]]
+    (one,) = overlaps.found()
+    assert (one.cidr, one.kinds) == (ip_network("10.0.0.0/16"), {Kind.CLUSTERS})
+    assert len(one.clusters) == 2
+
+
+def test_with_a_vm_network_of_the_same_cluster() -> None:
+    cluster = factories.cluster()
+    isolated = AddressSpace.objects.create(cluster=cluster, name="blue")
+    factories.pool("10.0.0.0/24", within=cluster, space=isolated, name="vms")
+    factories.pool("10.0.0.0/16", within=cluster, category="pod", mask=24, name="pods")
+    (one,) = overlaps.found()
+    assert one.kinds == {Kind.VM_NETWORK}
+    assert [owner.space for _, owner in one.members] == ["", "blue"]
+
+
+def test_with_an_overlay_prefix() -> None:
+    factories.cluster(cluster_prefix=ip_network("fd00:10::/48"))
+    factories.pool("fd00:10:0:1::/120", name="v6", category="pod", mask=124)
+    assert _told() == [
+        ["fd00:10::/48 prefix", "fd00:10:0:1::/64 instances", "fd00:10:0:1::/120 v6"]
+    ]
+    assert overlaps.found()[0].kinds == {Kind.CLUSTERS, Kind.OVERLAY}
+
+
+def test_a_cluster_s_own_prefix_and_pools_are_none() -> None:
+    factories.cluster(cluster_prefix=ip_network("fd00:10::/48"))
+    assert overlaps.found() == []
+
+
+def test_filters() -> None:
+    first = factories.pool("10.0.0.0/16", category="pod", mask=24)
+    factories.pool("10.0.0.0/16", "10.1.0.0/16", category="pod", mask=24)
+    factories.pool("10.1.0.0/24", name="vms")
+    assert len(overlaps.found()) == 2
+    assert len(overlaps.found(cluster_id=first.cluster_id)) == 1
+    assert [str(one.cidr) for one in overlaps.found(kind=Kind.VM_NETWORK)] == ["10.1.0.0/16"]
+    assert [str(one.cidr) for one in overlaps.found(within=ip_network("10.1.0.7/32"))] == [
+        "10.1.0.0/16"
+    ]
+    assert overlaps.found(kind=Kind.OVERLAY) == []
+
+
+FLEET = """
+    INSERT INTO pools_cluster (name, instance_gateway, instance_mtu, instance_dns, description,
+        created_at, webhook_digest)
+    SELECT 'c' || n, 'fe80::1', 1420, '{}', '', now(), '' FROM generate_series(1, 1000) n;
+    INSERT INTO pools_addressspace (cluster_id, name) SELECT id, '' FROM pools_cluster;
+    INSERT INTO pools_pool (cluster_id, space_id, name, category, mask_size_v4, cooldown_seconds,
+        allow_first_ip, allow_last_ip, annotations, labels, description, version, created_at,
+        follows_cluster, agreed)
+    SELECT cluster_id, id, 'p', 'pod', 24, 0, false, false, '{}', '{}', '', 1, now(), false, ''
+    FROM pools_addressspace;
+    ALTER TABLE pools_poolcidr DISABLE TRIGGER USER
+"""
+CIDRS = """
+    INSERT INTO pools_poolcidr (pool_id, space_id, cidr, position, created_at)
+    SELECT p.id, p.space_id,
+        set_masklen('10.0.0.0'::inet + 256 * (n + p.id %% 2000 * %s), 24)::cidr, n, now()
+    FROM pools_pool p, generate_series(0, 19) n
+"""
+
+
+@pytest.mark.parametrize(("apart", "groups"), [(0, 20), (32, 0)], ids=["all alike", "different"])
+def test_a_thousand_clusters_are_one_query_and_as_many_groups_as_there_are(
+    apart: int, groups: int, django_assert_num_queries: Any
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(FLEET)
+        cursor.execute(CIDRS, [apart])
+    with django_assert_num_queries(1):
+        found = overlaps.found()
+    assert len(found) == groups
