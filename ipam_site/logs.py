@@ -25,6 +25,8 @@ _PAIR = re.compile(
 )
 _SCHEME = re.compile(r"\b(bearer|token|basic)\s+[A-Za-z0-9+/=._~-]{16,}", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]+(@)", re.IGNORECASE)
+# The key in an admission webhook's address, wherever it is quoted, and whatever stands in its place.
+_WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/validate-)|\bcadw_[\w-]{16,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -34,7 +36,8 @@ def redact(message: str) -> str:
     message = _HEADER.sub(rf"\1{_HIDDEN}", message)
     message = _PAIR.sub(rf"\1{_HIDDEN}", message)
     message = _SCHEME.sub(rf"\1 {_HIDDEN}", message)
-    return _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", message)
+    message = _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", message)
+    return _WEBHOOK.sub(lambda found: f"{found[1] or ''}{_HIDDEN}{found[2] or ''}", message)
 
 
 def one_line(message: str) -> str:

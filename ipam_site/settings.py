@@ -325,6 +325,9 @@ IPAM_KEY_RING: list[str] = (
 # A cluster on this very machine: tests, a laptop. Elsewhere it would open our own ports to whoever
 # registers clusters.
 IPAM_ALLOW_LOOPBACK_CLUSTERS = env.boolean("IPAM_ALLOW_LOOPBACK_CLUSTERS", False)
+# Whose client certificates may call admission webhooks: common or alternative names, for any cluster,
+# or `cluster=name` for one. The web server verifies them (`up --tls-client-ca`).
+IPAM_WEBHOOK_CLIENTS = env.words("IPAM_WEBHOOK_CLIENTS")
 # How we introduce ourselves to API servers, so that their audit logs tell who asked.
 IPAM_USER_AGENT = f"cadastre/{ipam_site.__version__}"
 

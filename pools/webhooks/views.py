@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from rest_framework import exceptions, views
+from rest_framework.request import Request
+
+from pools.core import errors, resources
+from pools.webhooks import callers, podippools, register, reviews
+
+JSON = "application/json"
+_POOLS = resources.CILIUM_POD_IP_POOL
+
+
+class ValidateCiliumPodIPPools(views.APIView):
+    """What an API server is told about one request to a CiliumPodIPPool.
+
+    200 with the verdict; 400 for what is no AdmissionReview, 403 for an unknown caller, 404 without
+    such a cluster, 413 above 3 MiB, 503 while the database does not answer (the failurePolicy of
+    the webhook decides then).
+    """
+
+    authentication_classes = ()
+    permission_classes = ()
+    http_method_names = ["post"]
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Nothing to negotiate, nobody to log in."""
+
+    def post(self, request: Request, cluster: str, key: str = "") -> HttpResponseBase:
+        plain: HttpRequest = request._request
+        if "\0" in cluster + key:
+            raise errors.NotAllowed("No name has that character.")
+        body = _body(plain)  # however slowly it comes
+        with register.reading():
+            space = callers.space_of(plain, cluster, key)
+            review = reviews.parse(body, group=_POOLS.group, plural=_POOLS.plural)
+            verdict = podippools.judge(review, space)
+        return JsonResponse(reviews.answer(review, verdict))
+
+
+def _body(request: HttpRequest) -> bytes:
+    encoded = request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity"
+    if request.content_type != JSON or encoded:
+        raise exceptions.UnsupportedMediaType(
+            request.content_type or "", f"Send the review as {JSON}, without compression."
+        )
+    if int(request.META.get("CONTENT_LENGTH") or 0) > reviews.LARGEST:
+        message = f"may have at most {reviews.LARGEST} bytes"
+        raise errors.InvalidInput.of("", "too_large", message)
+    return request.body

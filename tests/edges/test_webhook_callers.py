@@ -1,0 +1,136 @@
+"""Who may ask the webhook: the cluster's key, or a client certificate that speaks for the cluster."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from ipam_site import logs
+from pools.models import Cluster, Event
+from pools.webhooks import callers, keys
+from tests import factories
+from tests.edges.webhooks import Door, manifest, path, review
+
+pytestmark = pytest.mark.django_db
+
+
+class Connection:
+    """What gunicorn puts into the environment of a request that came over TLS."""
+
+    def __init__(self, certificate: dict[str, Any] | None) -> None:
+        self._certificate = certificate
+
+    def getpeercert(self) -> dict[str, Any] | None:
+        return self._certificate
+
+
+def _certificate(name: str, *others: str) -> dict[str, Any]:
+    return {
+        "subject": ((("organizationName", "system:masters"),), (("commonName", name),)),
+        "subjectAltName": tuple(("DNS", other) for other in others),
+    }
+
+
+def _status(where: str, certificate: dict[str, Any] | None = None) -> int:
+    body = json.dumps(review(manifest("green")))
+    extra: Any = {callers.SOCKET: Connection(certificate)}
+    answer = Client().post(where, body, content_type="application/json", **extra)
+    return int(answer.status_code)
+
+
+def test_the_key_of_the_cluster() -> None:
+    door = Door(factories.cluster())
+    assert _status(door.path) == 200
+
+
+def test_unknown_callers() -> None:
+    door, other = Door(factories.cluster()), Door(factories.cluster())
+    without = factories.cluster().name
+    assert _status(path(door.cluster.name)) == 403
+    assert _status(path(door.cluster.name, other.key)) == 403
+    assert _status(path(door.cluster.name, door.key[:-1])) == 403
+    assert _status(path(without, "x")) == 403
+    assert _status(path(without, "%00")) == 403
+    # Whether there is such a cluster is nobody's business either.
+    assert _status(path("nowhere")) == 403
+    assert _status(path("nowhere", "x")) == 403
+    assert _status(path("nowhere", door.key)) == 404
+
+
+def test_a_new_key_ends_the_one_before() -> None:
+    door = Door(factories.cluster())
+    fresh = keys.make(door.cluster, by=factories.BY)
+    assert _status(door.path) == 403
+    assert _status(path(door.cluster.name, fresh)) == 200
+
+
+def test_only_its_digest_is_kept_and_its_making_is_an_event() -> None:
+    door = Door(factories.cluster())
+    row = Cluster.objects.values().get(pk=door.cluster.pk)
+    assert door.key not in str(row)
+    assert len(row["webhook_digest"]) == 64
+    told = Event.objects.filter(object_id=door.cluster.pk, type="cluster.changed").get()
+    assert told.actor == "tester"
+    assert door.key not in str(vars(told))
+
+
+def test_certificates(settings: Any) -> None:
+    one, two = factories.cluster().name, factories.cluster().name
+    settings.IPAM_WEBHOOK_CLIENTS = ["apiserver", f"{one}=spiffe://one/api"]
+    assert _status(path(one), _certificate("apiserver")) == 200
+    assert _status(path(two), _certificate("apiserver")) == 200
+    assert _status(path("nowhere"), _certificate("apiserver")) == 404
+    assert _status(path(one), _certificate("x", "spiffe://one/api")) == 200
+    assert _status(path(two), _certificate("x", "spiffe://one/api")) == 403
+    # The group of a certificate is not its name, and none says nothing.
+    assert _status(path(one), _certificate("system:masters")) == 403
+    assert _status(path(one), _certificate("x", "system:masters")) == 403
+    assert _status(path(one), {}) == 403
+    assert _status(path(one), None) == 403
+
+
+def test_no_certificate_is_enough_unless_the_settings_name_it() -> None:
+    assert _status(path(factories.cluster().name), _certificate("apiserver")) == 403
+
+
+def test_a_header_is_no_certificate(settings: Any) -> None:
+    settings.IPAM_WEBHOOK_CLIENTS = ["apiserver"]
+    where = path(factories.cluster().name)
+    headers: Any = {"HTTP_GUNICORN_SOCKET": "apiserver", "HTTP_X_SSL_CLIENT_CN": "apiserver"}
+    body = json.dumps(review(manifest("green")))
+    answer = Client().post(where, body, content_type="application/json", **headers)
+    assert answer.status_code == 403
+
+
+def test_the_key_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    door = Door(factories.cluster())
+    with caplog.at_level(logging.DEBUG):
+        door.post(b"{")
+        Client().get(door.path)
+        _status(path("nowhere", door.key))
+    assert door.key in caplog.text  # what Django says of a refused request
+    lines = [logs.LineFormatter().format(record) for record in caplog.records]
+    assert lines
+    assert door.key not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "POST /webhooks/v1/c/cadw%5Fabc/validate-ciliumpodippools HTTP/1.1",
+        'failed calling webhook: Post "https://h/webhooks/v1/c/cadw_abc/validate-x?timeout=3s"',
+        "a key cadw_abcdefghijklmnopqrstuvwxyz in a text",
+    ],
+)
+def test_a_key_is_hidden_wherever_it_is_quoted(text: str) -> None:
+    assert "abc" not in logs.redact(text)
+    assert "[redacted]" in logs.redact(text)
+
+
+def test_an_address_without_a_key_is_left_alone() -> None:
+    text = "POST /webhooks/v1/c/validate-ciliumpodippools"
+    assert logs.redact(text) == text
