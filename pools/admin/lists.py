@@ -55,6 +55,11 @@ class BoundedList(ChangeList):
 
     most_exported = export.MOST
 
+    def chosen(self) -> list[str]:
+        """The filters that hold, in words."""
+        told = (one.told() for one in self.filter_specs if isinstance(one, Choice))
+        return [words for words in told if words]
+
     @property
     def beyond(self) -> bool:
         return getattr(self.paginator, "more", False)
@@ -124,6 +129,11 @@ class Choice(DropdownFilter):
 
     def lookups(self, request: HttpRequest, _admin: Any) -> list[tuple[str, str]]:
         return self.options(request)
+
+    def told(self) -> str:
+        """`state: draining`; empty when nothing is chosen."""
+        chosen = dict(self.lookup_choices).get(self.value() or "")
+        return f"{self.title}: {chosen}" if chosen else ""
 
     def number(self) -> int:
         """The chosen id; 0, which no row has, for anything else."""

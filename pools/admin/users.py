@@ -158,4 +158,11 @@ def _create(request: HttpRequest) -> HttpResponseBase:
         tokens: Any = AuthToken.objects
         # In this answer only: the register keeps a digest of it.
         token = tokens.create(owner, expiry=timedelta(days=days))[1]
-    return edge.page(request, "token.html", title="Create a token", form=form, token=token)
+    return edge.page(
+        request,
+        "token.html",
+        title="Create a token",
+        opts=AuthToken._meta,
+        form=form,
+        token=token,
+    )

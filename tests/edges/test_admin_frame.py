@@ -36,6 +36,16 @@ def test_a_list_is_called_as_in_the_menu(name: str, group: str, title: str) -> N
     assert re.search(rf">\s*{title}\s*</a", heading[0])
 
 
+def test_the_filters_that_hold_are_told() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    url = reverse("admin:pools_block_changelist", query={"pool": pool.pk, "state": "held"})
+    page = people.browser().get(url).content.decode()
+    chips = re.findall(r'<span class="cad-chip">(.*?)</span>', page)
+    assert sorted(chips) == sorted(["state: held", f"pool: {pool.cluster.name}/{pool.name}"])
+    empty = people.browser().get(reverse("admin:pools_block_changelist")).content.decode()
+    assert "cad-chip" not in empty
+
+
 @pytest.mark.parametrize("name", ["pools_block", "pools_event", "pools_environment"])
 def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "REACH", 2)
