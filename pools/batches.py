@@ -122,7 +122,7 @@ def insert_held(
 ) -> list[Row]:
     """Fresh blocks, each for its holder; the rows are put together here, only ids come back."""
     values = _values(pool, family, holders, wanted) | {"cidrs": SEPARATOR.join(cidrs)}
-    ids = [row["id"] for row in database.fetch(_INSERT_HELD, values)]
+    ids = [row[0] for row in database.rows(_INSERT_HELD, values, prepare=False)]
     common = {
         "pool_id": pool.pk,
         "family": family,

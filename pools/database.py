@@ -41,15 +41,19 @@ def constraint(error: BaseException) -> str:
     return getattr(diagnostics, "constraint_name", None) or ""
 
 
-def rows(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+Values = Sequence[object] | Mapping[str, object]
+
+
+def rows(statement: str, values: Values, *, prepare: bool | None = None) -> list[tuple[Any, ...]]:
     """The rows that a statement answers; for what is asked thousands of times a second.
 
     A prepared statement with its values apart spares the server from parsing and planning and the
-    client from quoting, which Django's cursor cannot; its errors are Django's all the same.
+    client from quoting, which Django's cursor cannot; its errors are Django's all the same. With
+    `prepare` False it is planned each time: for long values.
     """
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        return cursor.execute(statement, values).fetchall()
+        return cursor.execute(statement, values, prepare=prepare).fetchall()
 
 
 def fetch(statement: str, values: Mapping[str, object]) -> list[Mapping[str, Any]]:
