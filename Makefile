@@ -1,10 +1,14 @@
 # Everything sets itself up: python3 (3.11 or newer) and make are enough.
 #   make run              the product on http://127.0.0.1:8000   (PORT=8123 DATA=folder DEMO=0 HOST=…)
+#                         https with TLS_CERT=chain.pem TLS_KEY=key.pem [TLS_CLIENT_CA=ca.pem]
 #   make test             all checks and all tests
 
 PORT ?= 8000
 HOST ?= 127.0.0.1
 DATA ?= var
+TLS_CERT ?=
+TLS_KEY ?=
+TLS_CLIENT_CA ?=
 DEMO ?= 1
 PYTHON ?= python3
 JOBS ?= 4
@@ -18,7 +22,7 @@ DEV := $(VENV)/.installed-dev
 .PHONY: help run test tests check fmt test-core test-cluster test-e2e bench chaos clean
 
 help:
-	@sed -n '2,3s/^# *//p' Makefile
+	@sed -n '2,4s/^# \{0,3\}//p' Makefile
 	@echo "also: check, fmt, test-core, test-e2e, test-cluster, bench, chaos, clean"
 
 # --- set-up ---------------------------------------------------------------------------------------
@@ -53,6 +57,7 @@ $(DEV): requirements-dev.txt requirements.txt | $(PY)
 
 run: $(RUNTIME)
 	@exec $(PY) manage.py up --port $(PORT) --host $(HOST) --data "$(DATA)" \
+		--tls-cert "$(TLS_CERT)" --tls-key "$(TLS_KEY)" --tls-client-ca "$(TLS_CLIENT_CA)" \
 		$(if $(filter 0 no off false,$(DEMO)),--no-demo,--demo)
 
 # --- checks and tests -----------------------------------------------------------------------------

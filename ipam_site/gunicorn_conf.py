@@ -6,10 +6,11 @@ import gc
 import os
 import pathlib
 import signal
+import ssl
 
 from gunicorn import glogging
 
-from ipam_site import env, logs
+from ipam_site import env, logs, tls
 from ipam_site.supervisor import processes
 
 wsgi_app = "ipam_site.wsgi:application"
@@ -30,6 +31,15 @@ keepalive = 15
 worker_tmp_dir = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None  # noqa: S108
 # Nobody steers the server from outside its process.
 control_socket_disable = True
+if _files := tls.from_environment():
+    certfile, keyfile = str(_files.certificate), str(_files.key)
+    _contexts = tls.Contexts(_files)
+
+    def ssl_context(_config: object, _default: object) -> ssl.SSLContext:
+        """For each connection: of the files as they are now."""
+        return _contexts.current()
+
+
 logconfig_dict = logs.config(env.text("LOG_LEVEL", "INFO").upper())
 
 

@@ -10,6 +10,7 @@ import pathlib
 import shlex
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from ipam_site import data_folder, env
+from ipam_site import data_folder, env, tls
 from ipam_site.supervisor import account, child, embedded, folder, processes
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _TICK = 0.2
 _READY_SECONDS = 60.0
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -37,12 +39,17 @@ class Options:
     demo: bool
     workers: int | None
     say: Callable[[str], None]
+    tls: tls.Files | None = None
 
     @property
     def address(self) -> str:
         """Where a browser on this machine finds the site."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.address}/"
 
     @property
     def bind(self) -> str:
@@ -63,6 +70,7 @@ def run(options: Options) -> None:
     children: list[child.Child] = []
     _stop_on_signals()
     try:
+        _refuse_unusable_certificate(options)
         _refuse_taken_port(options)
         _start(options, children)
         _watch(children)
@@ -88,7 +96,7 @@ def _start(options: Options, children: list[child.Child]) -> None:
 
 def _welcome(options: Options, password: str) -> None:
     say, data = options.say, options.data
-    say(f"Cadastre is ready: http://{options.address}/")
+    say(f"Cadastre is ready: {options.url}")
     say("  user      admin")
     if password:
         say(f"  password  {password}   (shown this once)")
@@ -138,13 +146,19 @@ def _environment(options: Options) -> dict[str, str]:
     if options.workers:
         own["WEB_WORKERS"] = str(options.workers)
     defaults = {"IPAM_HTTPS": "0", "ALLOWED_HOSTS": ",".join(_hosts(options.host))}
+    if options.tls:
+        own |= options.tls.environment
+        defaults["IPAM_HTTPS"] = "1"
+        if options.host in _LOCAL:
+            # A browser would demand HTTPS of everything else on this machine, for a year.
+            defaults["HSTS_SECONDS"] = "0"
     return {**defaults, **os.environ, **own}
 
 
 def _hosts(host: str) -> list[str]:
     """What a browser may call us: on this machine only, unless we listen to others."""
     local = ["localhost", "127.0.0.1", "[::1]"]
-    if host in {"localhost", "127.0.0.1", "::1"}:
+    if host in _LOCAL:
         return local
     return [*local, f"[{host}]" if ":" in host else host, socket.gethostname()]
 
@@ -219,7 +233,7 @@ def _spawn(spec: child.Spec, options: Options, children: list[child.Child]) -> c
 
 def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
     deadline = time.monotonic() + _READY_SECONDS
-    while not _is_ready(options.address):
+    while not _is_ready(options):
         for running in children:
             running.watch()
         if time.monotonic() > deadline:
@@ -227,8 +241,8 @@ def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
         time.sleep(0.1)
 
 
-def _is_ready(address: str) -> bool:
-    connection = http.client.HTTPConnection(address, timeout=5)
+def _is_ready(options: Options) -> bool:
+    connection = _connection(options)
     try:
         connection.request("GET", "/readyz", headers={"Host": "localhost"})
         return connection.getresponse().status == http.HTTPStatus.OK
@@ -236,6 +250,15 @@ def _is_ready(address: str) -> bool:
         return False
     finally:
         connection.close()
+
+
+def _connection(options: Options) -> http.client.HTTPConnection:
+    if not options.tls:
+        return http.client.HTTPConnection(options.address, timeout=5)
+    # Our own child on this machine: its certificate is for the name that others call it by.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return http.client.HTTPSConnection(options.address, timeout=5, context=context)
 
 
 def _watch(children: list[child.Child]) -> None:
@@ -260,6 +283,15 @@ def _stop(options: Options, children: list[child.Child]) -> None:
 def _draining(options: Options) -> pathlib.Path:
     """While this file is there, /readyz is red: no balancer sends new requests."""
     return options.data / "draining"
+
+
+def _refuse_unusable_certificate(options: Options) -> None:
+    if options.tls:
+        try:
+            options.tls.context()
+        except OSError as error:
+            names = " ".join(filter(None, options.tls.environment.values()))
+            raise CannotStartError(f"TLS with {names}: {error.strerror or error}") from error
 
 
 def _refuse_taken_port(options: Options) -> None:

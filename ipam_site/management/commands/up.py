@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management import base
 
-from ipam_site import data_folder
+from ipam_site import data_folder, env, tls
 from ipam_site.supervisor import folder, run
 
 
@@ -22,6 +22,13 @@ class Command(base.BaseCommand):
         parser.add_argument("--data", default="", help="data folder (IPAM_DATA, else var/)")
         parser.add_argument(
             "--workers", type=int, help="web processes (by default as many as cores, 2 to 4)"
+        )
+        parser.add_argument("--tls-cert", default="", help="PEM file: serve HTTPS with this chain")
+        parser.add_argument("--tls-key", default="", help="PEM file: its private key")
+        parser.add_argument(
+            "--tls-client-ca",
+            default="",
+            help="PEM file: who signs client certificates (for admission webhooks)",
         )
         parser.add_argument(
             "--demo",
@@ -39,6 +46,7 @@ class Command(base.BaseCommand):
                     data=data_folder.locate(options["data"]),
                     demo=options["demo"],
                     workers=options["workers"],
+                    tls=_tls(options),
                     say=self._say,
                 )
             )
@@ -52,3 +60,14 @@ class Command(base.BaseCommand):
             self.stdout.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _tls(options: dict[str, Any]) -> tls.Files | None:
+    names = (
+        options[f"tls_{part}"] or env.text(f"WEB_TLS_{part.upper()}")
+        for part in ("cert", "key", "client_ca")
+    )
+    try:
+        return tls.of(*names)
+    except ValueError as error:
+        raise base.CommandError(str(error)) from error

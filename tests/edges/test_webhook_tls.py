@@ -1,0 +1,173 @@
+"""`up` with a certificate: HTTPS, secure cookies, client certificates, and the webhook over TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ipam_site import tls
+from tests import running_site
+from tests.edges import webhooks
+from tests.edges.webhooks import manifest, review
+from tests.kube.certificates import Authority, Pair
+
+_CLIENT = "kube-apiserver-east"
+
+
+class Site:
+    """A running `up` with TLS, a cluster `east` with a webhook key, and a cluster `west`."""
+
+    def __init__(self, folder: pathlib.Path, data: pathlib.Path) -> None:
+        self.folder = folder
+        self.authority = Authority()
+        certificate, key = self.authority.server().files(folder, "server")
+        (folder / "ca.pem").write_text(self.authority.pem)
+        self.up = running_site.Site(
+            data,
+            "--no-demo",
+            f"--tls-cert={certificate}",
+            f"--tls-key={key}",
+            f"--tls-client-ca={folder / 'ca.pem'}",
+            env={"IPAM_WEBHOOK_CLIENTS": f"east={_CLIENT}", "ACCESS_LOG": "1"},
+        ).wait_until_ready()
+        for name in ("east", "west"):
+            self.up.command("cluster", "add", name)
+        self.key = self.up.command("webhook", "east", "--new-key").strip()
+
+    def request(
+        self, path: str, body: Any = None, *, ca: str = "", pair: Pair | None = None
+    ) -> tuple[int, dict[str, str], bytes]:
+        context = ssl.create_default_context(cadata=ca or self.authority.pem)
+        if pair:
+            pair.load_into(context)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.up.port, timeout=20, context=context
+        )
+        with contextlib.closing(connection):
+            method = "POST" if body is not None else "GET"
+            connection.request(
+                method,
+                path,
+                json.dumps(body) if body else None,
+                {"Content-Type": "application/json"},
+            )
+            answer = connection.getresponse()
+            return answer.status, dict(answer.headers), answer.read()
+
+    def asks(self, cluster: str, key: str = "", pair: Pair | None = None) -> int:
+        return self.request(webhooks.path(cluster, key), review(manifest("green")), pair=pair)[0]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with running_site.folder() as data, tempfile.TemporaryDirectory() as folder:
+        started = Site(pathlib.Path(folder), data)
+        try:
+            yield started
+        finally:
+            started.up.end()
+
+
+def test_it_says_its_address(site: Site) -> None:
+    assert f"https://127.0.0.1:{site.up.port}/" in site.up.output
+    assert site.request("/readyz")[0] == 200
+
+
+def test_cookies_are_secure_and_this_machine_is_not_pinned_to_https(site: Site) -> None:
+    status, headers, _ = site.request("/admin/login/")
+    assert status == 200
+    assert "Secure" in headers["Set-Cookie"]
+    assert "Strict-Transport-Security" not in headers
+
+
+def test_the_webhook_by_key(site: Site) -> None:
+    status, _, body = site.request(webhooks.path("east", site.key), review(manifest("green")))
+    assert status == 200
+    assert json.loads(body)["response"] == {"uid": webhooks.UID, "allowed": True}
+    assert site.asks("west", site.key) == 403
+    assert site.asks("east") == 403
+
+
+def test_the_webhook_by_client_certificate(site: Site) -> None:
+    named = site.authority.client(_CLIENT)
+    assert site.asks("east", pair=named) == 200
+    assert site.asks("west", pair=named) == 403
+    assert site.asks("east", pair=site.authority.client("somebody")) == 403
+
+
+def test_a_certificate_of_another_authority_is_refused(site: Site) -> None:
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        site.asks("east", pair=Authority().client(_CLIENT))
+
+
+def test_the_key_is_in_no_log(site: Site) -> None:
+    site.request(webhooks.path("east", site.key), {"no": "review"})
+    logs = "".join(log.read_text() for log in (site.up.data / "logs").glob("web*.log"))
+    assert re.search(r"/webhooks/v1/east/\[redacted\]/validate-ciliumpodippools", logs)
+    assert site.key not in logs + site.up.output
+
+
+def test_a_certificate_that_was_replaced_is_used_without_a_restart(site: Site) -> None:
+    renewed = Authority()
+    site.folder.joinpath("server.crt").write_text("half of a")
+    assert site.request("/healthz")[0] == 200
+    renewed.server().files(site.folder, "server")
+    assert site.request("/healthz", ca=renewed.pem)[0] == 200
+    site.authority.server().files(site.folder, "server")
+
+
+@pytest.mark.parametrize(
+    "options", [["--tls-cert=x"], ["--tls-cert=/nowhere", "--tls-key=/nowhere"]]
+)
+def test_what_cannot_be_served_is_told_at_once(options: list[str]) -> None:
+    with running_site.folder() as data:
+        command = [sys.executable, "manage.py", "up", "--port=1", f"--data={data}", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "TLS" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_handshake_that_stops_half_way_ends(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 0.1)
+    certificate, key = Authority().server().files(tmp_path, "server")
+    files = tls.of(certificate, key, "")
+    assert files is not None
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"\x16")
+        with pytest.raises(ssl.SSLEOFError):
+            files.context().wrap_socket(ours, server_side=True)
+
+
+def test_what_follows_a_handshake_has_no_such_limit(tmp_path: pathlib.Path) -> None:
+    authority = Authority()
+    certificate, key = authority.server().files(tmp_path, "server")
+    files = tls.of(certificate, key, "")
+    assert files is not None
+    ours, theirs = socket.socketpair()
+    trusting = ssl.create_default_context(cadata=authority.pem)
+    with ours, theirs:
+        client = threading.Thread(
+            target=lambda: trusting.wrap_socket(theirs, server_hostname="localhost").close()
+        )
+        client.start()
+        with files.context().wrap_socket(ours, server_side=True) as wrapped:
+            assert wrapped.gettimeout() is None
+            assert wrapped.version() == "TLSv1.3"
+        client.join()
