@@ -2,9 +2,9 @@
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
-  const content = document.querySelector("#content");
+  document.querySelector("#main")?.setAttribute("role", "main");
+  const content = document.querySelector("#nav-sidebar") && document.querySelector("#content");
   if (content) {
-    content.setAttribute("role", "main");
     content.setAttribute("tabindex", "-1");
     skipLink();
   }

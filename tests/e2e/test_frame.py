@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def test_the_content_is_a_landmark_and_openers_have_names(visit: Visit) -> None:
+    visit.open("/admin/pools/pool/")
+    page = visit.page
+    assert page.get_by_role("main").count() == 1
+    page.get_by_role("button", name="Menu", exact=True).click()
+    page.get_by_role("link", name="Blocks", exact=True).wait_for(state="hidden")
+    page.get_by_role("link", name="Toggle sorting").first.wait_for()
+
+
 def test_filters_and_the_users_menu_open_by_keyboard(visit: Visit) -> None:
     visit.open("/admin/pools/block/")
     page = visit.page
