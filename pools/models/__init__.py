@@ -3,7 +3,7 @@
 from pools.models.blocks import Block, FreeSpan, Window
 from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
-from pools.models.connections import Connection
+from pools.models.connections import Connection, Watcher
 from pools.models.fields import HostAddressField
 from pools.models.history import (
     BlockEvent,
@@ -46,5 +46,6 @@ __all__ = [
     "ReservedRange",
     "ReservedRangeEvent",
     "Run",
+    "Watcher",
     "Window",
 ]

@@ -57,8 +57,9 @@ class Connection(models.Model):
     leased_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     leased_until = models.DateTimeField(null=True, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)
+    # Who watches it, as long as that Watcher lives; by kind, up to which version it was taken in.
     watched_by = models.CharField(max_length=200, blank=True, default="", editable=False)
-    watched_until = models.DateTimeField(null=True, editable=False)
+    positions = models.JSONField(default=dict, editable=False)
 
     class Meta:
         ordering = ["cluster__name"]
@@ -85,3 +86,13 @@ class Connection(models.Model):
     def does(self, duty: Duty) -> bool:
         """Whether this is written to the cluster."""
         return self.mode == Mode.MANAGED and duty in self.duties
+
+
+class Watcher(models.Model):
+    """A process that watches clusters; it is dead when it has not been seen for some seconds."""
+
+    name = models.CharField(max_length=200, unique=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

@@ -2,48 +2,68 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
 
-from pools.core import differences
+from pools.core.differences import Difference
 from pools.models import Drift, Finding
 from pools.models.fields import Now
-from pools.reconcile.kinds import Found
+from pools.reconcile.kinds import Found, Place
 
-Key = tuple[str, str, str]  # namespace, name, path
+_LONGEST_PATH = 500
+_LONGEST_SUBJECT = 600
+
+
+@dataclass(frozen=True)
+class Drifting:
+    """A difference of one object, and why it was not written."""
+
+    place: Place
+    difference: Difference
+    conflict: str = ""
 
 
 def keep_drift(
-    cluster_id: int,
-    kind: str,
-    found: Sequence[tuple[str, str, differences.Difference, str]],
+    cluster_id: int, kind: str, found: Sequence[Drifting], covered: AbstractSet[Place] | None
 ) -> None:
-    """Let the kind's drift rows be these: (namespace, name, difference, why it was not written).
+    """Let the kind's drift rows be these; with `covered`, only those of these objects.
 
     What is ignored stays so as long as both values are the same.
     """
-    known: dict[Key, Drift] = {
+    known = {
         (row.namespace, row.name, row.path): row
         for row in Drift.objects.filter(cluster_id=cluster_id, kind=kind)
+        if covered is None or (row.namespace, row.name) in covered
     }
-    for namespace, name, difference, conflict in found:
-        row = known.pop((namespace, name, difference.path), None)
-        values = {
-            "desired": difference.desired,
-            "observed": difference.observed,
-            "managers": list(difference.managers),
-            "conflict": conflict[:1000],
-        }
+    # Two writes of one object (its status apart) may speak of one field: the later one counts.
+    wanted = {(*one.place, one.difference.path[:_LONGEST_PATH]): one for one in found}
+    new = []
+    for (namespace, name, path), one in wanted.items():
+        row = known.pop((namespace, name, path), None)
+        values = _values(one)
         if row is None:
-            Drift.objects.create(
-                cluster_id=cluster_id, kind=kind, namespace=namespace, name=name,
-                path=difference.path, since=Now(), **values,
-            )  # fmt: skip
+            place = {"namespace": namespace, "name": name, "path": path}
+            new.append(Drift(cluster_id=cluster_id, kind=kind, since=Now(), **place, **values))
         elif any(getattr(row, key) != value for key, value in values.items()):
-            same = (row.desired, row.observed) == (difference.desired, difference.observed)
-            if not same:
+            if (row.desired, row.observed) != (values["desired"], values["observed"]):
                 values |= {"ignored_by": None, "ignored_at": None, "ignored_reason": ""}
             Drift.objects.filter(pk=row.pk).update(**values)
-    Drift.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+    if new:
+        Drift.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
+    if known:
+        Drift.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+
+
+def _values(one: Drifting) -> dict[str, Any]:
+    return {
+        "desired": _json(one.difference.desired),
+        "observed": _json(one.difference.observed),
+        "managers": list(one.difference.managers),
+        "conflict": _text(one.conflict)[:1000],
+    }
 
 
 def keep_findings(cluster_id: int, kind: str, found: Iterable[Found]) -> None:
@@ -52,27 +72,30 @@ def keep_findings(cluster_id: int, kind: str, found: Iterable[Found]) -> None:
         (row.code, row.subject): row
         for row in Finding.objects.filter(cluster_id=cluster_id, kind=kind)
     }
+    wanted = {(one.code, _text(one.subject)[:_LONGEST_SUBJECT]): one for one in found}
     new = []
-    for one in found:
+    for (code, subject), one in wanted.items():
+        row = known.pop((code, subject), None)
         values = {
             "severity": one.severity.value,
-            "message": one.message[:1000],
-            "details": one.details,
+            "message": _text(one.message)[:1000],
+            "details": _json(one.details),
         }
-        row = known.pop((one.code, one.subject[:600]), None)
         if row is None:
-            new.append(
-                Finding(
-                    cluster_id=cluster_id,
-                    kind=kind,
-                    code=one.code,
-                    subject=one.subject[:600],
-                    since=Now(),
-                    **values,
-                )
-            )
+            about = {"code": code, "subject": subject}
+            new.append(Finding(cluster_id=cluster_id, kind=kind, since=Now(), **about, **values))
         elif any(getattr(row, key) != value for key, value in values.items()):
             Finding.objects.filter(pk=row.pk).update(**values)
-    Finding.objects.bulk_create(new, ignore_conflicts=True)
+    if new:
+        Finding.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
     if known:
         Finding.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+
+
+def _json(value: object) -> Any:
+    """As it will be read back, so that the same value is no change."""
+    return json.loads(_text(json.dumps(value, default=str)).replace("\\u0000", ""))
+
+
+def _text(text: str) -> str:
+    return text.replace("\0", "").encode(errors="replace").decode()

@@ -9,12 +9,19 @@ from typing import Any, Protocol
 
 from pools import events
 from pools.clusters.client import Gateway, Manifest
+from pools.core.differences import POD_IP_POOL, Structure
 from pools.core.resources import Resource
 from pools.models import Cluster, Connection, ObservedObject
 from pools.models.observed import Severity
 
 MANAGER = "cadastre"  # of the fields that we write
 STATUS_MANAGER = "cadastre-status"  # before Kubernetes 1.22 one name for both would lose the other
+
+Place = tuple[str, str]  # namespace and name of an object
+
+
+def _unproven() -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -24,8 +31,9 @@ class Pass:
     `complete` holds the kinds whose list was complete in this pass; nothing that is not in there may
     be concluded to be gone. `holding()` opens a transaction that fails (LeaseLost) when another worker
     has the cluster meanwhile: every write to the database stands in one. `dry_run` handlers compute,
-    and write nothing. `told` says that nothing was listed: a watch told of some objects, and what it
-    told may be older than what a pass has seen or written since.
+    and write nothing. `told` says that nothing was listed: a watch told of some objects, `touched`,
+    and a handler may answer for these alone in `desired`. `prove()` raises when the cluster may not
+    be written to any more.
     """
 
     cluster: Cluster
@@ -37,11 +45,23 @@ class Pass:
     told: bool = False
     served: dict[str, Resource] = field(default_factory=dict)  # by kind: the version that is read
     complete: set[str] = field(default_factory=set)
+    # From a handler's `desired` to its `findings`, by kind.
+    notes: dict[str, Any] = field(default_factory=dict)
+    touched: frozenset[Place] = frozenset()
+    listed: dict[str, dict[Place, Manifest]] = field(
+        default_factory=dict
+    )  # by kind: not to be changed
+    prove: Callable[[], None] = _unproven
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An object that is new or changed, as the handler's `parse` read it."""
+    """An object that is new or changed, as the handler's `parse` read it.
+
+    A handler may set `row.pending` (look at it again in the next pass, although it did not change),
+    and `row.problem_code` with `row.problem` (what is wrong with it, though it was taken in); both
+    are empty when `absorb` is called, and the engine stores them.
+    """
 
     row: ObservedObject
     parsed: Any
@@ -51,10 +71,12 @@ class Seen:
 class Write:
     """One object that may have to be written.
 
-    `make` is given the object as the cluster has it now, None where there is none, and answers what
-    to send, or None when nothing is to be done. It is asked again with a fresh object when another
-    writer was quicker. `how` is `apply` (server-side, our fields only) or `replace` (the whole object
-    with its resourceVersion, for kinds whose fields have several writers).
+    `make` is given the object as it was listed, None where there is none, and answers what to send
+    (another object: it changes nothing in what it was given), or None when nothing is to be done. It
+    is asked again with a fresh object when another writer was quicker. `how` is `apply` (server-side,
+    our fields only) or `replace` (the whole object, for kinds whose fields have several writers).
+    With `send` False the differences are shown, and nothing is written. `structure` says which lists
+    are maps.
     """
 
     resource: Resource
@@ -64,8 +86,12 @@ class Write:
     how: str = "apply"
     subresource: str = ""
     manager: str = MANAGER
-    # Whether a field that differs is shown as a difference although nothing may be written.
-    watched: bool = True
+    send: bool = True
+    structure: Structure = POD_IP_POOL
+
+    @property
+    def place(self) -> Place:
+        return self.namespace, self.name
 
 
 @dataclass(frozen=True)
@@ -84,10 +110,15 @@ class Handler(Protocol):
 
     `resources` are its versions, the preferred one first. `parse` raises InvalidInput for an object
     that cannot be understood; only that object is left out. `absorb` takes in new and changed objects,
-    many at once, in one transaction that the engine has opened; when it raises IpamError the engine
-    halves the batch until the culprit is alone. `forget` is called, in such a transaction, for objects
-    that two complete lists were without, or whose deletion was seen. `desired` says what should be
-    written now, duties considered, `findings` what is odd.
+    and those with a problem or pending, many at once, in one transaction that the engine has opened;
+    when it raises, the engine halves the batch until the culprit is alone. `forget` is called, in
+    such a transaction, for objects that are gone: two complete lists were without them, their
+    deletion was told, or another object has their name. It comes after `absorb`. `desired` says what
+    should be written now, duties considered, `findings` what is odd; the engine asks `desired` first.
+
+    Two attributes may be added. `optional = True`: a cluster that does not serve the kind, and of
+    which no object was ever seen, is well. `follows = ("CiliumPodIPPool",)`: what is desired is asked
+    after changes of these kinds, too, that a watch told.
     """
 
     kind: str
@@ -98,3 +129,10 @@ class Handler(Protocol):
     def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None: ...
     def desired(self, pass_: Pass) -> Iterable[Write]: ...
     def findings(self, pass_: Pass) -> Iterable[Found]: ...
+
+
+# A handler, or what it is given, is not as it was thought to be: trouble of one object or kind. Not
+# `Exception`: what ends a worker's work, such as a time limit, is none of these.
+BUGS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip

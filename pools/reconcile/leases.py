@@ -1,30 +1,41 @@
 """Who works on a cluster: a row in PostgreSQL with a fence, no leader and no broker.
 
 A lease ends by itself; whoever takes it next gets the next fence. A worker that slept past its lease
-finds, in the transaction of its next write, that its fence is no longer the newest, and stops.
+finds, in the transaction of its next write, that the lease is no longer its own, and stops.
+
+That proof locks no row: changes of the register write the connection's row too (`nudge`), beside
+rows that a pass may wait for. What keeps others from taking the cluster over before the transaction
+ends is a shared advisory lock. Whatever the engine itself writes to the connection's row stands in a
+transaction of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
+import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from pools import events
 from pools.core import errors
 
 LEASE = 60  # seconds
 FULL_EVERY = 600
+LONGEST_WAIT = 3600  # seconds that a server may ask us to stay away
+LOCK = 4243  # first key of the advisory locks of connections; the second is the connection's id
 _BACK_OFF = (5, 300)  # seconds: the first and the longest wait after failures
+
+log = logging.getLogger(__name__)
 
 
 class LeaseLost(errors.Conflict):
-    """Another worker has taken the cluster over."""
+    """Another worker has taken the cluster over, or the cluster was removed."""
 
     code = "lease_lost"
     reason = "LeaseLost"
@@ -43,70 +54,129 @@ def worker() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
 
-def take_due(by: str) -> Lease | None:
-    """The connection that has been due longest and that nobody works on."""
-    return _taken(_TAKE.format(which="c.due_at <= ipam_clock() AND NOT c.paused"), [], by)
+def due(most: int = 1000) -> list[int]:
+    """Connections that are due and that nobody works on, the longest due first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM pools_connection WHERE NOT paused AND due_at <= ipam_now()"
+            " AND (leased_until IS NULL OR leased_until < ipam_now()) ORDER BY due_at LIMIT %s",
+            [most],
+        )
+        return [row[0] for row in cursor.fetchall()]
 
 
-def take(connection_id: int, by: str) -> Lease | None:
-    """This connection, due or not; None while another has it."""
-    return _taken(_TAKE.format(which="c.id = %s"), [connection_id], by)
+def take(connection_id: int, by: str, *, only_due: bool = False) -> Lease | None:
+    """For a full pass; None while another has it, when it is paused, or (`only_due`) not due.
+
+    What makes the cluster due from now on is seen by `succeeded`.
+    """
+    return _taken(connection_id, by, ", tried_at = ipam_now(), due_at = ipam_now()", only_due)
 
 
-def _taken(statement: str, values: list[str | int | float | bool], by: str) -> Lease | None:
+def borrow(connection_id: int, by: str) -> Lease | None:
+    """For something else than a full pass: what is due stays so. None as with `take`."""
+    return _taken(connection_id, by, "", only_due=False)
+
+
+def _taken(connection_id: int, by: str, changes: str, only_due: bool) -> Lease | None:
+    condition = "AND c.due_at <= ipam_clock()" if only_due else ""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(statement, [by, LEASE, *values])
+        cursor.execute(
+            f"""
+            UPDATE pools_connection t SET fence = t.fence + 1, leased_by = %s,
+                leased_until = ipam_clock() + make_interval(secs => %s) {changes}
+            WHERE t.id = (
+                SELECT c.id FROM pools_connection c
+                WHERE c.id = %s AND NOT c.paused {condition}
+                    AND (c.leased_until IS NULL OR c.leased_until < ipam_clock())
+                FOR UPDATE SKIP LOCKED)
+            AND pg_try_advisory_xact_lock({LOCK}, t.id::int)
+            RETURNING t.fence
+            """,  # noqa: S608  # our own texts
+            [by, LEASE, connection_id],
+        )
         row = cursor.fetchone()
-    return Lease(*row) if row else None
-
-
-_TAKE = """
-    UPDATE pools_connection t SET leased_by = %s, leased_until = ipam_clock() + make_interval(secs => %s),
-        fence = t.fence + 1, tried_at = ipam_clock()
-    WHERE t.id = (
-        SELECT c.id FROM pools_connection c
-        WHERE {which} AND (c.leased_until IS NULL OR c.leased_until < ipam_clock())
-        ORDER BY c.due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING t.id, t.fence
-"""
-
-
-def renew(lease: Lease) -> None:
-    """Hold on for another lease's length. Raises LeaseLost."""
-    with transaction.atomic():
-        _prove(lease)
+    return Lease(connection_id, row[0]) if row else None
 
 
 @contextlib.contextmanager
-def holding(lease: Lease, by: events.Author) -> Iterator[None]:
-    """A transaction in the cluster's name, with its events' author. Raises LeaseLost.
+def kept(lease: Lease) -> Iterator[None]:
+    """Renew the lease from a thread of its own, however long an answer of the cluster takes.
 
-    Nobody else can take the cluster over before it ends, because it holds the connection's row.
+    A process that is stopped renews nothing. A lease that was lost is not told here: whoever writes
+    proves it.
     """
-    with events.recorded(by):
-        _prove(lease)
+    ended = threading.Event()
+    thread = threading.Thread(target=_keep, args=(lease, ended), daemon=True, name="lease")
+    thread.start()
+    try:
         yield
+    finally:
+        ended.set()
+        thread.join(5)
 
 
-def _prove(lease: Lease) -> None:
-    with connection.cursor() as cursor:
+def _keep(lease: Lease, ended: threading.Event) -> None:
+    while not ended.wait(LEASE / 3):
+        try:
+            if not renew(lease):
+                return
+        except DatabaseError:
+            log.warning("the lease of connection %s could not be renewed", lease.connection_id)
+        finally:
+            connection.close()
+
+
+def renew(lease: Lease) -> bool:
+    """Hold on for another lease's length; False when it is lost."""
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE pools_connection SET leased_until = ipam_clock() + make_interval(secs => %s)"
             " WHERE id = %s AND fence = %s AND leased_until > ipam_clock()",
             [LEASE, lease.connection_id, lease.fence],
         )
-        if not cursor.rowcount:
-            raise LeaseLost("Another worker has taken the cluster over.")
+        return bool(cursor.rowcount)
 
 
-def succeeded(lease: Lease, *, version: str, full: bool) -> None:
-    """Hand the lease back after a pass without a fault."""
+@contextlib.contextmanager
+def holding(lease: Lease, by: events.Author) -> Iterator[None]:
+    """A transaction in the cluster's name, with its events' author.
+
+    Nobody takes the cluster over before it ends. Raises LeaseLost, ConnectionPaused.
+    """
+    with events.recorded(by):
+        with connection.cursor() as cursor:
+            # Of its own: the next statement has to see what was committed while this one waited.
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock_shared(%s, %s)", [LOCK, lease.connection_id]
+            )
+        prove(lease)
+        yield
+
+
+def prove(lease: Lease) -> None:
+    """Raises LeaseLost, and ConnectionPaused when somebody paused the cluster meanwhile."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT paused FROM pools_connection"
+            " WHERE id = %s AND fence = %s AND leased_until > ipam_clock()",
+            [lease.connection_id, lease.fence],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise LeaseLost
+    if row[0]:
+        raise errors.ConnectionPaused
+
+
+def succeeded(lease: Lease, *, version: str) -> None:
+    """Hand the lease back after a full pass; due again in ten minutes, or at once after a nudge."""
     _ended(
         lease,
-        "error_code = '', error = '', failures = 0, version = %s,"
-        " succeeded_at = CASE WHEN %s THEN ipam_clock() ELSE succeeded_at END,"
-        " due_at = CASE WHEN %s THEN ipam_clock() + make_interval(secs => %s) ELSE due_at END",
-        [version, full, full, FULL_EVERY],
+        "error_code = '', error = '', failures = 0, version = %s, succeeded_at = ipam_clock(),"
+        " due_at = CASE WHEN due_at > tried_at THEN due_at"
+        " ELSE ipam_clock() + make_interval(secs => %s * (0.9 + random() / 10)) END",
+        [version[:64], FULL_EVERY],
     )
 
 
@@ -116,9 +186,9 @@ def failed(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> 
     _ended(
         lease,
         "error_code = %s, error = %s, failures = failures + 1, due_at = ipam_clock()"
-        " + make_interval(secs => GREATEST(%s, LEAST(%s, %s * power(2, LEAST(failures, 10)))"
-        " * (0.75 + random() / 2)))",
-        [code, message[:500], retry_after, longest, first],
+        " + make_interval(secs => GREATEST(%s, LEAST(%s, %s * power(2, LEAST(failures, 10))))"
+        " * (0.75 + random() / 2))",
+        [code[:63], message[:500], min(retry_after, LONGEST_WAIT) / 0.75, longest, first],
     )
 
 
@@ -127,7 +197,7 @@ def put_back(lease: Lease) -> None:
     _ended(lease, "fence = fence", [])
 
 
-def _ended(lease: Lease, changes: str, values: list[str | int | float | bool]) -> None:
+def _ended(lease: Lease, changes: str, values: list[str | int | float]) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE pools_connection SET {changes}, leased_by = '', leased_until = NULL"  # noqa: S608
@@ -136,11 +206,16 @@ def _ended(lease: Lease, changes: str, values: list[str | int | float | bool]) -
         )
 
 
-def nudge(cluster_id: int) -> None:
-    """Something changed: the cluster is due at once. Call it in the transaction of the change."""
+def nudge(cluster_id: int, *, patient: bool = False) -> None:
+    """The cluster is due at once, and once more when a pass is running.
+
+    Call it in the transaction of the change. With `patient`, a cluster that fails keeps its
+    back-off: so that changes of the register do not hammer at a server that is down.
+    """
+    condition = "AND (failures = 0 OR leased_until IS NOT NULL)" if patient else ""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE pools_connection SET due_at = LEAST(due_at, ipam_clock())"
-            " WHERE cluster_id = %s AND due_at > ipam_clock()",
+            "UPDATE pools_connection SET due_at = ipam_clock() WHERE cluster_id = %s"  # noqa: S608
+            f" AND (due_at > ipam_clock() OR leased_until IS NOT NULL) {condition}",
             [cluster_id],
         )

@@ -1,4 +1,4 @@
-"""One pass over one cluster: lease, identity, discovery, then each kind: list, absorb, desired, write.
+"""One pass over one cluster: identity, discovery, the lists, then each kind: absorb, desired, write.
 
 Level-driven: a pass brings any state nearer, two bring it home, the next one writes nothing (I15).
 Unknown is not absent: a kind whose list failed or is not served concludes nothing (I16). One bad
@@ -10,76 +10,44 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from django.conf import settings
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import DatabaseError, transaction
+from django.db import connection as database_connection
 
-from pools import database, events
-from pools.clusters import faults, kubeconfig, secrets
-from pools.clusters.access import Access
-from pools.clusters.client import Gateway, Manifest
+from pools import events
+from pools.clusters import faults
+from pools.clusters.client import Gateway, Listing
 from pools.core import errors
 from pools.core.resources import Resource
 from pools.models import Connection, ObservedObject, Run
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import differences, leases, seen, writes
-from pools.reconcile.kinds import Handler, Pass, Seen
+from pools.reconcile import absorbing, connecting, leases, positions, runs, seen, settling
+from pools.reconcile.connecting import IdentityChanged, Open, access, gateway, owner
+from pools.reconcile.kinds import BUGS, Handler, Pass
+from pools.reconcile.runs import Counts
+
+__all__ = ["IdentityChanged", "Open", "access", "gateway", "owner", "run"]  # of `connecting`, too
 
 log = logging.getLogger(__name__)
-Open = Callable[[Connection], Gateway]
-KEEP_RUNS = 200  # of each cluster
 
 
-class IdentityChanged(faults.ClusterFault):
-    """Behind the address is another cluster than the one that was registered; nothing was done."""
+class PassFailed(errors.IpamError):
+    """The pass ended for a reason of our own; see the log of the worker."""
 
-    code = "identity_changed"
-    reason = "IdentityChanged"
-    permanent = True
+    code = "internal_error"
 
 
-@dataclass
-class Counts:
-    """What happened to one kind in one pass; `would` is what a dry run would have written."""
+@dataclass(frozen=True)
+class _Listed:
+    """One kind's complete list, and the rows that were known before it was asked for."""
 
-    seen: int = 0
-    changed: int = 0
-    gone: int = 0
-    written: int = 0
-    would: int = 0
-    failed: int = 0
-    code: str = ""  # why the kind as a whole failed
-    message: str = ""
-    plan: list[dict[str, Any]] = field(default_factory=list)  # of a dry run: object and fields
-
-    def said(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if value or key in _ALWAYS}
-
-
-_ALWAYS = {"seen", "changed", "written", "failed"}
-
-
-def owner(cluster_id: int) -> str:
-    """What a cluster's credentials are bound to."""
-    return f"cluster:{cluster_id}"
-
-
-def access(connection: Connection) -> Access:
-    """Where and with what credentials the cluster is reached. Raises SecretUnreadable."""
-    if connection.in_cluster:
-        return kubeconfig.in_cluster(os.environ)
-    ring = secrets.configured()
-    return Access.load(ring.open(connection.sealed, owner=owner(connection.cluster_id)))
-
-
-def gateway(connection: Connection) -> Gateway:
-    """The cluster's API server."""
-    return Gateway(access(connection), allow_loopback=settings.IPAM_ALLOW_LOOPBACK_CLUSTERS)
+    handler: Handler
+    read: Resource
+    listing: Listing
+    known: Mapping[str, seen.Row]
 
 
 def run(
@@ -94,281 +62,211 @@ def run(
     With Trigger.DRY_RUN nothing is written but the run, whose kinds hold the plan.
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.connection_id)
-    record = Run.objects.create(
-        cluster=connection.cluster, trigger=trigger, started_at=Now(), kinds={}
-    )
+    record = runs.begin(connection.cluster, trigger)
     counts: dict[str, Counts] = {}
     dry = trigger == Trigger.DRY_RUN
-    try:
-        with open_gateway(connection) as reached:
-            version = _identified(connection, reached, dry_run=dry)
-            pass_ = _pass(connection, reached, lease, dry_run=dry)
-            _kinds(pass_, handlers, counts)
-    except leases.LeaseLost as error:
-        _record(record, counts, error)
-        return record
-    except (errors.IpamError, DatabaseError) as error:
-        fault = error if isinstance(error, errors.IpamError) else errors.Unavailable()
-        if dry:
-            leases.put_back(lease)
-        else:
-            leases.failed(
-                lease,
-                code=fault.code,
-                message=fault.message,
-                retry_after=getattr(fault, "retry_after", 0),
-            )
-        _record(record, counts, fault)
-        return record
-    broken = next((one for one in counts.values() if one.code), None)
-    if dry:
-        leases.put_back(lease)
-    elif broken:
-        leases.failed(lease, code=broken.code, message=broken.message)
-    else:
-        leases.succeeded(lease, version=version, full=True)
-    _record(record, counts, None)
+    with (
+        outcome(lease, record, counts, dry=dry) as ended,
+        leases.kept(lease),
+        open_gateway(connection) as reached,
+    ):
+        ended.version = reached.version()
+        found = connecting.recognise(connection, reached)
+        pass_ = start(connection, reached, lease, dry_run=dry)
+        if not (connection.identity or dry):
+            with pass_.holding():
+                connecting.pin(connection, found)
+        listed = _list_all(pass_, handlers, counts)
+        with _undone() if dry else contextlib.nullcontext():
+            _absorb_all(pass_, listed, counts)
+            _settle_all(pass_, listed, counts)
     return record
 
 
-def _pass(
+@dataclass
+class Ended:
+    """How a pass went, as far as the pass itself knows; `version` is that of the server."""
+
+    version: str = ""
+
+
+@contextlib.contextmanager
+def outcome(
+    lease: leases.Lease,
+    record: Run,
+    counts: dict[str, Counts],
+    *,
+    dry: bool = False,
+    full: bool = True,
+) -> Iterator[Ended]:
+    """Whatever happens inside: the lease is handed back, with back-off after a fault, and recorded."""
+    ended = Ended()
+    fault: errors.IpamError | None = None
+    try:
+        yield ended
+    except errors.IpamError as error:
+        fault = error
+    except absorbing.DATABASE_AWAY as error:
+        log.warning("the database failed during a pass: %s", error)
+        fault = errors.Unavailable()
+    except BaseException as error:
+        fault = PassFailed(f"{type(error).__name__}: see the log of the worker")
+        raise
+    finally:
+        # A connection that broke is opened anew; without any, the lease ends by itself.
+        if not database_connection.in_atomic_block:
+            database_connection.close_if_unusable_or_obsolete()
+        with contextlib.suppress(*absorbing.DATABASE_AWAY):
+            _hand_back(lease, fault or _broken(counts), ended, dry=dry, full=full)
+            runs.end(record, counts, fault)
+
+
+def _broken(counts: Mapping[str, Counts]) -> errors.IpamError | None:
+    """The first kind's trouble that is not that of single objects."""
+    one = next((one for one in counts.values() if one.code), None)
+    if one is None:
+        return None
+    broken = errors.IpamError(one.message)
+    broken.code = one.code
+    return broken
+
+
+def _hand_back(
+    lease: leases.Lease, fault: errors.IpamError | None, ended: Ended, *, dry: bool, full: bool
+) -> None:
+    if isinstance(fault, leases.LeaseLost):
+        return
+    if dry or isinstance(fault, errors.ConnectionPaused):
+        leases.put_back(lease)
+    elif fault:
+        retry_after = getattr(fault, "retry_after", 0)
+        leases.failed(lease, code=fault.code, message=fault.message, retry_after=retry_after)
+    elif full:
+        leases.succeeded(lease, version=ended.version)
+    else:
+        leases.put_back(lease)
+
+
+def start(
     connection: Connection,
     reached: Gateway,
     lease: leases.Lease,
     *,
-    dry_run: bool,
+    dry_run: bool = False,
     told: bool = False,
+    touched: frozenset[tuple[str, str]] = frozenset(),
 ) -> Pass:
+    """What handlers are given."""
     by = events.Author(actor=f"cluster {connection.cluster.name}", source="cluster")
     return Pass(
         cluster=connection.cluster,
         connection=connection,
         gateway=reached,
         by=by,
-        holding=functools.partial(_holding, lease, by, dry_run=dry_run),
+        holding=functools.partial(leases.holding, lease, by),
+        prove=functools.partial(leases.prove, lease),
         dry_run=dry_run,
         told=told,
+        touched=touched,
     )
 
 
 @contextlib.contextmanager
-def _holding(lease: leases.Lease, by: events.Author, *, dry_run: bool) -> Iterator[None]:
-    with leases.holding(lease, by):
-        yield
-        if dry_run:
+def _undone() -> Iterator[None]:
+    """All that is written inside is undone: so a plan knows what its own first half would bring."""
+    with transaction.atomic(), database_connection.cursor() as cursor:
+        # An object that was not listed may be asked for meanwhile, and the cluster be slow.
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        try:
+            yield
+        finally:
             transaction.set_rollback(True)
 
 
-def _identified(connection: Connection, reached: Gateway, *, dry_run: bool) -> str:
-    """The server's version, when it is the cluster that was registered."""
-    version, found = reached.version(), reached.identity()
-    if connection.identity and found != connection.identity:
-        raise IdentityChanged(
-            f"The cluster behind {connection.server} is another one than was registered."
-        )
-    if not connection.identity and not dry_run:
-        _pin(connection, found)
-    return version
-
-
-def _pin(connection: Connection, found: str) -> None:
+@contextlib.contextmanager
+def alone(one: Counts, kind: str) -> Iterator[None]:
+    """What one kind may not do, or has not, is that kind's trouble; anything else ends the pass."""
     try:
-        with transaction.atomic():
-            Connection.objects.filter(pk=connection.pk, identity="").update(identity=found)
-    except IntegrityError as error:
-        other = Connection.objects.select_related("cluster").get(identity=found)
-        raise errors.SameCluster(
-            f"This cluster is registered already, as {other.cluster}."
-        ) from error
+        yield
+    except (
+        faults.Forbidden,
+        faults.Garbled,
+        faults.Gone,
+        faults.KindAbsent,
+        faults.Rejected,
+        faults.ServerFault,
+    ) as error:
+        one.code, one.message = error.code, error.message
+    except absorbing.DATABASE_AWAY:
+        raise
+    except (DatabaseError, *BUGS):
+        log.exception("a pass over %s failed", kind)
+        one.code, one.message = PassFailed.code, PassFailed.__doc__ or ""
 
 
-def _kinds(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> None:
+def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> list[_Listed]:
+    """All lists before anything is concluded from any of them."""
     served = pass_.gateway.served([one for handler in handlers for one in handler.resources])
+    listed = []
     for handler in handlers:
         one = counts.setdefault(handler.kind, Counts())
         read = next((version for version in handler.resources if version in served), None)
         if read is None:
-            one.code, one.message = "crd_missing", f"The cluster does not serve {handler.kind}."
+            _absent(pass_, handler, one)
             continue
-        pass_.served[handler.kind] = read
-        with _alone(one):
-            _absorb_list(pass_, handler, read, one)
-            pass_.complete.add(handler.kind)
-    for handler in handlers:
-        if handler.kind in pass_.complete:
-            with _alone(counts[handler.kind]):
-                settle(pass_, handler, counts[handler.kind])
-
-
-@contextlib.contextmanager
-def _alone(one: Counts) -> Iterator[None]:
-    """What one kind may not do, or has not, is that kind's trouble; anything else ends the pass."""
-    try:
-        yield
-    except (faults.Forbidden, faults.KindAbsent, faults.Garbled, faults.Gone) as error:
-        one.code, one.message = error.code, error.message
-
-
-def _absorb_list(pass_: Pass, handler: Handler, read: Resource, one: Counts) -> None:
-    listing = pass_.gateway.list(read)
-    one.seen = len(listing.items)
-    found = seen.compare(pass_.cluster.pk, handler.kind, listing.items)
-    news = [*found.new, *(manifest for _, manifest in found.changed)]
-    one.changed, one.gone = len(news), len(found.gone)
-    if not (news or found.back or found.missed or found.gone):
-        return
-    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=handler.kind)
-    if found.back or found.missed:
-        with pass_.holding():
-            rows.filter(pk__in=found.back).update(missed_at=None)
-            rows.filter(pk__in=found.missed).update(missed_at=Now())
-    if found.gone:
-        forget(pass_, handler, list(rows.filter(pk__in=found.gone)))
-    for first in range(0, len(news), seen.BATCH):
-        one.failed += absorb(pass_, handler, read, news[first : first + seen.BATCH])
-
-
-def forget(pass_: Pass, handler: Handler, rows: Sequence[ObservedObject]) -> None:
-    """Objects that are gone for good."""
-    with pass_.holding():
-        handler.forget(pass_, rows)
-        ObservedObject.objects.filter(pk__in=[row.pk for row in rows]).delete()
-
-
-def absorb(pass_: Pass, handler: Handler, read: Resource, manifests: Sequence[Manifest]) -> int:
-    """Take in new or changed objects; how many of them failed, each with its problem in its row."""
-    parsed: list[Any] = []
-    problems: dict[int, errors.IpamError] = {}
-    for index, manifest in enumerate(manifests):
-        try:
-            parsed.append(handler.parse(manifest))
-        except errors.IpamError as refused:
-            parsed.append(None)
-            problems[index] = refused
-    with pass_.holding():
-        rows = seen.rows_for(pass_.cluster.pk, handler.kind, read.api_version, manifests)
-        for index, problem in problems.items():
-            _problem(rows[index], problem)
-        good = [Seen(row, parsed[index]) for index, row in enumerate(rows) if index not in problems]
-        failed = _halving(pass_, handler, good)
-    return len(problems) + failed
-
-
-def _halving(pass_: Pass, handler: Handler, batch: Sequence[Seen]) -> int:
-    """Absorb a batch; when it fails, its halves, so that the culprit fails alone."""
-    if not batch:
-        return 0
-    try:
-        with transaction.atomic():
-            handler.absorb(pass_, batch)
-    except leases.LeaseLost:
-        raise
-    except (errors.IpamError, DatabaseError) as error:
-        if len(batch) > 1:
-            middle = len(batch) // 2
-            return _halving(pass_, handler, batch[:middle]) + _halving(
-                pass_, handler, batch[middle:]
-            )
-        if isinstance(error, DatabaseError) and not database.constraint(error):
-            raise
-        _problem(batch[0].row, error)
-        return 1
-    return 0
-
-
-def _problem(row: ObservedObject, error: Exception) -> None:
-    if isinstance(error, errors.IpamError):
-        details = "; ".join(f"{one.field}: {one.message}" for one in error.problems)
-        code, message = error.code, details or error.message
-    else:
-        code, message = database.constraint(error), str(error).splitlines()[0]
-    ObservedObject.objects.filter(pk=row.pk).update(
-        problem_code=code[:63], problem=message[:1000], pending=True
-    )
-
-
-def settle(pass_: Pass, handler: Handler, one: Counts) -> None:
-    """Write what is wanted and is not so, then keep what people should know."""
-    drift = []
-    for write in handler.desired(pass_):
-        result = writes.send(pass_, write)
-        if result.stored is not None:
-            one.written += 1
-            if not write.subresource:
-                _stored(pass_, handler, write.resource, result.stored)
-        if result.fault is not None:
-            one.failed += 1
-        if result.found and pass_.dry_run:
-            one.would += 1
-            fields = [vars(difference) for difference in result.found]
-            one.plan.append({"namespace": write.namespace, "name": write.name, "fields": fields})
-        conflict = result.fault.message or result.fault.code if result.fault else ""
-        drift += [(write.namespace, write.name, each, conflict) for each in result.found]
-    if pass_.dry_run:
-        return
-    found = list(handler.findings(pass_))
-    with pass_.holding():
-        differences.keep_drift(pass_.cluster.pk, handler.kind, drift)
-        differences.keep_findings(pass_.cluster.pk, handler.kind, found)
-
-
-def _stored(pass_: Pass, handler: Handler, read: Resource, manifest: Manifest) -> None:
-    """What was written is what was seen: the next pass need not take it for news."""
-    absorb(pass_, handler, read, [manifest])
-
-
-def _record(record: Run, counts: dict[str, Counts], error: errors.IpamError | None) -> None:
-    failed = error is not None or any(one.code or one.failed for one in counts.values())
-    record.kinds = {kind: one.said() for kind, one in counts.items()}
-    record.succeeded = not failed
-    record.error_code = error.code if error else ""
-    record.error = error.message[:500] if error else ""
-    record.ended_at = database.now()
-    record.save(update_fields=["kinds", "succeeded", "error_code", "error", "ended_at"])
-    old = Run.objects.filter(cluster=record.cluster_id).order_by("-id")[KEEP_RUNS:]
-    Run.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
-
-
-def absorb_events(
-    lease: leases.Lease,
-    handler: Handler,
-    read: Resource,
-    told: Iterable[tuple[str, Manifest]],
-    *,
-    open_gateway: Open = gateway,
-) -> Run:
-    """Take in what a watch told of one kind, (type, object) in order, and write what follows.
-
-    Of several events of one object the last one counts. A deletion that was told is an object's end:
-    it names the uid.
-    """
-    connection = Connection.objects.select_related("cluster").get(pk=lease.connection_id)
-    record = Run.objects.create(
-        cluster=connection.cluster, trigger=Trigger.WATCH, started_at=Now(), kinds={}
-    )
-    last = {seen.identity(manifest)[0]: (kind, manifest) for kind, manifest in told}
-    one = Counts(seen=len(last), changed=len(last))
-    deleted = [uid for uid, (kind, _) in last.items() if kind == "DELETED"]
-    changed = [manifest for kind, manifest in last.values() if kind != "DELETED"]
-    fault: errors.IpamError | None = None
-    try:
-        with open_gateway(connection) as reached:
-            pass_ = _pass(connection, reached, lease, dry_run=False, told=True)
+        with alone(one, handler.kind):
+            known = seen.known(pass_.cluster.pk, handler.kind)
+            listing = pass_.gateway.list(read)
+            one.seen = len(listing.items)
             pass_.served[handler.kind] = read
             pass_.complete.add(handler.kind)
-            rows = ObservedObject.objects.filter(
-                cluster=connection.cluster, kind=handler.kind, uid__in=deleted
-            )
-            forget(pass_, handler, list(rows))
-            one.gone = len(deleted)
-            one.failed += absorb(pass_, handler, read, changed)
-            settle(pass_, handler, one)
-    except leases.LeaseLost as error:
-        fault = error
-    except errors.IpamError as error:
-        fault = error
-        leases.failed(lease, code=error.code, message=error.message)
-    else:
-        leases.put_back(lease)
-    _record(record, {handler.kind: one}, fault)
-    return record
+            pass_.listed[handler.kind] = {seen.place(each): each for each in listing.items}
+            listed.append(_Listed(handler, read, listing, known))
+    return listed
+
+
+def _absent(pass_: Pass, handler: Handler, one: Counts) -> None:
+    """A kind that is not served is not one without objects (F17)."""
+    if getattr(handler, "optional", False):
+        rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=handler.kind)
+        if not rows.exists():
+            return
+    one.code = faults.KindAbsent.code
+    one.message = f"The cluster does not serve {handler.kind}."
+
+
+def _absorb_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts]) -> None:
+    found: dict[str, positions.Position] = {}
+    for each in listed:
+        kind = each.handler.kind
+        with alone(counts[kind], kind):
+            _absorb(pass_, each, counts[kind])
+            version = each.listing.resource_version
+            found[kind] = positions.Position(each.read.api_version, version)
+    if found:
+        with pass_.holding():
+            positions.keep(pass_.connection.pk, found)
+
+
+def _absorb(pass_: Pass, each: _Listed, one: Counts) -> None:
+    handler, rows = each.handler, ObservedObject.objects.all()
+    found = seen.compare(each.known, each.listing.items)
+    replaced = seen.replaced([*found.missed, *found.gone], found.news)
+    gone = sorted({*found.gone, *replaced})
+    missed = sorted({*found.missed} - {*replaced})
+    one.changed, one.gone = len(found.news), len(gone)
+    if found.back or missed:
+        with pass_.holding():
+            rows.filter(pk__in=found.back).update(missed_at=None)
+            rows.filter(pk__in=missed).update(missed_at=Now())
+    one.failed += absorbing.absorb(pass_, handler, each.read, found.news)
+    one.failed += absorbing.again(pass_, handler, found.again)
+    one.failed += absorbing.forget(pass_, handler, gone)
+
+
+def _settle_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts]) -> None:
+    for each in listed:
+        one = counts[each.handler.kind]
+        if not one.code:
+            with alone(one, each.handler.kind):
+                settling.settle(pass_, each.handler, one)

@@ -6,100 +6,246 @@ may have been created between two pages, or a cache may have answered (I16, I17)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 
+from django.db import DataError, transaction
+
+from pools import database
+from pools.clusters import faults
 from pools.clusters.client import Manifest
 from pools.models import ObservedObject
-from pools.models.fields import Now
+from pools.reconcile.kinds import Place
 
-GRACE = timedelta(seconds=30)  # between the two lists that an object has to be absent from
+GRACE = 30  # seconds between the two lists that an object has to be absent from
 BATCH = 500  # rows in one statement
+LARGEST_BATCH = 8_000_000  # characters of manifests in one statement
+_LONGEST = {"uid": 64, "resourceVersion": 64, "name": 253, "namespace": 253}
+# What JSON can say and PostgreSQL's jsonb cannot hold: NUL, and half a surrogate pair.
+_SUSPICIOUS = re.compile(r"\\u(0000|d[89a-f])")
+_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is compared of a row; `overdue`: a list was without it, long enough ago."""
+
+    id: int
+    version: str
+    missed: bool
+    overdue: bool
+    open: bool  # pending, or with a problem
 
 
 @dataclass
 class Comparison:
-    """How a complete list differs from the rows; the uids of `missed` are not in the list."""
+    """How a complete list differs from the rows. Ids are those of rows."""
 
-    new: list[Manifest] = field(default_factory=list)
-    changed: list[tuple[int, Manifest]] = field(default_factory=list)  # (row's id, manifest)
-    back: list[int] = field(default_factory=list)  # ids of rows that were missed and are there
+    news: list[Manifest] = field(default_factory=list)  # new and changed
+    again: list[Manifest] = field(default_factory=list)  # unchanged, and open
+    back: list[int] = field(default_factory=list)  # were missed and are there
     missed: list[int] = field(default_factory=list)  # for the first time
-    gone: list[int] = field(default_factory=list)  # again, and long enough
+    gone: list[int] = field(default_factory=list)
+
+
+def known(cluster_id: int, kind: str) -> dict[str, Row]:
+    """The rows by uid. Asked BEFORE the list: what came in meanwhile is not missed in it (R1)."""
+    return {
+        uid: Row(*values)
+        for uid, *values in database.rows(
+            "SELECT uid, id, resource_version, missed_at IS NOT NULL,"
+            " COALESCE(missed_at <= ipam_now() - make_interval(secs => %s), false),"
+            " pending OR problem_code <> ''"
+            " FROM pools_observedobject WHERE cluster_id = %s AND kind = %s",
+            [GRACE, cluster_id, kind],
+        )
+    }
 
 
 def identity(manifest: Manifest) -> tuple[str, str]:
-    """(uid, resourceVersion); "" for what an object has not, which no API server sends."""
-    metadata = manifest.get("metadata") or {}
-    return str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
+    """(uid, resourceVersion). Raises Garbled: no API server leaves them out."""
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict):
+        raise faults.Garbled("the answer has an object without metadata")
+    uid, version = _text(metadata, "uid"), _text(metadata, "resourceVersion")
+    if not (uid and version):
+        raise faults.Garbled("the answer has an object without uid or resourceVersion")
+    return uid, version
 
 
-def compare(cluster_id: int, kind: str, items: Iterable[Manifest]) -> Comparison:
-    """A complete list against the rows: one query, and no manifest of them is read."""
-    rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=kind)
-    known = {
-        uid: (pk, version, missed)
-        for pk, uid, version, missed in rows.values_list(
-            "id", "uid", "resource_version", "missed_at"
-        )
-    }
+def place(manifest: Manifest) -> Place:
+    """(namespace, name)."""
+    metadata = manifest["metadata"]
+    return _text(metadata, "namespace"), _text(metadata, "name")
+
+
+def compare(rows: Mapping[str, Row], items: Iterable[Manifest]) -> Comparison:
+    """A complete list against the rows; nothing of a manifest is read but its identity."""
     found, listed = Comparison(), set()
     for manifest in items:
         uid, version = identity(manifest)
-        listed.add(uid)
-        row = known.get(uid)
-        if row is None:
-            found.new.append(manifest)
+        if uid in listed:
             continue
-        if row[1] != version:
-            found.changed.append((row[0], manifest))
-        if row[2] is not None:
-            found.back.append(row[0])
-    absent = {uid: row for uid, row in known.items() if uid not in listed}
-    over = set(
-        rows.filter(missed_at__lte=Now() - GRACE, uid__in=absent).values_list("id", flat=True)
-        if absent
-        else ()
-    )
-    found.missed = [pk for pk, _, missed in absent.values() if missed is None]
-    found.gone = [pk for pk, _, _ in absent.values() if pk in over]
+        listed.add(uid)
+        row = rows.get(uid)
+        if row is None or row.version != version:
+            found.news.append(manifest)
+        elif row.open:
+            found.again.append(manifest)
+        if row is not None and row.missed:
+            found.back.append(row.id)
+    absent = [row for uid, row in rows.items() if uid not in listed]
+    found.missed = [row.id for row in absent if not row.missed]
+    found.gone = [row.id for row in absent if row.overdue]
     return found
 
 
-def rows_for(
-    cluster_id: int, kind: str, api_version: str, manifests: Sequence[Manifest]
+def replaced(absent: Sequence[int], news: Iterable[Manifest]) -> list[int]:
+    """Those of the absent rows whose name another object has: there is no doubt that they are gone."""
+    if not absent:
+        return []
+    taken = {place(manifest) for manifest in news}
+    rows = ObservedObject.objects.filter(pk__in=absent).values_list("id", "namespace", "name")
+    return [pk for pk, *where in rows if tuple(where) in taken]
+
+
+def batches(manifests: Iterable[Manifest]) -> Iterable[list[tuple[Manifest, str]]]:
+    """Manifests, each with its JSON text, so many at once that one statement can carry them.
+
+    The text is "" for what has none that the database could hold.
+    """
+    batch: list[tuple[Manifest, str]] = []
+    size = 0
+    for manifest in manifests:
+        text = _json(manifest)
+        if batch and (len(batch) == BATCH or size + len(text) > LARGEST_BATCH):
+            yield batch
+            batch, size = [], 0
+        batch.append((manifest, text))
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def store(
+    cluster_id: int, kind: str, api_version: str, batch: Sequence[tuple[Manifest, str]]
 ) -> list[ObservedObject]:
-    """New or changed objects as rows that are stored, in the order of the manifests."""
-    stored: list[ObservedObject] = []
-    for first in range(0, len(manifests), BATCH):
-        stored += ObservedObject.objects.bulk_create(
-            [
-                _row(cluster_id, kind, api_version, manifest)
-                for manifest in manifests[first : first + BATCH]
-            ],
-            update_conflicts=True,
-            unique_fields=["cluster", "kind", "uid"],
-            update_fields=[
-                "api_version", "namespace", "name", "resource_version", "manifest",
-                "problem_code", "problem", "changed_at", "missed_at",
-            ],
-        )  # fmt: skip
-    return stored
+    """New or changed objects as rows, in the order of the batch, which names each uid once.
+
+    What the database cannot hold is stored without its content, with the problem `unstorable`.
+    """
+    texts = [text or _stub(manifest) for manifest, text in batch]
+    try:
+        with transaction.atomic():
+            rows = _stored(cluster_id, kind, api_version, batch, texts)
+    except DataError:
+        if len(batch) == 1:
+            rows = _stored(cluster_id, kind, api_version, batch, [_stub(batch[0][0])])
+            texts = [""]
+        else:
+            middle = len(batch) // 2
+            return [
+                *store(cluster_id, kind, api_version, batch[:middle]),
+                *store(cluster_id, kind, api_version, batch[middle:]),
+            ]
+    return [
+        _object(row, manifest, unstorable=text != kept)
+        for row, (manifest, text), kept in zip(rows, batch, texts, strict=True)
+    ]
 
 
-def _row(cluster_id: int, kind: str, api_version: str, manifest: Manifest) -> ObservedObject:
-    uid, version = identity(manifest)
-    metadata = manifest.get("metadata") or {}
-    return ObservedObject(
-        cluster_id=cluster_id,
-        kind=kind,
-        api_version=api_version,
-        namespace=str(metadata.get("namespace", ""))[:253],
-        name=str(metadata.get("name", ""))[:253],
-        uid=uid,
-        resource_version=version,
-        manifest=manifest,
-        first_seen_at=Now(),
-        changed_at=Now(),
-    )
+def _stored(
+    cluster_id: int,
+    kind: str,
+    api_version: str,
+    batch: Sequence[tuple[Manifest, str]],
+    texts: Sequence[str],
+) -> list[ObservedObject]:
+    columns: dict[str, list[str]] = {name: [] for name in _LONGEST}
+    for manifest, _ in batch:
+        for name, column in columns.items():
+            column.append(_text(manifest["metadata"], name))
+    values: dict[str, object] = {
+        "cluster": cluster_id,
+        "kind": kind,
+        "api_version": api_version,
+        "uids": columns["uid"],
+        "versions": columns["resourceVersion"],
+        "namespaces": columns["namespace"],
+        "names": columns["name"],
+        "manifests": list(texts),
+    }
+    ids = {row["uid"]: row for row in database.fetch(_STORE, values)}
+    return [
+        ObservedObject(
+            id=ids[uid]["id"],
+            cluster_id=cluster_id,
+            kind=kind,
+            api_version=api_version,
+            namespace=namespace,
+            name=name,
+            uid=uid,
+            resource_version=version,
+            first_seen_at=ids[uid]["first_seen_at"],
+            changed_at=ids[uid]["changed_at"],
+        )
+        for uid, version, name, namespace in zip(*columns.values(), strict=True)
+    ]
+
+
+_STORE = """
+    INSERT INTO pools_observedobject (cluster_id, kind, api_version, uid, resource_version, namespace,
+        name, manifest, problem_code, problem, pending, first_seen_at, changed_at)
+    SELECT %(cluster)s, %(kind)s, %(api_version)s, uid, version, namespace, name, manifest::jsonb,
+        '', '', false, ipam_now(), ipam_now()
+    FROM unnest(%(uids)s::text[], %(versions)s::text[], %(namespaces)s::text[], %(names)s::text[],
+        %(manifests)s::text[]) AS given (uid, version, namespace, name, manifest)
+    ON CONFLICT (cluster_id, kind, uid) DO UPDATE SET
+        api_version = EXCLUDED.api_version, resource_version = EXCLUDED.resource_version,
+        namespace = EXCLUDED.namespace, name = EXCLUDED.name, manifest = EXCLUDED.manifest,
+        problem_code = '', problem = '', pending = false, missed_at = NULL,
+        changed_at = EXCLUDED.changed_at
+    RETURNING id, uid, first_seen_at, changed_at
+"""
+
+
+def _object(row: ObservedObject, manifest: Manifest, *, unstorable: bool) -> ObservedObject:
+    row.manifest = manifest
+    if unstorable:
+        row.problem_code = "unstorable"
+        row.problem = "the object holds text or numbers that the database cannot hold"
+    return row
+
+
+def _json(manifest: Manifest) -> str:
+    try:
+        text = json.dumps(manifest, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError):
+        return ""
+    return text if not _SUSPICIOUS.search(text) or _holdable(text) else ""
+
+
+def _holdable(text: str) -> bool:
+    """Whether what looks unstorable is only an escaped backslash, or both halves of a pair."""
+    value = json.dumps(json.loads(text), ensure_ascii=False)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return _NUL.search(value) is None
+
+
+def _stub(manifest: Manifest) -> str:
+    metadata = manifest["metadata"]
+    names = {name: _text(metadata, name) for name in _LONGEST if name in metadata}
+    return json.dumps({"metadata": names})
+
+
+def _text(metadata: Manifest, name: str) -> str:
+    """A text of the metadata as a column can hold it."""
+    value = metadata.get(name)
+    text = value if isinstance(value, str) else ""
+    clean = text.replace("\0", "").encode(errors="replace").decode()
+    return clean[: _LONGEST[name]]

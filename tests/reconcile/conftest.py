@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pools.models import Connection
+from tests.kube.fake import FakeCluster
+from tests.reconcile import small
+
+CRDS = ("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes", "k8s.cni.cncf.io_ipamclaims")
+
+
+@pytest.fixture(autouse=True)
+def _loopback(settings: Any) -> None:
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeCluster]:
+    """A cluster of this test alone."""
+    with FakeCluster() as running:
+        running.crds(*CRDS)
+        yield running
+
+
+@pytest.fixture
+def connection(fake: FakeCluster, db: None) -> Connection:
+    return small.connect(fake)
+
+
+@pytest.fixture
+def nodes() -> small.Small:
+    return small.Small()

@@ -1,0 +1,123 @@
+"""Handlers as small as can be, and clusters connected for them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pools.clusters import kubeconfig, secrets
+from pools.clusters.client import Manifest
+from pools.core import errors, resources
+from pools.core.resources import Resource
+from pools.models import Connection, ObservedObject, Run
+from pools.models.connections import Duty, Mode
+from pools.models.fields import Now
+from pools.models.observed import Trigger
+from pools.reconcile import connecting, leases, passes
+from pools.reconcile.kinds import Found, Pass, Seen, Write
+from tests import factories
+from tests.kube.fake import FakeCluster
+
+NODE, POOL = resources.CILIUM_NODE, resources.CILIUM_POD_IP_POOL
+OLD_POOL = resources.CILIUM_POD_IP_POOL_V2ALPHA1
+CLAIM = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True)
+
+
+@dataclass
+class Small:
+    """Remembers what it was given; `wanted` and `found` are asked in each pass.
+
+    An object labelled `poison` is refused, one labelled `pending` is to be looked at again; what
+    `trouble` raises for an object is raised by `absorb`.
+    """
+
+    kind: str = "CiliumNode"
+    resources: Sequence[Resource] = (NODE,)
+    wanted: Callable[[Pass], Iterable[Write]] = lambda _: ()
+    found: Callable[[Pass], Iterable[Found]] = lambda _: ()
+    trouble: Callable[[Pass, Seen], None] = lambda *_: None
+    absorbed: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    optional: bool = False
+    follows: tuple[str, ...] = ()
+
+    def parse(self, manifest: Manifest) -> Any:
+        if "poison" in manifest["metadata"].get("labels", {}):
+            raise errors.InvalidInput.of("metadata.labels", "poison", "must not be poison")
+        return manifest["metadata"]["name"]
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+        for one in seen:
+            self.trouble(pass_, one)
+        for one in seen:
+            one.row.pending = "pending" in one.row.manifest["metadata"].get("labels", {})
+            self.absorbed.append(one.row.name)
+
+    def forget(self, _pass: Pass, rows: Sequence[ObservedObject]) -> None:
+        self.forgotten += [row.name for row in rows]
+
+    def desired(self, pass_: Pass) -> Iterable[Write]:
+        return self.wanted(pass_)
+
+    def findings(self, pass_: Pass) -> Iterable[Found]:
+        return self.found(pass_)
+
+
+def node(name: str, **labels: str) -> Manifest:
+    metadata: Manifest = {"name": name, "labels": labels}
+    ipam = {"pools": {"requested": [{"pool": "default", "needed": {"ipv4-addrs": 16}}]}}
+    spec = {"ipam": ipam}
+    return {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": metadata, "spec": spec}
+
+
+def connect(fake: FakeCluster, *, token: str = "", duties: Sequence[Duty] = ()) -> Connection:
+    """A cluster that is due; managed when it has duties."""
+    now = datetime.datetime.now(datetime.UTC)
+    access = kubeconfig.read(fake.kubeconfig(token or None), now=now).access
+    cluster = factories.cluster()
+    sealed = secrets.configured().seal(access.dump(), owner=connecting.owner(cluster.pk))
+    return Connection.objects.create(
+        cluster=cluster,
+        server=fake.url,
+        sealed=sealed,
+        mode=Mode.MANAGED if duties else Mode.OBSERVED,
+        duties=list(duties),
+        due_at=Now(),
+    )
+
+
+def reconcile(
+    connection: Connection, *handlers: Small, trigger: Trigger = Trigger.SCHEDULE, **options: Any
+) -> Run:
+    """One full pass by a worker of its own."""
+    dry = trigger == Trigger.DRY_RUN
+    lease = (leases.borrow if dry else leases.take)(connection.pk, leases.worker())
+    assert lease is not None
+    return passes.run(lease, handlers, trigger=trigger, **options)
+
+
+def rows(connection: Connection, kind: str = "CiliumNode") -> list[ObservedObject]:
+    found = ObservedObject.objects.filter(cluster=connection.cluster_id, kind=kind)
+    return list(found.order_by("namespace", "name", "id"))
+
+
+def names(connection: Connection, kind: str = "CiliumNode") -> list[str]:
+    return [row.name for row in rows(connection, kind)]
+
+
+def labelled(name: str, value: str = "yes") -> Write:
+    """The wish that a node has a label of ours."""
+
+    def make(current: Manifest | None) -> Manifest | None:
+        if current is None:
+            return None
+        metadata = {"name": name, "labels": {"cadastre": value}}
+        return {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": metadata}
+
+    return Write(NODE, name, make)
+
+
+def labelling(*names: str, value: str = "yes") -> Callable[[Pass], list[Write]]:
+    return lambda _: [labelled(name, value) for name in names]
