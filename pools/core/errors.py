@@ -202,6 +202,20 @@ class AlreadyExists(Conflict):
     reason = "AlreadyExists"
 
 
+class StepNotDue(Conflict):
+    """Another step of the migration comes first."""
+
+    code = "step_not_due"
+    reason = "StepNotDue"
+
+
+class ClusterDecides(Conflict):
+    """The pool follows its cluster: change it there."""
+
+    code = "cluster_decides"
+    reason = "ClusterDecides"
+
+
 class SameCluster(Conflict):
     """This very cluster is registered under another name."""
 
@@ -236,3 +250,10 @@ class Unavailable(IpamError):
     code = "ipam_unavailable"
     reason = "Unavailable"
     permanent = False
+
+
+class NotManaged(Conflict):
+    """Nothing of this kind is written to the cluster: it is observed, or the duty is off."""
+
+    code = "not_managed"
+    reason = "NotManaged"

@@ -11,6 +11,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_network
+from typing import Any
 
 from django.db import connection
 
@@ -93,6 +94,13 @@ def _chosen(
     return kind is None or kind in one.kinds
 
 
+def touching(network: addresses.Network) -> list[tuple[addresses.Network, Owner]]:
+    """The networks of all address spaces that overlap this one."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TOUCHING, [str(network)])
+        return [_owned(row) for row in sorted(cursor.fetchall(), key=_by_name)]
+
+
 _ALL = """
     SELECT p.cidr::text, s.cluster_id, k.name, s.name, o.category, o.id, o.name
     FROM pools_poolcidr p JOIN pools_addressspace s ON s.id = p.space_id
@@ -101,15 +109,20 @@ _ALL = """
     SELECT cluster_prefix::text, id, name, '', 'prefix', NULL, '' FROM pools_cluster
     WHERE cluster_prefix IS NOT NULL
 """
+_TOUCHING = f"SELECT * FROM ({_ALL}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
 
 
 def _networks() -> Iterator[tuple[addresses.Network, Owner]]:
     with connection.cursor() as cursor:
         cursor.execute(_ALL)
         rows = cursor.fetchall()
-    for text, cluster_id, cluster, space, category, pool_id, pool in sorted(rows, key=_by_name):
-        yield ip_network(text), Owner(cluster_id, cluster, space, category, pool_id, pool)
+    yield from map(_owned, sorted(rows, key=_by_name))
 
 
-def _by_name(row: tuple[object, ...]) -> tuple[str, ...]:
+def _owned(row: tuple[Any, ...]) -> tuple[addresses.Network, Owner]:
+    text, cluster_id, cluster, space, category, pool_id, pool = row
+    return ip_network(text), Owner(cluster_id, cluster, space, category, pool_id, pool)
+
+
+def _by_name(row: tuple[Any, ...]) -> tuple[str, ...]:
     return str(row[2]), str(row[3]), str(row[6])

@@ -1,0 +1,198 @@
+"""The two-step migration of a CIDR: its state follows from the register, nothing in use is freed."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from pools.core import addresses, errors
+from pools.models import CIDRMigration, Connection, Event, ObservedObject, Pool
+from pools.models.fields import Now
+from pools.services import cidr_migrations, migration_progress, pools
+from pools.services.migration_progress import Standing, Step
+from tests import factories
+
+OLD, NEW = "10.20.0.0/24", "10.30.0.0/24"
+BY = factories.WITH_REASON
+
+
+def _begin(
+    pool: Pool, *, span: str | None = None, to: str | None = NEW, old: str = OLD
+) -> CIDRMigration:
+    want = cidr_migrations.wanted(
+        pool,
+        ip_network(old),
+        span=addresses.parse_range(span) if span else None,
+        to=ip_network(to) if to else None,
+    )
+    return cidr_migrations.begin(want, by=BY)
+
+
+def _take(migration: CIDRMigration, *steps: Step) -> migration_progress.Progress:
+    for step in steps:
+        migration = cidr_migrations.take(migration.pk, step, by=BY)
+    return migration_progress.of(migration)
+
+
+def _reserved(pool: Pool) -> list[str]:
+    return [str(one) for one in pool.reserved_ranges.order_by("first")]
+
+
+def test_the_whole_way() -> None:
+    pool = factories.pool(OLD, category="pod", mask=28)
+    block = factories.take(pool, factories.holder("node-1", kind="node"))
+    migration = _begin(pool)
+    told = migration_progress.of(migration)
+    assert (told.standing, told.total, told.in_use) == (Standing.PLANNED, 1, 1)
+    assert told.steps == (Step.ADD, Step.RESERVE, Step.ABORT)
+    told = _take(migration, Step.RESERVE, Step.ADD)
+    assert (told.standing, told.added, told.percent) == (Standing.DRAINING, True, 0)
+    assert [(one.id, one.state, one.blocks) for one in told.holders] == [("node-1", "held", 1)]
+    assert factories.take(pool)["cidr"].startswith("10.30.0.")
+    with pytest.raises(errors.CIDRInUse, match="node-1"):
+        _take(migration, Step.REMOVE)
+    factories.give_back(block)
+    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    assert (told.standing, told.percent) == (Standing.DRAINED, 100)
+    assert told.steps == (Step.REMOVE, Step.ABORT)
+    told = _take(migration, Step.REMOVE)
+    assert told.standing is Standing.REMOVED
+    assert [str(one) for one in pool.cidrs.all()] == [NEW]
+    types = Event.objects.filter(pool_id=pool.pk, actor="tester", reason=BY.reason)
+    assert {"reservedrangeevent", "poolcidrevent"} <= set(types.values_list("table", flat=True))
+
+
+def test_a_cooling_block_keeps_the_cidr(clock: Any) -> None:
+    pool = factories.pool(OLD, cooldown=600)
+    block = factories.take(pool)
+    migration = _begin(pool, to=None)
+    _take(migration, Step.RESERVE)
+    factories.give_back(block)
+    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    assert (told.standing, told.cooling) == (Standing.DRAINING, 1)
+    with pytest.raises(errors.CIDRInUse, match="cooling"):
+        _take(migration, Step.REMOVE)
+    clock.advance(601)
+    assert _take(migration, Step.REMOVE).standing is Standing.REMOVED
+
+
+def test_abort_gives_back_what_it_reserved_and_no_more() -> None:
+    pool = factories.pool(OLD, reserved=["10.20.0.0-10.20.0.99"])
+    migration = _begin(pool)
+    assert _take(migration, Step.RESERVE).standing is Standing.DRAINED
+    assert _reserved(pool) == ["10.20.0.0-10.20.0.99", "10.20.0.100-10.20.0.255"]
+    assert _take(migration, Step.ABORT).standing is Standing.ABORTED
+    assert _reserved(pool) == ["10.20.0.0-10.20.0.99"]
+    assert factories.take(pool)["cidr"] == "10.20.0.100/32"
+    with pytest.raises(errors.StepNotDue, match="has ended"):
+        _take(migration, Step.RESERVE)
+
+
+def test_a_range_is_emptied_and_kept_or_widened() -> None:
+    pool = factories.pool(OLD)
+    low, high = factories.take(pool), factories.take(pool, cidr="10.20.0.200/32")
+    migration = _begin(pool, span="10.20.0.0-10.20.0.99", to=None)
+    told = _take(migration, Step.RESERVE)
+    assert (told.total, told.standing) == (1, Standing.DRAINING)
+    factories.give_back(low)
+    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    assert told.steps == (Step.WIDEN, Step.KEEP, Step.ABORT)
+    told = _take(migration, Step.WIDEN)
+    assert (told.standing, told.held) == (Standing.DRAINING, 1)
+    factories.give_back(high)
+    assert _take(migration, Step.REMOVE).standing is Standing.REMOVED
+
+
+def test_a_drained_range_stays_reserved() -> None:
+    pool = factories.pool(OLD)
+    migration = _begin(pool, span="10.20.0.0-10.20.0.99", to=None)
+    with pytest.raises(errors.StepNotDue):
+        _take(migration, Step.KEEP)
+    assert _take(migration, Step.RESERVE, Step.KEEP).standing is Standing.KEPT
+    assert _reserved(pool) == ["10.20.0.0-10.20.0.99"]
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [((), "reserve it first"), ((Step.RESERVE,), "Add 10.30.0.0/24 first")],
+    ids=["not reserved", "not added"],
+)
+def test_what_is_not_due(before: tuple[Step, ...], message: str) -> None:
+    migration = _begin(factories.pool(OLD))
+    with pytest.raises(errors.StepNotDue, match=message):
+        _take(migration, *before, Step.REMOVE)
+
+
+def test_steps_done_elsewhere_count() -> None:
+    pool = factories.pool(OLD)
+    migration = _begin(pool)
+    factories.reserve(pool, OLD)
+    pools.add_cidr(pool.pk, factories.entry(NEW), by=BY)
+    told = migration_progress.of(migration)
+    assert (told.standing, told.added) == (Standing.DRAINED, True)
+    pools.remove_cidr(factories.cidr(pool, OLD).pk, by=BY)
+    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    assert (told.standing, told.steps) == (Standing.REMOVED, ())
+
+
+def test_what_a_node_lists_is_in_use() -> None:
+    pool = factories.pool(OLD, category="pod", mask=28)
+    manifest = {
+        "metadata": {"name": "node-7"},
+        "spec": {"ipam": {"pools": {"allocated": [{"pool": pool.name, "cidrs": ["10.20.0.16/28"]}]}}},
+    }  # fmt: skip
+    ObservedObject.objects.create(
+        cluster=pool.cluster, kind="CiliumNode", name="node-7", uid="u", resource_version="1",
+        manifest=manifest, first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+    migration = _begin(pool, to=None)
+    _take(migration, Step.RESERVE)
+    with pytest.raises(errors.CIDRInUse, match="node-7"):
+        _take(migration, Step.REMOVE)
+
+
+def test_a_pool_that_follows_its_cluster_is_changed_there() -> None:
+    pool = factories.pool(OLD, category="pod", mask=28, follows_cluster=True)
+    Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
+    migration = _begin(pool)
+    told = migration_progress.of(migration)
+    assert (told.by_cluster, told.steps) == (True, (Step.ABORT,))
+    with pytest.raises(errors.ClusterDecides):
+        _take(migration, Step.RESERVE)
+    assert _take(migration, Step.ABORT).standing is Standing.ABORTED
+
+
+def test_one_migration_of_a_cidr_at_a_time() -> None:
+    pool = factories.pool(OLD)
+    migration = _begin(pool)
+    with pytest.raises(errors.AlreadyExists):
+        _begin(pool)
+    _take(migration, Step.ABORT)
+    _begin(pool)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"old": "10.20.0.0/25"}, "unknown_cidr"),
+        ({"span": "10.21.0.0-10.21.0.9"}, "range_outside_cidr"),
+        ({"to": "fd00::/120"}, "mixed_family"),
+        ({"to": OLD}, "same_cidr"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_makes_no_sense(settings: dict[str, str], code: str) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        _begin(factories.pool(OLD), **settings)
+    assert caught.value.code == code
+
+
+def test_of_two_steps_at_once_one_is_refused() -> None:
+    migration = _begin(factories.pool(OLD), to=None)
+    stale = cidr_migrations.of(migration.pk)
+    _take(migration, Step.RESERVE)
+    assert stale.pool_cidr is not None
+    with pytest.raises(errors.StepNotDue, match="Somebody else"):
+        cidr_migrations._withhold(stale, stale.pool_cidr, migration_progress.span_of(stale), BY)
