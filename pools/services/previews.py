@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from pools import events, usage, window
-from pools.core import addresses
+from pools.core import addresses, blocks
 from pools.core.podippool import Family
 from pools.models import Block, Pool, PoolCIDR
 from pools.services import pools
@@ -51,7 +51,7 @@ def of_change(
     new = {**old, **(change.families or {})}
     old_cidrs, new_cidrs = _cidrs(old), _cidrs(new)
     old_ranges, new_ranges = _ranges(old), _ranges(new)
-    reserved = tuple(sorted(new_ranges - old_ranges, key=_order))
+    reserved = _less(new_ranges, old_ranges)
     with transaction.atomic():
         hit, holders = _hit(pool, reserved)
         pools.change(pool.pk, change, by=by, version=version)
@@ -64,14 +64,30 @@ def of_change(
         removed=tuple(sorted(old_cidrs - new_cidrs, key=str)),
         added=tuple(sorted(new_cidrs - old_cidrs, key=str)),
         reserved=reserved,
-        given_back=tuple(sorted(old_ranges - new_ranges, key=_order)),
+        given_back=_less(old_ranges, new_ranges),
         hit=hit,
         holders=holders,
     )
 
 
-def _order(span: addresses.AddressRange) -> tuple[int, int]:
-    return span.family, int(span.first)
+def _less(
+    ranges: set[addresses.AddressRange], others: set[addresses.AddressRange]
+) -> tuple[addresses.AddressRange, ...]:
+    """The parts of the ranges that no other range holds, in order: a longer range adds its end."""
+    holes = {family: [_span(one) for one in others if one.family == family] for family in (4, 6)}
+    return tuple(
+        addresses.AddressRange(_address(part.first, one), _address(part.last, one))
+        for one in sorted(ranges, key=lambda one: (one.family, int(one.first)))
+        for part in blocks.subtract([_span(one)], holes[one.family])
+    )
+
+
+def _span(one: addresses.AddressRange) -> blocks.Span:
+    return blocks.Span(int(one.first), int(one.last))
+
+
+def _address(number: int, like: addresses.AddressRange) -> addresses.Address:
+    return type(like.first)(number)
 
 
 def _cidrs(families: Mapping[int, Family]) -> set[addresses.Network]:
