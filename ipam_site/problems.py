@@ -24,6 +24,7 @@ from rest_framework import exceptions, views
 from pools import database
 from pools.clusters import faults
 from pools.core import errors
+from pools.reconcile import passes
 
 API = "/api/"
 REQUEST_ID = "ipam.request_id"  # key in request.META
@@ -42,6 +43,7 @@ _STATUS: list[tuple[type[errors.IpamError], int]] = [
     (errors.VersionMismatch, 412),
     (errors.IdempotencyMismatch, 422),
     (errors.Unavailable, 503),
+    (passes.IdentityChanged, 409),
     (faults.SecretUnreadable, 503),
     (faults.ClusterFault, 502),
 ]

@@ -74,6 +74,7 @@ _REASONS = {
     413: "the body is too large",
     415: "the body is not JSON",
     422: "the Idempotency-Key was used with another request",
+    502: "the cluster did not do what was asked",
     503: "the database is away; try again",
 }
 

@@ -35,27 +35,32 @@ def page(
     fields: Collection[str],
     shape: Callable[[list[Row]], list[Any]],
     default: str = "id",
+    columns: Collection[str] = (),
 ) -> dict[str, Any]:
-    """One page of `rows` (a queryset, read by `.values()`), each shaped; `fields` are its keys."""
+    """One page of `rows` (a queryset, read by `.values()`), each shaped; `fields` are its keys.
+
+    `columns` are those that are read, all by default.
+    """
     names = [*orderings, *(f"-{name}" for name in orderings)]
     ordering = parameters.parse("ordering", query.choice(*names)) or default
     limit = parameters.parse("limit", query.integer(1, MOST)) or DEFAULT
     cursor = parameters.parse("cursor", _decoded)
     chosen = parameters.parse("fields", query.names(fields))
     parameters.done()
-    columns = orderings[ordering.removeprefix("-")]
+    order = orderings[ordering.removeprefix("-")]
     backward, after = (cursor[0], cursor[1]) if cursor else (False, None)
     descending = ordering.startswith("-") is not backward
     if after is not None:
-        _check(rows, columns, after)
-        rows = rows.filter(_beyond(columns, after, descending=descending))
+        _check(rows, order, after)
+        rows = rows.filter(_beyond(order, after, descending=descending))
     sign = "-" if descending else ""
-    found = list(rows.order_by(*(sign + column for column in columns)).values()[: limit + 1])
+    ordered = rows.order_by(*(sign + column for column in order))
+    found = list(ordered.values(*columns)[: limit + 1])
     more = len(found) > limit
     found = found[:limit]
     if backward:
         found.reverse()
-    ends = [[_plain(row[column]) for column in columns] for row in (found[:1] + found[-1:])]
+    ends = [[_plain(row[column]) for column in order] for row in (found[:1] + found[-1:])]
     return {
         "next": _link(request, ends, -1, backward=False) if more or (backward and found) else None,
         "previous": _link(request, ends, 0, backward=True)

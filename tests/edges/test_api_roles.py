@@ -12,7 +12,10 @@ import pytest
 from django.urls import resolve
 
 from pools.api import urls
+from pools.models import Cluster, ObservedObject
+from pools.models.fields import Now
 from tests.edges import api as apis
+from tests.kube import certificates, kubeconfigs
 
 pytestmark = pytest.mark.django_db
 ROLES = ("viewer", "operator", "administrator")
@@ -20,6 +23,8 @@ MANIFEST = (
     "{apiVersion: cilium.io/v2, kind: CiliumPodIPPool, metadata: {name: green},"
     " spec: {ipv4: {cidrs: [10.20.0.0/16], maskSize: 24}}}"
 )
+# Loopback is refused before anything is sent.
+KUBECONFIG = kubeconfigs.text("https://127.0.0.1:6443", certificates.Authority().pem, token="t")
 VMS = {"mask_size": 32, "cidrs": ["10.4.0.0/29"]}
 
 
@@ -40,6 +45,8 @@ TABLE = [
         for path in (
             "clusters/", "clusters/prod/", "pools/", "pools/{pool}/", "pools/{pool}/cidrs/",
             "blocks/", "blocks/{held}/", "requests/", "requests/{request}/", "environments/",
+            "clusters/prod/connection/", "clusters/prod/runs/", "clusters/prod/objects/",
+            "clusters/prod/objects/{object}/", "clusters/prod/findings/", "clusters/prod/drift/",
             "events/", "addresses/10.0.0.1/", "instances/i-1/network/", "schema/", "docs/",
         )
     ),
@@ -54,6 +61,12 @@ TABLE = [
     Line("operator", "DELETE", "pools/{spare}/cidrs/{cidr}/", None, 204),
     Line("operator", "POST", "pools/{spare}/cidrs/{cidr}/reserved-ranges/", {"range": "10.1.0.5-10.1.0.6"}, 201),
     Line("operator", "DELETE", "pools/{spare}/reserved-ranges/{range}/", None, 204),
+    Line("operator", "POST", "clusters/prod/connection/test/", {}),
+    Line("operator", "POST", "clusters/prod/reconcile/", None, 202),
+    Line("administrator", "POST", "clusters/prod/connection/test/", {"kubeconfig": KUBECONFIG}),
+    Line("administrator", "PUT", "clusters/empty/connection/", {"kubeconfig": KUBECONFIG, "offline": True}, 201),
+    Line("administrator", "PATCH", "clusters/prod/connection/", {"paused": True}),
+    Line("administrator", "DELETE", "clusters/prod/connection/", None, 204),
     Line("administrator", "POST", "blocks/{held}/release/", {"force": True, "reason": "gone"}),
     Line("administrator", "POST", "blocks/{cooling}/end-cooldown/", {"reason": "never used"}),
     Line("administrator", "POST", "clusters/", {"name": "new"}, 201),
@@ -67,6 +80,11 @@ def _ids() -> dict[str, int]:
     api = apis.Api()
     api.cluster(cluster_prefix=apis.PREFIX)
     api.cluster("empty")
+    api("PUT", "clusters/prod/connection/", {"kubeconfig": KUBECONFIG, "offline": True})
+    seen = ObservedObject.objects.create(
+        cluster=Cluster.objects.get(name="prod"), kind="CiliumNode", name="n", uid="u",
+        resource_version="1", manifest={}, first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
     pool = api.vm_pool("10.0.0.0/29", cooldown=600)
     full = api.vm_pool("10.2.0.1/32", name="full")
     spare = api.vm_pool("10.1.0.0/29", "fd01::/125", name="spare")
@@ -80,7 +98,7 @@ def _ids() -> dict[str, int]:
     waits = api("POST", f"pools/{full}/allocations/", apis.holder("w") | {"wait": True}).json()
     return {
         "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
-        "held": api.take(pool, "a")["id"], "request": waits["id"],
+        "held": api.take(pool, "a")["id"], "request": waits["id"], "object": seen.pk,
     }  # fmt: skip
 
 
@@ -118,4 +136,4 @@ def test_the_table_has_every_method_of_every_view() -> None:
         assert handled == needed, name
 
 
-_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request")
+_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request", "object")

@@ -1,0 +1,156 @@
+"""Clusters are connected, changed, tested and disconnected through REST; nothing secret comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools.models import Connection
+from pools.models.fields import Now
+from pools.reconcile import passes
+from tests.edges import api as apis
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+PLACE = "clusters/prod/connection/"
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster()
+    return api
+
+
+def test_a_cluster_is_connected_and_shown(api: apis.Api, fake: FakeCluster) -> None:
+    apis.refused(api("GET", PLACE), 404, "not_found")
+    made = api(
+        "PUT", PLACE, {"kubeconfig": fake.kubeconfig(), "mode": "managed", "duties": ["pools"]}
+    )
+    assert made.status_code == 201, made.content
+    told = made.json()
+    assert (told["state"], told["mode"], told["duties"]) == ("never-synced", "managed", ["pools"])
+    assert (told["server"], told["identity"]) == (fake.url, fake.kube_system_uid)
+    assert told["warnings"] == []
+    found = api("GET", PLACE).json()
+    assert found | {"warnings": []} == told
+    assert api("GET", f"clusters/{told['cluster_id']}/connection/").json() == found
+
+
+def test_the_state_of_a_pass_is_told(api: apis.Api, fake: FakeCluster) -> None:
+    api("PUT", PLACE, {"kubeconfig": fake.kubeconfig()})
+    Connection.objects.update(
+        succeeded_at=Now(), error_code="cluster_unreachable", error="no route"
+    )
+    found = api("GET", PLACE).json()
+    assert found["state"] == "unreachable"
+    assert found["error"] == {"code": "cluster_unreachable", "message": "no route"}
+    assert found["message"].endswith("Last fault: no route")
+
+
+def test_credentials_are_replaced_and_what_is_not_said_stays(
+    api: apis.Api, fake: FakeCluster, other: FakeCluster
+) -> None:
+    first = {"kubeconfig": fake.kubeconfig(), "mode": "managed", "duties": ["pools"]}
+    api("PUT", PLACE, first)
+    token = fake.user("second", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
+    again = api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(token)})
+    assert (again.status_code, again.json()["duties"]) == (200, ["pools"])
+    assert passes.access(Connection.objects.get()).token == token
+    refused = api("PUT", PLACE, {"kubeconfig": other.kubeconfig()})
+    apis.refused(refused, 409, "identity_changed")
+    api.cluster("second")
+    twice = api("PUT", "clusters/second/connection/", {"kubeconfig": fake.kubeconfig()})
+    assert "as prod" in apis.refused(twice, 409, "same_cluster")["detail"]
+
+
+def test_terms_are_changed(api: apis.Api, fake: FakeCluster) -> None:
+    api("PUT", PLACE, {"kubeconfig": fake.kubeconfig()})
+    for body, expected in (
+        ({"mode": "managed", "duties": ["pod-cidrs"]}, ("managed", ["pod-cidrs"], False)),
+        ({"paused": True}, ("managed", ["pod-cidrs"], True)),
+        ({"paused": False, "duties": []}, ("managed", [], False)),
+        ({"duties": ["conversion"]}, ("managed", ["conversion"], False)),
+        ({"mode": "observed"}, ("observed", [], False)),
+    ):
+        told = api("PATCH", PLACE, body).json()
+        assert (told["mode"], told["duties"], told["paused"]) == expected, body
+
+
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no source": ({"mode": "observed"}, "kubeconfig", "required"),
+    "no text": ({"kubeconfig": {"a": 1}}, "kubeconfig", "wrong_type"),
+    "no kubeconfig": ({"kubeconfig": "a: 1"}, "kubeconfig.contexts", "context_missing"),
+    "two sources": ({"kubeconfig": "", "in_cluster": True}, "kubeconfig", "conflicting_fields"),
+    "no pod": ({"in_cluster": True}, "", "not_in_cluster"),
+    "a typo": ({"kubeconfig": "", "kube": 1}, "kube", "unknown_field"),
+}
+
+
+@pytest.mark.parametrize(("body", "field", "code"), BAD.values(), ids=BAD)
+def test_bad_input_is_beside_its_field(
+    api: apis.Api, body: dict[str, Any], field: str, code: str
+) -> None:
+    answer = api("PUT", PLACE, body)
+    assert answer.status_code == 400
+    assert code in apis.fields(answer.json()).values()
+    assert field in apis.fields(answer.json())
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"mode": "master"}, "invalid_choice"),
+        ({"mode": "managed", "duties": ["pods"]}, "invalid_choice"),
+        ({"mode": "managed", "duties": [1]}, "wrong_type"),
+        ({"duties": "pools"}, "wrong_type"),
+        ({"duties": ["pools"]}, "duties_of_observed"),
+        ({"paused": "yes"}, "wrong_type"),
+    ],
+    ids=str,
+)
+def test_bad_terms(api: apis.Api, fake: FakeCluster, body: dict[str, Any], code: str) -> None:
+    api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(), "offline": True})
+    apis.refused(api("PATCH", PLACE, body), 400, code)
+
+
+def test_a_cluster_that_refuses_is_told_as_such(api: apis.Api, fake: FakeCluster) -> None:
+    text = fake.kubeconfig()
+    fake.revoke(fake.token)
+    apis.refused(api("PUT", PLACE, {"kubeconfig": text}), 502, "cluster_unauthorized")
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.usefixtures("handlers")
+def test_the_test_of_a_connection(api: apis.Api, fake: FakeCluster) -> None:
+    before = api("POST", "clusters/prod/connection/test/", {"kubeconfig": fake.kubeconfig()})
+    assert before.json()["succeeded"], before.content
+    assert not Connection.objects.exists()
+    apis.refused(api("POST", "clusters/prod/connection/test/", {}), 404, "not_found")
+    api("PUT", PLACE, {"kubeconfig": fake.kubeconfig()})
+    fake.revoke(fake.token)
+    after = api("POST", "clusters/prod/connection/test/", {}).json()
+    assert (after["succeeded"], after["code"]) == (False, "cluster_unauthorized")
+
+
+def test_disconnected(api: apis.Api, fake: FakeCluster) -> None:
+    api("PUT", PLACE, {"kubeconfig": fake.kubeconfig()})
+    assert api("DELETE", PLACE).status_code == 204
+    apis.refused(api("GET", PLACE), 404, "not_found")
+    assert api("GET", "clusters/prod/").status_code == 200
+    types = [one["type"] for one in api("GET", "events/").json()["results"]]
+    assert types[:2] == ["connection.deleted", "connection.created"]
+
+
+def test_reconciled_at_once(api: apis.Api, fake: FakeCluster) -> None:
+    place = "clusters/prod/reconcile/"
+    apis.refused(api("POST", place), 404, "not_found")
+    api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(), "offline": True})
+    Connection.objects.update(due_at="2099-01-01T00:00:00Z")
+    answer = api("POST", place)
+    assert (answer.status_code, answer.json()["runs"]) == (202, [])
+    assert answer.json()["due_at"] < "2099"
+    api("PATCH", PLACE, {"paused": True})
+    apis.refused(api("POST", place), 409, "connection_paused")
