@@ -1,0 +1,278 @@
+"""The blocks of nodes in the register, recorded as the cluster has them.
+
+Everything here stands in a transaction of the caller (the pass that holds the cluster's lease) and
+takes the locks of the pools before it decides, in the order of their ids. A block that a node is
+handed has no uid before the node is seen to list it (pools/services/node_standing.py): so what the
+cluster was not told yet is known from what the node gave back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from ipaddress import ip_network
+
+from django.db import connection
+
+from pools import database, window
+from pools.core import addresses, blocks, ciliumnode
+from pools.models import FreeSpan, ObservedObject
+from pools.services import node_standing
+from pools.services.node_standing import HOLDER, Listed, Place, PodPools, Row, Standing
+
+
+def record(
+    cluster_id: int, demands: Sequence[ciliumnode.NodeDemand], *, release: bool
+) -> list[Standing]:
+    """Bring the register to what the nodes list; how they stand then.
+
+    1. With `release`, blocks that a node's own object lists no more are released (into cooldown).
+    2. What it lists and nobody holds is held by it, also in a reserved range, in a CIDR that the
+    pool has lost, or in the midst of another's cooldown: in use is in use. 3. Its blocks are those
+    of the object that lists them now. What somebody else holds stays his.
+    """
+    pools = PodPools(cluster_id)
+    standings = node_standing.survey(pools, demands)
+    touched = _touched(standings, release=release)
+    if not touched:
+        return standings
+    for pool_id in sorted(touched):
+        window.lock(pool_id)
+    pools = PodPools(cluster_id)
+    standings = node_standing.survey(pools, demands)
+    if release:
+        _release([row.id for one in standings for row in one.unlisted])
+        # What one node gave back another may list.
+        standings = node_standing.survey(pools, demands)
+    _occupy(standings)
+    _confirm(standings)
+    return node_standing.survey(pools, demands)
+
+
+def _touched(standings: Iterable[Standing], *, release: bool) -> set[int]:
+    """The pools in which something would change."""
+    touched: set[int] = set()
+    for one in standings:
+        if release:
+            touched.update(row.pool_id for row in one.unlisted)
+        touched.update(listed.place.pool.id for listed in one.free if listed.place)
+        touched.update(row.pool_id for row, _ in _unconfirmed(one))
+    return touched
+
+
+def _unconfirmed(standing: Standing) -> Iterator[tuple[Row, str]]:
+    for one in standing.listed:
+        if one.row and one.row.held_by(standing.name) and one.row.uid != standing.demand.uid:
+            yield one.row, standing.demand.uid
+
+
+def _occupy(standings: Iterable[Standing]) -> None:
+    fresh: list[tuple[Standing, Listed]] = []
+    known: list[tuple[Standing, Row]] = []
+    seen: set[tuple[int, addresses.Network]] = set()
+    for standing in standings:
+        for one in standing.free:
+            key = (one.place.pool.id if one.place else 0, one.cidr)
+            if key in seen:  # the first node that lists it has it
+                continue
+            seen.add(key)
+            if one.row is None:
+                fresh.append((standing, one))
+            else:
+                known.append((standing, one.row))
+    insert(
+        [
+            Fresh(one.place, one.index, standing.name, standing.demand.uid)
+            for standing, one in fresh
+            if one.place is not None and one.index is not None
+        ]
+    )
+    take(
+        [(row.id, one.name, one.demand.uid) for one, row in known],
+        against_cooldown=any(row.cools for _, row in known),
+    )
+
+
+def _confirm(standings: Iterable[Standing]) -> None:
+    found = [pair for one in standings for pair in _unconfirmed(one)]
+    if not found:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_CONFIRM, [[row.id for row, _ in found], [uid for _, uid in found], HOLDER])
+
+
+_CONFIRM = """
+    UPDATE pools_block b SET holder_uid = w.uid
+    FROM unnest(%s::bigint[], %s::text[]) AS w(id, uid)
+    WHERE b.id = w.id AND b.state = 'held' AND b.holder_kind = %s
+"""
+
+
+def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
+    """Nodes that are gone for good lose their blocks.
+
+    When a later object of a node's name is there, only what the older one listed is released.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _OF_GONE,
+            [
+                cluster_id,
+                ciliumnode.KIND,
+                [row.pk for row in rows],
+                [row.name for row in rows],
+                [row.uid for row in rows],
+                cluster_id,
+            ],
+        )
+        found = cursor.fetchall()
+    _release([block for (block,) in found])
+
+
+_OF_GONE = """
+    WITH later AS (
+        SELECT name FROM pools_observedobject
+        WHERE cluster_id = %s AND kind = %s AND NOT id = ANY(%s::bigint[]))
+    SELECT DISTINCT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
+    JOIN unnest(%s::text[], %s::text[]) AS gone(name, uid) ON gone.name = b.holder_id
+    WHERE p.cluster_id = %s AND p.category = 'pod' AND b.state = 'held' AND b.holder_kind = 'node'
+      AND (b.holder_uid = gone.uid OR gone.name NOT IN (SELECT name FROM later))
+"""
+
+
+def _release(ids: Sequence[int]) -> None:
+    if not ids:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE, [list(ids)])
+
+
+# As ipam_release does it (pools/sql/allocate.sql), for many.
+_RELEASE = """
+    UPDATE pools_block b
+    SET state = CASE WHEN p.cooldown_seconds = 0 AND NOT b.withheld
+                     THEN 'available' ELSE 'cooling' END,
+        released_at = ipam_now(),
+        available_from = ipam_now() + make_interval(secs => p.cooldown_seconds)
+    FROM pools_pool p
+    WHERE p.id = b.pool_id AND b.id = ANY(%s::bigint[]) AND b.state = 'held'
+      AND b.holder_kind = 'node'
+"""
+
+
+def take(taken: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
+    """Give blocks that have a row to nodes: (id, node, uid); what is held meanwhile stays so."""
+    if not taken:
+        return
+    ids, names, uids = zip(*taken, strict=True)
+    with connection.cursor() as cursor:
+        if against_cooldown:
+            cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
+        cursor.execute(_TAKE, [HOLDER, list(ids), list(names), list(uids)])
+        if against_cooldown:
+            cursor.execute("SELECT set_config('ipam.skip_cooldown', 'off', true)")
+
+
+_TAKE = """
+    UPDATE pools_block b
+    SET state = 'held', holder_kind = %s, holder_id = w.name, holder_uid = w.uid, org = '', env = '',
+        allocated_at = GREATEST(ipam_now(), b.released_at), released_at = NULL,
+        available_from = NULL
+    FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS w(id, name, uid)
+    WHERE b.id = w.id AND b.state <> 'held'
+"""
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A block that has no row yet, and who gets it."""
+
+    place: Place
+    index: int
+    node: str
+    uid: str
+
+    @property
+    def cidr(self) -> addresses.Network:
+        return self.place.layout.block_at(self.index)
+
+
+def insert(fresh: Sequence[Fresh]) -> None:
+    """Held rows for blocks without one, in one statement; the callers hold the pools' locks."""
+    if not fresh:
+        return
+    indexes: dict[int, list[int]] = {}
+    for one in fresh:
+        indexes.setdefault(one.place.id, []).append(one.index)
+    for cidr_id, taken in indexes.items():
+        _cut(cidr_id, taken)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _INSERT,
+            [
+                HOLDER,
+                [one.place.pool.id for one in fresh],
+                [str(one.cidr) for one in fresh],
+                [_is_withheld(one) for one in fresh],
+                [one.node for one in fresh],
+                [one.uid for one in fresh],
+            ],
+        )
+
+
+def _is_withheld(one: Fresh) -> bool:
+    return one.place.gone or one.place.withheld.has_all(blocks.Span(one.index, one.index))
+
+
+_INSERT = """
+    INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
+        holder_kind, holder_id, holder_uid, org, env, allocated_at)
+    SELECT p.id, p.space_id, p.category, family(f.cidr::cidr), f.cidr::cidr, 'held', f.withheld,
+        %s, f.node, f.uid, '', '', ipam_now()
+    FROM unnest(%s::bigint[], %s::text[], %s::boolean[], %s::text[], %s::text[])
+         WITH ORDINALITY AS f(pool, cidr, withheld, node, uid, n)
+    JOIN pools_pool p ON p.id = f.pool ORDER BY f.n
+"""
+
+
+def _cut(cidr_id: int, indexes: Sequence[int]) -> None:
+    """Take blocks out of the free spans of a CIDR."""
+    found = database.rows(_SPANS_OF, [[Decimal(index) for index in indexes], cidr_id])
+    if not found:
+        return
+    spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
+    left = blocks.subtract(spans, [blocks.Span(index, index) for index in indexes])
+    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
+    FreeSpan.objects.bulk_create(
+        FreeSpan(pool_cidr_id=cidr_id, first=Decimal(span.first), last=Decimal(span.last))
+        for span in left
+    )
+
+
+_SPANS_OF = """
+    SELECT DISTINCT s.id, s.first, s.last
+    FROM unnest(%s::numeric[]) AS taken(index) CROSS JOIN LATERAL (
+        SELECT id, first, last FROM pools_freespan f
+        WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
+    WHERE s.last >= taken.index
+"""
+
+
+def unpublished(
+    cluster_id: int, nodes: Sequence[str]
+) -> dict[str, list[tuple[str, addresses.Network]]]:
+    """What each node was handed and has not been seen to list: (pool, CIDR) by the node's name."""
+    found: dict[str, list[tuple[str, addresses.Network]]] = {name: [] for name in nodes}
+    for node, pool, cidr in database.rows(_UNPUBLISHED, [cluster_id, list(nodes)]):
+        found[node].append((pool, ip_network(cidr)))
+    return found
+
+
+_UNPUBLISHED = """
+    SELECT b.holder_id, p.name, b.cidr::text
+    FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
+    WHERE p.cluster_id = %s AND p.category = 'pod' AND b.state = 'held'
+      AND b.holder_kind = 'node' AND b.holder_id = ANY(%s::text[]) AND b.holder_uid = ''
+    ORDER BY b.cidr
+"""

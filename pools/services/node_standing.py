@@ -1,0 +1,347 @@
+"""What the CiliumNodes of a cluster list, laid beside what the register holds.
+
+Only read here; pools/services/node_blocks.py brings the register to it. A node's block is held by
+(node, its name); its uid is that of the CiliumNode that was seen to list it, and "" until then: such
+a block was handed out here and the cluster does not know it yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+
+from pools import database
+from pools.core import addresses, blocks, ciliumnode, multipool
+from pools.core.index_set import IndexSet
+from pools.models import Pool, PoolCIDR, ReservedRange
+from pools.models.pools import Category
+
+HOLDER = "node"
+FAMILIES = (4, 6)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One CIDR of a pod pool; `withheld` are the blocks that are not handed out."""
+
+    id: int
+    pool: PodPool
+    layout: blocks.Layout
+    withheld: IndexSet
+    gone: bool  # the cluster's pool has it no more
+    first: int
+    last: int
+
+    def index_of(self, cidr: addresses.Network) -> int | None:
+        """The index of a block; None for what is no block of the pool's size."""
+        inside = self.first <= int(cidr.network_address) <= self.last
+        if cidr.prefixlen != self.layout.mask_size or not inside:
+            return None
+        return self.layout.index_of(cidr)
+
+    def touched_by(self, cidr: addresses.Network) -> blocks.Span | None:
+        return self.layout.touched_by(addresses.AddressRange.covering(cidr))
+
+
+@dataclass(frozen=True)
+class PodPool:
+    """A pod pool of a cluster; `gone` when the cluster has it no more."""
+
+    id: int
+    name: str
+    space_id: int
+    gone: bool
+    allow: tuple[bool, bool]
+    places: list[Place] = field(default_factory=list)
+
+    def usable(self, cidr: addresses.Network) -> int:
+        """The addresses of a block that pods may get."""
+        first, last = self.allow
+        return multipool.usable_addresses(cidr, allow_first=first, allow_last=last)
+
+    def usable_in_block(self, family: int) -> int:
+        """The same of any block of a family; 1 when the pool has none."""
+        layouts = (one.layout for one in self.places if one.layout.cidr.version == family)
+        return next((self.usable(layout.block_at(0)) for layout in layouts), 1)
+
+
+class PodPools:
+    """The pod pools of one cluster as they are now, by name."""
+
+    def __init__(self, cluster_id: int) -> None:
+        self.by_name: dict[str, PodPool] = {}
+        rows = {
+            row.pk: row for row in Pool.objects.filter(cluster_id=cluster_id, category=Category.POD)
+        }
+        for row in rows.values():
+            allow = (row.allow_first_ip, row.allow_last_ip)
+            self.by_name[row.name] = PodPool(
+                row.pk, row.name, row.space_id, row.orphaned_at is not None, allow
+            )
+        reserved: dict[int, list[addresses.AddressRange]] = {}
+        for at, first, last in ReservedRange.objects.filter(pool__in=rows).values_list(
+            "pool_cidr_id", "first", "last"
+        ):
+            span = addresses.AddressRange(ip_address(first), ip_address(last))
+            reserved.setdefault(at, []).append(span)
+        for cidr in PoolCIDR.objects.filter(pool__in=rows).order_by("pool_id", "position", "id"):
+            pool = self.by_name[rows[cidr.pool_id].name]
+            pool.places.append(_place(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
+
+    @property
+    def ids(self) -> list[int]:
+        return [pool.id for pool in self.by_name.values()]
+
+    def live(self, name: str) -> PodPool | None:
+        """A pool that the cluster has."""
+        pool = self.by_name.get(name)
+        return pool if pool and not pool.gone else None
+
+    def place(self, name: str, cidr: addresses.Network) -> Place | None:
+        """Where a CIDR lies, at least in part: in the pool of this name, else in another."""
+        named = self.by_name.get(name)
+        found = named and _in(named, cidr)
+        return found or next(filter(None, (_in(one, cidr) for one in self.by_name.values())), None)
+
+
+def _in(pool: PodPool, cidr: addresses.Network) -> Place | None:
+    first = int(cidr.network_address)
+    last = first + cidr.num_addresses - 1
+    for place in pool.places:
+        same = place.layout.cidr.version == cidr.version
+        if same and first <= place.last and last >= place.first:
+            return place
+    return None
+
+
+def _place(
+    cidr: PoolCIDR, row: Pool, pool: PodPool, reserved: list[addresses.AddressRange]
+) -> Place:
+    mask_size = row.mask_size(cidr.cidr.version) or 0  # a trigger forbids None
+    layout = blocks.Layout(
+        cidr.cidr, mask_size, allow_first=row.allow_first_ip, allow_last=row.allow_last_ip
+    )
+    unusable = blocks.subtract([blocks.Span(0, layout.count - 1)], layout.allocatable(reserved))
+    first = int(cidr.cidr.network_address)
+    return Place(
+        cidr.pk,
+        pool,
+        layout,
+        IndexSet(unusable),
+        pool.gone or cidr.orphaned_at is not None,
+        first,
+        first + cidr.cidr.num_addresses - 1,
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A block of the register."""
+
+    id: int
+    pool_id: int
+    cidr: addresses.Network
+    held: bool
+    holder: tuple[str, str]  # kind, id; of a block that is not held the last one
+    uid: str
+    cools: bool
+
+    def held_by(self, node: str) -> bool:
+        return self.held and self.holder == (HOLDER, node)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One CIDR that a node lists under the name of a pool.
+
+    `index` is None when it is no block of the pool that it lies in, `row` when the register has none.
+    """
+
+    pool: str
+    cidr: addresses.Network
+    place: Place | None
+    index: int | None
+    row: Row | None
+
+    @property
+    def holder(self) -> tuple[str, str]:
+        """Kind and id of who holds it, ("", "") when nobody does."""
+        return self.row.holder if self.row is not None and self.row.held else ("", "")
+
+    def taken_from(self, node: str) -> bool:
+        """Whether somebody else holds the block."""
+        return self.holder not in {("", ""), (HOLDER, node)}
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether it is in no CIDR that its pool has in the cluster."""
+        return self.place is None or self.place.gone or self.place.pool.name != self.pool
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One node beside the register: what it lists, and what it is said to hold."""
+
+    demand: ciliumnode.NodeDemand
+    pools: PodPools
+    listed: list[Listed]
+    held: list[Row]
+
+    @property
+    def name(self) -> str:
+        return self.demand.name
+
+    @property
+    def overlaps(self) -> list[Listed]:
+        """What it lists and somebody else holds."""
+        return [one for one in self.listed if one.taken_from(self.name)]
+
+    @property
+    def orphans(self) -> list[Listed]:
+        """What it lists outside the CIDRs that the pools have in the cluster."""
+        return [one for one in self.listed if one.orphaned]
+
+    @property
+    def free(self) -> list[Listed]:
+        """Blocks that it lists and nobody holds."""
+        return [
+            one
+            for one in self.listed
+            if one.index is not None and (one.row is None or not one.row.held)
+        ]
+
+    @property
+    def unlisted(self) -> list[Row]:
+        """Blocks that this very object listed once and lists no more: it gave them back."""
+        return [row for row in self._not_listed() if row.uid == self.demand.uid]
+
+    @property
+    def unpublished(self) -> list[Row]:
+        """Blocks that were handed to it here and that it has not been told of."""
+        return [row for row in self._not_listed() if row.uid == ""]
+
+    def _not_listed(self) -> Iterator[Row]:
+        listed = {one.cidr for one in self.listed}
+        return (row for row in self.held if row.cidr not in listed)
+
+    def counted(self, pool: PodPool) -> Iterator[addresses.Network]:
+        """The CIDRs whose addresses count for what it asks of a pool."""
+        for one in self.listed:
+            if one.pool == pool.name and not one.orphaned and not one.taken_from(self.name):
+                yield one.cidr
+        for row in self.unpublished:
+            place = self.pools.place(pool.name, row.cidr) if row.pool_id == pool.id else None
+            if place is not None and not place.gone:
+                yield row.cidr
+
+    def missing(self, name: str) -> dict[int, int]:
+        """How many addresses of each family it wants of a pool and has not."""
+        needed = self.demand.requested.get(name, {})
+        missing = {family: needed.get(family, 0) for family in FAMILIES}
+        pool = self.pools.live(name)
+        if pool is not None and any(missing.values()):
+            for cidr in self.counted(pool):
+                missing[cidr.version] -= pool.usable(cidr)
+        return {family: max(count, 0) for family, count in missing.items()}
+
+    @property
+    def lacks(self) -> bool:
+        return any(any(self.missing(name).values()) for name in self.demand.requested)
+
+    @property
+    def misfits(self) -> list[Listed]:
+        """What it lists inside the CIDRs of a pool and is none of its blocks."""
+        return [one for one in self.listed if one.place is not None and one.index is None]
+
+    @property
+    def open(self) -> bool:
+        """Whether something is left to be done, or to be told."""
+        return (
+            self.lacks
+            or bool(self.demand.operator_error)
+            or any(one.orphaned or one.taken_from(self.name) for one in self.listed)
+            or bool(self.free or self.misfits)
+            or any(row.uid in {"", self.demand.uid} for row in self._not_listed())
+        )
+
+    def failures(self) -> list[str]:
+        """What Cilium's operator says of what the node lists, in its words."""
+        return [said for one in self.listed if (said := self._failure(one))]
+
+    def _failure(self, one: Listed) -> str:
+        if self.pools.live(one.pool) is None:
+            return (
+                f"unable to find pool {one.pool}, prefix {one.cidr} is still allocated to the "
+                "node but is marked as orphan"
+            )
+        why = ""
+        if one.orphaned:
+            why = "is not part of the requested pool"
+        elif one.taken_from(self.name):
+            why = "has already been allocated"
+        return why and f"unable to reuse from pool {one.pool}: cidr {one.cidr} {why}"
+
+
+def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[Standing]:
+    """Each node beside the register: one query, whatever their number."""
+    placed = [list(_placed(pools, demand)) for demand in demands]
+    listed = {str(cidr) for found in placed for _, cidr, _ in found}
+    names = [demand.name for demand in demands]
+    at: dict[tuple[int, addresses.Network], Row] = {}
+    held: dict[str, list[Row]] = {}
+    for row in _rows(pools, listed, names):
+        at[row.pool_id, row.cidr] = row
+        if row.held and row.holder[0] == HOLDER:
+            held.setdefault(row.holder[1], []).append(row)
+    return [
+        Standing(
+            demand,
+            pools,
+            [_listed(pool, cidr, place, at) for pool, cidr, place in found],
+            held.get(demand.name, []),
+        )
+        for demand, found in zip(demands, placed, strict=True)
+    ]
+
+
+def _placed(
+    pools: PodPools, demand: ciliumnode.NodeDemand
+) -> Iterator[tuple[str, addresses.Network, Place | None]]:
+    for pool, cidrs in demand.held().items():
+        for cidr in dict.fromkeys(cidrs):
+            yield pool, cidr, pools.place(pool, cidr)
+
+
+def _listed(
+    pool: str,
+    cidr: addresses.Network,
+    place: Place | None,
+    at: Mapping[tuple[int, addresses.Network], Row],
+) -> Listed:
+    if place is None:
+        return Listed(pool, cidr, None, None, None)
+    return Listed(pool, cidr, place, place.index_of(cidr), at.get((place.pool.id, cidr)))
+
+
+def _rows(pools: PodPools, cidrs: Iterable[str], nodes: list[str]) -> Iterator[Row]:
+    spaces = sorted({pool.space_id for pool in pools.by_name.values()})
+    values = [pools.ids, spaces, list(cidrs), pools.ids, nodes]
+    for pk, pool_id, text, held, kind, holder, uid, cools in database.rows(_ROWS, values):
+        yield Row(pk, pool_id, ip_network(text), held, (kind, holder), uid, bool(cools))
+
+
+# Blocks by their CIDR, and blocks by their holder; each by its index.
+_COLUMNS = """
+    b.id, b.pool_id, b.cidr::text, b.state = 'held' AS held, b.holder_kind, b.holder_id,
+    b.holder_uid, b.available_from > ipam_clock() AS cools
+"""
+_ROWS = f"""
+    SELECT {_COLUMNS} FROM pools_block b
+    WHERE b.pool_id = ANY(%s::bigint[]) AND b.space_id = ANY(%s::bigint[])
+      AND b.cidr = ANY(%s::text[]::cidr[])
+    UNION
+    SELECT {_COLUMNS} FROM pools_block b
+    WHERE b.pool_id = ANY(%s::bigint[]) AND b.holder_id = ANY(%s::text[])
+      AND b.holder_kind = 'node' AND b.state = 'held'
+"""  # noqa: S608  # our own columns

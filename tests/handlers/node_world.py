@@ -1,0 +1,130 @@
+"""A registered cluster with its fake API server, and its nodes in few words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pools.handlers.ciliumnodes import CiliumNodes
+from pools.models import Block, Connection, Finding, ObservedObject, Run
+from pools.models.connections import Mode
+from pools.models.fields import Now
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes, positions, telling
+from tests import factories
+from tests.kube import gateways
+
+if TYPE_CHECKING:
+    from pools.models import Pool
+    from tests.kube.fake import FakeCluster
+
+DUTY = ["pod-cidrs"]
+
+
+class World:
+    """`duty` hands out PodCIDRs; without it the cluster's own operator does, and we record."""
+
+    def __init__(self, fake: FakeCluster, *, duty: bool = False) -> None:
+        self.fake = fake
+        self.cluster = factories.cluster()
+        self.handler = CiliumNodes()
+        self.connection = Connection.objects.create(
+            cluster=self.cluster, server=fake.url, sealed="-", due_at=Now(),
+            mode=Mode.MANAGED if duty else Mode.OBSERVED, duties=DUTY if duty else [],
+        )  # fmt: skip
+
+    def pool(self, name: str, *cidrs: str, mask: int | dict[int, int] = 24, **more: Any) -> Pool:
+        return factories.pool(
+            *cidrs, mask=mask, category="pod", within=self.cluster, name=name, **more
+        )
+
+    def node(
+        self,
+        name: str = "n1",
+        *,
+        wants: dict[str, Any] | None = None,
+        lists: dict[str, list[str]] | None = None,
+        manager: str = "cilium-agent",
+    ) -> dict[str, Any]:
+        """`wants` are IPv4 addresses by pool (or a dict by family); what is not said is empty."""
+        return self.fake.put(manifest(name, wants=wants, lists=lists), manager=manager)
+
+    def lists(self, name: str = "n1", pool: str = "a") -> list[str]:
+        """What the cluster has allocated to a node."""
+        pools = self.fake.object("ciliumnodes", name)["spec"]["ipam"].get("pools", {})
+        entries = {entry["pool"]: entry["cidrs"] for entry in pools.get("allocated", [])}
+        return list(entries.get(pool, []))
+
+    def error(self, name: str = "n1") -> str:
+        """What the operator says of a node in its status."""
+        status = self.fake.object("ciliumnodes", name).get("status") or {}
+        return str(status.get("ipam", {}).get("operator-status", {}).get("error", ""))
+
+    def run(self, *, dry: bool = False) -> Run:
+        lease = leases.take(self.connection.pk, "tester")
+        assert lease is not None
+        trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
+        return passes.run(
+            lease, [self.handler], trigger=trigger, open_gateway=lambda _: gateways.to(self.fake)
+        )
+
+    def passed(self) -> None:
+        """A pass without any trouble."""
+        record = self.run()
+        assert record.succeeded, (record.error, record.kinds)
+
+    def tell(self, *told: tuple[str, dict[str, Any]]) -> Run:
+        """What a watch told since the last list."""
+        lease = leases.borrow(self.connection.pk, "watcher")
+        assert lease is not None
+        self.connection.refresh_from_db()
+        at = positions.read(self.connection.positions, CiliumNodes.kind)
+        assert at is not None
+        return telling.absorb_events(
+            lease, [self.handler], CiliumNodes.kind, told, at=at, to=at,
+            open_gateway=lambda _: gateways.to(self.fake),
+        )  # fmt: skip
+
+    def restarted(self) -> None:
+        """Another process: nothing is remembered but what the register has."""
+        self.handler = CiliumNodes()
+
+    def held(self) -> dict[str, str]:
+        """The held blocks of the register and who holds them."""
+        rows = Block.objects.filter(pool__cluster=self.cluster, state="held").order_by("cidr")
+        return {str(row.cidr): row.holder_id for row in rows}
+
+    def findings(self) -> dict[str, list[str]]:
+        """The subjects by code."""
+        found: dict[str, list[str]] = {}
+        for row in Finding.objects.filter(cluster=self.cluster).order_by("code", "subject"):
+            found.setdefault(row.code, []).append(row.subject)
+        return found
+
+    def seen(self, name: str = "n1") -> ObservedObject:
+        return ObservedObject.objects.get(cluster=self.cluster, name=name)
+
+
+def manifest(
+    name: str = "n1",
+    *,
+    wants: dict[str, Any] | None = None,
+    lists: dict[str, list[str]] | None = None,
+) -> dict[str, Any]:
+    pools: dict[str, Any] = {}
+    if wants:
+        pools["requested"] = [
+            {"pool": pool, "needed": _needed(count)} for pool, count in wants.items()
+        ]
+    if lists:
+        pools["allocated"] = [{"pool": pool, "cidrs": cidrs} for pool, cidrs in lists.items()]
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumNode",
+        "metadata": {"name": name},
+        "spec": {"ipam": {"pools": pools}},
+    }
+
+
+def _needed(count: int | dict[int, int]) -> dict[str, int]:
+    numbers = count if isinstance(count, dict) else {4: count}
+    return {f"ipv{family}-addrs": number for family, number in numbers.items()}

@@ -1,0 +1,126 @@
+"""A node that is gone loses its blocks; one that only could not be seen keeps them (I16, I17)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.models import Block
+from tests.handlers.node_world import World
+
+if TYPE_CHECKING:
+    from tests.kube.fake import FakeCluster
+    from tests.pools.conftest import Clock
+
+NODES = "ciliumnodes"
+
+
+@pytest.fixture
+def world(fake: FakeCluster) -> World:
+    world = World(fake)
+    world.pool("a", "10.0.0.0/22")
+    world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
+    world.passed()
+    return world
+
+
+def test_two_lists_without_a_node_are_its_end(world: World, clock: Clock) -> None:
+    world.fake.remove(NODES, "n1")
+    world.passed()
+    assert len(world.held()) == 2
+    clock.advance(31)
+    world.passed()
+    assert world.held() == {}
+
+
+def test_a_deletion_that_was_told_is_its_end(world: World) -> None:
+    last = world.fake.object(NODES, "n1")
+    world.fake.remove(NODES, "n1")
+    world.tell(("DELETED", last))
+    assert world.held() == {}
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 429, 500, 503])
+def test_r4_a_list_that_failed_is_not_an_empty_one(world: World, clock: Clock, status: int) -> None:
+    world.fake.remove(NODES, "n1")
+    world.fake.faults.add(verb="list", path=NODES, status=status, times=None)
+    for _ in range(3):
+        world.run()
+        clock.advance(600)
+    assert len(world.held()) == 2
+
+
+def test_r2_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clock) -> None:
+    """whereabouts#176: the same name, another uid."""
+    world.fake.remove(NODES, "n1")
+    world.node("n1", lists={"a": ["10.0.0.0/24"]})
+    world.passed()
+    clock.advance(31)
+    world.passed()
+    world.passed()
+    assert world.held() == {"10.0.0.0/24": "n1"}
+    assert Block.objects.get(state="held").holder_uid == world.seen().uid
+    assert not world.findings()
+
+
+def test_11_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) -> None:
+    old = world.fake.object(NODES, "n1")
+    world.fake.remove(NODES, "n1")
+    new = world.node("n1", lists={"a": ["10.0.1.0/24", "10.0.2.0/24"]})
+    world.tell(("DELETED", old), ("ADDED", new))
+    assert world.held() == {"10.0.1.0/24": "n1", "10.0.2.0/24": "n1"}
+
+
+def test_5_an_old_event_releases_nothing(world: World) -> None:
+    """A watch may tell of a version that is older than what was written since."""
+    before = world.fake.object(NODES, "n1")
+    world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"]})
+    world.passed()
+    assert len(world.held()) == 3
+    world.tell(("MODIFIED", before))
+    assert len(world.held()) == 3
+    world.passed()
+    assert len(world.held()) == 3
+
+
+def test_what_a_watch_tells_of_a_release_is_asked_and_done(world: World) -> None:
+    now = world.node("n1", lists={"a": ["10.0.0.0/24"]})
+    world.tell(("MODIFIED", now), ("MODIFIED", now))
+    assert world.held() == {"10.0.0.0/24": "n1"}
+
+
+def test_r4_when_it_cannot_be_asked_nothing_is_released(world: World) -> None:
+    now = world.node("n1", lists={"a": ["10.0.0.0/24"]})
+    world.fake.faults.add(verb="get", path=NODES, status=503, times=None)
+    assert not world.tell(("MODIFIED", now)).succeeded
+    assert len(world.held()) == 2
+    world.fake.faults.clear()
+    world.passed()
+    assert world.held() == {"10.0.0.0/24": "n1"}
+
+
+def test_13_a_node_that_cannot_be_understood_keeps_what_it_has(world: World) -> None:
+    world.fake.faults.add(verb="list", path=NODES, body=_garbled(world))
+    world.node("n2", lists={"a": ["10.0.3.0/24"]})
+    world.run()
+    assert len(world.held()) == 2
+    assert world.seen().problem_code
+    world.passed()
+    assert len(world.held()) == 3
+
+
+def _garbled(world: World) -> bytes:
+    import json
+
+    listed = world.fake.object(NODES, "n1")
+    listed["spec"]["ipam"]["pools"]["allocated"][0]["cidrs"] = ["10.0.0.0/99"]
+    listed["metadata"]["resourceVersion"] = "99999"
+    return json.dumps(
+        {
+            "apiVersion": "cilium.io/v2",
+            "kind": "CiliumNodeList",
+            "metadata": {"resourceVersion": "99999"},
+            "items": [listed],
+        }
+    ).encode()

@@ -1,0 +1,183 @@
+"""With the duty we are the operator: a block in the register first, then in the node's spec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.models import Block, Connection
+from pools.models.connections import Mode
+from tests import factories
+from tests.handlers.node_world import DUTY, World
+
+if TYPE_CHECKING:
+    from tests.kube.fake import FakeCluster
+    from tests.pools.conftest import Clock
+
+NODES = "ciliumnodes"
+
+
+@pytest.fixture
+def world(fake: FakeCluster) -> World:
+    return World(fake, duty=True)
+
+
+def _converged(world: World) -> None:
+    """I15: the pass after this one writes nothing."""
+    world.passed()
+    before = list(Block.objects.order_by("pk").values())
+    world.fake.log.clear()
+    world.passed()
+    assert not world.fake.log.writes
+    assert list(Block.objects.order_by("pk").values()) == before
+
+
+def test_a_node_gets_what_it_lacks(world: World) -> None:
+    world.pool("a", "10.0.0.0/22")
+    world.node("n1", wants={"a": 300})
+    world.passed()
+    assert world.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
+    assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n1"}
+    assert {block.holder_uid for block in Block.objects.filter(state="held")} == {world.seen().uid}
+    _converged(world)
+
+
+def test_nodes_get_different_blocks_and_keep_what_they_have(world: World) -> None:
+    world.pool("a", "10.0.0.0/22")
+    world.node("n1", wants={"a": 8}, lists={"a": ["10.0.1.0/24"]})
+    world.node("n2", wants={"a": 8})
+    world.node("n3", wants={"a": 500})
+    world.passed()
+    assert world.lists("n1") == ["10.0.1.0/24"]
+    assert world.lists("n2") == ["10.0.0.0/24"]
+    assert world.lists("n3") == ["10.0.2.0/24", "10.0.3.0/24"]
+
+
+def test_nothing_of_the_object_but_allocated_is_touched(world: World) -> None:
+    world.pool("a", "10.0.0.0/22")
+    before = world.node("n1", wants={"a": 8})
+    before["spec"]["encryption"] = {"key": 7}
+    before["spec"]["ipam"]["podCIDRs"] = ["10.200.0.0/24"]
+    before = world.fake.put(before, manager="cilium-agent")
+    world.passed()
+    after = world.fake.object(NODES, "n1")
+    assert after["spec"]["ipam"]["pools"].pop("allocated") == [
+        {"pool": "a", "cidrs": ["10.0.0.0/24"]}
+    ]
+    assert after["spec"] == before["spec"]
+
+
+def test_without_the_duty_nothing_is_handed_out(fake: FakeCluster) -> None:
+    world = World(fake)
+    world.pool("a", "10.0.0.0/22")
+    world.node("n1", wants={"a": 300})
+    world.passed()
+    assert world.held() == {}
+    assert not fake.log.writes
+    # Switched on later, an object that did not change since is served.
+    Connection.objects.update(mode=Mode.MANAGED, duties=DUTY)
+    world.passed()
+    assert len(world.lists()) == 2
+
+
+def test_partial_success_and_the_error_in_the_nodes_status(world: World) -> None:
+    pool = world.pool("a", "10.0.0.0/24")
+    world.node("n1", wants={"a": 300, "b": 1})
+    world.passed()
+    assert world.lists() == ["10.0.0.0/24"]
+    assert world.error() == (
+        "ipam-multi-pool-sync allocation failed: "
+        'failed to allocate ipv4 address for node "n1" from pool "a": pool empty\n'
+        'failed to allocate ipv4 address for node "n1" from pool "b": '
+        "cannot allocate from non-existing pool: b"
+    )
+    _converged(world)
+    _writers(world)
+    from pools.services import pools
+
+    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/24"), by=factories.BY)
+    world.pool("b", "10.2.0.0/24")
+    world.passed()
+    assert world.error() == ""
+    assert world.lists() == ["10.0.0.0/24", "10.1.0.0/24"]
+    assert world.lists(pool="b") == ["10.2.0.0/24"]
+    _converged(world)
+
+
+def _writers(world: World) -> None:
+    entries = world.fake.object(NODES, "n1")["metadata"]["managedFields"]
+    ours = {(one["manager"], one.get("subresource", "")) for one in entries}
+    assert {("cadastre", ""), ("cadastre-status", "status")} <= ours
+
+
+def test_what_the_agent_removes_is_released(world: World) -> None:
+    world.pool("a", "10.0.0.0/22")
+    world.node("n1", wants={"a": 300})
+    world.passed()
+    world.node("n1", wants={"a": 8}, lists={"a": ["10.0.1.0/24"]})
+    world.passed()
+    assert world.held() == {"10.0.1.0/24": "n1"}
+    assert world.lists() == ["10.0.1.0/24"]
+    _converged(world)
+
+
+def test_a_released_block_cools_before_another_gets_it(world: World, clock: Clock) -> None:
+    world.pool("a", "10.0.0.0/24", cooldown=600)
+    world.node("n1", wants={"a": 8})
+    world.passed()
+    world.node("n1")
+    world.node("n2", wants={"a": 8})
+    world.passed()
+    assert world.lists("n2") == []
+    assert world.error("n2").endswith("pool empty")
+    clock.advance(601)
+    world.passed()
+    assert world.lists("n2") == ["10.0.0.0/24"]
+    assert world.error("n2") == ""
+
+
+def test_a_node_that_was_told_of_is_served_at_once(world: World) -> None:
+    world.pool("a", "10.0.0.0/22")
+    world.passed()
+    new = world.node("n1", wants={"a": 8})
+    assert world.tell(("ADDED", new)).succeeded
+    assert world.lists() == ["10.0.0.0/24"]
+
+
+def test_reserved_blocks_are_not_handed_out(world: World) -> None:
+    world.pool("a", "10.0.0.0/22", reserved=["10.0.0.10-10.0.1.20"])
+    world.node("n1", wants={"a": 2000})
+    world.passed()
+    assert world.lists() == ["10.0.2.0/24", "10.0.3.0/24"]
+
+
+def test_a_dry_run_says_what_it_would_do(world: World) -> None:
+    world.pool("a", "10.0.0.0/22")
+    world.node("n1", wants={"a": 8})
+    record = world.run(dry=True)
+    (planned,) = record.kinds["CiliumNode"]["plan"]
+    assert "10.0.0.0/24" in str(planned)
+    assert world.held() == {}
+    assert not world.fake.log.writes
+    # Nor is anything concluded from it: what it saw is not in the register.
+    new = world.node("n1", wants={"a": 9})
+    world.connection.refresh_from_db()
+    assert not world.connection.positions
+    assert new
+
+
+@pytest.mark.parametrize("needed", [(1 << 63) - 1, 10**6])
+def test_a_node_that_asks_for_everything_gets_so_much_at_once(world: World, needed: int) -> None:
+    world.pool("a", "fd00::/96", mask=112)
+    world.node("n1", wants={"a": {6: needed}})
+    world.node("n2", wants={"a": {6: 10}})
+    if needed > 10**7:
+        world.passed()
+        assert len(world.lists()) == 256
+        assert world.error().endswith("more than 256 blocks at once")
+    else:
+        world.passed()
+        assert len(world.lists()) == 16
+        assert world.error() == ""
+    assert len(world.lists("n2")) == 1
