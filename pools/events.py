@@ -122,11 +122,16 @@ def allocation_failed(
 
 def credentials_replaced(connection_id: int, *, by: Author) -> None:
     """Record that a connection has other credentials, of which the event holds nothing."""
+    of_connection(connection_id, "credentials_replaced", by=by)
+
+
+def of_connection(connection_id: int, label: str, *, by: Author) -> None:
+    """Record what was done about a connected cluster that changes no row of its own."""
     columns = "cluster_id, server, mode, duties, paused, in_cluster, identity"
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"  # noqa: S608  # our names
-            f" {columns}) SELECT ipam_now(), 'credentials_replaced', id, %s, {columns}"
+            f" {columns}) SELECT ipam_now(), %s, id, %s, {columns}"
             " FROM pools_connection WHERE id = %s",
-            [by.as_context(), connection_id],
+            [label, by.as_context(), connection_id],
         )

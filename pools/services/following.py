@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 
@@ -22,6 +23,12 @@ from pools.models import (
 from pools.models.fields import Now
 from pools.models.pools import DEFAULT_COOLDOWN, Category
 from pools.services import imports, pools
+
+
+def parse(manifest: Mapping[str, Any]) -> PodIPPool:
+    """A pool's object as the cluster shows it. Raises InvalidInput."""
+    conversion.check_written_shape(manifest)
+    return podippool.parse_document(manifest, strict=False)[0]
 
 
 def normal(said: PodIPPool) -> PodIPPool:

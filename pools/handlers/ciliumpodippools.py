@@ -1,0 +1,161 @@
+"""CiliumPodIPPools: the pools of pod CIDRs of a cluster, in both versions and all shapes.
+
+Who is right where the register and an object differ:
+
+- In an observed cluster, and in a managed one without the duty `pools`, the object. The register
+  takes in every object and follows it: also what somebody changed in the register goes back.
+- With the duty `pools`, the register, for the pools that were made or changed in it. A pool that was
+  only ever taken in (`Pool.follows_cluster`) goes on following its object; it becomes the register's
+  when somebody changes it, or takes it over (services/drift.py). Nothing of another field manager is
+  forced: what is not ours to change is shown as a difference.
+- Objects are made and changed, and never deleted. A pool that was deleted in the register while its
+  object is there is shown (`pool_not_in_register`), because the register may be the one that forgot:
+  after a restore, deleting what it does not know would take pools in use away.
+
+The two versions of the shipped CRD are views of one stored object, so that the list of the preferred
+version has all objects. With the duty `conversion` v2alpha1 is listed too, and an object that v2 does
+not have is created there, by a field manager of its own; what is in v2alpha1 is never written.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+
+from django.db import DatabaseError, transaction
+
+from pools import database
+from pools.clusters.client import Manifest
+from pools.core import errors, podippool
+from pools.core.podippool import PodIPPool
+from pools.core.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1, Resource
+from pools.handlers import pool_agreement, pool_findings, pool_writes
+from pools.models import ObservedObject, Pool
+from pools.models.connections import Duty
+from pools.models.pools import Category
+from pools.reconcile.kinds import Found, Pass, Seen, Write
+from pools.services import following
+
+KIND = podippool.KIND
+
+
+class CiliumPodIPPools:
+    """The handler; see the module."""
+
+    kind = KIND
+    resources: Sequence[Resource] = (CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1)
+
+    def parse(self, manifest: Manifest) -> PodIPPool:
+        return following.parse(manifest)
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+        absorb(pass_, [(one.row, one.parsed) for one in seen])
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+        """Only of the object that a pool last agreed with: a later one of its name is another."""
+        uids = {row.name: row.uid for row in rows}
+        found = Pool.objects.filter(
+            cluster=pass_.cluster, category=Category.POD, name__in=list(uids), orphaned_at=None
+        )
+        for pool in found:
+            if not registers(pass_, pool) and pool.agreed.startswith(f"{uids[pool.name]} "):
+                following.lose(pool, by=pass_.by)
+
+    def desired(self, pass_: Pass) -> Iterator[Write]:
+        catch_up(pass_)
+        notes: list[Found] = []
+        pass_.notes[KIND] = notes
+        shape = functools.cache(lambda: pool_writes.shape_of(pass_))
+        if pass_.connection.does(Duty.POOLS):
+            yield from pool_writes.writes(pass_, shape, notes)
+        if pass_.connection.does(Duty.CONVERSION):
+            yield from pool_writes.conversions(pass_, shape, notes)
+
+    def findings(self, pass_: Pass) -> Iterator[Found]:
+        yield from pass_.notes.get(KIND, ())
+        yield from pool_findings.orphans(pass_)
+        yield from pool_findings.overlaps(pass_)
+        yield from pool_findings.unmatched(pass_)
+
+
+def registers(pass_: Pass, pool: Pool) -> bool:
+    """Whether the register is right where the pool and its object differ."""
+    own = not pool.follows_cluster and pool.orphaned_at is None
+    return own and pass_.connection.does(Duty.POOLS)
+
+
+# --- from the cluster into the register -----------------------------------------------------------
+
+
+def absorb(pass_: Pass, found: Sequence[tuple[ObservedObject, PodIPPool]]) -> None:
+    """Take in objects, in any order: one may have a CIDR that another has just lost."""
+    known = {
+        pool.name: pool
+        for pool in Pool.objects.filter(
+            cluster=pass_.cluster, name__in=[said.name for _, said in found]
+        )
+    }
+    new: list[PodIPPool] = []
+    changed: list[tuple[Pool, PodIPPool]] = []
+    absorbed: list[int] = []
+    for row, said in found:
+        pool = known.get(said.name)
+        if pool is None and pass_.connection.does(Duty.POOLS) and pool_writes.ours(row.manifest):
+            continue  # it was deleted in the register, or the register forgot it
+        if pool is not None and registers(pass_, pool):
+            continue  # what is to be done is worked out in `desired`
+        if pool is None:
+            new.append(said)
+        else:
+            changed.append((pool, said))
+        absorbed.append(row.pk)
+    _bring(pass_, changed)
+    following.take_in(pass_.cluster, new, by=pass_.by)
+    pool_agreement.agree(absorbed)
+
+
+def _bring(pass_: Pass, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
+    """Again and again, as long as one of them makes room for another."""
+    left = changed
+    while left:
+        refused: list[tuple[Pool, PodIPPool]] = []
+        last: errors.IpamError | None = None
+        for pool, said in left:
+            try:
+                with transaction.atomic():
+                    following.bring(pool, said, by=pass_.by)
+            except errors.CIDROverlap as error:
+                refused.append((pool, said))
+                last = error
+        if last is not None and len(refused) == len(left):
+            raise last
+        left = refused
+
+
+def catch_up(pass_: Pass) -> None:
+    """What the cluster did not tell: pools that were changed here, and orphans that nothing holds."""
+    orphaned = following.orphaned(pass_.cluster)
+    rows = [row for row in pool_agreement.different(pass_.cluster) if not row.problem_code]
+    if not (rows or orphaned):
+        return
+    with pass_.holding():
+        following.tidy(orphaned, by=pass_.by)
+        for row in rows:
+            _absorb_alone(pass_, row)
+
+
+def _absorb_alone(pass_: Pass, row: ObservedObject) -> None:
+    try:
+        with transaction.atomic():
+            absorb(pass_, [(row, following.parse(row.manifest))])
+    except errors.IpamError as error:
+        code, message = error.code, error.message
+    except DatabaseError as error:
+        if not database.constraint(error):
+            raise
+        code, message = database.constraint(error), str(error).splitlines()[0]
+    else:
+        return
+    ObservedObject.objects.filter(pk=row.pk).update(
+        problem_code=code[:63], problem=message[:1000], pending=True
+    )

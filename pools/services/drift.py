@@ -1,0 +1,151 @@
+"""What somebody decides about an object that differs from the register: apply, adopt, ignore.
+
+Nothing is written to a cluster here: a decision changes the register, and the next pass, which is
+due at once, does what follows from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from pools import events
+from pools.core import errors, podippool
+from pools.models import Cluster, Connection, Drift, ObservedObject, Pool
+from pools.models.connections import Duty
+from pools.models.fields import Now
+from pools.models.pools import Category
+from pools.reconcile import leases
+from pools.services import following
+
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object of a cluster, as differences name it."""
+
+    cluster: Cluster
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {place}{self.name}"
+
+
+def differences(of: Object) -> list[Drift]:
+    """The fields in which the last pass found it to differ, in order of their paths."""
+    rows = Drift.objects.filter(
+        cluster=of.cluster, kind=of.kind, namespace=of.namespace, name=of.name
+    )
+    return list(rows.order_by("path"))
+
+
+def apply(of: Object, *, by: events.Author) -> list[Drift]:
+    """Let the register be right: the object becomes what the register says, at the next pass.
+
+    What another manager owns is not taken from it: the answer is the differences that will stay
+    unless their `managers` give the fields up. A pool that only followed its object is the register's
+    from now on. Raises NotManaged, NotFound (neither a pool nor a difference).
+    """
+    connection = _managed(of)
+    found = differences(of)
+    with events.recorded(by):
+        leases.nudge(of.cluster.pk)
+        _note(connection, of, "difference_applied", by)
+        taken = _pools(of).update(follows_cluster=False, agreed="")
+        if not (taken or found):
+            raise errors.NotFound(f"Nothing is known of {of}.")
+        _unignore(found)
+    return [row for row in found if row.conflict]
+
+
+def adopt(of: Object, *, by: events.Author) -> Pool:
+    """Let the object be right: the register's pool becomes what the object said when last seen.
+
+    An object without a pool gets one. A CIDR in use that the object has not stays as an orphan.
+    Raises NotFound, InvalidInput (the object, or a kind that has no counterpart to adopt into) and
+    those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
+    """
+    if of.kind != podippool.KIND:
+        raise errors.InvalidInput.of(
+            "kind", "not_adoptable", f"a {of.kind} is not adopted", of.kind
+        )
+    row = ObservedObject.objects.filter(cluster=of.cluster, kind=of.kind, name=of.name)
+    seen = row.filter(missed_at=None).order_by("-changed_at").first()
+    if seen is None:
+        raise errors.NotFound(f"The cluster has no {of}.")
+    said = following.parse(seen.manifest)
+    with events.recorded(by):
+        leases.nudge(of.cluster.pk)
+        connection = Connection.objects.filter(cluster=of.cluster).first()
+        if connection is not None:
+            _note(connection, of, "difference_adopted", by)
+        pool = Pool.objects.filter(cluster=of.cluster, name=of.name).first()
+        if pool is None:
+            following.take_in(of.cluster, [said], by=by, follows=False)
+        else:
+            following.bring(pool, said, by=by)
+        _unignore(differences(of))
+    return Pool.objects.get(cluster=of.cluster, name=of.name)
+
+
+def ignore(row: Drift, *, by: events.Author, user: AbstractBaseUser | None) -> Drift:
+    """Accept a difference, with the reason in `by`, until either of its values changes."""
+    if not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "Say why it is ignored.")
+    with events.recorded(by):
+        _note_row(row, "difference_ignored", by)
+        Drift.objects.filter(pk=row.pk).update(
+            ignored_by=user, ignored_at=Now(), ignored_reason=by.reason[:LONGEST_REASON]
+        )
+    return Drift.objects.get(pk=row.pk)
+
+
+def heed(row: Drift, *, by: events.Author) -> Drift:
+    """Ignore a difference no longer."""
+    with events.recorded(by):
+        _note_row(row, "difference_heeded", by)
+        _unignore([row])
+    return Drift.objects.get(pk=row.pk)
+
+
+def _managed(of: Object) -> Connection:
+    connection = Connection.objects.filter(cluster=of.cluster).first()
+    if connection is None:
+        raise errors.NotFound(f"The cluster {of.cluster} is not connected.")
+    if of.kind == podippool.KIND and not connection.does(Duty.POOLS):
+        raise errors.NotManaged(f"The pools of {of.cluster} are not written: its object is right.")
+    return connection
+
+
+def _pools(of: Object) -> Any:
+    if of.kind != podippool.KIND:
+        return Pool.objects.none()
+    return Pool.objects.filter(cluster=of.cluster, name=of.name, category=Category.POD)
+
+
+def _unignore(rows: list[Drift]) -> None:
+    Drift.objects.filter(pk__in=[row.pk for row in rows]).update(
+        ignored_by=None, ignored_at=None, ignored_reason=""
+    )
+
+
+def _note_row(row: Drift, label: str, by: events.Author) -> None:
+    connection = Connection.objects.filter(cluster=row.cluster_id).first()
+    if connection is not None:
+        of = Object(row.cluster, row.kind, row.name, row.namespace)
+        _note(connection, of, label, by, row.path)
+
+
+def _note(
+    connection: Connection, of: Object, label: str, by: events.Author, path: str = ""
+) -> None:
+    what = f"{of} {path}".strip()
+    reason = f"{what}: {by.reason}" if by.reason else what
+    events.of_connection(connection.pk, label, by=dataclasses.replace(by, reason=reason))

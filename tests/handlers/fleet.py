@@ -1,0 +1,119 @@
+"""One cluster of the register, its API server, and passes over it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pools.core import podippool
+from pools.handlers.ciliumpodippools import CiliumPodIPPools
+from pools.models import Connection, Drift, Finding, ObservedObject, Pool, Run
+from pools.models.connections import Duty, Mode
+from pools.models.fields import Now
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes
+from pools.services import pools
+from tests import factories
+from tests.kube import gateways
+from tests.kube.api import Cluster
+
+Manifest = dict[str, Any]
+
+
+class Fleet:
+    def __init__(self, server: Cluster) -> None:
+        self.server = server
+        self.cluster = factories.cluster()
+        self.connection = Connection.objects.create(
+            cluster=self.cluster, server=server.url, due_at=Now()
+        )
+
+    def manage(self, *duties: Duty) -> None:
+        """From now on these duties; none: observed."""
+        mode = Mode.MANAGED if duties else Mode.OBSERVED
+        Connection.objects.filter(pk=self.connection.pk).update(mode=mode, duties=list(duties))
+
+    def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> Run:
+        """A full pass, as a worker makes it."""
+        lease = leases.take(self.connection.pk, "test")
+        assert lease is not None
+        return passes.run(
+            lease,
+            [CiliumPodIPPools()],
+            trigger=trigger,
+            open_gateway=lambda _: gateways.to(self.server),
+        )
+
+    def counted(self, **how: Any) -> dict[str, Any]:
+        """What a full pass says of pools."""
+        run = self.passed(**how)
+        assert not run.error_code, (run.error_code, run.error)
+        counts: dict[str, Any] = run.kinds[podippool.KIND]
+        return counts
+
+    # --- the cluster ------------------------------------------------------------------------------
+
+    def put(self, manifest: Manifest, *, manager: str = "kubectl") -> Manifest:
+        return self.server.put(manifest, manager=manager)
+
+    def there(self) -> dict[str, Manifest]:
+        """Through the version that is read."""
+        with gateways.to(self.server) as gateway:
+            (read,) = sorted(gateway.served([gateways.POOLS, gateways.OLD_POOLS]))[:1]
+            return {one["metadata"]["name"]: one for one in gateway.list(read).items}
+
+    def remove(self, name: str) -> None:
+        self.server.remove("ciliumpodippools", name)
+
+    # --- the register -----------------------------------------------------------------------------
+
+    def pool(self, name: str) -> Pool:
+        return Pool.objects.get(cluster=self.cluster, name=name)
+
+    def names(self) -> list[str]:
+        return sorted(Pool.objects.filter(cluster=self.cluster).values_list("name", flat=True))
+
+    def cidrs(self, name: str, family: int = 4) -> list[str]:
+        """Without orphans."""
+        return [str(entry.cidr) for entry in pools.families(self.pool(name))[family].cidrs]
+
+    def ranges(self, name: str) -> list[str]:
+        entries = pools.families(self.pool(name))[4].cidrs
+        return [str(span) for entry in entries for span in entry.reserved]
+
+    def make(self, name: str, *cidrs: str, **settings: Any) -> Pool:
+        return factories.pool(
+            *cidrs, name=name, within=self.cluster, category="pod", mask=24, **settings
+        )
+
+    def found(self) -> list[tuple[str, str]]:
+        rows = Finding.objects.filter(cluster=self.cluster).order_by("code", "subject")
+        return list(rows.values_list("code", "subject"))
+
+    def problems(self) -> dict[str, str]:
+        rows = ObservedObject.objects.filter(cluster=self.cluster).exclude(problem_code="")
+        return dict(rows.values_list("name", "problem_code"))
+
+    def drift(self) -> list[tuple[str, str]]:
+        rows = Drift.objects.filter(cluster=self.cluster).order_by("name", "path")
+        return list(rows.values_list("name", "path"))
+
+
+def manifest(name: str, *cidrs: str, mask: int = 24, version: str = "v2", **spec: Any) -> Manifest:
+    """A CiliumPodIPPool of IPv4; `pool` is that of its ipv4."""
+    pool: Sequence[Any] | None = spec.pop("pool", None)
+    metadata = {"name": name, **spec.pop("metadata", {})}
+    ipv4: Manifest = {"cidrs": list(cidrs), "maskSize": mask}
+    if pool is not None:
+        ipv4["pool"] = pool
+    return {
+        "apiVersion": f"cilium.io/{version}",
+        "kind": "CiliumPodIPPool",
+        "metadata": metadata,
+        "spec": {"ipv4": ipv4, **spec},
+    }
+
+
+def reserved(cidr: str, *spans: tuple[str, str]) -> Manifest:
+    """An entry of the shipped `pool`."""
+    return {"cidr": cidr, "reservedRanges": [{"start": a, "end": b} for a, b in spans]}
