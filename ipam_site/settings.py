@@ -269,9 +269,11 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # Nothing that can be unpickled into code is accepted.
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
-# A queue of a misspelt name would fill unseen: only this one exists.
+# A queue of a misspelt name would fill unseen: only these exist. Clusters have one of their own: they
+# may hang, and nothing else of the register waits for them then.
 CELERY_TASK_DEFAULT_QUEUE = "ipam.default"
-CELERY_TASK_QUEUES = [kombu.Queue("ipam.default")]
+CELERY_TASK_QUEUES = [kombu.Queue("ipam.default"), kombu.Queue("ipam.clusters")]
+CELERY_TASK_ROUTES = {"pools.tasks.reconcile": {"queue": "ipam.clusters"}}
 CELERY_TASK_CREATE_MISSING_QUEUES = False
 # A message is a hint, the row is the truth: a web request does not wait for a broker that is away.
 CELERY_TASK_PUBLISH_RETRY = True
@@ -297,6 +299,7 @@ def _every(seconds: int, task: str) -> dict[str, Any]:
 CELERY_BEAT_SCHEDULE = {
     "retry requests": _every(5, "pools.tasks.retry_requests"),
     "end cooldowns": _every(5, "pools.tasks.end_cooldowns"),
+    "reconcile due": _every(5, "pools.tasks.reconcile_due"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
@@ -344,6 +347,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "ipam_site.problems.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
+KNOX_TOKEN_MODEL = "knox.AuthToken"  # said, because migrations that refer to it read the setting
 REST_KNOX = {
     "TOKEN_TTL": datetime.timedelta(days=env.integer("TOKEN_DAYS", 365, minimum=1)),
     # A token ends when it was said to end, however often it is used.

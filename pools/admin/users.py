@@ -100,7 +100,7 @@ class TokenForm(forms.Form):
 
 @admin.register(AuthToken)
 class TokenAdmin(lists.Listed[AuthToken]):
-    list_display = ("user", "shown_created", "shown_expiry")
+    list_display = ("user", "shown_created", "shown_use", "shown_expiry")
     list_display_links = None
     fields = ("user", "created", "expiry")
     readonly_fields = fields
@@ -109,7 +109,7 @@ class TokenAdmin(lists.Listed[AuthToken]):
     actions = ("revoke",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuthToken]:
-        rows = super().get_queryset(request).select_related("user")
+        rows = super().get_queryset(request).select_related("user", "use")
         if request.user.has_perm("knox.view_authtoken"):
             return rows
         return rows.filter(user_id=request.user.pk or 0)
@@ -133,6 +133,11 @@ class TokenAdmin(lists.Listed[AuthToken]):
     @admin.display(description="made", ordering="created")
     def shown_created(self, token: AuthToken) -> str:
         return show.when(token.created)
+
+    @admin.display(description="last used", ordering="use__used_at")
+    def shown_use(self, token: AuthToken) -> str:
+        use = getattr(token, "use", None)
+        return show.when(use.used_at) if use else "never"
 
     @admin.display(description="ends", ordering="expiry")
     def shown_expiry(self, token: AuthToken) -> str:

@@ -7,13 +7,15 @@ three, deletes expired tokens while it reads them, and answers 500 to a token th
 from __future__ import annotations
 
 import hmac
+import logging
 import re
+import time
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from knox import crypto
 from knox.models import AuthToken
 from knox.settings import CONSTANTS
@@ -23,10 +25,11 @@ from rest_framework.request import Request
 from pools import database
 
 KEYWORD = "Token"
+NOTE_USE_EVERY = 600  # seconds
 # Knox's are 64 characters and a short prefix.
 _PRINTABLE = re.compile(rb"[!-~]{1,200}")
 
-T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
@@ -64,8 +67,32 @@ def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
             raise exceptions.AuthenticationFailed("The user of this token is not active.")
         # Where Django's ModelBackend keeps what it read itself.
         user._perm_cache = set(permissions)
+        _note_use(kept)
         return user, AuthToken(digest=kept, expiry=expiry, user=user)
     raise exceptions.AuthenticationFailed("The token is not valid.")
+
+
+_USES_KEPT = 1000
+_last_noted: dict[str, float] = {}  # by digest: when this process wrote that the token is used
+
+
+def _note_use(digest: str) -> None:
+    """Write down that a token is used, now and then: most requests cost nothing."""
+    now = time.monotonic()
+    if now - _last_noted.get(digest, -NOTE_USE_EVERY) < NOTE_USE_EVERY:
+        return
+    if len(_last_noted) >= _USES_KEPT:
+        _last_noted.clear()
+    _last_noted[digest] = now
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO pools_tokenuse (token_id, used_at) VALUES (%s, ipam_now())"
+                " ON CONFLICT (token_id) DO UPDATE SET used_at = EXCLUDED.used_at",
+                [digest],
+            )
+    except DatabaseError as error:  # a standby, or the token was revoked at this moment
+        log.info("the use of a token was not noted: %s", type(error).__name__)
 
 
 def _is_over(expiry: datetime | None) -> bool:

@@ -18,6 +18,7 @@ from pools.models.history import (
 from pools.models.observed import Drift, Finding, ObservedObject, Run
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
+from pools.models.tokens import TokenUse
 
 __all__ = [
     "AddressSpace",
@@ -46,6 +47,7 @@ __all__ = [
     "ReservedRange",
     "ReservedRangeEvent",
     "Run",
+    "TokenUse",
     "Watcher",
     "Window",
 ]

@@ -12,6 +12,7 @@ from django.urls import reverse
 from knox.models import AuthToken
 
 from pools.api import urls
+from pools.models import TokenUse
 from pools.services import demo
 from tests.edges import api as apis
 
@@ -164,3 +165,20 @@ def test_a_session_with_its_csrf_token_changes() -> None:
         headers={"X-CSRFToken": "a" * 32},
     )
     assert answer.status_code == 201
+
+
+def test_a_token_tells_when_it_was_last_used() -> None:
+    api = apis.Api()
+    token = AuthToken.objects.latest("created")
+    assert not TokenUse.objects.exists()
+    api("GET", "clusters/")
+    first = TokenUse.objects.get().used_at
+    api("GET", "clusters/")
+    assert [(use.token_id, use.used_at) for use in TokenUse.objects.all()] == [(token.pk, first)]
+
+
+def test_a_refused_token_is_not_used() -> None:
+    apis.Api()
+    refused = Client(headers={"Authorization": "Token " + "a" * 64})
+    assert refused.get("/api/v1/clusters/").status_code == 401
+    assert not TokenUse.objects.exists()
