@@ -17,12 +17,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from ipam_site import tls
+from pools.clusters import faults
 from tests import running_site
 from tests.edges import webhooks
 from tests.edges.webhooks import manifest, review
+from tests.kube import gateways
 from tests.kube.certificates import Authority, Pair
+from tests.kube.fake import FakeCluster
 
 _CLIENT = "kube-apiserver-east"
 
@@ -99,6 +103,24 @@ def test_the_webhook_by_key(site: Site) -> None:
     assert json.loads(body)["response"] == {"uid": webhooks.UID, "allowed": True}
     assert site.asks("west", site.key) == 403
     assert site.asks("east") == 403
+
+
+def test_an_api_server_asks_it(site: Site) -> None:
+    """By the manifest that the command prints; a new key ends the one before."""
+    address = f"--url=https://127.0.0.1:{site.up.port}"
+    ca = f"--ca={site.folder / 'ca.pem'}"
+    printed = site.up.command("webhook", "west", "--new-key", "--print-manifest", address, ca)
+    with FakeCluster() as cluster:
+        cluster.crds("cilium.io_ciliumpodippools.v2")
+        cluster.put(yaml.safe_load(printed))
+        with gateways.to(cluster) as gateway:
+            gateway.apply(gateways.POOLS, gateways.pool("good"), manager="test")
+            with pytest.raises(faults.Rejected, match=r"spec.ipv4.cidrs.0: .*host bits"):
+                gateway.apply(gateways.POOLS, gateways.pool("bad", "10.0.0.7/16"), manager="test")
+            # No longer a caller that is known: failurePolicy Fail.
+            site.up.command("webhook", "west", "--new-key")
+            with pytest.raises(faults.ServerFault, match="failed calling webhook"):
+                gateway.apply(gateways.POOLS, gateways.pool("late"), manager="test")
 
 
 def test_the_webhook_by_client_certificate(site: Site) -> None:

@@ -1,0 +1,229 @@
+"""What deploy/ ships: roles that grant what is really asked of a cluster and nothing else."""
+
+from __future__ import annotations
+
+import datetime
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from pools.clusters import kubeconfig, secrets
+from pools.core import cluster_rights, resources
+from pools.core.resources import Resource
+from pools.handlers import registry
+from pools.models import Connection
+from pools.models.connections import Duty, Mode
+from pools.models.fields import Now
+from pools.reconcile import leases, passes
+from pools.webhooks import configuration
+from tests import factories
+from tests.edges import webhooks
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+from tests.kube.fake.cluster import CRDS, definitions
+from tests.kube.fake.paths import parse
+
+pytestmark = pytest.mark.django_db
+FOLDER = pathlib.Path(__file__).parents[2] / "deploy" / "kubernetes"
+Grant = tuple[str, str, str, str]  # verb, group, resource, name ("" for any)
+# What every authenticated user may: discovery, and asking for rights.
+_EVERYBODY = {"authorization.k8s.io"}
+_CONFIG = ("cilium-config", "kube-system")
+
+
+def _documents(name: str) -> list[dict[str, Any]]:
+    return [one for one in yaml.safe_load_all((FOLDER / name).read_text()) if one]
+
+
+def _rules(*names: str) -> list[dict[str, Any]]:
+    found = [one for name in names for one in _documents(name)]
+    return [rule for one in found if one["kind"].endswith("Role") for rule in one["rules"]]
+
+
+OBSERVE = _rules("cluster-role-observe.yaml", "role-cilium-config.yaml")
+MANAGE = _rules("cluster-role-manage.yaml", "role-cilium-config.yaml")
+
+
+def _granted(rules: list[dict[str, Any]]) -> set[Grant]:
+    return {
+        (verb, group, resource, name)
+        for rule in rules
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+def _used(fake: FakeCluster, granted: set[Grant]) -> set[Grant]:
+    """What the requests were about; a name counts where the role names it."""
+    found = set()
+    for request in fake.log:
+        target = parse(request.path)
+        if target is None or target.group in _EVERYBODY:
+            continue
+        assert request.status != 403, request
+        named = (request.verb, target.group, target.resource, target.name)
+        found.add(named if named in granted else (*named[:3], ""))
+    return found
+
+
+def _wanted(reads: list[Resource], duties: list[str]) -> set[Grant]:
+    """What the product itself says it needs (a cluster's page shows what is missing)."""
+    return {
+        (
+            right.verb,
+            right.resource.group,
+            right.resource.plural + (f"/{right.subresource}" if right.subresource else ""),
+            "",
+        )
+        for right in cluster_rights.needed(reads, duties)
+    }
+
+
+@pytest.fixture
+def fake(settings: Any) -> Iterator[FakeCluster]:
+    """A cluster that serves every kind that any handler reads."""
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    plurals = {each.plural for each in registry.resources()} | {"ciliumpodippools", "ciliumnodes"}
+    with FakeCluster() as running:
+        for path in sorted(CRDS.glob("*.yaml")):
+            if path.stem.endswith(("proposal", "v2alpha1")):
+                continue
+            for manifest in definitions(path):
+                if manifest["spec"]["names"]["plural"] in plurals:
+                    running.put(manifest)
+        yield running
+
+
+def _reads() -> list[Resource]:
+    found = registry.resources()
+    return found or [resources.CILIUM_POD_IP_POOL, resources.CILIUM_NODE]
+
+
+def _live(fake: FakeCluster, rules: list[dict[str, Any]], duties: list[str]) -> None:
+    """A connected cluster through all that happens to it, with the rights of the role."""
+    token = fake.user("cadastre", rules)
+    now = datetime.datetime.now(datetime.UTC)
+    access = kubeconfig.read(fake.kubeconfig(token), now=now).access
+    cluster = factories.cluster()
+    factories.pool("10.0.0.0/16", within=cluster, name="ours", category="pod", mask=24)
+    connection = Connection.objects.create(
+        cluster=cluster,
+        server=fake.url,
+        sealed=secrets.configured().seal(access.dump(), owner=passes.owner(cluster.pk)),
+        mode=Mode.MANAGED if duties else Mode.OBSERVED,
+        duties=duties,
+        due_at=Now(),
+    )
+    _put_objects(fake)
+    with gateways.to(fake, token=token) as gateway:
+        for _ in range(2):
+            lease = leases.take(connection.pk, leases.worker())
+            assert lease is not None
+            run = passes.run(lease, registry.all(), open_gateway=lambda _: gateway)
+            assert run.succeeded, (run.error_code, run.error, run.kinds)
+        _look_closer(gateway, _reads())
+        for right in cluster_rights.needed(_reads(), duties):
+            assert gateway.may(right.verb, right.resource, subresource=right.subresource), right
+        _write(gateway, duties)
+
+
+def _look_closer(gateway: Any, reads: list[Resource]) -> None:
+    """What single steps of passes, the watcher and the pages read."""
+    gateway.identity()
+    gateway.get(resources.CONFIG_MAP, *_CONFIG)
+    assert gateway.schema(resources.CILIUM_POD_IP_POOL)
+    for resource in reads:
+        listed = gateway.list(resource)
+        list(gateway.watch(resource, listed.resource_version, seconds=1))
+    gateway.get(resources.CILIUM_POD_IP_POOL, "theirs")
+    gateway.get(resources.CILIUM_NODE, "n1")
+
+
+def _write(gateway: Any, duties: list[str]) -> None:
+    """The writes of the duties, also where no handler found anything to write."""
+    if "pools" in duties:
+        for cidr in ("10.8.0.0/16", "10.9.0.0/16"):
+            gateway.apply(
+                resources.CILIUM_POD_IP_POOL, gateways.pool("applied", cidr), manager="cadastre"
+            )
+    if "pod-cidrs" in duties:
+        for subresource in ("", "status"):
+            node = gateway.get(resources.CILIUM_NODE, "n1")
+            gateway.replace(
+                resources.CILIUM_NODE, node, manager="cadastre", subresource=subresource
+            )
+
+
+def _put_objects(fake: FakeCluster) -> None:
+    fake.put(gateways.pool("theirs", "10.7.0.0/16"))
+    ipam = {"pools": {"requested": [{"pool": "theirs", "needed": {"ipv4-addrs": 16}}]}}
+    metadata = {"name": "n1"}
+    fake.put(
+        {
+            "apiVersion": "cilium.io/v2",
+            "kind": "CiliumNode",
+            "metadata": metadata,
+            "spec": {"ipam": ipam},
+        }
+    )
+    config = {"name": _CONFIG[0], "namespace": _CONFIG[1]}
+    fake.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": config, "data": {}})
+
+
+def test_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
+    granted = _granted(OBSERVE)
+    _live(fake, OBSERVE, [])
+    assert _used(fake, granted) | _wanted(_reads(), []) == granted
+    assert {verb for verb, *_ in granted} == {"get", "list", "watch"}
+
+
+def _duties() -> list[str]:
+    """Those that write kinds which are read here."""
+    kinds = {each.kind for each in _reads()}
+    needs = cluster_rights._WRITES
+    return [duty for duty in Duty.values if {kind for _, kind, _ in needs[duty]} <= kinds]
+
+
+def test_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
+    granted = _granted(MANAGE)
+    _live(fake, MANAGE, _duties())
+    assert _used(fake, granted) | _wanted(_reads(), _duties()) == granted
+
+
+@pytest.mark.parametrize("rules", [OBSERVE, MANAGE], ids=["observe", "manage"])
+def test_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
+    for verb, group, resource, name in _granted(rules):
+        assert "*" not in verb + group + resource
+        assert resource not in {"secrets", "pods", "pods/exec", "nodes"}
+        assert verb not in {"delete", "deletecollection", "escalate", "bind", "impersonate"}
+        assert name or group not in {"", "apiextensions.k8s.io"}
+
+
+def test_managing_is_observing_and_more() -> None:
+    assert _granted(OBSERVE) < _granted(MANAGE)
+
+
+def test_the_bindings_name_what_there_is() -> None:
+    account = {"kind": "ServiceAccount", "name": "cadastre", "namespace": "cadastre"}
+    found = _documents("service-account.yaml") + _documents("role-cilium-config.yaml")
+    bindings = [one for one in found if one["kind"].endswith("Binding")]
+    roles = [*_documents("cluster-role-observe.yaml"), *found]
+    for binding in bindings:
+        assert binding["subjects"] == [account]
+        reference = (binding["roleRef"]["kind"], binding["roleRef"]["name"])
+        assert reference in {(one["kind"], one["metadata"]["name"]) for one in roles}
+    assert len(bindings) == 2
+
+
+def test_the_template_of_the_webhook_is_what_the_command_prints() -> None:
+    (template,) = _documents("webhook.yaml")
+    client = configuration.by_url("https://cadastre.example.org", "CLUSTER", "KEY")
+    made = configuration.manifest(client)
+    made["webhooks"][0]["clientConfig"]["caBundle"] = "CA"
+    assert template == made
+    assert client["url"].endswith(webhooks.path("CLUSTER", "KEY"))
