@@ -77,6 +77,7 @@ def test_a_cidr_that_the_cluster_lost_is_still_in_use(world: World) -> None:
     world.node("n2", lists={"a": ["10.0.1.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n2"}
+    assert Block.objects.get(cidr="10.0.1.0/24").withheld
 
 
 def test_r3_a_block_listed_under_the_pools_former_name_is_in_use(world: World) -> None:

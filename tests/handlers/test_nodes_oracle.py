@@ -1,0 +1,168 @@
+"""Any life of nodes: what the handler writes is what Cilium's operator writes, error texts too.
+
+The operator is pools/core/pod_cidr_operator.py, itself held to a naive one. Cooldown 0, one process;
+pool `a` has CIDRs of 8 and 4 blocks of /30 (two addresses each), pool `b` one of 4. After each step
+every node is served, in the order in which the nodes were first seen. What the handler does otherwise
+on purpose is in other tests: it never takes from a node what no other node lists, it hands out at
+most so much at once, and a block that was written to no node yet is not released.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pools.core import addresses, ciliumnode, pod_cidr_operator, resources
+from pools.handlers.ciliumnodes import CiliumNodes
+from pools.models import Connection, Pool
+from pools.models.connections import Mode
+from pools.models.fields import Now
+from pools.reconcile import absorbing
+from pools.reconcile.kinds import Pass
+from pools.services import imports, pools
+from tests import factories
+from tests.handlers.node_world import DUTY, manifest
+
+pytestmark = pytest.mark.django_db
+
+CIDRS = {"a": ["10.0.1.0/27", "10.0.0.0/28"], "b": ["10.1.0.0/28"]}
+NODES = st.sampled_from(["n1", "n2", "n3"])
+POOLS = st.sampled_from(["a", "b", "none"])
+STEPS = st.one_of(
+    st.tuples(st.just("ask"), NODES, POOLS, st.integers(0, 20)),
+    st.tuples(st.just("give back"), NODES, POOLS, st.integers(0, 3)),
+    st.tuples(st.just("list"), NODES, POOLS, st.integers(0, 15)),
+    st.tuples(st.just("go"), NODES, st.just(""), st.just(0)),
+    st.tuples(st.just("reserve"), st.just(""), st.sampled_from(["a", "b"]), st.integers(0, 15)),
+    st.tuples(st.just("unreserve"), st.just(""), st.sampled_from(["a", "b"]), st.just(0)),
+)
+
+
+class Both:
+    """One cluster, served by the handler and by the operator."""
+
+    def __init__(self) -> None:
+        self.cluster = factories.cluster()
+        self.connection = Connection.objects.create(
+            cluster=self.cluster, due_at=Now(), mode=Mode.MANAGED, duties=DUTY
+        )
+        self.handler = CiliumNodes()
+        self.operator = pod_cidr_operator.Operator()
+        self.operator.restore_finished()
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.version = 0
+        for name, cidrs in CIDRS.items():
+            factories.pool(*cidrs, mask=30, category="pod", within=self.cluster, name=name)
+            self.change(name)
+
+    def change(self, name: str) -> None:
+        pool = Pool.objects.get(cluster=self.cluster, name=name)
+        self.operator.upsert_pool(imports.as_manifest(pool))
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        yield
+
+    def pass_(self) -> Pass:
+        return Pass(
+            cluster=self.cluster,
+            connection=self.connection,
+            gateway=None,  # type: ignore[arg-type]  # a full pass asks the cluster for nothing more
+            by=factories.BY,
+            holding=self.holding,
+            served={ciliumnode.KIND: resources.CILIUM_NODE},
+            complete={ciliumnode.KIND},
+        )
+
+    def put(self, node: dict[str, Any]) -> None:
+        self.version += 1
+        name = node["metadata"]["name"]
+        node["metadata"].update(uid=f"uid-{name}", resourceVersion=str(self.version))
+        self.nodes[name] = node
+        absorbing.absorb(self.pass_(), self.handler, resources.CILIUM_NODE, [copy.deepcopy(node)])
+
+    def go(self, name: str) -> None:
+        if self.nodes.pop(name, None) is None:
+            return
+        ids = [row.pk for row in self.cluster.objects_seen.filter(name=name)]
+        absorbing.forget(self.pass_(), self.handler, ids)
+        self.operator.release_node(name)
+
+    def serve(self) -> dict[str, str]:
+        """All nodes, by both; the operator's error of each."""
+        for write in list(self.handler.desired(self.pass_())):
+            wanted = write.make(copy.deepcopy(self.nodes[write.name]))
+            if wanted is not None:
+                self.put(wanted)
+        names = self.cluster.objects_seen.order_by("id").values_list("name", flat=True)
+        demands = [ciliumnode.parse(self.before[name]) for name in names]
+        for demand in demands:
+            self.operator.allocate_to_node(replace(demand, requested={}))
+        outcomes = {one.name: self.operator.allocate_to_node(one) for one in demands}
+        return {name: ciliumnode.error_text(one.errors) for name, one in outcomes.items()}
+
+    def step(self, verb: str, name: str, pool: str, number: int) -> None:
+        if verb in {"reserve", "unreserve"}:
+            self.reserve(pool, number, free=verb == "unreserve")
+        elif verb == "go":
+            self.go(name)
+        else:
+            self.put(self.edited(verb, name, pool, number))
+        self.before = copy.deepcopy(self.nodes)
+        errors = self.serve()
+        for node in self.nodes.values():
+            demand = ciliumnode.parse(node)
+            lists = {pool: sorted(cidrs) for pool, cidrs in demand.held().items()}
+            expected = self.operator.allocated(demand.name)
+            assert lists == {pool: sorted(cidrs) for pool, cidrs in expected.items() if cidrs}
+            assert demand.operator_error == errors[demand.name]
+
+    def edited(self, verb: str, name: str, pool: str, number: int) -> dict[str, Any]:
+        node = copy.deepcopy(self.nodes.get(name) or manifest(name))
+        demand = ciliumnode.parse(node)
+        wants = {asked: dict(needed) for asked, needed in demand.requested.items()}
+        lists = {one: [str(cidr) for cidr in cidrs] for one, cidrs in demand.held().items()}
+        if verb == "ask":
+            wants[pool] = {4: number}
+        elif verb == "give back":
+            lists[pool] = lists.get(pool, [])[number:]
+        elif (block := _block(pool, number)) not in lists.setdefault(pool, []):
+            lists[pool].append(block)
+        lists = {one: cidrs for one, cidrs in lists.items() if cidrs}
+        return node | {"spec": manifest(name, wants=wants, lists=lists)["spec"]}
+
+    def reserve(self, name: str, number: int, *, free: bool) -> None:
+        pool = Pool.objects.get(cluster=self.cluster, name=name)
+        if free:
+            for one in pool.reserved_ranges.all():
+                pools.unreserve(one.pk, by=factories.BY)
+        elif not pool.reserved_ranges.exists():
+            parent = factories.cidr(pool)
+            first = parent.cidr[number]
+            span = addresses.AddressRange(first, parent.cidr[min(number + 5, 15)])
+            pools.reserve(parent.pk, span, by=factories.BY)
+        self.change(name)
+
+
+def _block(pool: str, number: int) -> str:
+    base = {"a": "10.0.1.", "b": "10.1.0."}.get(pool, "10.9.0.")
+    return f"{base}{number % 8 * 4}/30"
+
+
+@given(st.lists(STEPS, max_size=14))
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_the_same_blocks_and_the_same_errors(db: None, steps: list[Any]) -> None:
+    both = Both()
+    for step in steps:
+        both.step(*step)
