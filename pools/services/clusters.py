@@ -12,6 +12,7 @@ from pools.core import blocks, errors
 from pools.core.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Cluster, Pool
 from pools.models.pools import Category
+from pools.reconcile import leases
 from pools.services import pools
 
 NODE_POOL = "nodes"
@@ -95,6 +96,7 @@ def remove(cluster: Cluster, *, by: events.Author, force: bool = False) -> None:
 
 def _remove(cluster: Cluster, *, by: events.Author, force: bool) -> None:
     with events.recorded(by):
+        leases.nudge(cluster.pk)  # before the pools' locks, like every change of a pool
         ids = list(Pool.objects.filter(cluster=cluster).order_by("pk").values_list("pk", flat=True))
         for pool_id in ids:
             window.lock(pool_id)

@@ -262,9 +262,9 @@ def _changing(pool_id: int, *, by: events.Author, version: int | None = None) ->
 
 
 def _announce(cluster_id: int, category: str, by: events.Author) -> None:
-    """The cluster is due: before the pool's lock, because a pass takes both in this order too."""
+    """The cluster is due. Before the pool's lock: changes of several pools take that row first."""
     if category == Category.POD and by.source != _CLUSTER:
-        leases.nudge(cluster_id)
+        leases.nudge(cluster_id, patient=True)
 
 
 def _taken_over(pool: Pool, by: events.Author) -> bool:

@@ -1,0 +1,84 @@
+"""A change of a pod pool makes its cluster due, in the transaction of the change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.db import transaction
+
+from pools import events
+from pools.models import Cluster, Connection, Pool
+from pools.models.fields import Now
+from pools.services import following, imports, pools
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+CIDR = "10.0.0.0/16"
+FAR = "2100-01-01T00:00:00Z"
+CHANGES: dict[str, Callable[[Pool], object]] = {
+    "add": lambda pool: pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), by=factories.BY),
+    "remove": lambda pool: pools.remove_cidr(factories.cidr(pool).pk, by=factories.BY),
+    "reserve": lambda pool: factories.reserve(pool, "10.0.0.0-10.0.0.9"),
+    "change": lambda pool: pools.change(
+        pool.pk, pools.PoolChange(labels={"a": "b"}), by=factories.BY
+    ),
+    "delete": lambda pool: pools.delete(pool.pk, by=factories.BY),
+    "make": lambda pool: factories.pool(
+        "10.1.0.0/16", within=pool.cluster, category="pod", mask=24
+    ),
+    "import": lambda pool: imports.pools_from(_TEXT, pool.cluster, by=factories.BY),
+}
+_TEXT = b"""
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata: {name: imported}
+spec: {ipv4: {cidrs: [10.7.0.0/16], maskSize: 24}}
+"""
+
+
+@pytest.fixture
+def connected() -> Cluster:
+    cluster = factories.cluster()
+    Connection.objects.create(cluster=cluster, server="https://k", due_at=Now())
+    return cluster
+
+
+def _rests() -> None:
+    """Nothing is due for some time."""
+    Connection.objects.update(due_at=FAR)
+
+
+def _due() -> bool:
+    return Connection.objects.filter(due_at__lt=FAR).exists()
+
+
+@pytest.mark.parametrize("how", list(CHANGES))
+def test_a_change_makes_the_cluster_due(connected: Cluster, how: str) -> None:
+    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
+    _rests()
+    CHANGES[how](pool)
+    assert _due()
+
+
+def test_one_that_is_taken_back_does_not(connected: Cluster) -> None:
+    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
+    _rests()
+    with transaction.atomic():
+        CHANGES["add"](pool)
+        transaction.set_rollback(True)
+    assert not _due()
+
+
+def test_what_a_pass_changes_does_not(connected: Cluster) -> None:
+    pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
+    _rests()
+    following.lose(pool, by=events.Author(actor="cluster c", source="cluster"))
+    assert not _due()
+
+
+def test_pools_of_other_addresses_do_not(connected: Cluster) -> None:
+    pool = factories.pool("10.0.0.0/24", within=connected)
+    _rests()
+    factories.reserve(pool, "10.0.0.0-10.0.0.9")
+    assert not _due()
