@@ -73,11 +73,11 @@ def _gain(then: previews.Preview) -> int:
 
 def _change(want: Wanted, *, add: bool = True) -> pools.PoolChange:
     family = want.cidr.cidr.version
-    changed = _changed(pools.families(want.pool)[family], want, add=add)
-    return pools.PoolChange(families={family: changed})
+    family_then = changed(pools.families(want.pool)[family], want, add=add)
+    return pools.PoolChange(families={family: family_then})
 
 
-def _changed(family: Family, want: Wanted, *, add: bool) -> Family:
+def changed(family: Family, want: Wanted, *, add: bool) -> Family:
     """The family with the span reserved, ranges inside of it being part of it, and the new CIDR."""
     entries = []
     for entry in family.cidrs:
@@ -168,8 +168,8 @@ def _of_pods(want: Wanted, nodes: Sequence[ciliumnode.NodeDemand]) -> Iterator[F
 
 def _with_change(manifest: PodIPPool, want: Wanted) -> PodIPPool:
     family = want.cidr.cidr.version
-    changed = _changed(pools.families(want.pool)[family], want, add=True)
-    return replace(manifest, families={**manifest.families, family: changed})
+    family_then = changed(pools.families(want.pool)[family], want, add=True)
+    return replace(manifest, families={**manifest.families, family: family_then})
 
 
 _Plan = Mapping[str, pod_cidr_operator.Outcome]

@@ -47,8 +47,8 @@ class Step(enum.Enum):
 class Holder:
     """Somebody with blocks in what is emptied; `until` is the end of the last cooldown."""
 
-    kind: str
-    id: str
+    holder_kind: str
+    holder_id: str
     state: str
     blocks: int
     first: str

@@ -49,7 +49,7 @@ def test_the_whole_way() -> None:
     assert told.steps == (Step.ADD, Step.RESERVE, Step.ABORT)
     told = _take(migration, Step.RESERVE, Step.ADD)
     assert (told.standing, told.added, told.percent) == (Standing.DRAINING, True, 0)
-    assert [(one.id, one.state, one.blocks) for one in told.holders] == [("node-1", "held", 1)]
+    assert [(one.holder_id, one.state, one.blocks) for one in told.holders] == [("node-1", "held", 1)]
     assert factories.take(pool)["cidr"].startswith("10.30.0.")
     with pytest.raises(errors.CIDRInUse, match="node-1"):
         _take(migration, Step.REMOVE)

@@ -1,0 +1,198 @@
+"""What a cluster's pools mean for a pod or a node, preflight and overlaps, through REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.edges import api as apis
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+CONFIG = {
+    "ipam": "multi-pool",
+    "routing-mode": "native",
+    "ipam-default-ip-pool": "green",
+    "ipam-multi-pool-pre-allocation": "green=4",
+}
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster()
+    for name, cidr in (("default", "10.10.0.0/16"), ("green", "10.20.0.0/16")):
+        part = {"mask_size": 24, "cidrs": [cidr]}
+        api.made("pools/", {"cluster": "prod", "name": name, "category": "pod", "ipv4": part})
+    return api
+
+
+def _connect(
+    api: apis.Api, fake: FakeCluster, config: dict[str, str] | None, **labels: str
+) -> None:
+    if config is not None:
+        metadata = {"name": "cilium-config", "namespace": "kube-system", "labels": labels}
+        fake.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": config})
+    answer = api("PUT", "clusters/prod/connection/", {"kubeconfig": fake.kubeconfig()})
+    assert answer.status_code == 201
+
+
+def _pod(**pod: Any) -> dict[str, Any]:
+    return {"pod": {"name": "web-0", **pod}, "namespace": {"name": "shop"}}
+
+
+def _for_pod(api: apis.Api, body: Any) -> dict[str, Any]:
+    answer = api("POST", "clusters/prod/pool-for-pod/", body)
+    assert answer.status_code == 200, answer.content
+    return dict(answer.json())
+
+
+def test_the_pool_of_a_pod_and_why(api: apis.Api) -> None:
+    told = _for_pod(api, _pod(annotations={"ipam.cilium.io/ip-pool": "green"}))
+    (choice,) = told["choices"]
+    assert (choice["family"], choice["pool"], choice["free"]) == (4, "green", "256")
+    assert choice["pool_id"]
+    assert choice["reasons"] == ["The pod says ipam.cilium.io/ip-pool=green."]
+    assert (told["default_pool"], told["default_pool_assumed"]) == (
+        "default",
+        "the cluster is not connected",
+    )
+    assert "when the pod is created" in told["when"]
+
+
+def test_the_default_pool_of_the_cluster(api: apis.Api, fake: FakeCluster) -> None:
+    _connect(api, fake, CONFIG)
+    told = _for_pod(api, _pod())
+    assert told["choices"][0]["pool"] == "green"
+    assert (told["default_pool"], told["default_pool_assumed"]) == ("green", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({"pod": {"name": "a"}}, {"namespace": "required"}),
+        ({"pod": {}, "namespace": {"name": "B_d"}}, {"pod.name": "required", "namespace.name": "k8s_name"}),
+        ({**_pod(labels={"a": 1})}, {"pod.labels.a": "wrong_type"}),
+        ({**_pod(colour="green")}, {"pod.colour": "unknown_field"}),
+        ({**_pod(), "family": 4}, {"family": "unknown_field"}),
+    ],
+    ids=["namespace", "names", "label", "field", "top"],
+)  # fmt: skip
+def test_a_bad_question(api: apis.Api, body: Any, fields: dict[str, str]) -> None:
+    answer = api("POST", "clusters/prod/pool-for-pod/", body)
+    assert answer.status_code == 400
+    assert apis.fields(answer.json()) == fields
+
+
+def test_node_demand(api: apis.Api) -> None:
+    body = {"in_use": {"default": 12}, "pending": {"default": {"ipv4": 1}}, "pre_allocation": "default=8,green=4"}  # fmt: skip
+    answer = api("POST", "clusters/prod/node-demand/", body)
+    assert answer.status_code == 200, answer.content
+    told = answer.json()
+    assert told["pre_allocation"] == {"default": 8, "green": 4}
+    assert [(one["pool"], one["needed"], one["blocks"]) for one in told["requests"]] == [
+        ("default", 24, ["10.10.0.0/24"]),
+        ("green", 4, ["10.20.0.0/24"]),
+    ]
+    assert told["errors"] == []
+
+
+def test_node_demand_takes_the_map_of_the_cluster(api: apis.Api, fake: FakeCluster) -> None:
+    _connect(api, fake, CONFIG)
+    told = api("POST", "clusters/prod/node-demand/", {"in_use": {"green": 3}}).json()
+    assert (told["pre_allocation"], told["pre_allocation_assumed"]) == ({"green": 4}, "")
+    assert told["requests"][0]["needed"] == 8
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({"in_use": {"default": -1}}, {"in_use.default": "out_of_range"}),
+        ({"in_use": {"default": {"ipv5": 1}}}, {"in_use.default.ipv5": "unknown_field"}),
+        ({"pending": {"D": 1}}, {"pending.D": "k8s_name"}),
+        ({"pending": [1]}, {"pending": "wrong_type"}),
+        ({"pre_allocation": "default"}, {"pre_allocation": "pre_allocation"}),
+        ({"pre_allocation": "a=1" * 2000}, {"pre_allocation": "too_long"}),
+        ({}, {"": "object_expected"}),
+    ],
+    ids=["negative", "family", "name", "list", "map", "long", "nothing"],
+)
+def test_a_bad_demand(api: apis.Api, body: Any, fields: dict[str, str]) -> None:
+    answer = api("POST", "clusters/prod/node-demand/", body)
+    assert answer.status_code == 400
+    assert apis.fields(answer.json()) == fields
+
+
+def test_preflight_without_a_connection_is_unknown_where_it_must_be(api: apis.Api) -> None:
+    told = api("GET", "clusters/prod/preflight/").json()
+    verdicts = {one["rule"]: one["verdict"] for one in told["findings"]}
+    assert (verdicts["ipam-mode"], verdicts["overlapping-pools"]) == ("unknown", "ok")
+    assert (told["verdict"], told["config_unknown"]) == ("unknown", "the cluster is not connected")
+    assert told["pools"] == 2
+
+
+def test_preflight_of_a_connected_cluster(api: apis.Api, fake: FakeCluster) -> None:
+    _connect(api, fake, {**CONFIG, "routing-mode": "tunnel"}, **{"helm.sh/chart": "cilium-1.17.3"})
+    told = api("GET", "clusters/prod/preflight/").json()
+    found = {one["rule"]: one for one in told["findings"]}
+    assert (told["release"], told["verdict"]) == ("1.17.3", "violated")
+    assert found["ipam-mode"]["found"] == "ipam: multi-pool"
+    assert found["native-routing"]["verdict"] == "violated"
+    assert "routingMode=native" in found["native-routing"]["advice"]
+
+
+def test_a_release_that_somebody_names(api: apis.Api, fake: FakeCluster) -> None:
+    _connect(api, fake, {**CONFIG, "routing-mode": "tunnel"})
+    told = api("GET", "clusters/prod/preflight/?release=1.18").json()
+    verdicts = {one["rule"]: one["verdict"] for one in told["findings"]}
+    assert (told["release"], verdicts["native-routing"]) == ("1.18", "ok")
+
+
+def test_credentials_that_may_not_read_the_configuration(api: apis.Api, fake: FakeCluster) -> None:
+    rules = [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]
+    body = {"kubeconfig": fake.kubeconfig(fake.user("poor", rules))}
+    assert api("PUT", "clusters/prod/connection/", body).status_code == 201
+    told = api("GET", "clusters/prod/preflight/").json()
+    assert "may not read ConfigMap" in told["config_unknown"]
+    assert told["verdict"] == "unknown"
+
+
+def test_a_cluster_without_a_configuration(api: apis.Api, fake: FakeCluster) -> None:
+    _connect(api, fake, None)
+    told = api("GET", "clusters/prod/preflight/").json()
+    assert told["config_unknown"] == "the cluster has no ConfigMap kube-system/cilium-config"
+
+
+def test_overlaps_in_pages(api: apis.Api) -> None:
+    api.cluster("other")
+    part = {"mask_size": 24, "cidrs": ["10.10.0.0/17", "10.20.0.0/15"]}
+    api.made("pools/", {"cluster": "other", "name": "o", "category": "pod", "ipv4": part})
+    first = api("GET", "overlaps/?limit=1").json()
+    assert (first["count"], first["results"][0]["cidr"]) == (2, "10.10.0.0/16")
+    second = api("GET", first["next"].partition("/api/v1/")[2]).json()
+    (one,) = second["results"]
+    assert (one["cidr"], one["kinds"], one["clusters"]) == ("10.20.0.0/15", ["clusters"], 2)
+    assert [(member["cluster"], member["pool"]) for member in one["members"]] == [
+        ("other", "o"),
+        ("prod", "green"),
+    ]
+    assert second["next"] is None
+    for query, count in (("cluster=other", 2), ("kind=overlay", 0), ("within=10.10.1.0/24", 1)):
+        assert api("GET", f"overlaps/?{query}").json()["count"] == count, query
+    apis.refused(api("GET", "overlaps/?kind=x"), 400, "invalid_choice")
+
+
+@pytest.mark.parametrize("path", ["pool-for-pod/", "node-demand/", "preflight/", "manifest/"])
+def test_no_such_cluster(path: str) -> None:
+    api = apis.Api()
+    method = "GET" if path in {"preflight/", "manifest/"} else "POST"
+    body = {"pool-for-pod/": _pod(), "node-demand/": {"node": "a"}}.get(path)
+    apis.refused(api(method, f"clusters/none/{path}", body), 404, "not_found")
+
+
+def test_a_viewer_may_ask(api: apis.Api) -> None:
+    viewer = apis.Api("viewer")
+    assert viewer("POST", "clusters/prod/pool-for-pod/", _pod()).status_code == 200
+    assert viewer("GET", "clusters/prod/preflight/").status_code == 200
+    assert viewer("GET", "overlaps/").status_code == 200

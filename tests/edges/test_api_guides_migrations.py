@@ -1,0 +1,129 @@
+"""A CIDR is migrated through REST, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools.models import Event
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+OLD, NEW = "10.20.0.0/28", "10.30.0.0/28"
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster()
+    return api
+
+
+@pytest.fixture
+def pool(api: apis.Api) -> int:
+    return api.vm_pool(OLD)
+
+
+def _begin(api: apis.Api, pool: int, **body: Any) -> str:
+    body = {"cidr": OLD, "to": NEW, "reason": "the site moves"} | body
+    made = api.made(f"pools/{pool}/migrations/", body)
+    return f"pools/{pool}/migrations/{made['id']}/"
+
+
+def _step(api: apis.Api, place: str, step: str, **more: Any) -> Any:
+    return api("POST", f"{place}steps/", {"step": step, **more})
+
+
+def test_the_whole_way(api: apis.Api, pool: int) -> None:
+    block = api.take(pool, "vm-1")
+    place = _begin(api, pool)
+    told = api("GET", place).json()
+    assert (told["state"], told["steps"]) == ("planned", ["add", "reserve", "abort"])
+    assert (told["range"], told["whole"], told["by"]) == ("10.20.0.0-10.20.0.15", True, "register")
+    assert _step(api, place, "reserve").json()["state"] == "draining"
+    told = _step(api, place, "add").json()
+    assert (told["added"], told["total"], told["percent"]) == (True, 1, 0)
+    assert [(one["id"], one["blocks"]) for one in told["holders"]] == [("vm-1", 1)]
+    refused = apis.refused(_step(api, place, "remove"), 409, "cidr_in_use")
+    assert "vm-1" in refused["detail"]
+    api("POST", f"blocks/{block['id']}/release/", apis.holder("vm-1"))
+    assert api("GET", place).json()["state"] == "drained"
+    told = _step(api, place, "remove").json()
+    assert (told["state"], told["steps"]) == ("removed", [])
+    cidrs = [one["cidr"] for one in api("GET", f"pools/{pool}/cidrs/").json()["results"]]
+    assert cidrs == [NEW]
+    (listed,) = api("GET", f"pools/{pool}/migrations/").json()["results"]
+    assert listed["reason"] == "the site moves"
+    told = Event.objects.filter(pool_id=pool, actor=api.user.username, reason="the site moves")
+    assert told.filter(table="reservedrangeevent").exists()
+
+
+def test_a_dry_run_tells_and_changes_nothing(api: apis.Api, pool: int) -> None:
+    for number in range(3):
+        api.take(pool, f"vm-{number}")
+    answer = api("POST", f"pools/{pool}/migrations/?dry_run=true", {"cidr": OLD, "to": "10.30.0.0/31"})  # fmt: skip
+    told = answer.json()
+    assert (answer.status_code, told["fits"], told["in_use"]) == (200, False, 3)
+    room = next(one for one in told["findings"] if one["rule"] == "room")
+    assert (room["verdict"], room["advice"]) == ("violated", "name a larger CIDR")
+    assert api("GET", f"pools/{pool}/migrations/").json()["results"] == []
+    assert api("GET", f"pools/{pool}/cidrs/").json()["results"][0]["reserved_ranges"] == []
+
+
+def test_abort_gives_the_range_back(api: apis.Api, pool: int) -> None:
+    place = _begin(api, pool)
+    _step(api, place, "reserve")
+    assert _step(api, place, "abort", reason="not today").json()["state"] == "aborted"
+    assert api("GET", f"pools/{pool}/cidrs/").json()["results"][0]["reserved_ranges"] == []
+    apis.refused(_step(api, place, "reserve"), 409, "step_not_due")
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({"to": NEW}, {"cidr": "required"}),
+        ({"cidr": "10.20.0.1/28"}, {"cidr": "host_bits_set"}),
+        ({"cidr": "10.99.0.0/28"}, {"cidr": "unknown_cidr"}),
+        ({"cidr": OLD, "range": "10.21.0.0/28"}, {"range": "range_outside_cidr"}),
+        ({"cidr": OLD, "to": "fd00::/120"}, {"to": "mixed_family"}),
+        ({"cidr": OLD, "to": OLD}, {"to": "same_cidr"}),
+        ({"cidr": OLD, "reason": ""}, {"reason": "blank"}),
+        ({"cidr": OLD, "new": NEW}, {"new": "unknown_field"}),
+    ],
+    ids=["cidr", "host bits", "unknown", "range", "family", "same", "reason", "field"],
+)
+def test_a_bad_beginning(
+    api: apis.Api, pool: int, body: dict[str, Any], fields: dict[str, str]
+) -> None:
+    answer = api("POST", f"pools/{pool}/migrations/", body)
+    assert answer.status_code == 400
+    assert apis.fields(answer.json()) == fields
+
+
+def test_bad_steps(api: apis.Api, pool: int) -> None:
+    place = _begin(api, pool)
+    apis.refused(_step(api, place, "jump"), 400, "invalid_choice")
+    apis.refused(_step(api, place, "remove"), 409, "step_not_due")
+    apis.refused(_step(api, place, "keep"), 409, "step_not_due")
+    apis.refused(api("POST", f"pools/{pool}/migrations/", {"cidr": OLD}), 409, "already_exists")
+    other = api.vm_pool("10.40.0.0/28", name="other")
+    foreign = place.replace(f"pools/{pool}/", f"pools/{other}/")
+    apis.refused(api("GET", foreign), 404, "not_found")
+    apis.refused(_step(api, foreign, "reserve"), 404, "not_found")
+
+
+def test_once_under_a_key(api: apis.Api, pool: int) -> None:
+    body = {"cidr": OLD, "to": NEW}
+    first, again = (
+        api("POST", f"pools/{pool}/migrations/", body, Idempotency_Key="k-1") for _ in range(2)
+    )
+    assert (first.status_code, again.json()) == (201, first.json())
+
+
+def test_a_viewer_looks_and_does_nothing(api: apis.Api, pool: int) -> None:
+    place = _begin(api, pool)
+    viewer = apis.Api("viewer")
+    assert viewer("GET", place).status_code == 200
+    apis.refused(_step(viewer, place, "reserve"), 403, "permission_denied")
+    apis.refused(viewer("POST", f"pools/{pool}/migrations/", {"cidr": OLD}), 403, "permission_denied")  # fmt: skip
