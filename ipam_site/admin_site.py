@@ -55,6 +55,15 @@ _MENU = [
         ],
     },
     {
+        "title": "Guides",
+        "items": [
+            _entry("Pool for a pod", "alt_route", "pool_for_pod", "pools.view_pool"),
+            _entry("Demand of a node", "memory", "node_demand", "pools.view_pool"),
+            _entry("Preflight", "checklist", "preflight", "pools.view_cluster"),
+            _entry("Overlaps", "join_inner", "overlaps", "pools.view_pool"),
+        ],
+    },
+    {
         "title": "Imports",
         "items": [_entry("New import", "upload_file", "import", "pools.add_pool")],
     },

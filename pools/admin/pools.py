@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from pools import usage
-from pools.admin import edge, export, lists, pool_actions, pool_page, search, show
+from pools.admin import edge, export, lists, migrations, pool_actions, pool_page, search, show
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
 
@@ -181,6 +181,7 @@ class PoolAdmin(lists.Listed[Pool]):
             ("allocate", pool_actions.allocate),
             ("reserve", pool_actions.reserve),
             ("add-cidr", pool_actions.add_cidr),
+            ("migrations", migrations.begin),
             ("yaml", self._yaml),
         ]
         own = [
@@ -196,6 +197,13 @@ class PoolAdmin(lists.Listed[Pool]):
                 "<int:pool_id>/unreserve/<int:range_id>/",
                 edge.in_admin(_with_pool(pool_actions.unreserve)),
                 name="pools_pool_unreserve",
+            )
+        )
+        own.append(
+            path(
+                "<int:pool_id>/migrations/<int:migration_id>/",
+                edge.in_admin(_with_pool(migrations.view)),
+                name="pools_pool_migration",
             )
         )
         return own + super().get_urls()

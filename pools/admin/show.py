@@ -36,6 +36,14 @@ SHAPES = {
     "changed": "~",
     "unchanged": "=",
     "refused": "✕",
+    "warning": "▲",
+    "violated": "■",
+    "unknown": "?",
+    "planned": "○",
+    "drained": "●",
+    "removed": "✓",
+    "kept": "▨",
+    "aborted": "‖",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from pools.admin import find, imports
+from pools.admin import find, guides, imports
 
 
 def of(site: Any) -> list[URLPattern]:
@@ -14,4 +14,8 @@ def of(site: Any) -> list[URLPattern]:
     return [
         path("find/", site.admin_view(find.view), name="find"),
         path("import/", site.admin_view(imports.view), name="import"),
+        path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),
+        path("overlaps/", site.admin_view(guides.overlapping), name="overlaps"),
+        path("pool-for-pod/", site.admin_view(guides.pool_for_pod), name="pool_for_pod"),
+        path("preflight/", site.admin_view(guides.preflight), name="preflight"),
     ]

@@ -1,0 +1,235 @@
+"""The two-step migration of a CIDR as a guide: what it would do, the steps, who is in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from pools.admin import edge, guides
+from pools.admin import forms as fields
+from pools.core import errors
+from pools.models import CIDRMigration, Pool
+from pools.services import (
+    cidr_migrations,
+    migration_forecast,
+    migration_manifests,
+    migration_progress,
+)
+from pools.services.migration_progress import Progress, Standing, Step, is_whole, span_of
+
+WATCHED_EVERY = 5  # seconds
+PAST = 20  # migrations listed
+
+
+class BeginForm(forms.Form):
+    cidr = forms.ChoiceField(label="CIDR to empty", widget=fields.select())
+    range = fields.range_field(
+        label="Only this range",
+        required=False,
+        widget=fields.addresses_text(placeholder="10.20.0.0-10.20.0.99"),
+        help_text="Empty: all of it. A range can be widened to the whole CIDR later.",
+    )
+    to = fields.cidr_field(
+        label="CIDR in its place",
+        required=False,
+        widget=fields.addresses_text(placeholder="10.30.0.0/16"),
+        help_text="Added to the pool in a step of its own; empty when the pool has room elsewhere.",
+    )
+    reason = fields.reason_field(required=False)
+
+    def __init__(self, pool: Pool, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.pool = pool
+        cidrs = pool.cidrs.order_by("position")
+        choices = [(str(one.cidr), str(one.cidr)) for one in cidrs]
+        self.fields["cidr"].choices = choices  # type: ignore[attr-defined]
+
+    def wanted(self) -> cidr_migrations.Wanted:
+        said = self.cleaned_data
+        row = self.pool.cidrs.get(cidr=said["cidr"])
+        return cidr_migrations.wanted(self.pool, row.cidr, span=said["range"], to=said["to"])
+
+
+def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+    """The form, then what it would do, then the first page of the migration."""
+    edge.require(request, "pools.view_pool")
+    if request.method == "GET" and (known := _open_of(pool, request.GET.get("cidr", ""))):
+        return HttpResponseRedirect(url_of(known))
+    form = BeginForm(pool, request.POST or None, initial=dict(request.GET.items()))
+    forecast = None
+    if request.method == "POST":
+        edge.require(request, "pools.change_pool")
+        if form.is_valid():
+            by = edge.author(request, form.cleaned_data["reason"] or "")
+            try:
+                want = form.wanted()
+                if "_begin" in request.POST:
+                    return HttpResponseRedirect(url_of(cidr_migrations.begin(want, by=by)))
+                forecast = migration_forecast.of(want, by=by)
+            except errors.IpamError as error:
+                edge.put(form, error)
+    past = CIDRMigration.objects.filter(pool=pool).select_related(
+        "pool__cluster", "pool_cidr__pool__cluster"
+    )
+    return edge.page(
+        request,
+        "migration_begin.html",
+        title=f"Migrate a CIDR of {pool.name}",
+        opts=Pool._meta,
+        original=pool,
+        pool=pool,
+        form=form,
+        forecast=forecast,
+        findings=guides.titled(forecast.findings) if forecast else [],
+        past=[(row, migration_progress.of(row, told=0), url_of(row)) for row in past[:PAST]],
+    )
+
+
+def _open_of(pool: Pool, cidr: str) -> CIDRMigration | None:
+    rows = CIDRMigration.objects.filter(pool=pool, ended_at=None, pool_cidr__isnull=False)
+    return next((row for row in rows if str(row.cidr) == cidr), None)
+
+
+def url_of(migration: CIDRMigration) -> str:
+    return reverse("admin:pools_pool_migration", args=[migration.pool_id, migration.pk])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step on the page; `mark` is done, now or later; `step` what its button does, if any."""
+
+    mark: str
+    title: str
+    text: str
+    step: Step | None = None
+    button: str = ""
+    drains: bool = False
+
+
+def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBase:
+    """How far it is; a step by POST."""
+    edge.require(request, "pools.view_pool")
+    try:
+        migration = cidr_migrations.of(migration_id, pool_id=pool.pk)
+    except errors.NotFound as error:
+        raise Http404(error.message) from error
+    if request.method == "POST":
+        edge.require(request, "pools.change_pool")
+        step = _step(request.POST.get("step", ""))
+        with edge.told(request):
+            taken = cidr_migrations.take(migration_id, step, by=edge.author(request))
+            messages.success(request, _SAID[step].format(old=taken.cidr, new=taken.to))
+        return HttpResponseRedirect(url_of(migration))
+    progress = migration_progress.of(migration)
+    watched = "watch" in request.GET and progress.standing is Standing.DRAINING
+    answer = edge.page(
+        request,
+        "migration.html",
+        title=f"Migration of {migration.cidr}",
+        opts=Pool._meta,
+        original=pool,
+        pool=pool,
+        migration=migration,
+        progress=progress,
+        lines=_lines(migration, progress),
+        can_abort=Step.ABORT in progress.steps,
+        span=span_of(migration),
+        whole=is_whole(migration),
+        manifest=_manifest(migration, progress),
+        watched=watched,
+    )
+    if watched:
+        answer["Refresh"] = str(WATCHED_EVERY)
+    return answer
+
+
+def _step(word: str) -> Step:
+    try:
+        return Step(word)
+    except ValueError as error:
+        raise BadRequest("There is no such step.") from error
+
+
+_SAID = {
+    Step.ADD: "{new} was added.",
+    Step.RESERVE: "Nothing more is handed out there.",
+    Step.WIDEN: "All of {old} is reserved now.",
+    Step.REMOVE: "{old} was removed.",
+    Step.KEEP: "The range stays reserved.",
+    Step.ABORT: "What was reserved was given back.",
+}
+
+
+def _lines(migration: CIDRMigration, progress: Progress) -> list[Line]:
+    lines = [_reserving(migration, progress), _draining(progress), *_ending(migration, progress)]
+    if migration.to is not None:
+        lines.insert(0, _adding(migration, progress))
+    return lines
+
+
+def _adding(migration: CIDRMigration, progress: Progress) -> Line:
+    title = f"Add {migration.to}"
+    if progress.added:
+        return Line("done", title, "The pool has it; its blocks come after those of other CIDRs.")
+    text = "It may come after the reservation too; whoever asks meanwhile gets what else is free."
+    return _due(progress, Step.ADD, title, text, f"Add {migration.to}")
+
+
+def _reserving(migration: CIDRMigration, progress: Progress) -> Line:
+    what = str(migration.cidr) if is_whole(migration) else str(span_of(migration))
+    if progress.standing is Standing.PLANNED:
+        text = "No new blocks there; what is in use stays with its holder until it is given back."
+        return _due(progress, Step.RESERVE, f"Reserve {what}", text, "Reserve it")
+    if progress.standing is Standing.ABORTED:
+        return Line("later", f"Reserve {what}", "It was given back.")
+    return Line("done", f"Reserve {what}", "Nothing more is handed out there.")
+
+
+def _draining(progress: Progress) -> Line:
+    if progress.standing is Standing.DRAINING:
+        return Line(
+            "now", "Drain", "Every block leaves when its holder gives it back.", drains=True
+        )
+    if progress.standing in {Standing.PLANNED, Standing.ABORTED}:
+        return Line("later", "Drain", "", drains=progress.standing is Standing.PLANNED)
+    return Line("done", "Drain", "Nothing holds or cools there any more.")
+
+
+def _ending(migration: CIDRMigration, progress: Progress) -> list[Line]:
+    if is_whole(migration):
+        title = f"Remove {migration.cidr}"
+        if progress.standing is Standing.REMOVED:
+            return [Line("done", title, "The pool has it no more.")]
+        text = "When nothing holds or cools in it."
+        return [_due(progress, Step.REMOVE, title, text, title)]
+    if progress.standing is Standing.KEPT:
+        return [Line("done", "Keep it reserved", "It is not handed out.")]
+    return [
+        _due(progress, Step.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
+        _due(
+            progress, Step.WIDEN, f"Or go on with all of {migration.cidr}",
+            "The rest is reserved too.", "Reserve all of it",
+        ),
+    ]  # fmt: skip
+
+
+def _due(progress: Progress, step: Step, title: str, text: str, button: str) -> Line:
+    if step in progress.steps:
+        return Line("now", title, text, step, button)
+    return Line("later", title, text)
+
+
+def _manifest(migration: CIDRMigration, progress: Progress) -> str:
+    """What to apply in the cluster, for a pool that follows it."""
+    if not progress.by_cluster:
+        return ""
+    try:
+        return migration_manifests.following(migration, progress)
+    except errors.InvalidInput as error:
+        return f"# {error.message}\n"

@@ -1,0 +1,91 @@
+"""Pages that answer one question: the pool of a pod, the demand of a node, preflight, overlaps."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from pools.models import Cluster
+from tests import factories, people
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = factories.cluster()
+    selector = {"matchLabels": {"team": "green"}}
+    factories.pool("10.10.0.0/16", category="pod", mask=24, name="default", within=cluster)
+    factories.pool("10.20.0.0/16", category="pod", mask=24, name="green", within=cluster, pod_selector=selector)  # fmt: skip
+    return cluster
+
+
+def _page(name: str, *, who: Any = None, **query: object) -> str:
+    browser = who or people.browser()
+    answer = browser.get(reverse(f"admin:{name}", query=query))
+    assert answer.status_code == 200
+    return html.unescape(answer.content.decode())
+
+
+def test_the_pool_of_a_pod(cluster: Cluster) -> None:
+    asked = {"cluster": cluster.pk, "pod": "web-0", "namespace": "shop"}
+    page = _page("pool_for_pod", **asked, pod_labels="team=green\nb: c")
+    assert 'The podSelector of the pool "green" matches.' in page
+    assert "IPv4: <a" in page
+    page = _page("pool_for_pod", **asked)
+    assert 'So it is the default pool, "default".' in page
+    assert "The default pool is assumed" in page
+
+
+def test_a_label_that_is_none(cluster: Cluster) -> None:
+    page = _page("pool_for_pod", cluster=cluster.pk, pod="a", namespace="b", pod_labels="x=y\nz")
+    assert "Line 2: write it as key=value." in page
+
+
+def test_the_form_before_it_is_asked(cluster: Cluster) -> None:
+    page = _page("pool_for_pod", cluster=cluster.pk)
+    assert f'<option value="{cluster.pk}" selected' in page
+    assert "cad-error" not in page
+
+
+def test_the_demand_of_a_node(cluster: Cluster) -> None:
+    page = _page("node_demand", cluster=cluster.pk, in_use="default=12", pre_allocation="default=8")
+    assert "10.10.0.0/24" in page
+    assert ">24</span></strong>" in page
+    page = _page("node_demand", cluster=cluster.pk, in_use="default=12", pre_allocation="default")
+    assert "Write the map as pool=number" in page
+    page = _page("node_demand", cluster=cluster.pk, in_use="none=1")
+    assert "There is no such pool." in page
+
+
+def test_preflight(cluster: Cluster) -> None:
+    page = _page("preflight", cluster=cluster.pk)
+    assert "the cluster is not connected" in page
+    assert "cilium-config could not be read" in page
+    assert "IPv6 mask size" in page
+
+
+def test_overlaps_and_their_filters(cluster: Cluster) -> None:
+    assert "No addresses are used twice." in _page("overlaps")
+    other = factories.pool("10.20.4.0/24", name="vms")
+    page = _page("overlaps")
+    assert "1 overlap</h2>" in page
+    assert f"{other}</a>" in page
+    assert "None of that kind." in _page("overlaps", kind="overlay")
+    assert "1 overlap</h2>" in _page("overlaps", kind="vm-network", within="10.20.4.7")
+    assert "cad-error" in _page("overlaps", within="10.20.4")
+
+
+def test_many_of_one_overlap_are_counted(cluster: Cluster) -> None:
+    for _ in range(13):
+        factories.pool("10.20.0.0/16", category="pod", mask=24)
+    assert "and 2 more" in _page("overlaps")
+
+
+@pytest.mark.parametrize("name", ["pool_for_pod", "node_demand", "preflight", "overlaps"])
+def test_who_may_look(cluster: Cluster, name: str) -> None:
+    assert people.browser(people.VIEWER).get(reverse(f"admin:{name}")).status_code == 200
+    assert people.browser(()).get(reverse(f"admin:{name}")).status_code == 403

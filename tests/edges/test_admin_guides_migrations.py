@@ -1,0 +1,130 @@
+"""The guide through the migration of a CIDR, without a line of JavaScript."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.urls import reverse
+
+from pools.models import CIDRMigration, Connection, Event, Pool
+from pools.models.fields import Now
+from tests import factories, people
+
+pytestmark = pytest.mark.django_db
+OLD, NEW = "10.20.0.0/28", "10.30.0.0/28"
+
+
+@pytest.fixture
+def pool() -> Pool:
+    return factories.pool(OLD, cooldown=0)
+
+
+def _begin(browser: Any, pool: Pool, **said: str) -> Any:
+    url = reverse("admin:pools_pool_migrations", args=[pool.pk])
+    return browser.post(url, {"cidr": OLD, "to": NEW, **said}, follow=True)
+
+
+def _text(answer: Any) -> str:
+    return html.unescape(answer.content.decode())
+
+
+def _name(browser: Any) -> str:
+    return str(get_user_model().objects.get(pk=browser.session["_auth_user_id"]).username)
+
+
+def _take(browser: Any, step: str) -> str:
+    row = CIDRMigration.objects.get()
+    url = reverse("admin:pools_pool_migration", args=[row.pool_id, row.pk])
+    return _text(browser.post(url, {"step": step}, follow=True))
+
+
+def test_the_whole_way(pool: Pool) -> None:
+    browser = people.browser()
+    block = factories.take(pool, factories.holder("vm-1"))
+    shown = _text(_begin(browser, pool))
+    assert "1 block has to leave." in shown
+    assert "10.30.0.0/28 adds 14 blocks" in shown
+    assert not CIDRMigration.objects.exists()
+    shown = _text(_begin(browser, pool, _begin="1", reason="the site moves"))
+    assert f"Migration of {OLD}" in shown
+    assert "vm-1" in shown
+    _take(browser, "reserve")
+    shown = _take(browser, "add")
+    assert 'value="0" max="1"' in shown
+    assert "0 of 1 block has left" in shown
+    assert "has 1 held or cooling block: vm vm-1" in _take(browser, "remove")
+    factories.give_back(block)
+    assert "10.20.0.0/28 was removed." in _take(browser, "remove")
+    assert [str(one) for one in pool.cidrs.all()] == [NEW]
+    by = Event.objects.filter(pool_id=pool.pk, table="poolcidrevent").values_list("actor", flat=True)  # fmt: skip
+    assert {actor for actor in by if actor != "tester"} == {_name(browser)}
+
+
+def test_what_cannot_be_is_beside_its_field(pool: Pool) -> None:
+    shown = _text(_begin(people.browser(), pool, range="10.21.0.0/28"))
+    assert "is not wholly inside 10.20.0.0/28" in shown
+    shown = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
+    assert "It would not end well" not in shown
+    factories.drain(pool)
+    shown = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
+    assert "It would not end well" in shown
+
+
+def test_the_pool_leads_to_an_open_migration(pool: Pool) -> None:
+    browser = people.browser()
+    page = _text(browser.get(reverse("admin:pools_pool_change", args=[pool.pk])))
+    url = reverse("admin:pools_pool_migrations", args=[pool.pk])
+    assert f'href="{url}?cidr=10.20.0.0%2F28"' in page
+    assert browser.get(url, {"cidr": OLD}).status_code == 200
+    _begin(browser, pool, _begin="1")
+    row = CIDRMigration.objects.get()
+    answer = browser.get(url, {"cidr": OLD})
+    assert answer.headers["Location"] == reverse("admin:pools_pool_migration", args=[pool.pk, row.pk])  # fmt: skip
+
+
+def test_abort(pool: Pool) -> None:
+    browser = people.browser()
+    _begin(browser, pool, _begin="1")
+    _take(browser, "reserve")
+    assert "What was reserved was given back." in _take(browser, "abort")
+    assert not pool.reserved_ranges.exists()
+
+
+def test_looking_again_by_itself_while_it_drains(pool: Pool) -> None:
+    browser = people.browser()
+    factories.take(pool)
+    _begin(browser, pool, _begin="1")
+    row = CIDRMigration.objects.get()
+    url = reverse("admin:pools_pool_migration", args=[pool.pk, row.pk])
+    assert "Refresh" not in browser.get(f"{url}?watch").headers
+    _take(browser, "reserve")
+    assert browser.get(f"{url}?watch").headers["Refresh"] == "5"
+    assert "Refresh" not in browser.get(url).headers
+
+
+def test_a_pool_that_follows_its_cluster_is_told_what_to_apply() -> None:
+    pool = factories.pool(OLD, category="pod", mask=30, follows_cluster=True)
+    Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
+    browser = people.browser()
+    shown = _text(_begin(browser, pool, _begin="1"))
+    assert "do the steps there" in shown
+    assert "start: 10.20.0.0" in shown
+    assert "- 10.30.0.0/28" in shown
+    assert 'value="reserve"' not in shown
+
+
+def test_rights(pool: Pool) -> None:
+    _begin(people.browser(), pool, _begin="1")
+    row = CIDRMigration.objects.get()
+    url = reverse("admin:pools_pool_migration", args=[pool.pk, row.pk])
+    viewer = people.browser(people.VIEWER)
+    assert 'value="reserve"' not in _text(viewer.get(url))
+    assert viewer.post(url, {"step": "reserve"}).status_code == 403
+    assert _begin(viewer, pool).status_code == 403
+    assert people.browser().post(url, {"step": "jump"}).status_code == 400
+    other = factories.pool("10.40.0.0/28")
+    foreign = reverse("admin:pools_pool_migration", args=[other.pk, row.pk])
+    assert people.browser().get(foreign).status_code == 404
