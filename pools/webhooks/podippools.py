@@ -26,9 +26,11 @@ def judge(review: Review, space: AddressSpace) -> Verdict:
     verdict = Verdict()
     known = register.known(space.cluster_id, review.name)
     if known is not None and not known.is_of_pods:
-        if review.operation != reviews.DELETE:
-            message = f"the register has a {known.pool.category} pool of the name {review.name}"
+        message = f"the register has a {known.pool.category} pool of the name {review.name}"
+        if review.operation == reviews.CREATE:
             verdict.refuse(errors.AlreadyExists(message))
+        else:
+            verdict.warn(message)
         known = None
     if review.operation == reviews.DELETE:
         _judge_removal(review, known, verdict)
@@ -193,6 +195,8 @@ def _judge_overlaps(change: _Change, verdict: Verdict) -> None:
     """Refused is what this request adds; what overlapped before is told."""
     before, after = _entries(change.before), list(_entries(change.pool))
     own = change.known.pool if change.known else None
+    # What is added comes first: not all overlaps are told.
+    after.sort(key=lambda cidr: cidr in before)
     for overlap in register.overlaps(after, space_id=change.space.pk, own=own):
         if overlap.wanted in before:
             verdict.warn(str(overlap))

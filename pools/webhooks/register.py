@@ -88,7 +88,6 @@ def in_use(places: Sequence[Place]) -> list[tuple[PoolCIDR, addresses.AddressRan
     if not places:
         return []
     bounds = [_bounds(*place) for place in places]
-    pool = places[0][0].pool
     with connection.cursor() as cursor:
         cursor.execute(
             _USED,
@@ -97,8 +96,7 @@ def in_use(places: Sequence[Place]) -> list[tuple[PoolCIDR, addresses.AddressRan
                 [low for low, _ in bounds],
                 [high for _, high in bounds],
                 FIRST,
-                pool.space_id,
-                pool.pk,
+                places[0][0].space_id,
                 COUNTED + 1,
             ],
         )
@@ -124,7 +122,7 @@ _USED = """
         holder_kind || ' ' || holder_id || ' (' || cidr::text || ', ' || state || ')' ORDER BY cidr
       ))[:%s] AS first
       FROM (SELECT cidr, state, holder_kind, holder_id FROM pools_block
-            WHERE space_id = %s AND cidr BETWEEN place.low AND place.high AND pool_id = %s
+            WHERE space_id = %s AND cidr BETWEEN place.low AND place.high
               AND (state = 'held' OR state = 'cooling' AND available_from > ipam_now())
             ORDER BY cidr LIMIT %s) AS in_use) AS few
     WHERE few.count > 0

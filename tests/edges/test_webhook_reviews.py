@@ -119,6 +119,16 @@ def test_the_database_itself_refuses_to_write() -> None:
     with pytest.raises(DatabaseError, match="read-only"), register.reading():
         Cluster.objects.create(name="x")
     assert factories.cluster()  # afterwards all is as before
+    limit = _statement_timeout()
+    with register.reading():
+        assert _statement_timeout() == f"{register.STATEMENT_MS}ms"
+    assert _statement_timeout() == limit
+
+
+def _statement_timeout() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        return str(cursor.fetchone()[0])
 
 
 def test_few_statements_whatever_the_size(door: Door) -> None:

@@ -99,6 +99,14 @@ def test_overlap_with_another_pool_of_the_space(door: Door, category: str) -> No
     assert "overlaps" in warned(door.ask(changed(old, cidrs=["10.0.0.0/16", "10.9.0.0/16"]), old))
 
 
+def test_what_is_refused_is_not_lost_among_what_is_told(door: Door) -> None:
+    for number in range(25):
+        _pool(door, f"10.0.{number}.0/24", name=f"blue-{number}", mask=28)
+    _pool(door, "10.9.0.0/24", name="last", mask=28)
+    old = manifest("green", "10.0.0.0/16")
+    refused(door.ask(changed(old, cidrs=["10.0.0.0/16", "10.9.0.0/16"]), old), "cidr_overlap")
+
+
 def test_an_orphan_of_the_pool_itself_is_in_the_way(door: Door) -> None:
     pool = _pool(door, "10.0.0.0/24", mask=28)
     _node(pool, "n1")
@@ -148,6 +156,9 @@ def test_what_is_wrong_already_can_be_labelled(door: Door, version: str) -> None
 def test_a_name_of_another_kind_of_pool(door: Door) -> None:
     _pool(door, "10.9.0.0/24", name="nodes", category="vm", mask=32)
     refused(door.ask(manifest("nodes", "10.0.0.0/16")), "already_exists")
+    # One that was there before can be changed, and go.
+    two = manifest("nodes", "10.0.0.0/16", "10.1.0.0/16")
+    assert "has a vm pool" in warned(door.ask(two, manifest("nodes", "10.0.0.0/16")))
     assert "has no pool nodes" in warned(door.ask(None, manifest("nodes", "10.0.0.0/16")))
 
 

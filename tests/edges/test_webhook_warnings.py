@@ -69,6 +69,9 @@ def test_a_range_over_blocks_in_use(door: Door) -> None:
     assert told in warned(door.ask(after, before))
     elsewhere = changed(before, pool=reserving(CIDR, "10.0.8.0-10.0.15.255"))
     assert warned(door.ask(elsewhere, before)) == ""
+    added = "10.9.0.0/16"
+    unknown = changed(before, cidrs=[CIDR, added], pool=reserving(added, "10.9.0.0-10.9.0.255"))
+    assert warned(door.ask(unknown, before)) == ""
 
 
 def test_v2alpha1_would_drop_reserved_ranges(door: Door) -> None:
