@@ -52,6 +52,18 @@ _MENU = [
         "title": "Clusters",
         "items": [
             _entry("Clusters", "hub", "pools_cluster_changelist", "pools.view_cluster"),
+            _entry(
+                "Drift and plan", "compare_arrows", "pools_drift_changelist", "pools.view_drift"
+            ),
+            _entry("Nodes", "dns", "nodes", "pools.view_observedobject"),
+            _entry("Findings", "report", "pools_finding_changelist", "pools.view_finding"),
+            _entry(
+                "Objects",
+                "inventory_2",
+                "pools_observedobject_changelist",
+                "pools.view_observedobject",
+            ),
+            _entry("Passes", "sync", "pools_run_changelist", "pools.view_run"),
         ],
     },
     {

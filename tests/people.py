@@ -13,11 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _numbers = itertools.count(1)
-_TABLES = ("pool", "block", "cluster", "environment", "allocationrequest", "event")
+_TABLES = (
+    "pool", "block", "cluster", "environment", "allocationrequest", "event",
+    "connection", "run", "observedobject", "finding", "drift",
+)  # fmt: skip
 
 VIEWER = tuple(f"view_{table}" for table in _TABLES)
-OPERATOR = (*VIEWER, "allocate", "add_pool", "change_pool", "delete_pool")
-ADMINISTRATOR = (*OPERATOR, "force_release", "add_cluster", "change_cluster", "delete_cluster")  # fmt: skip
+OPERATOR = (
+    *VIEWER,
+    "allocate",
+    "add_pool",
+    "change_pool",
+    "delete_pool",
+    "reconcile",
+    "change_drift",
+)
+ADMINISTRATOR = (
+    *OPERATOR, "force_release", "add_cluster", "change_cluster", "delete_cluster", "add_connection",
+    "change_connection", "delete_connection",
+)  # fmt: skip
 
 
 def user(permissions: Iterable[str] = (), **settings: Any) -> Any:

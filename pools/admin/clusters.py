@@ -4,17 +4,20 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
-from pools import usage
-from pools.admin import edge, lists, pool_page, show
+from pools import database, usage
+from pools.admin import connections, edge, lists, pool_page, show
 from pools.admin import forms as fields
 from pools.core import blocks, errors
-from pools.models import Cluster, Event, Pool
-from pools.services import clusters
+from pools.core.connection_state import State
+from pools.models import Cluster, Connection, Event, Pool
+from pools.services import clusters, fleet
+from pools.services import connections as standings
 
 
 class ClusterForm(forms.Form):
@@ -43,9 +46,45 @@ class ClusterForm(forms.Form):
         return said
 
 
+class ClusterList(lists.BoundedList):
+    """Clusters with how they stand: a few queries for all rows of the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found = list(self.result_list)
+        rows = Connection.objects.filter(cluster__in=found).select_related("cluster")
+        summaries = {one.connection.cluster_id: one for one in fleet.summaries(rows)}
+        for cluster in found:
+            cluster.summary = summaries.get(cluster.pk)
+        self.result_list = found
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(state.key, state.word) for state in State] + [("none", "not connected")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Cluster]) -> QuerySet[Cluster]:
+        if self.value() == "none":
+            return rows.filter(connection__isnull=True)
+        if not self.value():
+            return rows
+        now = database.now()
+        return rows.filter(
+            pk__in=[
+                row.cluster_id
+                for row in fleet.connected()
+                if standings.standing(row, now).state.key == self.value()
+            ]
+        )
+
+
 @admin.register(Cluster)
 class ClusterAdmin(lists.Listed[Cluster]):
-    list_display = ("shown_name", "shown_prefix", "shown_pools", "shown_since", "description")
+    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_duties", "shown_version", "shown_pools", "shown_prefix", "description")  # fmt: skip
+    list_filter = (StateFilter,)
     list_display_links = None
     search_fields = ("name", "description")
     search_help_text = "Name"
@@ -69,9 +108,41 @@ class ClusterAdmin(lists.Listed[Cluster]):
         url = reverse("admin:pools_pool_changelist", query={"cluster": cluster.pk})
         return show.link(url, cluster.pool_count)
 
-    @admin.display(description="since", ordering="created_at")
-    def shown_since(self, cluster: Cluster) -> SafeString:
-        return show.when(cluster.created_at)
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
+        return ClusterList
+
+    @admin.display(description="state")
+    def shown_state(self, cluster: Any) -> SafeString:
+        return show.standing(cluster.summary.standing if cluster.summary else None)
+
+    @admin.display(description="last full pass")
+    def shown_pass(self, cluster: Any) -> SafeString:
+        return show.when(cluster.summary.connection.succeeded_at) if cluster.summary else show.DASH
+
+    @admin.display(description="objects")
+    def shown_objects(self, cluster: Any) -> SafeString:
+        if not cluster.summary:
+            return show.DASH
+        url = reverse("admin:pools_observedobject_changelist", query={"cluster": cluster.pk})
+        return show.link(url, show.number(cluster.summary.objects))
+
+    @admin.display(description="drift")
+    def shown_drift(self, cluster: Any) -> SafeString:
+        if not cluster.summary:
+            return show.DASH
+        url = reverse("admin:pools_drift_changelist", query={"cluster": cluster.pk})
+        return show.link(url, show.number(cluster.summary.drift))
+
+    @admin.display(description="written")
+    def shown_duties(self, cluster: Any) -> SafeString | str:
+        if not cluster.summary:
+            return show.DASH
+        row = cluster.summary.connection
+        return ", ".join(row.duties) or row.get_mode_display()
+
+    @admin.display(description="version")
+    def shown_version(self, cluster: Any) -> SafeString | str:
+        return cluster.summary.connection.version if cluster.summary else show.DASH
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -85,7 +156,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
         divide = path(
             "<int:cluster_id>/divide/", edge.in_admin(_divide), name="pools_cluster_divide"
         )
-        return [divide, *super().get_urls()]
+        return [divide, *connections.urls(), *super().get_urls()]
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
         edge.require(request, "pools.add_cluster")
@@ -128,6 +199,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
             call=f"clusters/{cluster.name}/",
             rows=rows,
             events=events,
+            **connections.context(cluster),
         )
 
     def delete_view(  # type: ignore[override]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest
@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pools import usage
-from pools.admin import pool_page, show
+from pools.admin import attention, pool_page, show
+from pools.admin.attention import Attention
 from pools.models import AllocationRequest, Block, Cluster, Environment, Event, FailureEvent, Pool
 from pools.models.blocks import State
 from pools.models.pools import Category
@@ -20,19 +21,6 @@ from pools.models.pools import Category
 FULLEST = 8
 ENVIRONMENTS = 5
 FAILURES = 1000  # newest refusals looked at
-
-
-@dataclass(frozen=True)
-class Attention:
-    """One line of the list: `level` is bad, warn or info."""
-
-    level: str
-    text: str
-    detail: str
-    url: str
-    action: str
-    action_url: str
-    since: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +47,7 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
         "empty": not pools,
         "clusters": Cluster.objects.count(),
         "pools": len(pools),
-        "attention": list(_attention(pools)),
+        "attention": list(_attention(request, pools)),
         "categories": _categories(pools),
         "fullest": sorted(pools, key=lambda one: -one.ratio)[:FULLEST],
         "events": Event.objects.order_by("-id")[:10],
@@ -111,7 +99,9 @@ def _sum(parts: list[usage.Usage]) -> usage.Usage:
 # --- what needs attention -------------------------------------------------------------------------
 
 
-def _attention(pools: list[Measured]) -> Iterator[Attention]:
+def _attention(request: HttpRequest, pools: list[Measured]) -> Iterator[Attention]:
+    if request.user.has_perm("pools.view_connection"):
+        yield from attention.of_clusters()
     yield from _full(pools)
     yield from _degraded()
     yield from _waiting()

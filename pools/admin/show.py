@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from pools import usage
 from pools.core import addresses
+from pools.core.connection_state import Standing, State
 
 NEARLY_FULL = 0.8
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -36,6 +37,13 @@ SHAPES = {
     "changed": "~",
     "unchanged": "=",
     "refused": "✕",
+    "succeeded": "●",
+    "failed": "▲",
+    "running": "◔",
+    "open": "≠",
+    "conflict": "▲",
+    "ignored": "‖",
+    "error": "■",
     "warning": "▲",
     "violated": "■",
     "unknown": "?",
@@ -104,6 +112,34 @@ def state(word: str, title: str = "") -> SafeString:
         title,
         SHAPES.get(word, "•"),
         word,
+    )
+
+
+_LEVELS = {"good": "cad-state-ok", "warn": "cad-state-pending", "bad": "cad-state-degraded"}
+_SHAPES_OF_CLUSTERS = {
+    State.NEVER_SYNCED: "○",
+    State.HEALTHY: "●",
+    State.STALE: "◔",
+    State.UNAUTHORIZED: "⊘",
+    State.UNREACHABLE: "▲",
+    State.FORBIDDEN: "⊗",
+    State.CRD_MISSING: "◇",
+    State.IDENTITY_CHANGED: "≠",
+    State.FAILING: "■",
+    State.PAUSED: "‖",
+}
+
+
+def standing(one: Standing | None) -> SafeString:
+    """How a cluster stands: word, shape and colour; what it means on hover."""
+    if one is None:
+        return SafeString('<span class="cad-state cad-dim">not connected</span>')
+    return format_html(
+        '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
+        _LEVELS.get(one.state.level, "cad-dim"),
+        one.sentence,
+        _SHAPES_OF_CLUSTERS[one.state],
+        one.state.word,
     )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from pools import usage
-from pools.admin import events, menu, show
+from pools.admin import drifts, events, menu, runs, show
 from pools.models import Block, Event
 
 register = template.Library()
@@ -24,6 +25,12 @@ register.filter("to", show.to)
 register.filter("bar", show.bar)
 register.filter("bars", show.bars)
 register.filter("percent", show.percent)
+register.filter("standing", show.standing)
+register.filter("outcome", runs.outcome)
+register.filter("took", runs.took)
+register.filter("counts", runs.counts)
+register.filter("manifest_value", drifts.value)
+register.filter("drift_state", drifts.state)
 register.filter("event_type", events.type_of)
 register.filter("menu_entry", menu.entry)
 
@@ -73,3 +80,14 @@ def can(user: Any, permission: str) -> bool:
 def holder_named(holder: dict[str, str]) -> SafeString:
     """A holder as history tells it."""
     return show.holder(holder["kind"], holder["id"])
+
+
+@register.filter
+def by_family(numbers: dict[int, int]) -> SafeString:
+    """The numbers of both families as far as they are not 0: `v4 12`, or 0."""
+    found = [(f"v{family}", show.digits(count)) for family, count in numbers.items() if count]
+    if not found:
+        return SafeString('<span class="cad-num">0</span>')
+    return format_html_join(
+        "", '<span class="cad-num"><span class="cad-kind">{}</span> {}</span>', found
+    )

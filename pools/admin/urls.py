@@ -6,13 +6,14 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from pools.admin import find, guides, imports
+from pools.admin import find, guides, imports, nodes
 
 
 def of(site: Any) -> list[URLPattern]:
     """Below /admin/, in the site's own name space."""
     return [
         path("find/", site.admin_view(find.view), name="find"),
+        path("nodes/", site.admin_view(nodes.view), name="nodes"),
         path("import/", site.admin_view(imports.view), name="import"),
         path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),
         path("overlaps/", site.admin_view(guides.overlapping), name="overlaps"),

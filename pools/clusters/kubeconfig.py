@@ -99,6 +99,18 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Rea
     return Reading(access, name, warnings)
 
 
+def contexts(text: str | bytes) -> tuple[list[str], str]:
+    """The names of the contexts, sorted, and the current one ("" without one that is there).
+
+    Raises InvalidInput as `read` does for what is no kubeconfig.
+    """
+    found = documents.load_yaml(text, limit=LARGEST)
+    config = found[0].data
+    known = sorted(_named(config, "contexts", "context"))
+    current = _text(config, "current-context")
+    return known, current if current in known else ""
+
+
 @contextlib.contextmanager
 def _at(path: str) -> Iterator[None]:
     try:

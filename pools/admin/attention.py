@@ -1,0 +1,99 @@
+"""Lines of the needs-attention list, and those that clusters cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Min
+from django.urls import reverse
+
+from pools import database
+from pools.admin import show
+from pools.core.connection_state import State
+from pools.models import Cluster, Drift, Finding
+from pools.services import connections, fleet
+
+SHOWN = 5  # clusters of one trouble that get a line of their own
+EXPIRES_SOON = timedelta(days=14)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One line of the list: `level` is bad, warn or info."""
+
+    level: str
+    text: str
+    detail: str
+    url: str
+    action: str
+    action_url: str
+    since: datetime | None = None
+
+
+def of_clusters() -> Iterator[Attention]:
+    """Clusters whose picture is not current, credentials that end, findings, differences."""
+    now = database.now()
+    rows = fleet.connected()
+    by_state: dict[State, list[Attention]] = {}
+    for row in rows:
+        standing = connections.standing(row, now)
+        if standing.state.level in {"bad", "warn"}:
+            by_state.setdefault(standing.state, []).append(
+                _line(
+                    row.cluster,
+                    standing.state.level,
+                    f"Cluster {row.cluster}: {standing.state.word}",
+                    standing.sentence,
+                    row.succeeded_at,
+                )
+            )
+    for state, lines in sorted(by_state.items(), key=lambda item: item[0].level):
+        yield from lines[:SHOWN]
+        if len(lines) > SHOWN:
+            url = reverse("admin:pools_cluster_changelist", query={"state": state.key})
+            text = f"{len(lines)} clusters: {state.word}"
+            yield Attention(state.level, text, "", url, "All", url)
+    for row in rows:
+        if row.expires_at is not None and row.expires_at - now < EXPIRES_SOON:
+            over = row.expires_at <= now
+            words = "have ended" if over else f"end {show.relative((now - row.expires_at).total_seconds())}"  # fmt: skip
+            text = f"The credentials for cluster {row.cluster} {words}"
+            yield _line(row.cluster, "bad" if over else "warn", text, "", None)
+    yield from _findings()
+    yield from _drift()
+
+
+def _line(
+    cluster: Cluster, level: str, text: str, detail: str, since: datetime | None
+) -> Attention:
+    url = f"{show.url_of(cluster)}#connection"
+    return Attention(level, text, detail, url, "Connection", url, since)
+
+
+def _findings() -> Iterator[Attention]:
+    rows = Finding.objects.values("cluster_id", "cluster__name", "severity").order_by()
+    counted = rows.annotate(count=Count("pk"), since=Min("since"))
+    for row in counted.order_by("severity", "cluster__name")[: 2 * SHOWN]:
+        url = reverse(
+            "admin:pools_finding_changelist",
+            query={"cluster": row["cluster_id"], "severity": row["severity"]},
+        )
+        level = "bad" if row["severity"] == "error" else "warn"
+        text = f"{_count(row['count'], 'finding')} in cluster {row['cluster__name']}"
+        yield Attention(level, text, f"Severity {row['severity']}.", url, "Findings", url, row["since"])  # fmt: skip
+
+
+def _drift() -> Iterator[Attention]:
+    rows = Drift.objects.filter(ignored_at=None).values("cluster_id", "cluster__name").order_by()
+    counted = rows.annotate(count=Count("pk"), since=Min("since"))
+    for row in counted.order_by("cluster__name")[:SHOWN]:
+        url = reverse("admin:pools_drift_changelist", query={"cluster": row["cluster_id"]})
+        fields = "field differs" if row["count"] == 1 else "fields differ"
+        text = f"{show.digits(row['count'])} {fields} between the register and cluster {row['cluster__name']}"
+        yield Attention("warn", text, "", url, "Drift and plan", url, row["since"])
+
+
+def _count(number: int, word: str) -> str:
+    return f"{show.digits(number)} {word}{'' if number == 1 else 's'}"

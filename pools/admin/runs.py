@@ -1,0 +1,110 @@
+"""How passes are shown: outcome, duration, counts; and the list of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from pools.admin import lists, pools, show
+from pools.models import Run
+
+_COUNTS = ("seen", "changed", "written", "failed")
+
+
+def outcome(run: Run) -> SafeString:
+    """A word; the fault below it."""
+    if run.ended_at is None:
+        return show.state("running")
+    if run.succeeded:
+        return show.state("succeeded")
+    if not run.error_code:
+        return show.state("failed")
+    return format_html(
+        '<span class="cad-stack">{}<span class="cad-dim" title="{}">{}</span></span>',
+        show.state("failed"),
+        run.error_code,
+        run.error,
+    )
+
+
+def took(run: Run) -> str:
+    """`0.8 s`, or a longer unit."""
+    if run.ended_at is None:
+        return ""
+    seconds = (run.ended_at - run.started_at).total_seconds()
+    return f"{seconds:.1f} s" if seconds < 60 else show.duration(seconds)
+
+
+def counts(run: Run) -> SafeString:
+    """One line for each kind: `CiliumNode 40, 2, 0, 0`, and why the kind as a whole failed."""
+    lines = []
+    for kind, found in sorted(run.kinds.items()):
+        numbers = ", ".join(show.digits(int(found.get(name, 0))) for name in _COUNTS)
+        lines.append((kind, numbers, found.get("message", "")))
+    return format_html(
+        '<span class="cad-stack">{}</span>',
+        format_html_join(
+            "",
+            '<span><span class="cad-kind">{}</span> {} <span class="cad-bad">{}</span></span>',
+            lines,
+        ),
+    )
+
+
+class ClusterFilter(pools.ClusterFilter):
+    """The same as of pools."""
+
+
+class OutcomeFilter(lists.Choice):
+    title = "outcome"
+    parameter_name = "outcome"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("succeeded", "succeeded"), ("failed", "failed")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Run]) -> QuerySet[Run]:
+        if not self.value():
+            return rows
+        return rows.filter(ended_at__isnull=False, succeeded=self.value() == "succeeded")
+
+
+@admin.register(Run)
+class RunAdmin(lists.Listed[Run]):
+    list_display = ("shown_began", "shown_cluster", "shown_outcome", "trigger", "shown_took", "shown_counts")  # fmt: skip
+    list_display_links = None
+    list_filter = (ClusterFilter, OutcomeFilter)
+    exported = ("id", "cluster.name", "trigger", "started_at", "ended_at", "succeeded", "error_code", "error")  # fmt: skip
+    ordering = ("-id",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/runs_intro.html"
+    fields = ("cluster", "trigger", "started_at", "ended_at", "shown_outcome", "shown_counts")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        return super().get_queryset(request).select_related("cluster")
+
+    @admin.display(description="began")
+    def shown_began(self, run: Run) -> SafeString:
+        return show.when(run.started_at)
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, run: Run) -> SafeString:
+        return show.to(run.cluster)
+
+    @admin.display(description="outcome")
+    def shown_outcome(self, run: Run) -> SafeString:
+        return outcome(run)
+
+    @admin.display(description="took")
+    def shown_took(self, run: Run) -> str:
+        return took(run)
+
+    @admin.display(description="seen, changed, written, failed")
+    def shown_counts(self, run: Any) -> SafeString:
+        return counts(run)

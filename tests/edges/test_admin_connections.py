@@ -1,0 +1,191 @@
+"""The pages of a connection: connect, test, change, pause, disconnect; by whom; what they never show."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from pools.models import Cluster, Connection
+from pools.models.fields import Now
+from pools.reconcile import passes
+from tests import factories, people
+from tests.kube import certificates, kubeconfigs
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+HELD = re.compile(r'name="held" value="([^"]+)"')
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return factories.cluster()
+
+
+def url(name: str, cluster: Cluster) -> str:
+    return reverse(f"admin:pools_cluster_{name}", args=[cluster.pk])
+
+
+def post(name: str, cluster: Cluster, client: Client | None = None, **data: Any) -> Any:
+    return (client or people.browser()).post(url(name, cluster), data)
+
+
+def connected(fake: FakeCluster, cluster: Cluster, **more: Any) -> Connection:
+    answer = post("connect", cluster, text=fake.kubeconfig(), mode="observed", **more)
+    assert answer.status_code == 302, answer.content.decode()
+    return Connection.objects.get(cluster=cluster)
+
+
+def errors_of(answer: Any) -> dict[str, list[str]]:
+    return {name: list(map(str, found)) for name, found in answer.context["form"].errors.items()}
+
+
+@pytest.mark.parametrize("door", ["text", "file"])
+def test_a_cluster_is_connected(fake: FakeCluster, cluster: Cluster, door: str) -> None:
+    text = fake.kubeconfig()
+    given = text if door == "text" else SimpleUploadedFile("config", text.encode())
+    data = {door: given, "mode": "managed", "duties": ["pools", "conversion"]}
+    answer = post("connect", cluster, **data)
+    assert answer.status_code == 302
+    row = Connection.objects.get()
+    assert (row.mode, row.duties) == ("managed", ["pools", "conversion"])
+    assert row.identity == fake.kube_system_uid
+
+
+def test_the_context_is_chosen_after_reading(fake: FakeCluster, cluster: Cluster) -> None:
+    config = yaml.safe_load(fake.kubeconfig())
+    config["contexts"].append({"name": "second", "context": {"cluster": "test", "user": "test"}})
+    client = people.browser()
+    first = post("connect", cluster, client, text=yaml.safe_dump(config), mode="observed")
+    assert "Which context" in errors_of(first)["context"][0]
+    page = first.content.decode()
+    assert fake.token not in page
+    assert '<option value="second"' in page
+    (held,) = HELD.findall(page)
+    done = post("connect", cluster, client, held=held, context="second", mode="observed")
+    assert done.status_code == 302
+    assert passes.access(Connection.objects.get()).token == fake.token
+
+
+def test_what_is_kept_between_steps_is_for_this_person_and_cluster(
+    fake: FakeCluster, cluster: Cluster
+) -> None:
+    client = people.browser()
+    answer = post("connect", cluster, client, text=fake.kubeconfig(), mode="managed", _test="1")
+    (held,) = HELD.findall(answer.content.decode())
+    for who, where in ((people.browser(), cluster), (client, factories.cluster())):
+        refused = post("connect", where, who, held=held, mode="observed")
+        assert "give it again" in errors_of(refused)["text"][0]
+    assert not Connection.objects.exists()
+
+
+BAD = {
+    "nothing": ("", "Paste a kubeconfig"),
+    "no YAML": ("{", "did not find"),
+    "a program": ("exec", "programs are not run"),
+    "loopback": ("loopback", "loopback"),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), BAD.values(), ids=BAD)
+def test_what_is_wrong_stands_beside_the_field(cluster: Cluster, given: str, message: str) -> None:
+    if given in {"exec", "loopback"}:
+        ca = certificates.Authority().pem
+        config = yaml.safe_load(kubeconfigs.text("https://127.0.0.1:6443", ca, token="canary"))
+        if given == "exec":
+            config["users"][0]["user"]["exec"] = {"command": "touch"}
+        given = yaml.safe_dump(config)
+    answer = post("connect", cluster, text=given, mode="observed")
+    assert message in errors_of(answer)["text"][0]
+    assert "canary" not in answer.content.decode()
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.usefixtures("handlers")
+def test_tested_before_and_after(fake: FakeCluster, cluster: Cluster) -> None:
+    answer = post("connect", cluster, text=fake.kubeconfig(), mode="observed", _test="1")
+    assert "would succeed" in answer.content.decode()
+    assert not Connection.objects.exists()
+    connected(fake, cluster)
+    assert "would succeed" in post("test", cluster).content.decode()
+    fake.revoke(fake.token)
+    page = post("test", cluster).content.decode()
+    assert "would fail" in page
+    assert "cluster_unauthorized" in page
+
+
+def test_what_is_written_is_changed(fake: FakeCluster, cluster: Cluster) -> None:
+    connected(fake, cluster)
+    assert post("terms", cluster, mode="managed", duties=["pools"]).status_code == 302
+    refused = post("terms", cluster, mode="observed", duties=["pools"])
+    assert "observed" in errors_of(refused)["duties"][0]
+    row = Connection.objects.get()
+    assert (row.mode, row.duties) == ("managed", ["pools"])
+
+
+def test_replaced_paused_reconciled_disconnected(fake: FakeCluster, cluster: Cluster) -> None:
+    connected(fake, cluster)
+    Connection.objects.update(error_code="cluster_unauthorized", error="x", due_at="2099-01-01T00:00:00Z")
+    token = fake.user("next", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
+    assert post("connect", cluster, text=fake.kubeconfig(token)).status_code == 302
+    assert passes.access(Connection.objects.get()).token == token
+    post("pause", cluster)
+    page = people.browser().post(url("reconcile", cluster), follow=True).content.decode()
+    assert "resume it first" in page
+    assert "Resume</button>" in page
+    post("resume", cluster)
+    assert not Connection.objects.get().paused
+    post("disconnect", cluster)
+    assert not Connection.objects.exists()
+    assert people.browser().get(url("disconnect", cluster)).status_code == 404
+
+
+STATES: dict[str, tuple[dict[str, Any], str]] = {
+    "never": ({}, "never synced"),
+    "healthy": ({"succeeded_at": Now()}, "healthy"),
+    "stale": ({"succeeded_at": "2020-01-01T00:00:00Z"}, "stale"),
+    "unreachable": ({"error_code": "cluster_unreachable", "error": "no route"}, "unreachable"),
+    "paused": ({"paused": True}, "paused"),
+}
+
+
+@pytest.mark.parametrize(("values", "word"), STATES.values(), ids=STATES)
+def test_the_state_in_lists_and_pages(
+    fake: FakeCluster, cluster: Cluster, values: dict[str, Any], word: str
+) -> None:
+    factories.pool("10.0.0.0/24", within=cluster)
+    connected(fake, cluster)
+    Connection.objects.update(**values)
+    client = people.browser()
+    listed = reverse("admin:pools_cluster_changelist")
+    for page in (listed, reverse("admin:pools_cluster_change", args=[cluster.pk])):
+        assert f"</span> {word}</span>" in client.get(page).content.decode()
+    key = word.replace(" ", "-")
+    for state, count in ((key, 1), ("none", 0)):
+        found = client.get(f"{listed}?state={state}").context["cl"].result_list
+        assert len(found) == count
+    front = client.get(reverse("admin:index")).content.decode()
+    assert (f"Cluster {cluster}: {word}" in front) is (word in {"stale", "unreachable"})
+
+
+@pytest.mark.parametrize("name", ["connect", "terms", "test", "pause", "resume", "reconcile", "disconnect"])  # fmt: skip
+@pytest.mark.parametrize("role", ["viewer", "operator", "administrator"])
+def test_who_may(fake: FakeCluster, cluster: Cluster, name: str, role: str) -> None:
+    connected(fake, cluster)
+    rights = {"viewer": people.VIEWER, "operator": people.OPERATOR, "administrator": people.ADMINISTRATOR}  # fmt: skip
+    allowed = role == "administrator" or (role == "operator" and name in {"test", "reconcile"})
+    client = people.browser(rights[role])
+    page = client.get(reverse("admin:pools_cluster_change", args=[cluster.pk])).content.decode()
+    if name != "resume":  # it is not paused
+        assert (f"/{name}/" in page) is allowed
+    assert (post(name, cluster, client).status_code == 403) is not allowed
+
+
+@pytest.mark.parametrize("name", ["test", "pause", "resume", "reconcile"])
+def test_what_changes_something_is_no_link(cluster: Cluster, name: str) -> None:
+    assert people.browser().get(url(name, cluster)).status_code == 405

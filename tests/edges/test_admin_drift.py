@@ -1,0 +1,142 @@
+"""Drift and plan, objects, findings, passes and nodes in the admin: lists, filters, decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
+from pools.models.fields import Now
+from tests import factories, people
+
+pytestmark = pytest.mark.django_db
+EVIL = '<img src=x onerror="alert(1)">'
+LISTS = ("drift", "observedobject", "finding", "run", "cluster")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Connected, with two differences of one pool, a node with a problem, findings, passes."""
+    cluster = factories.cluster()
+    Connection.objects.create(
+        cluster=cluster, server="https://10.1.2.3:6443", sealed="", due_at=Now(),
+        mode="managed", duties=["pools"],
+    )  # fmt: skip
+    for path, observed in (("spec.ipv4.cidrs", ["10.0.0.0/16", EVIL]), ("spec.ipv4.maskSize", 25)):
+        Drift.objects.create(
+            cluster=cluster, kind="CiliumPodIPPool", name="green", path=path, desired=24,
+            observed=observed, managers=[EVIL], conflict=EVIL, since=Now(),
+        )  # fmt: skip
+    ObservedObject.objects.create(
+        cluster=cluster, kind="CiliumNode", name="node-a", uid="u", resource_version="1",
+        manifest={"metadata": {"name": EVIL}}, problem_code="cidr", problem=EVIL,
+        first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+    Finding.objects.create(
+        cluster=cluster, kind="CiliumNode", code="overlap", subject=EVIL, severity="error",
+        message=EVIL, since=Now(),
+    )  # fmt: skip
+    for succeeded in (True, False):
+        Run.objects.create(
+            cluster=cluster, trigger="schedule", started_at=Now(), ended_at=Now(),
+            succeeded=succeeded, kinds={EVIL: {"seen": 3, "message": EVIL}},
+            error_code="" if succeeded else "x", error=EVIL,
+        )  # fmt: skip
+    return cluster
+
+
+def _pages(cluster: Cluster) -> list[str]:
+    pages = [reverse(f"admin:pools_{name}_changelist") for name in LISTS]
+    pages += [
+        reverse(f"admin:pools_{row._meta.model_name}_change", args=[row.pk])
+        for model in (Drift, ObservedObject, Finding, Run, Cluster)
+        for row in model.objects.all()
+    ]
+    ids = Drift.objects.values_list("pk", flat=True)
+    for verb in ("apply", "adopt", "ignore", "heed"):
+        pages.append(reverse("admin:pools_drift_settle", query={"verb": verb, "id": list(ids)}))
+    pages += [
+        reverse("admin:nodes"),
+        reverse("admin:nodes", query={"cluster": cluster.pk, "q": EVIL}),
+    ]
+    return [*pages, reverse("admin:index")]
+
+
+def test_every_page_answers_and_escapes_what_clusters_say(cluster: Cluster) -> None:
+    client = people.browser()
+    for page in _pages(cluster):
+        answer = client.get(page)
+        assert answer.status_code == 200, page
+        assert EVIL not in answer.content.decode(), page
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_an_empty_list_explains_itself(name: str) -> None:
+    page = people.browser().get(reverse(f"admin:pools_{name}_changelist"))
+    assert page.status_code == 200
+    assert "cad-note" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "count"),
+    [
+        ("drift", "state=conflict", 2), ("drift", "state=ignored", 0), ("drift", "q=maskSize", 1),
+        ("observedobject", "state=problem", 1), ("observedobject", "state=missed", 0),
+        ("observedobject", "q=node", 1), ("finding", "severity=error", 1),
+        ("finding", "severity=warning", 0), ("run", "outcome=failed", 1), ("run", "cluster=0", 0),
+    ],
+)  # fmt: skip
+def test_filters(cluster: Cluster, name: str, query: str, count: int) -> None:
+    page = reverse(f"admin:pools_{name}_changelist") + f"?{query}"
+    assert len(people.browser().get(page).context["cl"].result_list) == count
+
+
+def _settle(verb: str, *, client: Any = None, **data: Any) -> Any:
+    ids = list(Drift.objects.values_list("pk", flat=True))
+    client = client or people.browser()
+    return client.post(
+        reverse("admin:pools_drift_settle"), {"verb": verb, "id": ids, **data}, follow=True
+    )
+
+
+@pytest.mark.usefixtures("cluster")
+def test_ignored_with_a_reason_and_heeded_again() -> None:
+    assert "reason" in _settle("ignore").context["form"].errors
+    _settle("ignore", reason="known")
+    assert set(Drift.objects.values_list("ignored_reason", flat=True)) == {"known"}
+    front = people.browser().get(reverse("admin:index")).content.decode()
+    assert "differ between" not in front
+    _settle("heed")
+    assert not Drift.objects.exclude(ignored_at=None).exists()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_applied_is_written_with_the_next_pass() -> None:
+    Connection.objects.update(due_at="2099-01-01T00:00:00Z")
+    page = _settle("apply").content.decode()
+    assert "is written with the next pass" in page
+    assert "belongs to" in page
+    assert Connection.objects.get().due_at.year < 2099
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_cannot_be_adopted_is_told() -> None:
+    assert "The cluster has no CiliumPodIPPool green" in _settle("adopt").content.decode()
+    assert Drift.objects.count() == 2
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("verb", ["apply", "adopt", "ignore", "heed"])
+def test_a_viewer_decides_nothing(verb: str) -> None:
+    assert _settle(verb, client=people.browser(people.VIEWER)).status_code == 403
+    assert _settle(verb, client=people.browser(people.OPERATOR)).status_code == 200
+
+
+def test_settled_meanwhile() -> None:
+    page = people.browser().post(
+        reverse("admin:pools_drift_settle"), {"verb": "apply", "id": [1]}, follow=True
+    )
+    assert "None of these differences is left" in page.content.decode()
+    assert people.browser().get(reverse("admin:pools_drift_settle")).status_code == 404
