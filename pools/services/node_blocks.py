@@ -8,7 +8,7 @@ cluster was not told yet is known from what the node gave back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import ip_network
@@ -19,7 +19,7 @@ from pools import database, window
 from pools.core import addresses, blocks, ciliumnode
 from pools.models import FreeSpan, ObservedObject
 from pools.services import node_standing
-from pools.services.node_standing import HOLDER, Listed, Place, PodPools, Row, Standing
+from pools.services.node_standing import HOLDER, Place, PodPools, Standing
 
 
 def record(
@@ -34,72 +34,56 @@ def record(
     """
     pools = PodPools(cluster_id)
     standings = node_standing.survey(pools, demands)
-    touched = _touched(standings, release=release)
-    if not touched:
-        return standings
-    for pool_id in sorted(touched):
-        window.lock(pool_id)
-    pools = PodPools(cluster_id)
-    standings = node_standing.survey(pools, demands)
-    if release:
-        _release([row.id for one in standings for row in one.unlisted])
+    if touched := {one.place.pool.id for each in standings for one in each.free if one.place}:
+        for pool_id in sorted(touched):
+            window.lock(pool_id)
+        locked = PodPools(cluster_id)
+        if locked.version != pools.version:
+            pools, standings = locked, node_standing.survey(locked, demands)
+    freed = {row.id for one in standings for row in one.unlisted} if release else set()
+    if freed:
+        _release(sorted(freed))
         # What one node gave back another may list.
         standings = node_standing.survey(pools, demands)
-    _occupy(standings)
-    _confirm(standings)
-    return node_standing.survey(pools, demands)
+    changed = _occupy(standings) + _confirm(standings)
+    return node_standing.survey(pools, demands) if changed else standings
 
 
-def _touched(standings: Iterable[Standing], *, release: bool) -> set[int]:
-    """The pools in which something would change."""
-    touched: set[int] = set()
-    for one in standings:
-        if release:
-            touched.update(row.pool_id for row in one.unlisted)
-        touched.update(listed.place.pool.id for listed in one.free if listed.place)
-        touched.update(row.pool_id for row, _ in _unconfirmed(one))
-    return touched
-
-
-def _unconfirmed(standing: Standing) -> Iterator[tuple[Row, str]]:
-    for one in standing.listed:
-        if one.row and one.row.held_by(standing.name) and one.row.uid != standing.demand.uid:
-            yield one.row, standing.demand.uid
-
-
-def _occupy(standings: Iterable[Standing]) -> None:
-    fresh: list[tuple[Standing, Listed]] = []
-    known: list[tuple[Standing, Row]] = []
-    seen: set[tuple[int, addresses.Network]] = set()
+def _occupy(standings: Iterable[Standing]) -> int:
+    fresh: list[Fresh] = []
+    known: list[tuple[int, str, str]] = []
+    cools = False
+    seen: set[tuple[int, str]] = set()
     for standing in standings:
         for one in standing.free:
-            key = (one.place.pool.id if one.place else 0, one.cidr)
+            key = (one.place.pool.id if one.place else 0, one.text)
             if key in seen:  # the first node that lists it has it
                 continue
             seen.add(key)
-            if one.row is None:
-                fresh.append((standing, one))
-            else:
-                known.append((standing, one.row))
-    insert(
-        [
-            Fresh(one.place, one.index, standing.name, standing.demand.uid)
-            for standing, one in fresh
-            if one.place is not None and one.index is not None
-        ]
-    )
-    take(
-        [(row.id, one.name, one.demand.uid) for one, row in known],
-        against_cooldown=any(row.cools for _, row in known),
-    )
+            name, uid = standing.name, standing.demand.uid
+            if one.row is not None:
+                known.append((one.row.id, name, uid))
+                cools = cools or one.row.cools
+            elif one.place is not None and one.index is not None:
+                fresh.append(Fresh(one.place, one.index, name, uid))
+    insert(fresh)
+    take(known, against_cooldown=cools)
+    return len(fresh) + len(known)
 
 
-def _confirm(standings: Iterable[Standing]) -> None:
-    found = [pair for one in standings for pair in _unconfirmed(one)]
-    if not found:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(_CONFIRM, [[row.id for row, _ in found], [uid for _, uid in found], HOLDER])
+def _confirm(standings: Iterable[Standing]) -> int:
+    """The blocks are those of the object that lists them now, by its uid."""
+    found = [
+        (one.row.id, standing.demand.uid)
+        for standing in standings
+        for one in standing.listed
+        if one.row and one.row.held_by(standing.name) and one.row.uid != standing.demand.uid
+    ]
+    if found:
+        ids, uids = zip(*found, strict=True)
+        with connection.cursor() as cursor:
+            cursor.execute(_CONFIRM, [list(ids), list(uids), HOLDER])
+    return len(found)
 
 
 _CONFIRM = """
@@ -207,18 +191,20 @@ def insert(fresh: Sequence[Fresh]) -> None:
         indexes.setdefault(one.place.id, []).append(one.index)
     for cidr_id, taken in indexes.items():
         _cut(cidr_id, taken)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _INSERT,
-            [
-                HOLDER,
-                [one.place.pool.id for one in fresh],
-                [str(one.cidr) for one in fresh],
-                [_is_withheld(one) for one in fresh],
-                [one.node for one in fresh],
-                [one.uid for one in fresh],
-            ],
-        )
+    columns = {
+        "kind": HOLDER,
+        "pools": _joined(one.place.pool.id for one in fresh),
+        "cidrs": _joined(one.cidr for one in fresh),
+        "withheld": _joined(_is_withheld(one) for one in fresh),
+        "nodes": _joined(one.node for one in fresh),
+        "uids": _joined(one.uid for one in fresh),
+    }
+    database.fetch(_INSERT, columns)
+
+
+def _joined(values: Iterable[object]) -> str:
+    """A list as one text, which is quoted at once; nothing here has a comma."""
+    return ",".join(map(str, values))
 
 
 def _is_withheld(one: Fresh) -> bool:
@@ -228,17 +214,21 @@ def _is_withheld(one: Fresh) -> bool:
 _INSERT = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
         holder_kind, holder_id, holder_uid, org, env, allocated_at)
-    SELECT p.id, p.space_id, p.category, family(f.cidr::cidr), f.cidr::cidr, 'held', f.withheld,
-        %s, f.node, f.uid, '', '', ipam_now()
-    FROM unnest(%s::bigint[], %s::text[], %s::boolean[], %s::text[], %s::text[])
+    SELECT p.id, p.space_id, p.category, family(f.cidr::cidr), f.cidr::cidr, 'held',
+        f.withheld::boolean, %(kind)s, f.node, COALESCE(f.uid, ''), '', '', ipam_now()
+    FROM unnest(string_to_array(%(pools)s, ','), string_to_array(%(cidrs)s, ','),
+                string_to_array(%(withheld)s, ','), string_to_array(%(nodes)s, ','),
+                string_to_array(%(uids)s, ','))
          WITH ORDINALITY AS f(pool, cidr, withheld, node, uid, n)
-    JOIN pools_pool p ON p.id = f.pool ORDER BY f.n
+    JOIN pools_pool p ON p.id = f.pool::bigint ORDER BY f.n
+    ON CONFLICT DO NOTHING
+    RETURNING id
 """
 
 
 def _cut(cidr_id: int, indexes: Sequence[int]) -> None:
     """Take blocks out of the free spans of a CIDR."""
-    found = database.rows(_SPANS_OF, [[Decimal(index) for index in indexes], cidr_id])
+    found = database.rows(_SPANS_OF, [_joined(indexes), cidr_id])
     if not found:
         return
     spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
@@ -252,7 +242,7 @@ def _cut(cidr_id: int, indexes: Sequence[int]) -> None:
 
 _SPANS_OF = """
     SELECT DISTINCT s.id, s.first, s.last
-    FROM unnest(%s::numeric[]) AS taken(index) CROSS JOIN LATERAL (
+    FROM unnest(string_to_array(%s, ',')::numeric[]) AS taken(index) CROSS JOIN LATERAL (
         SELECT id, first, last FROM pools_freespan f
         WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
     WHERE s.last >= taken.index

@@ -7,7 +7,7 @@ a block was handed out here and the cluster does not know it yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
@@ -35,10 +35,10 @@ class Place:
 
     def index_of(self, cidr: addresses.Network) -> int | None:
         """The index of a block; None for what is no block of the pool's size."""
-        inside = self.first <= int(cidr.network_address) <= self.last
-        if cidr.prefixlen != self.layout.mask_size or not inside:
+        address = int(cidr.network_address)
+        if cidr.prefixlen != self.layout.mask_size or not self.first <= address <= self.last:
             return None
-        return self.layout.index_of(cidr)
+        return (address - self.first) >> (cidr.max_prefixlen - cidr.prefixlen)
 
     def touched_by(self, cidr: addresses.Network) -> blocks.Span | None:
         return self.layout.touched_by(addresses.AddressRange.covering(cidr))
@@ -67,15 +67,17 @@ class PodPool:
 
 
 class PodPools:
-    """The pod pools of one cluster as they are now, by name."""
+    """The pod pools of one cluster as they are now, by name; `version` tells them from later ones."""
 
     def __init__(self, cluster_id: int) -> None:
         self.by_name: dict[str, PodPool] = {}
+        self.version: list[object] = []
         rows = {
             row.pk: row for row in Pool.objects.filter(cluster_id=cluster_id, category=Category.POD)
         }
         for row in rows.values():
             allow = (row.allow_first_ip, row.allow_last_ip)
+            self.version.append((row.pk, row.orphaned_at))
             self.by_name[row.name] = PodPool(
                 row.pk, row.name, row.space_id, row.orphaned_at is not None, allow
             )
@@ -85,8 +87,10 @@ class PodPools:
         ):
             span = addresses.AddressRange(ip_address(first), ip_address(last))
             reserved.setdefault(at, []).append(span)
+            self.version.append((at, span))
         for cidr in PoolCIDR.objects.filter(pool__in=rows).order_by("pool_id", "position", "id"):
             pool = self.by_name[rows[cidr.pool_id].name]
+            self.version.append((cidr.pk, cidr.orphaned_at))
             pool.places.append(_place(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
 
     @property
@@ -141,11 +145,15 @@ class Row:
 
     id: int
     pool_id: int
-    cidr: addresses.Network
+    text: str  # the CIDR
     held: bool
     holder: tuple[str, str]  # kind, id; of a block that is not held the last one
     uid: str
     cools: bool
+
+    @property
+    def cidr(self) -> addresses.Network:
+        return ip_network(self.text)
 
     def held_by(self, node: str) -> bool:
         return self.held and self.holder == (HOLDER, node)
@@ -160,6 +168,7 @@ class Listed:
 
     pool: str
     cidr: addresses.Network
+    text: str
     place: Place | None
     index: int | None
     row: Row | None
@@ -222,8 +231,8 @@ class Standing:
         return [row for row in self._not_listed() if row.uid == ""]
 
     def _not_listed(self) -> Iterator[Row]:
-        listed = {one.cidr for one in self.listed}
-        return (row for row in self.held if row.cidr not in listed)
+        listed = {one.text for one in self.listed}
+        return (row for row in self.held if row.text not in listed)
 
     def counted(self, pool: PodPool) -> Iterator[addresses.Network]:
         """The CIDRs whose addresses count for what it asks of a pool."""
@@ -286,19 +295,25 @@ class Standing:
 def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[Standing]:
     """Each node beside the register: one query, whatever their number."""
     placed = [list(_placed(pools, demand)) for demand in demands]
-    listed = {str(cidr) for found in placed for _, cidr, _ in found}
-    names = [demand.name for demand in demands]
-    at: dict[tuple[int, addresses.Network], Row] = {}
+    texts = {text for found in placed for _, _, text, _ in found}
+    at: dict[tuple[int, str], Row] = {}
     held: dict[str, list[Row]] = {}
-    for row in _rows(pools, listed, names):
-        at[row.pool_id, row.cidr] = row
+    for row in _rows(pools, texts, {demand.name for demand in demands}):
+        at[row.pool_id, row.text] = row
         if row.held and row.holder[0] == HOLDER:
             held.setdefault(row.holder[1], []).append(row)
     return [
         Standing(
             demand,
             pools,
-            [_listed(pool, cidr, place, at) for pool, cidr, place in found],
+            [
+                Listed(pool, cidr, text, place, None, None)
+                if place is None
+                else Listed(
+                    pool, cidr, text, place, place.index_of(cidr), at.get((place.pool.id, text))
+                )
+                for pool, cidr, text, place in found
+            ],
             held.get(demand.name, []),
         )
         for demand, found in zip(demands, placed, strict=True)
@@ -307,41 +322,41 @@ def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[St
 
 def _placed(
     pools: PodPools, demand: ciliumnode.NodeDemand
-) -> Iterator[tuple[str, addresses.Network, Place | None]]:
+) -> Iterator[tuple[str, addresses.Network, str, Place | None]]:
     for pool, cidrs in demand.held().items():
         for cidr in dict.fromkeys(cidrs):
-            yield pool, cidr, pools.place(pool, cidr)
+            yield pool, cidr, str(cidr), pools.place(pool, cidr)
 
 
-def _listed(
-    pool: str,
-    cidr: addresses.Network,
-    place: Place | None,
-    at: Mapping[tuple[int, addresses.Network], Row],
-) -> Listed:
-    if place is None:
-        return Listed(pool, cidr, None, None, None)
-    return Listed(pool, cidr, place, place.index_of(cidr), at.get((place.pool.id, cidr)))
+def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[Row]:
+    values = {
+        "spaces": sorted({pool.space_id for pool in pools.by_name.values()}),
+        "pools": pools.ids,
+        "cidrs": ",".join(cidrs),
+        "nodes": ",".join(nodes),
+    }
+    for row in database.fetch(_ROWS, values):
+        # PostgreSQL writes some IPv6 networks in another way.
+        text = str(ip_network(row["cidr"])) if ":" in row["cidr"] else row["cidr"]
+        holder = (row["holder_kind"], row["holder_id"])
+        yield Row(
+            row["id"], row["pool_id"], text, row["held"], holder, row["holder_uid"], row["cools"]
+        )
 
 
-def _rows(pools: PodPools, cidrs: Iterable[str], nodes: list[str]) -> Iterator[Row]:
-    spaces = sorted({pool.space_id for pool in pools.by_name.values()})
-    values = [pools.ids, spaces, list(cidrs), pools.ids, nodes]
-    for pk, pool_id, text, held, kind, holder, uid, cools in database.rows(_ROWS, values):
-        yield Row(pk, pool_id, ip_network(text), held, (kind, holder), uid, bool(cools))
-
-
-# Blocks by their CIDR, and blocks by their holder; each by its index.
+# Blocks by their CIDR, and blocks by their holder; each by its index (`+ 0` keeps the planner off that
+# of the pool, which has thousands). Lists travel as one text, which is quoted at once; names and CIDRs
+# have no comma.
 _COLUMNS = """
-    b.id, b.pool_id, b.cidr::text, b.state = 'held' AS held, b.holder_kind, b.holder_id,
-    b.holder_uid, b.available_from > ipam_clock() AS cools
+    b.id, b.pool_id, b.cidr::text AS cidr, b.state = 'held' AS held, b.holder_kind, b.holder_id,
+    b.holder_uid, COALESCE(b.available_from > ipam_clock(), false) AS cools
 """
 _ROWS = f"""
     SELECT {_COLUMNS} FROM pools_block b
-    WHERE b.pool_id = ANY(%s::bigint[]) AND b.space_id = ANY(%s::bigint[])
-      AND b.cidr = ANY(%s::text[]::cidr[])
+    WHERE b.space_id = ANY(%(spaces)s::bigint[]) AND b.pool_id + 0 = ANY(%(pools)s::bigint[])
+      AND b.cidr = ANY(string_to_array(%(cidrs)s, ',')::cidr[])
     UNION
     SELECT {_COLUMNS} FROM pools_block b
-    WHERE b.pool_id = ANY(%s::bigint[]) AND b.holder_id = ANY(%s::text[])
-      AND b.holder_kind = 'node' AND b.state = 'held'
+    WHERE b.holder_id = ANY(string_to_array(%(nodes)s, ',')) AND b.holder_kind = 'node'
+      AND b.state = 'held' AND b.pool_id + 0 = ANY(%(pools)s::bigint[])
 """  # noqa: S608  # our own columns
