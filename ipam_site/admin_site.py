@@ -56,14 +56,6 @@ _MENU = [
                 "Drift and plan", "compare_arrows", "pools_drift_changelist", "pools.view_drift"
             ),
             _entry("Nodes", "dns", "nodes", "pools.view_observedobject"),
-            _entry("Findings", "report", "pools_finding_changelist", "pools.view_finding"),
-            _entry(
-                "Objects",
-                "inventory_2",
-                "pools_observedobject_changelist",
-                "pools.view_observedobject",
-            ),
-            _entry("Passes", "sync", "pools_run_changelist", "pools.view_run"),
         ],
     },
     {
@@ -81,7 +73,10 @@ _MENU = [
     },
     {
         "title": "Operations",
-        "items": [_entry("Events", "history", "pools_event_changelist", "pools.view_event")],
+        "items": [
+            _entry("Events", "history", "pools_event_changelist", "pools.view_event"),
+            _entry("Findings", "report", "pools_finding_changelist", "pools.view_finding"),
+        ],
     },
     {
         "title": "Administration",

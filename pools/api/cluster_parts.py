@@ -63,7 +63,7 @@ class Objects(views.View):
                 rows,
                 orderings={"id": ("id",), "name": ("kind", "namespace", "name", "id")},
                 fields=cluster_schema.OBJECT_FIELDS,
-                shape=_shapes,
+                shape=shapes,
                 columns=_LIGHT,  # manifests may be large
             )
         )
@@ -78,7 +78,7 @@ class ObjectView(views.View):
         found = rows.values().first()
         if found is None:
             raise errors.NotFound("There is no such object.")
-        return views.answer(_shapes([dict(found)])[0])
+        return views.answer(shapes([dict(found)])[0])
 
 
 class Findings(views.View):
@@ -128,7 +128,7 @@ def _page(
         rows,
         orderings={"id": ("id",)},
         fields=fields,
-        shape=_shapes,
+        shape=shapes,
     )
 
 
@@ -136,7 +136,7 @@ def _runs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [fleet.run_as_json(Run(**row)) for row in rows]
 
 
-def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The columns as they are, times as text, a problem as its code and message."""
     people = {row["ignored_by_id"] for row in rows if row.get("ignored_by_id")}
     names = get_user_model().objects.in_bulk(people)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from drf_spectacular.utils import OpenApiExample
 
 from pools.api.openapi import (
+    CIDR,
     FLAG,
     PAGED,
     SOMETHING,
@@ -82,6 +83,21 @@ _DRIFT = shape(
     managers=listed(TEXT), since=TIME, conflict=TEXT, ignored_by=null(TEXT), ignored_at=TIME,
     ignored_reason=TEXT,
 )  # fmt: skip
+_COUNTS = shape(ipv4=WHOLE, ipv6=WHOLE)
+_PLACE = shape(pool=TEXT, cidr=CIDR)
+_NODE = shape(
+    "name uid pools",
+    name=TEXT, uid=TEXT,
+    pools=listed(
+        shape(
+            "pool needed usable missing cidrs",
+            pool=TEXT, needed=_COUNTS, usable=_COUNTS, missing=_COUNTS, cidrs=listed(CIDR),
+        )
+    ),
+    orphans=listed(_PLACE), overlaps=listed(shape(pool=TEXT, cidr=CIDR, holder=TEXT)),
+    waiting=listed(CIDR), error=TEXT, problem=TEXT,
+)  # fmt: skip
+NODE_FIELDS = tuple(_NODE["properties"])
 DRIFT_FIELDS, FINDING_FIELDS, OBJECT_FIELDS, RUN_FIELDS = (
     tuple(one["properties"]) for one in (_DRIFT, _FINDING, _OBJECT, _RUN)
 )
@@ -156,3 +172,15 @@ DRIFT = says(
         conflict="true: what could not be written", **PAGED,
     ),
 )  # fmt: skip
+DRIFT_DECISION = says(
+    "Settle a difference: apply, adopt, ignore, heed",
+    {200: shape("differences", pool_id=null(WHOLE), differences=listed(_DRIFT))},
+    fails="404 409 411 413 415",
+    **body(shape(reason=TEXT)),
+)
+NODES = says(
+    "What the nodes of a cluster ask for and hold",
+    {200: page(_NODE)},
+    fails="404",
+    parameters=query(name="one node", **PAGED),
+)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.api import cluster_schema
-from pools.models import Cluster, Drift, Finding, ObservedObject, Run
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
 from pools.models.fields import Now
 from tests.edges import api as apis
 
@@ -132,3 +132,68 @@ def test_the_description_names_every_field(api: apis.Api, part: str) -> None:
     assert set(_found(api, f"{part}/")[0]) == set(fields)
     apis.refused(api("GET", f"clusters/nobody/{part}/"), 404, "not_found")
     apis.refused(api("GET", f"clusters/prod/{part}/?who=1"), 400, "unknown_parameter")
+
+
+def _decide(api: apis.Api, decision: str, body: Any = None) -> Any:
+    (drift,) = _found(api, "drift/")
+    return api("POST", f"clusters/prod/drift/{drift['id']}/{decision}/", body)
+
+
+def test_a_difference_is_ignored_with_a_reason_and_heeded(api: apis.Api) -> None:
+    apis.refused(_decide(api, "ignore", {}), 400, "object_expected")
+    (told,) = _decide(api, "ignore", {"reason": "known"}).json()["differences"]
+    assert (told["ignored_by"], told["ignored_reason"]) == (api.user.username, "known")
+    (told,) = _decide(api, "heed").json()["differences"]
+    assert told["ignored_at"] is None
+
+
+def test_a_difference_is_applied_and_adopted(api: apis.Api) -> None:
+    apis.refused(_decide(api, "apply"), 404, "not_found")  # it is not connected
+    cluster = Cluster.objects.get(name="prod")
+    Connection.objects.create(
+        cluster=cluster, server="https://10.1.2.3", mode="managed", duties=["pools"], due_at=Now()
+    )
+    assert _decide(api, "apply").json() == {"pool_id": None, "differences": []}
+    ObservedObject.objects.filter(cluster=cluster, name="green").update(manifest=GREEN)
+    told = _decide(api, "adopt").json()
+    pool = api("GET", f"pools/{told['pool_id']}/").json()
+    assert pool["ipv4"]["cidrs"][0]["cidr"] == "10.9.0.0/16"
+    assert _decide(api, "forget").status_code == 404
+
+
+GREEN = {
+    "apiVersion": "cilium.io/v2",
+    "kind": "CiliumPodIPPool",
+    "metadata": {"name": "green", "uid": "u"},
+    "spec": {"ipv4": {"cidrs": ["10.9.0.0/16"], "maskSize": 24}},
+}
+NODE = {
+    "apiVersion": "cilium.io/v2",
+    "kind": "CiliumNode",
+    "spec": {
+        "ipam": {
+            "pools": {
+                "requested": [{"pool": "green", "needed": {"ipv4-addrs": 16}}],
+                "allocated": [{"pool": "green", "cidrs": ["10.9.1.0/24"]}],
+            }
+        }
+    },
+}
+
+
+def test_nodes_in_pages(api: apis.Api) -> None:
+    rows = ObservedObject.objects.filter(cluster__name="prod", kind="CiliumNode")
+    for row in rows:
+        named = {**NODE, "metadata": {"name": row.name, "uid": row.uid}}
+        ObservedObject.objects.filter(pk=row.pk).update(manifest=named)
+    first = api("GET", "clusters/prod/nodes/?limit=1").json()
+    second = api("GET", first["next"].partition("/api/v1/")[2]).json()
+    back = api("GET", second["previous"].partition("/api/v1/")[2]).json()
+    assert [one["name"] for one in first["results"] + second["results"]] == ["node-a", "node-b"]
+    assert back["results"] == first["results"]
+    (node,) = first["results"]
+    (pool,) = node["pools"]
+    assert (pool["needed"], pool["cidrs"]) == ({"ipv4": 16, "ipv6": 0}, ["10.9.1.0/24"])
+    assert set(node) == set(cluster_schema.NODE_FIELDS)
+    assert [one["name"] for one in _found(api, "nodes/?name=node-b&ordering=-name")] == ["node-b"]
+    assert _found(api, "nodes/?name=nobody") == []

@@ -12,7 +12,7 @@ import pytest
 from django.urls import resolve
 
 from pools.api import urls
-from pools.models import Cluster, ObservedObject
+from pools.models import Cluster, Drift, ObservedObject
 from pools.models.fields import Now
 from tests.edges import api as apis
 from tests.kube import certificates, kubeconfigs
@@ -46,7 +46,7 @@ TABLE = [
             "clusters/", "clusters/prod/", "pools/", "pools/{pool}/", "pools/{pool}/cidrs/",
             "blocks/", "blocks/{held}/", "requests/", "requests/{request}/", "environments/",
             "clusters/prod/connection/", "clusters/prod/runs/", "clusters/prod/objects/",
-            "clusters/prod/objects/{object}/", "clusters/prod/findings/", "clusters/prod/drift/",
+            "clusters/prod/objects/{object}/", "clusters/prod/findings/", "clusters/prod/drift/", "clusters/prod/nodes/",
             "events/", "addresses/10.0.0.1/", "instances/i-1/network/", "schema/", "docs/",
         )
     ),
@@ -63,6 +63,7 @@ TABLE = [
     Line("operator", "DELETE", "pools/{spare}/reserved-ranges/{range}/", None, 204),
     Line("operator", "POST", "clusters/prod/connection/test/", {}),
     Line("operator", "POST", "clusters/prod/reconcile/", None, 202),
+    Line("operator", "POST", "clusters/prod/drift/{drift}/ignore/", {"reason": "known"}),
     Line("administrator", "POST", "clusters/prod/connection/test/", {"kubeconfig": KUBECONFIG}),
     Line("administrator", "PUT", "clusters/empty/connection/", {"kubeconfig": KUBECONFIG, "offline": True}, 201),
     Line("administrator", "PATCH", "clusters/prod/connection/", {"paused": True}),
@@ -99,6 +100,9 @@ def _ids() -> dict[str, int]:
     return {
         "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
         "held": api.take(pool, "a")["id"], "request": waits["id"], "object": seen.pk,
+        "drift": Drift.objects.create(
+            cluster=seen.cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
+        ).pk,
     }  # fmt: skip
 
 
@@ -136,4 +140,4 @@ def test_the_table_has_every_method_of_every_view() -> None:
         assert handled == needed, name
 
 
-_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request", "object")
+_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift")
