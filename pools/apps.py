@@ -4,3 +4,14 @@ from django.apps import AppConfig
 class PoolsConfig(AppConfig):
     name = "pools"
     verbose_name = "Address space"
+
+    def ready(self) -> None:
+        """The kinds that are reconciled; pools before nodes, whose blocks need them."""
+        from pools.handlers import (  # noqa: PLC0415 - models exist only now
+            ciliumnodes,
+            ciliumpodippools,
+            registry,
+        )
+
+        registry.register(ciliumpodippools.CiliumPodIPPools())
+        registry.register(ciliumnodes.CiliumNodes())

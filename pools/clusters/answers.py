@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ _CHUNK = 256 * 1024
 _SAID = 500  # characters of a server's message that are kept
 # What urllib3, ssl and the socket raise when there is no complete answer.
 NO_ANSWER = (exceptions.HTTPError, http.client.HTTPException, OSError)
+_WEBHOOK_KEY = re.compile(r"\bcadw_[\w-]{16,}")
 _PLAIN_404 = b"404 page not found"
 _STATUS: dict[int, type[faults.ClusterFault]] = {
     400: faults.Rejected,
@@ -188,9 +190,13 @@ def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
 
 
 def said(text: object) -> str:
-    """What a server said, short and printable."""
+    """What a server said, short and printable.
+
+    An API server quotes the address of a webhook that it could not call, and with it our key.
+    """
     if not isinstance(text, str):
         return ""
+    text = _WEBHOOK_KEY.sub("cadw_…", text)
     return "".join(char if char.isprintable() else " " for char in text[:_SAID]).strip()
 
 

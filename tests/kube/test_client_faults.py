@@ -197,3 +197,9 @@ def test_an_answer_that_drips_is_cut_off() -> None:
 
     with raw_server.serving(drip) as (access, _):
         _refused(access, faults.Unreachable, timeouts=(1, 0.2))
+
+
+def test_a_webhooks_key_in_a_servers_message_is_hidden() -> None:
+    told = 'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
+    assert "0123456789" not in answers.said(told)
+    assert answers.said(told).startswith("failed calling webhook")
