@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pools.clusters import client, faults
+from pools.clusters import answers, client, faults
 from pools.clusters.access import Access
 from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
@@ -200,6 +200,8 @@ def test_an_answer_that_drips_is_cut_off() -> None:
 
 
 def test_a_webhooks_key_in_a_servers_message_is_hidden() -> None:
-    told = 'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
+    told = (
+        'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
+    )
     assert "0123456789" not in answers.said(told)
     assert answers.said(told).startswith("failed calling webhook")
