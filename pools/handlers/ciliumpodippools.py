@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-from django.db import DatabaseError, transaction
+from django.db import IntegrityError, transaction
 
 from pools import database
 from pools.clusters.client import Manifest
@@ -30,13 +30,14 @@ from pools.core import errors, podippool
 from pools.core.podippool import PodIPPool
 from pools.core.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1, Resource
 from pools.handlers import pool_agreement, pool_findings, pool_writes
-from pools.models import ObservedObject, Pool
+from pools.models import ObservedObject, Pool, PoolCIDR
 from pools.models.connections import Duty
 from pools.models.pools import Category
 from pools.reconcile.kinds import Found, Pass, Seen, Write
 from pools.services import following
 
 KIND = podippool.KIND
+_ROOM = "a pool lost addresses"  # a note: in this pass, so that another one may have them
 
 
 class CiliumPodIPPools:
@@ -60,6 +61,7 @@ class CiliumPodIPPools:
         for pool in found:
             if not registers(pass_, pool) and pool.agreed.startswith(f"{uids[pool.name]} "):
                 following.lose(pool, by=pass_.by)
+                pass_.notes[_ROOM] = True
 
     def desired(self, pass_: Pass) -> Iterator[Write]:
         catch_up(pass_)
@@ -110,6 +112,7 @@ def absorb(pass_: Pass, found: Sequence[tuple[ObservedObject, PodIPPool]]) -> No
             changed.append((pool, said))
         absorbed.append(row.pk)
     _bring(pass_, changed)
+    pass_.notes[_ROOM] = pass_.notes.get(_ROOM, False) or bool(changed)
     following.take_in(pass_.cluster, new, by=pass_.by)
     pool_agreement.agree(absorbed)
 
@@ -135,27 +138,34 @@ def _bring(pass_: Pass, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
 def catch_up(pass_: Pass) -> None:
     """What the cluster did not tell: pools that were changed here, and orphans that nothing holds."""
     orphaned = following.orphaned(pass_.cluster)
-    rows = [row for row in pool_agreement.different(pass_.cluster) if not row.problem_code]
-    if not (rows or orphaned):
+    rows = pool_agreement.different(pass_.cluster)
+    if not (orphaned or rows):
         return
+    tidied = bool(orphaned) and _tidied(pass_, orphaned)
+    if tidied or pass_.notes.get(_ROOM):
+        again = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
+    else:
+        again = [row for row in rows if not row.problem_code]
+    for row in again:
+        _absorb_alone(pass_, row)
+
+
+def _tidied(pass_: Pass, orphaned: Sequence[PoolCIDR]) -> bool:
     with pass_.holding():
-        following.tidy(orphaned, by=pass_.by)
-        for row in rows:
-            _absorb_alone(pass_, row)
+        return following.tidy(orphaned, by=pass_.by) > 0
 
 
 def _absorb_alone(pass_: Pass, row: ObservedObject) -> None:
-    try:
-        with transaction.atomic():
-            absorb(pass_, [(row, following.parse(row.manifest))])
-    except errors.IpamError as error:
-        code, message = error.code, error.message
-    except DatabaseError as error:
-        if not database.constraint(error):
-            raise
-        code, message = database.constraint(error), str(error).splitlines()[0]
-    else:
-        return
-    ObservedObject.objects.filter(pk=row.pk).update(
-        problem_code=code[:63], problem=message[:1000], pending=True
-    )
+    code = message = ""
+    with pass_.holding():
+        try:
+            with transaction.atomic():
+                absorb(pass_, [(row, following.parse(row.manifest))])
+        except errors.IpamError as error:
+            code, message = error.code, error.message
+        except IntegrityError as error:
+            code, message = database.constraint(error), str(error).splitlines()[0]
+        if (code, message[:1000]) != (row.problem_code, row.problem):
+            ObservedObject.objects.filter(pk=row.pk).update(
+                problem_code=code[:63], problem=message[:1000]
+            )

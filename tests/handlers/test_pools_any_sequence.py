@@ -135,8 +135,7 @@ class World(stateful.RuleBasedStateMachine):
 
     @stateful.rule()
     def quiet(self) -> None:
-        """Two lists prove that an object is gone, and what that makes room for takes a pass more."""
-        for _ in range(4):
+        for _ in range(2):
             self.pass_()
         before = self.state()
         assert self.fleet.counted()["written"] == 0
