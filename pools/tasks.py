@@ -9,9 +9,16 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from pools import events, idempotency, usage
+from pools.handlers import registry
+from pools.reconcile import leases, passes
 from pools.services import allocations
 
 log = logging.getLogger(__name__)
+
+# A long list of a slow cluster takes minutes. Below the broker's visibility time-out: a message that
+# comes again finds no pass of its first copy running.
+_PASS_SECONDS = 540
+_UNTAKEN_SECONDS = 15  # then the message is dropped: the ticks since have sent others
 
 
 def nudge(pool_id: int) -> None:
@@ -48,3 +55,19 @@ def purge_events() -> int:
 @shared_task
 def refresh_usage() -> int:
     return usage.refresh()
+
+
+@shared_task
+def reconcile_due() -> int:
+    """One message for each cluster that is due; a lost one is sent again by the next tick."""
+    due = leases.due()
+    for connection_id in due:
+        reconcile.apply_async((connection_id,), expires=_UNTAKEN_SECONDS)
+    return len(due)
+
+
+@shared_task(soft_time_limit=_PASS_SECONDS, time_limit=_PASS_SECONDS + 30)
+def reconcile(connection_id: int) -> bool:
+    """A full pass, unless another worker has the cluster, or had it since it was due."""
+    lease = leases.take(connection_id, leases.worker(), only_due=True)
+    return lease is not None and passes.run(lease, registry.all()).succeeded

@@ -194,31 +194,38 @@ def _site(environment: dict[str, str]) -> list[child.Spec]:
     """The processes of the site; a stop gives each of them at most 4 s, see _stop."""
     celery = ["celery", "-A", "ipam_site"]
     worker = [
+        *celery,
         "worker",
         "--loglevel=INFO",
         "--concurrency=2",
         "--without-gossip",
         "--without-mingle",
     ]
+    # Clusters may hang; whoever waits for an allocation does not wait behind them.
+    clusters = ["--queues=ipam.clusters", "--hostname=clusters@%h"]
     # First the running tasks may end; then their messages go back to the queue.
     patient = ((signal.SIGTERM, 2.5), (signal.SIGQUIT, 1.5))
     return [
         _python("web", environment, ["gunicorn", "-c", "ipam_site/gunicorn_conf.py"]),
-        _python("worker", environment, [*celery, *worker], stop=patient),
+        _python("worker", environment, [*worker, "--queues=ipam.default"], stop=patient),
+        _python("reconciler", environment, [*worker, *clusters], role="worker", stop=patient),
+        _python("watcher", environment, ["django", "watch"], role="worker"),
         _python("beat", environment, [*celery, "beat", "--loglevel=INFO"]),
     ]
 
 
 def _python(
-    role: str,
+    name: str,
     environment: dict[str, str],
     module: list[str],
+    *,
+    role: str = "",
     stop: tuple[tuple[int, float], ...] = ((signal.SIGTERM, 3.0),),
 ) -> child.Spec:
     return child.Spec(
-        name=role,
+        name=name,
         command=[sys.executable, "-m", *module],
-        env={**environment, "IPAM_ROLE": role},
+        env={**environment, "IPAM_ROLE": role or name},
         stop=stop,
         folder=data_folder.PROJECT,
     )
@@ -272,9 +279,10 @@ def _stop(options: Options, children: list[child.Child]) -> None:
     """The site's processes together, then the servers that they needed: within 10 s in all."""
     with contextlib.suppress(OSError):
         _draining(options).touch()
-    for names in ({"web", "worker", "beat"}, {"redis"}, {"postgres"}):
+    site = {running.spec.name for running in children} - {"redis", "postgres"}
+    for names in (site, {"redis"}, {"postgres"}):
         together = [running for running in children if running.spec.name in names]
-        with futures.ThreadPoolExecutor(max_workers=3) as pool:
+        with futures.ThreadPoolExecutor(max_workers=max(1, len(together))) as pool:
             list(pool.map(child.Child.stop, together))
     if children:
         options.say("stopped")

@@ -88,7 +88,8 @@ class Gateway:
         configuration = client.Configuration(host=target.url, proxy="", no_proxy="*")
         self._api = client.ApiClient(configuration)
         self._no_answer = (*answers.NO_ANSWER, client.ApiException)
-        self._api.rest_client.pool_manager = transport.Connections(access, addresses)
+        self._connections = transport.Connections(access, addresses)
+        self._api.rest_client.pool_manager = self._connections
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +100,10 @@ class Gateway:
     def close(self) -> None:
         """End the connection; the next request would open a new one."""
         self._api.close()
+
+    def interrupt(self) -> None:
+        """From another thread: the request that is waited for raises Unreachable at once."""
+        self._connections.interrupt()
 
     # --- the cluster ------------------------------------------------------------------------------
 

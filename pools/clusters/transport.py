@@ -48,19 +48,35 @@ class Connections(urllib3.PoolManager):
             **names,
         )
 
+        self._open: list[_PinnedConnection] = []
+
         class Pinned(_PinnedConnection):
             dial_to = staticmethod(addresses)
+            opened = self._open
 
         class Pool(connectionpool.HTTPSConnectionPool):
             ConnectionCls = Pinned
 
         self.pool_classes_by_scheme = {"https": Pool}
 
+    def interrupt(self) -> None:
+        """Cut the connection under a request that another thread waits for."""
+        for one in self._open:
+            # Not the TLS socket's own method, which takes away what that thread is reading with.
+            if isinstance(one.sock, socket.socket):
+                with contextlib.suppress(OSError):
+                    socket.socket.shutdown(one.sock, socket.SHUT_RDWR)
+
 
 class _PinnedConnection(connection.HTTPSConnection):
     """Dials addresses that were judged; the name remains for Host, SNI and the certificate."""
 
     dial_to: Callable[[], list[str]]
+    opened: list[_PinnedConnection]
+
+    def connect(self) -> None:
+        super().connect()
+        self.opened[:] = [self]  # the one that is alive
 
     def _new_conn(self) -> socket.socket:
         failure: OSError | None = None

@@ -54,13 +54,15 @@ def worker() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
 
-def due(most: int = 1000) -> list[int]:
-    """Connections that are due and that nobody works on, the longest due first."""
+def due(most: int = 1000, *, overdue: float = 0) -> list[int]:
+    """Connections that nobody works on and that are due, since so many seconds at least; the longest
+    due first."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM pools_connection WHERE NOT paused AND due_at <= ipam_now()"
+            "SELECT id FROM pools_connection"
+            " WHERE NOT paused AND due_at <= ipam_now() - make_interval(secs => %s)"
             " AND (leased_until IS NULL OR leased_until < ipam_now()) ORDER BY due_at LIMIT %s",
-            [most],
+            [overdue, most],
         )
         return [row[0] for row in cursor.fetchall()]
 

@@ -40,6 +40,12 @@ class PassFailed(errors.IpamError):
     code = "internal_error"
 
 
+class Stopped(errors.IpamError):
+    """Somebody stopped the pass."""
+
+    code = "stopped"
+
+
 @dataclass(frozen=True)
 class _Listed:
     """One kind's complete list, and the rows that were known before it was asked for."""
@@ -109,6 +115,9 @@ def outcome(
     except absorbing.DATABASE_AWAY as error:
         log.warning("the database failed during a pass: %s", error)
         fault = errors.Unavailable()
+    except (KeyboardInterrupt, SystemExit):
+        fault = Stopped()
+        raise
     except BaseException as error:
         fault = PassFailed(f"{type(error).__name__}: see the log of the worker")
         raise
@@ -136,7 +145,7 @@ def _hand_back(
 ) -> None:
     if isinstance(fault, leases.LeaseLost):
         return
-    if dry or isinstance(fault, errors.ConnectionPaused):
+    if dry or isinstance(fault, errors.ConnectionPaused | Stopped):
         leases.put_back(lease)
     elif fault:
         retry_after = getattr(fault, "retry_after", 0)
@@ -251,7 +260,7 @@ def _absorb_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts
 def _absorb(pass_: Pass, each: _Listed, one: Counts) -> None:
     handler, rows = each.handler, ObservedObject.objects.all()
     found = seen.compare(each.known, each.listing.items)
-    replaced = seen.replaced([*found.missed, *found.gone], found.news)
+    replaced = seen.replaced(found.absent, pass_.listed[handler.kind])
     gone = sorted({*found.gone, *replaced})
     missed = sorted({*found.missed} - {*replaced})
     one.changed, one.gone = len(found.news), len(gone)

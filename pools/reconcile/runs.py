@@ -10,7 +10,6 @@ from typing import Any
 from pools import database
 from pools.core import errors
 from pools.models import Cluster, Run
-from pools.models.fields import Now
 from pools.models.observed import Trigger
 
 KEEP = 200  # of each cluster; as many of those that a watch began
@@ -42,12 +41,12 @@ class Counts:
 
 def begin(cluster: Cluster, trigger: Trigger) -> Run:
     """A row at once, so that a pass that is running, or died, is seen."""
-    return Run.objects.create(cluster=cluster, trigger=trigger, started_at=Now(), kinds={})
+    return Run.objects.create(cluster=cluster, trigger=trigger, started_at=database.now())
 
 
 def told(cluster: Cluster, began: datetime) -> Run:
     """Of events of a watch: a row only when something came of them."""
-    return Run(cluster=cluster, trigger=Trigger.WATCH, started_at=began, kinds={})
+    return Run(cluster=cluster, trigger=Trigger.WATCH, started_at=began)
 
 
 def end(record: Run, counts: Mapping[str, Counts], error: errors.IpamError | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import DataError, transaction
@@ -46,8 +46,9 @@ class Comparison:
     news: list[Manifest] = field(default_factory=list)  # new and changed
     again: list[Manifest] = field(default_factory=list)  # unchanged, and open
     back: list[int] = field(default_factory=list)  # were missed and are there
-    missed: list[int] = field(default_factory=list)  # for the first time
-    gone: list[int] = field(default_factory=list)
+    absent: list[int] = field(default_factory=list)
+    missed: list[int] = field(default_factory=list)  # of these, for the first time
+    gone: list[int] = field(default_factory=list)  # of these, again, and long enough
 
 
 def known(cluster_id: int, kind: str) -> dict[str, Row]:
@@ -97,16 +98,16 @@ def compare(rows: Mapping[str, Row], items: Iterable[Manifest]) -> Comparison:
         if row is not None and row.missed:
             found.back.append(row.id)
     absent = [row for uid, row in rows.items() if uid not in listed]
+    found.absent = [row.id for row in absent]
     found.missed = [row.id for row in absent if not row.missed]
     found.gone = [row.id for row in absent if row.overdue]
     return found
 
 
-def replaced(absent: Sequence[int], news: Iterable[Manifest]) -> list[int]:
+def replaced(absent: Sequence[int], taken: Container[Place]) -> list[int]:
     """Those of the absent rows whose name another object has: there is no doubt that they are gone."""
     if not absent:
         return []
-    taken = {place(manifest) for manifest in news}
     rows = ObservedObject.objects.filter(pk__in=absent).values_list("id", "namespace", "name")
     return [pk for pk, *where in rows if tuple(where) in taken]
 

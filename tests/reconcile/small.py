@@ -72,16 +72,19 @@ def node(name: str, **labels: str) -> Manifest:
     return {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": metadata, "spec": spec}
 
 
-def connect(fake: FakeCluster, *, token: str = "", duties: Sequence[Duty] = ()) -> Connection:
-    """A cluster that is due; managed when it has duties."""
+def sealed(fake: FakeCluster, cluster_id: int, *, token: str = "") -> str:
     now = datetime.datetime.now(datetime.UTC)
     access = kubeconfig.read(fake.kubeconfig(token or None), now=now).access
+    return secrets.configured().seal(access.dump(), owner=connecting.owner(cluster_id))
+
+
+def connect(fake: FakeCluster, *, token: str = "", duties: Sequence[Duty] = ()) -> Connection:
+    """A cluster that is due; managed when it has duties."""
     cluster = factories.cluster()
-    sealed = secrets.configured().seal(access.dump(), owner=connecting.owner(cluster.pk))
     return Connection.objects.create(
         cluster=cluster,
         server=fake.url,
-        sealed=sealed,
+        sealed=sealed(fake, cluster.pk, token=token),
         mode=Mode.MANAGED if duties else Mode.OBSERVED,
         duties=list(duties),
         due_at=Now(),

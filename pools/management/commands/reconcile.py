@@ -1,0 +1,103 @@
+"""`manage.py reconcile NAME [--dry-run] [--json] [--wait SECONDS]`: one full pass over a cluster."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management import base
+
+from pools.core import errors
+from pools.handlers import registry
+from pools.models import Connection, Run
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes
+
+_LOOK = 0.2  # seconds between two looks whether the other worker has ended
+_COUNTS = ("seen", "changed", "gone", "written", "failed", "would")
+
+
+class Busy(errors.Conflict):
+    """Another worker has the cluster."""
+
+    code = "cluster_in_use"
+
+
+class Command(base.BaseCommand):
+    help = "One full pass over a cluster; exit status 0 only when every kind succeeded."
+
+    def add_arguments(self, parser: base.CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--dry-run", action="store_true", help="write nothing, show the plan")
+        parser.add_argument("--json", action="store_true", help="for programs")
+        parser.add_argument(
+            "--wait", type=float, default=30, metavar="SECONDS", help="for another worker (30)"
+        )
+
+    def handle(self, **options: Any) -> None:
+        dry = options["dry_run"]
+        try:
+            lease = _lease(options["name"], dry=dry, seconds=options["wait"])
+        except errors.IpamError as error:
+            raise base.CommandError(f"{error.code}: {error.message}") from error
+        trigger = Trigger.DRY_RUN if dry else Trigger.CHANGE
+        run = passes.run(lease, registry.all(), trigger=trigger)
+        if options["json"]:
+            self.stdout.write(json.dumps(_document(run)))
+        else:
+            for line in _lines(run):
+                self.stdout.write(line)
+        if not run.succeeded:
+            said = f"{run.error_code}: {run.error}" if run.error_code else "a kind failed"
+            raise base.CommandError(said)
+
+
+def _lease(name: str, *, dry: bool, seconds: float) -> leases.Lease:
+    """Raises NotFound, ConnectionPaused, Busy."""
+    by, deadline = leases.worker(), time.monotonic() + seconds
+    while True:
+        connection = Connection.objects.filter(cluster__name=name).first()
+        if connection is None:
+            raise errors.NotFound(f"There is no connected cluster {name}.")
+        if connection.paused:
+            raise errors.ConnectionPaused(f"{name} is paused: resume it first.")
+        lease = (leases.borrow if dry else leases.take)(connection.pk, by)
+        if lease is not None:
+            return lease
+        if time.monotonic() > deadline:
+            holder = connection.leased_by or "another worker"
+            raise Busy(f"{holder} works on {name}; nothing was done.")
+        time.sleep(_LOOK)
+
+
+def _document(run: Run) -> dict[str, Any]:
+    return {
+        "cluster": run.cluster.name,
+        "dry_run": run.trigger == Trigger.DRY_RUN,
+        "succeeded": run.succeeded,
+        "seconds": _seconds(run),
+        "code": run.error_code,
+        "message": run.error,
+        "kinds": run.kinds,
+    }
+
+
+def _seconds(run: Run) -> float:
+    return round((run.ended_at - run.started_at).total_seconds(), 3) if run.ended_at else 0
+
+
+def _lines(run: Run) -> Iterator[str]:
+    yield f"{run.cluster.name}: {'succeeded' if run.succeeded else 'FAILED'} in {_seconds(run)} s"
+    width = max((len(kind) for kind in run.kinds), default=0)
+    for kind, counts in run.kinds.items():
+        said = "  ".join(f"{name} {counts[name]}" for name in _COUNTS if name in counts)
+        yield f"  {kind:<{width}}  {said}"
+        if counts.get("code"):
+            yield f"    {counts['code']}: {counts['message']}"
+        for each in counts.get("plan", []):
+            yield f"    {'/'.join(filter(None, (each['namespace'], each['name'])))}"
+            for field in each["fields"]:
+                before, after = (json.dumps(field[side]) for side in ("observed", "desired"))
+                yield f"      {field['path']}: {before} -> {after}"

@@ -1,0 +1,114 @@
+"""Workers and watchers in processes of their own, on the test's database, with a small handler.
+
+`python -m tests.reconcile.processes watch` or `… work CONNECTION`: they import no test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import quote
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def environment() -> dict[str, str]:
+    """Such that Django of another process finds the test's database."""
+    from django.conf import settings
+    from django.db import connection
+
+    parts = connection.settings_dict
+    user, password = quote(parts["USER"]), quote(parts["PASSWORD"], safe="")
+    url = f"postgresql://{user}:{password}@{parts['HOST']}:{parts['PORT']}/{parts['NAME']}"
+    own = {
+        "DATABASE_URL": url,
+        "IPAM_KEY_RING": settings.IPAM_KEY_RING[0],
+        "IPAM_ALLOW_LOOPBACK_CLUSTERS": "1",
+        "IPAM_ROLE": "worker",
+        "PYTHONUNBUFFERED": "1",
+    }
+    return {**os.environ, **own}
+
+
+class Process:
+    def __init__(self, *arguments: str) -> None:
+        with tempfile.NamedTemporaryFile(prefix="cadastre-test-", delete=False) as said:
+            self._said = pathlib.Path(said.name)
+            self._popen = subprocess.Popen(
+                [sys.executable, "-m", "tests.reconcile.processes", *arguments],
+                cwd=ROOT,
+                env=environment(),
+                stdout=said,
+                stderr=said,
+            )
+
+    @property
+    def output(self) -> str:
+        return self._said.read_text()
+
+    def send(self, signum: int) -> None:
+        self._popen.send_signal(signum)
+
+    def wait(self, seconds: float = 30) -> int:
+        return self._popen.wait(seconds)
+
+    def end(self) -> None:
+        self._popen.kill()
+        self._popen.wait()
+        self._said.unlink()
+
+
+@contextlib.contextmanager
+def started(*arguments: str) -> Iterator[Process]:
+    process = Process(*arguments)
+    try:
+        yield process
+    except BaseException:
+        sys.stderr.write(process.output)
+        raise
+    finally:
+        process.end()
+
+
+def until(happened: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    from pools.handlers import registry
+    from pools.reconcile import leases, passes
+    from tests.reconcile import small
+
+    handler = small.Small()
+    handler.wanted = lambda pass_: [
+        small.labelled(row.name) for row in small.rows(pass_.connection) if pass_.connection.duties
+    ]
+    registry.all = lambda: (handler,)
+    if sys.argv[1] == "watch":
+        call_command("watch")
+    elif sys.argv[1] == "work":
+        lease = leases.take(int(sys.argv[2]), leases.worker())
+        assert lease is not None
+        sys.stdout.write("took\n")
+        run = passes.run(lease, [handler])
+        sys.stdout.write(f"ended {run.error_code or run.succeeded}\n")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    main()

@@ -1,0 +1,152 @@
+"""What counts as an object's end: two complete lists apart, a deletion that was told, a new uid."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from pools.models import Connection, ObservedObject
+from pools.models.fields import Now
+from pools.reconcile import seen
+from tests.kube.fake import FakeCluster
+from tests.reconcile import small
+
+
+def later(seconds: float) -> None:
+    """The first list without an object was so long ago."""
+    rows = ObservedObject.objects.filter(missed_at__isnull=False)
+    rows.update(missed_at=F("missed_at") - timedelta(seconds=seconds))
+
+
+def test_r4_one_list_without_it_is_not_its_end(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    fake.remove("ciliumnodes", "a")
+    run = small.reconcile(connection, nodes)
+    assert "gone" not in run.kinds["CiliumNode"]
+    assert small.rows(connection)[0].missed_at is not None
+
+
+@pytest.mark.parametrize(("seconds", "forgotten"), [(seen.GRACE - 5, []), (seen.GRACE, ["a"])])
+def test_r4_two_complete_lists_apart(
+    seconds: float,
+    forgotten: list[str],
+    fake: FakeCluster,
+    connection: Connection,
+    nodes: small.Small,
+) -> None:
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    fake.remove("ciliumnodes", "a")
+    small.reconcile(connection, nodes)
+    later(seconds)
+    small.reconcile(connection, nodes)
+    assert nodes.forgotten == forgotten
+    assert small.names(connection) == ([] if forgotten else ["a"])
+
+
+def test_r4_a_failed_list_between_two_counts_for_nothing(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    for _ in range(3):
+        fake.faults.add(verb="list", path="ciliumnodes", status=500)
+        small.reconcile(connection, nodes)
+        later(3600)
+    assert small.rows(connection)[0].missed_at is None
+
+
+def test_it_is_back(fake: FakeCluster, connection: Connection, nodes: small.Small) -> None:
+    stored = fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    ObservedObject.objects.update(missed_at=Now() - timedelta(hours=1))
+    run = small.reconcile(connection, nodes)
+    assert run.kinds["CiliumNode"]["changed"] == 0
+    (row,) = small.rows(connection)
+    assert (row.missed_at, row.uid) == (None, stored["metadata"]["uid"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_r1_what_came_in_after_the_list_began_is_not_missed(
+    fake: FakeCluster, nodes: small.Small
+) -> None:
+    """The rows are read first, the list second: a row that is younger than the list is not judged."""
+    row = small.connect(fake)
+    fake.put(small.node("a"))
+    small.reconcile(row, nodes)
+
+    def arrives() -> None:
+        (like,) = small.rows(row)
+        like.pk, like.uid, like.name = None, "another", "b"
+        like.save()
+        connection.close()  # of the server's thread
+
+    fake.faults.add(verb="list", path="ciliumnodes", call=arrives)
+    small.reconcile(row, nodes)
+    assert [each.missed_at for each in small.rows(row)] == [None, None]
+    small.reconcile(row, nodes)
+    assert [each.missed_at is None for each in small.rows(row)] == [True, False]
+
+
+def test_r2_the_same_name_and_another_uid_is_another_object(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    first = fake.put(small.node("a"))["metadata"]["uid"]
+    fake.put(small.node("b"))
+    small.reconcile(connection, nodes)
+    fake.remove("ciliumnodes", "a")
+    second = fake.put(small.node("a"))["metadata"]["uid"]
+    assert first != second
+    nodes.absorbed.clear()
+    run = small.reconcile(connection, nodes)
+    # The new one is taken in before the old one is forgotten: what it still uses is never free.
+    assert (nodes.absorbed, nodes.forgotten) == (["a"], ["a"])
+    assert run.kinds["CiliumNode"]["gone"] == 1
+    assert small.rows(connection)[0].uid == second
+    assert small.names(connection) == ["a", "b"]
+
+
+def test_point_11_replaced_while_it_was_missed(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    fake.remove("ciliumnodes", "a")
+    small.reconcile(connection, nodes)
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    assert nodes.forgotten == ["a"]
+    assert len(small.rows(connection)) == 1
+
+
+def test_point_02_an_event_that_was_lost_is_found_by_the_next_list(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    fake.put(small.node("a", zone="z"))
+    fake.put(small.node("new"))
+    nodes.absorbed.clear()
+    small.reconcile(connection, nodes)
+    assert sorted(nodes.absorbed) == ["a", "new"]
+    assert small.rows(connection)[0].manifest["metadata"]["labels"] == {"zone": "z"}
+
+
+def test_point_03_a_list_begins_again_when_its_continue_expired(
+    db: None, nodes: small.Small
+) -> None:
+    with FakeCluster() as fake:
+        fake.crds("cilium.io_ciliumnodes")
+        for number in range(501):
+            fake.put(small.node(f"node-{number:03}"))
+        connection = small.connect(fake)
+        fake.faults.add(verb="list", path="ciliumnodes", skip=1, status=410, reason="Expired")
+        run = small.reconcile(connection, nodes)
+    assert run.succeeded
+    assert len(set(small.names(connection))) == 501

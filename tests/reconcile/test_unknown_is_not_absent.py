@@ -1,0 +1,183 @@
+"""An answer that is none, or not whole, ends nothing: no object, no right, no kind (I16, F15-F17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pools.models import Connection, Run
+from pools.reconcile import passes
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+from tests.reconcile import small
+
+Trouble = Callable[[FakeCluster], object]
+
+
+def _fault(**fault: Any) -> Trouble:
+    return lambda fake: fake.faults.add(verb="list", path="ciliumnodes", times=None, **fault)
+
+
+def _second_page(**fault: Any) -> Trouble:
+    return lambda fake: fake.faults.add(
+        verb="list", path="ciliumnodes", skip=1, times=None, **fault
+    )
+
+
+def _uninstalled(fake: FakeCluster) -> None:
+    fake.remove("customresourcedefinitions", "ciliumnodes.cilium.io")
+
+
+TROUBLES: dict[str, tuple[str, Trouble]] = {
+    "f16_429": ("cluster_busy", _fault(status=429, retry_after=7)),
+    "f16_500": ("cluster_server_error", _fault(status=500)),
+    "f16_503": ("cluster_server_error", _fault(status=503)),
+    "f16_truncated": ("cluster_garbled", _fault(effect="truncate")),
+    "f16_html": ("cluster_garbled", _fault(effect="html")),
+    "f16_gzip": ("cluster_garbled", _fault(effect="gzip")),
+    "f16_cut": ("cluster_unreachable", _fault(effect="cut")),
+    "f16_cut_headers": ("cluster_unreachable", _fault(effect="cut-headers")),
+    "f16_cut_body": ("cluster_unreachable", _fault(effect="cut-body")),
+    "f16_hang": ("cluster_unreachable", _fault(effect="hang")),
+    "f16_stall": ("cluster_unreachable", _fault(effect="stall")),
+    "f15_410_on_continue": ("resource_version_gone", _second_page(status=410)),
+    "partial_500": ("cluster_server_error", _second_page(status=500)),
+    "partial_hang": ("cluster_unreachable", _second_page(effect="hang")),
+    "f17_401": ("cluster_unauthorized", _fault(status=401)),
+    "f17_403": ("cluster_forbidden", _fault(status=403)),
+    "f17_404_of_the_crd": ("crd_missing", _fault(status=404)),
+    "f17_crd_uninstalled": ("crd_missing", _uninstalled),
+    "no_uid": (
+        "cluster_garbled",
+        _fault(
+            body=b'{"kind":"CiliumNodeList","metadata":{"resourceVersion":"9"},'
+            b'"items":[{"metadata":{"name":"a"}}]}'
+        ),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def many() -> FakeCluster:
+    """Two pages of nodes."""
+    with FakeCluster() as running:
+        running.crds("cilium.io_ciliumnodes")
+        for number in range(501):
+            running.put(small.node(f"node-{number:03}"))
+        yield running
+
+
+def _impatient(fake: FakeCluster) -> Callable[[Connection], Any]:
+    return lambda _: gateways.to(fake, timeouts=(1, 0.2))
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_i16(name: str, db: None, many: FakeCluster, nodes: small.Small) -> None:
+    code, trouble = TROUBLES[name]
+    connection = small.connect(many)
+    assert small.reconcile(connection, nodes).succeeded
+    if name != "f17_crd_uninstalled":
+        # What trouble hides is not missed, not even for the first time.
+        many.faults.clear()
+    trouble(many)
+    try:
+        run = small.reconcile(connection, nodes, open_gateway=_impatient(many))
+    finally:
+        many.faults.clear()
+        many.crds("cilium.io_ciliumnodes")
+    assert not run.succeeded
+    assert code in {run.error_code, run.kinds.get("CiliumNode", {}).get("code")}
+    rows = small.rows(connection)
+    assert len(rows) == 501 or name == "f17_crd_uninstalled"
+    assert all(row.missed_at is None for row in rows)
+    assert not nodes.forgotten
+    connection.refresh_from_db()
+    assert (connection.error_code, connection.failures) == (code, 1)
+    assert connection.leased_until is None
+    for number in range(501):
+        if name == "f17_crd_uninstalled":
+            many.put(small.node(f"node-{number:03}"))
+
+
+def test_f17_another_cluster_behind_the_address(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.put(small.node("a"))
+    nodes.wanted = small.labelling("a")
+    assert small.reconcile(connection, nodes).succeeded
+    pinned, before = Connection.objects.get().identity, fake.kube_system_uid
+    assert pinned == before
+    fake.kube_system_uid = "another"
+    fake.remove("ciliumnodes", "a")
+    fake.put(small.node("a"))
+    fake.log.clear()
+    for _ in range(2):
+        run = small.reconcile(connection, nodes)
+        assert run.error_code == passes.IdentityChanged.code
+    assert not fake.log.writes
+    assert not fake.log.of("list", "ciliumnodes")
+    assert not nodes.forgotten
+    assert small.names(connection) == ["a"]
+    connection.refresh_from_db()
+    assert (connection.error_code, connection.identity) == ("identity_changed", pinned)
+    fake.kube_system_uid = before
+    assert small.reconcile(connection, nodes).succeeded
+
+
+def test_the_same_cluster_twice_is_refused(fake: FakeCluster, connection: Connection) -> None:
+    assert small.reconcile(connection).succeeded
+    twin = small.connect(fake)
+    run = small.reconcile(twin)
+    assert run.error_code == "same_cluster"
+    twin.refresh_from_db()
+    assert (twin.identity, twin.error_code) == ("", "same_cluster")
+
+
+@pytest.mark.parametrize("objects", [0, 1])
+def test_a_kind_that_may_be_absent(objects: int, fake: FakeCluster, connection: Connection) -> None:
+    """Unless it was there: then it was uninstalled."""
+    claims = small.Small("IPAMClaim", (small.CLAIM,), optional=True)
+    metadata = {"name": "c", "namespace": "default"}
+    claim = {"apiVersion": small.CLAIM.api_version, "kind": "IPAMClaim", "metadata": metadata}
+    spec = {"network": "n", "interface": "i"}
+    for _ in range(objects):
+        fake.put({**claim, "spec": spec})
+    assert small.reconcile(connection, claims).succeeded
+    fake.remove("customresourcedefinitions", "ipamclaims.k8s.cni.cncf.io")
+    run = small.reconcile(connection, claims)
+    assert run.succeeded == (objects == 0)
+    assert len(small.rows(connection, "IPAMClaim")) == objects
+
+
+def test_f16_retry_after_is_kept_to_within_reason(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    def waits(retry_after: int) -> float:
+        fake.faults.add(status=429, retry_after=retry_after)
+        small.reconcile(connection, nodes)
+        row = Connection.objects.get()
+        run = Run.objects.order_by("-id")[0]
+        assert row.error_code == run.error_code == "cluster_busy"
+        return (row.due_at - run.started_at).total_seconds()
+
+    assert waits(50) >= 50
+    assert waits(10**9) < 2 * 3600
+
+
+def test_back_off_grows_and_has_jitter(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.faults.add(status=503, times=None)
+    waited = []
+    for _ in range(12):
+        run = small.reconcile(connection, nodes)
+        row = Connection.objects.get()
+        waited.append((row.due_at - run.started_at).total_seconds())
+    assert 3 < waited[0] < 8
+    assert all(200 < each < 400 for each in waited[-4:])
+    assert len(set(waited[-4:])) == 4
+    fake.faults.clear()
+    assert small.reconcile(connection, nodes).succeeded
+    assert Connection.objects.get().failures == 0

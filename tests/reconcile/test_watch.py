@@ -1,0 +1,185 @@
+"""`manage.py watch`: events reach the register within seconds, whoever dies."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from pools.models import Connection, Run, Watcher
+from pools.models.connections import Duty
+from pools.models.observed import Trigger
+from pools.reconcile import watchers
+from tests.kube.fake import FakeCluster
+from tests.reconcile import processes, small
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def connection(fake: FakeCluster, transactional_db: None) -> Connection:
+    row = small.connect(fake)
+    small.reconcile(row, small.Small())
+    return row
+
+
+def streams(fake: FakeCluster) -> int:
+    """How many watches the cluster was asked for."""
+    return len(fake.log.of("watch", "ciliumnodes"))
+
+
+def test_what_happens_reaches_the_register(fake: FakeCluster, connection: Connection) -> None:
+    with processes.started("watch"):
+        processes.until(lambda: streams(fake))
+        lists = len(fake.log.of("list"))
+        fake.put(small.node("a"))
+        processes.until(lambda: small.names(connection) == ["a"])
+        fake.put(small.node("a", zone="z"))
+        processes.until(lambda: "zone" in small.rows(connection)[0].manifest["metadata"]["labels"])
+        fake.remove("ciliumnodes", "a")
+        processes.until(lambda: not small.rows(connection))
+        assert len(fake.log.of("list")) == lists, "a watch lists nothing"
+    runs = Run.objects.filter(trigger=Trigger.WATCH)
+    assert [run.kinds["CiliumNode"]["changed"] for run in runs.order_by("id")] == [1, 1, 0]
+    assert all(run.succeeded for run in runs)
+
+
+def test_what_follows_is_written_and_does_not_trigger_itself(
+    fake: FakeCluster, transactional_db: None
+) -> None:
+    connection = small.connect(fake, duties=[Duty.POD_CIDRS])
+    small.reconcile(connection, small.Small())
+    with processes.started("watch"):
+        processes.until(lambda: streams(fake))
+        fake.put(small.node("a"))
+        processes.until(lambda: "cadastre" in fake.object("ciliumnodes", "a")["metadata"]["labels"])
+        fake.put(small.node("b"))
+        processes.until(lambda: "cadastre" in fake.object("ciliumnodes", "b")["metadata"]["labels"])
+        processes.until(lambda: Run.objects.filter(trigger=Trigger.WATCH).count() == 2)
+    assert len(fake.log.writes) == 2
+    assert Run.objects.filter(trigger=Trigger.WATCH).count() == 2
+
+
+def test_point_03_and_04_gone_is_listed_again_and_bookmarks_move_on(
+    fake: FakeCluster, connection: Connection
+) -> None:
+    with processes.started("watch"):
+        processes.until(lambda: streams(fake))
+        before = Run.objects.count()
+        fake.put(small.node("a"))
+        processes.until(lambda: small.names(connection) == ["a"])
+        assert Run.objects.count() == before + 1
+        fake.faults.add(verb="watch", path="ciliumnodes", status=410, reason="Expired")
+        Connection.objects.update(due_at="2100-01-01T00:00:00Z")
+        fake.cut()
+
+        def due() -> bool:
+            row = Connection.objects.get()
+            return row.due_at.year < 2100 and not row.positions
+
+        processes.until(due)
+        fake.put(small.node("lost"))
+        small.reconcile(connection, small.Small())
+        fake.put(small.node("next"))
+        processes.until(lambda: small.names(connection) == ["a", "lost", "next"])
+
+
+def test_kill_9_of_the_watcher(fake: FakeCluster, connection: Connection) -> None:
+    """The next one goes on from where the register stands: nothing in between is lost."""
+    with processes.started("watch") as first:
+        processes.until(lambda: streams(fake))
+        first.send(signal.SIGKILL)
+        first.wait()
+    fake.put(small.node("meanwhile"))
+    Watcher.objects.update(seen_at="2000-01-01T00:00:00Z")
+    with processes.started("watch"):
+        processes.until(lambda: small.names(connection) == ["meanwhile"])
+
+
+def test_sigterm_leaves_the_clusters_to_others(fake: FakeCluster, connection: Connection) -> None:
+    with processes.started("watch") as first:
+        processes.until(lambda: streams(fake))
+        assert Connection.objects.get().watched_by
+        first.send(signal.SIGTERM)
+        assert first.wait(5) == 0
+    assert not Watcher.objects.exists()
+    assert Connection.objects.get().watched_by == ""
+
+
+def test_two_watchers_share_the_clusters(fake: FakeCluster, connection: Connection) -> None:
+    with FakeCluster() as other:
+        other.crds("cilium.io_ciliumnodes")
+        second = small.connect(other)
+        small.reconcile(second, small.Small())
+
+        def holders() -> set[str]:
+            return set(Connection.objects.values_list("watched_by", flat=True)) - {""}
+
+        with processes.started("watch"), processes.started("watch"):
+            processes.until(lambda: len(holders()) == 2)
+            for number, (cluster, row) in enumerate(((fake, connection), (other, second))):
+                name = f"n-{number}"
+                cluster.put(small.node(name))
+                processes.until(lambda row=row, name=name: small.names(row) == [name])
+
+
+@pytest.mark.parametrize("how", ["paused", "deregistered", "credentials"])
+def test_what_changes_is_followed_within_seconds(
+    how: str, fake: FakeCluster, connection: Connection
+) -> None:
+    def left() -> bool:
+        fake.bookmark()  # the server notices by writing
+        return all(one.seconds for one in fake.log.of("watch"))
+
+    with processes.started("watch"):
+        processes.until(lambda: streams(fake))
+        if how == "paused":
+            Connection.objects.update(paused=True)
+            processes.until(lambda: Connection.objects.get().watched_by == "")
+        elif how == "deregistered":
+            connection.delete()
+        else:
+            token = fake.user("other", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
+            Connection.objects.update(sealed=small.sealed(fake, connection.cluster_id, token=token))
+            processes.until(lambda: fake.log.of("watch")[-1].user == "other")
+            fake.put(small.node("a"))
+            processes.until(lambda: small.names(connection) == ["a"])
+            return
+        processes.until(left)
+        asked = streams(fake)
+        fake.put(small.node("a"))
+        assert streams(fake) == asked
+
+
+def test_f23_a_cluster_that_hangs_holds_up_no_other(
+    fake: FakeCluster, connection: Connection
+) -> None:
+    with FakeCluster() as slow:
+        slow.crds("cilium.io_ciliumnodes")
+        hanging = small.connect(slow, duties=[Duty.POD_CIDRS])
+        small.reconcile(hanging, small.Small())
+        slow.faults.add(verb="patch", effect="hang", times=None)
+        with processes.started("watch"):
+            processes.until(lambda: streams(fake) and streams(slow))
+            slow.put(small.node("s"))
+            processes.until(lambda: slow.log.of("patch"))
+            fake.put(small.node("a"))
+            processes.until(lambda: small.names(connection) == ["a"], 10)
+            assert not Run.objects.filter(cluster=hanging.cluster, trigger=Trigger.WATCH).exists()
+
+
+def test_shares_are_equal_and_the_dead_are_inherited(
+    fake: FakeCluster, connection: Connection
+) -> None:
+    rows = [connection]
+    for _ in range(4):
+        rows.append(small.connect(fake))
+        rows[-1].cluster.save()
+    assert len(watchers.claim("one", 100)) == 5
+    assert len(watchers.claim("two", 100)) == 0
+    assert len(watchers.claim("one", 100)) == 3
+    assert len(watchers.claim("two", 100)) == 2
+    Watcher.objects.filter(name="one").update(seen_at="2000-01-01T00:00:00Z")
+    assert len(watchers.claim("two", 4)) == 4
+    watchers.leave("two")
+    assert len(watchers.claim("three", 100)) == 5
