@@ -83,7 +83,7 @@ class StateFilter(lists.Choice):
 
 @admin.register(Cluster)
 class ClusterAdmin(lists.Listed[Cluster]):
-    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_duties", "shown_version", "shown_pools", "shown_prefix", "description")  # fmt: skip
+    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_duties", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
     list_filter = (StateFilter,)
     list_display_links = None
     search_fields = ("name", "description")

@@ -40,13 +40,14 @@ class TypeFilter(lists.Choice):
             ("cooldown", "cooldown ended"),
             ("pool", "pools, CIDRs, ranges"),
             ("cluster", "clusters"),
+            ("connection", "connections to clusters"),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
         chosen = self.value() or ""
         if chosen in TYPES:
             return rows.filter(type__in=TYPES[chosen])
-        if chosen in {"pool", "cluster"}:
+        if chosen in {"pool", "cluster", "connection"}:
             return rows.filter(type__startswith=f"{chosen}.")
         return rows
 
