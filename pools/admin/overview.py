@@ -17,6 +17,7 @@ from pools.admin.attention import Attention
 from pools.models import AllocationRequest, Block, Cluster, Environment, Event, FailureEvent, Pool
 from pools.models.blocks import State
 from pools.models.pools import Category
+from pools.services import overlaps
 
 FULLEST = 8
 ENVIRONMENTS = 5
@@ -108,6 +109,7 @@ def _attention(request: HttpRequest, pools: list[Measured]) -> Iterator[Attentio
     yield from _failed()
     yield from _nearly_full(pools)
     yield from _draining(pools)
+    yield from _overlapping()
     yield from _cooling(pools)
 
 
@@ -194,15 +196,26 @@ def _draining(pools: list[Measured]) -> Iterator[Attention]:
     for one in pools:
         for cidr in one.pool.cidrs.all() if one.state == "draining" else ():
             if pool_page.drained(cidr):
-                url = reverse("admin:pools_block_changelist", query={"q": str(cidr.cidr)})
+                query = {"cidr": str(cidr.cidr)}
                 yield Attention(
                     "info",
                     f"{cidr} of {one.pool} is draining",
                     "It is wholly reserved; what is held there leaves one by one.",
                     show.url_of(one.pool),
-                    "Its blocks",
-                    url,
+                    "Migration",
+                    reverse("admin:pools_pool_migrations", args=[one.pool.pk], query=query),
                 )
+
+
+def _overlapping() -> Iterator[Attention]:
+    found = overlaps.found()
+    if not found:
+        return
+    count = len({name for one in found for name in one.clusters})
+    words = "1 network is" if len(found) == 1 else f"{show.digits(len(found))} networks are"
+    detail = f"In {count} clusters." if count > 1 else "By isolated networks of one cluster."
+    url = reverse("admin:overlaps")
+    yield Attention("info", f"{words} used more than once", detail, url, "Overlaps", url)
 
 
 def _cooling(pools: list[Measured]) -> Iterator[Attention]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -14,18 +12,13 @@ from django.utils.safestring import SafeString
 from pools import usage, window
 from pools.admin import edge, lists, show
 from pools.admin import map as maps
-from pools.core import addresses, errors, podippool
+from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
-from pools.services import imports, occupancy
+from pools.services import occupancy
 
 MAPS = 4  # drawn on one page; more CIDRs have a link each
 FIRST = 10
-SHAPE_NAMES = {
-    podippool.Shape.V2: "cilium.io/v2, as Cilium ships it",
-    podippool.Shape.V2_PROPOSAL: "cilium.io/v2 with reservedRange",
-    podippool.Shape.V2ALPHA1: "cilium.io/v2alpha1",
-}
 
 
 @dataclass(frozen=True)
@@ -177,45 +170,3 @@ def _used_part(view: maps.View) -> addresses.Network | None:
     """The one share in use, when all the rest is empty: where to look closer."""
     used = [cell for cell in view.cells if cell.held or cell.cooling]
     return used[0].network if len(used) == 1 and not used[0].one_block else None
-
-
-# --- the same elsewhere ---------------------------------------------------------------------------
-
-
-def manifests(pool: Pool) -> list[tuple[str, str, str]]:
-    """(shape, text, why not) of the pool as CiliumPodIPPool in each shape."""
-    manifest = imports.as_manifest(pool)
-    found = []
-    for shape, name in SHAPE_NAMES.items():
-        try:
-            rendered = podippool.render(manifest, shape=shape)
-        except errors.InvalidInput as error:
-            found.append((name, "", error.message))
-            continue
-        found.append((name, yaml.safe_dump(rendered, sort_keys=False), ""))
-    return found
-
-
-def yaml_page(request: HttpRequest, pool: Pool) -> HttpResponseBase:
-    here = request.build_absolute_uri("/").rstrip("/")
-    allocation = json.dumps({"holder": {"kind": "instance", "id": "i-1"}})
-    head = 'curl -H "Authorization: Token $TOKEN"'
-    calls = [
-        ("This pool", f"{head} {here}/api/v1/pools/{pool.pk}/"),
-        ("Its blocks", f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
-        (
-            "Allocate",
-            f"{head} -H 'Content-Type: application/json' \\\n  -d '{allocation}' \\\n"
-            f"  {here}/api/v1/pools/{pool.pk}/allocations/",
-        ),
-    ]
-    return edge.page(
-        request,
-        "pool_yaml.html",
-        title=f"{pool.name}: YAML and API",
-        opts=Pool._meta,
-        original=pool,
-        pool=pool,
-        manifests=manifests(pool) if pool.category == "pod" else [],
-        calls=calls,
-    )

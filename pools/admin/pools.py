@@ -11,7 +11,17 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from pools import usage
-from pools.admin import edge, export, lists, migrations, pool_actions, pool_page, search, show
+from pools.admin import (
+    edge,
+    export,
+    lists,
+    migrations,
+    pool_actions,
+    pool_page,
+    pool_yaml,
+    search,
+    show,
+)
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
 
@@ -182,7 +192,7 @@ class PoolAdmin(lists.Listed[Pool]):
             ("reserve", pool_actions.reserve),
             ("add-cidr", pool_actions.add_cidr),
             ("migrations", migrations.begin),
-            ("yaml", self._yaml),
+            ("yaml", pool_yaml.view),
         ]
         own = [
             path(
@@ -207,10 +217,6 @@ class PoolAdmin(lists.Listed[Pool]):
             )
         )
         return own + super().get_urls()
-
-    def _yaml(self, request: HttpRequest, pool: Pool) -> HttpResponseBase:
-        edge.require(request, "pools.view_pool")
-        return pool_page.yaml_page(request, pool)
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
         return pool_actions.add(request)

@@ -89,3 +89,12 @@ def test_many_of_one_overlap_are_counted(cluster: Cluster) -> None:
 def test_who_may_look(cluster: Cluster, name: str) -> None:
     assert people.browser(people.VIEWER).get(reverse(f"admin:{name}")).status_code == 200
     assert people.browser(()).get(reverse(f"admin:{name}")).status_code == 403
+
+
+def test_the_overview_tells_of_overlaps_and_leads_to_migrations(cluster: Cluster) -> None:
+    pool = factories.pool("10.20.0.0/16", "10.21.0.0/16", category="pod", mask=24, reserved=["10.20.0.0/16"])  # fmt: skip
+    page = html.unescape(people.browser().get("/admin/").content.decode())
+    assert "1 network is used more than once" in page
+    assert reverse("admin:overlaps") in page
+    url = reverse("admin:pools_pool_migrations", args=[pool.pk], query={"cidr": "10.20.0.0/16"})
+    assert url in page

@@ -47,9 +47,15 @@ TABLE = [
             "blocks/", "blocks/{held}/", "requests/", "requests/{request}/", "environments/",
             "clusters/prod/connection/", "clusters/prod/runs/", "clusters/prod/objects/",
             "clusters/prod/objects/{object}/", "clusters/prod/findings/", "clusters/prod/drift/", "clusters/prod/nodes/",
+            "clusters/prod/preflight/", "clusters/prod/manifest/", "pools/{pods}/manifest/",
+            "pools/{pods}/migrations/", "pools/{pods}/migrations/{migration}/", "overlaps/",
             "events/", "addresses/10.0.0.1/", "instances/i-1/network/", "schema/", "docs/",
         )
     ),
+    Line("viewer", "POST", "clusters/prod/pool-for-pod/", {"pod": {"name": "p"}, "namespace": {"name": "n"}}),
+    Line("viewer", "POST", "clusters/prod/node-demand/", {"in_use": {"default": 1}}),
+    Line("operator", "POST", "pools/{spare}/migrations/", {"cidr": "10.1.0.0/29"}, 201),
+    Line("operator", "POST", "pools/{pods}/migrations/{migration}/steps/", {"step": "reserve"}),
     Line("operator", "POST", "pools/{pool}/allocations/", apis.holder("n"), 201),
     Line("operator", "POST", "blocks/{held}/release/", apis.holder("a")),
     Line("operator", "DELETE", "requests/{request}/"),
@@ -97,8 +103,11 @@ def _ids() -> dict[str, int]:
     api("POST", f"blocks/{cooling['id']}/release/", apis.holder("b"))
     api.take(full, "f")
     waits = api("POST", f"pools/{full}/allocations/", apis.holder("w") | {"wait": True}).json()
+    part = {"mask_size": 24, "cidrs": ["10.6.0.0/16"]}
+    pods = api.made("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": part})
+    migration = api.made(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     return {
-        "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
+        "pods": pods["id"], "migration": migration["id"], "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
         "held": api.take(pool, "a")["id"], "request": waits["id"], "object": seen.pk,
         "drift": Drift.objects.create(
             cluster=seen.cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
@@ -140,4 +149,4 @@ def test_the_table_has_every_method_of_every_view() -> None:
         assert handled == needed, name
 
 
-_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift")
+_NAMES = "pool spare cidr range cooling held request object drift pods migration".split()

@@ -1,0 +1,52 @@
+"""The YAML page of a pool: every shape, that of a cluster, Helm values, each to be downloaded."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+from django.urls import reverse
+
+from pools import events
+from pools.services import connections
+from tests import factories, people
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+BY = events.Author("tester", "command")
+
+
+def _page(pool_id: int, **query: object) -> str:
+    url = reverse("admin:pools_pool_yaml", args=[pool_id], query=query)
+    return html.unescape(people.browser().get(url).content.decode())
+
+
+def test_every_shape_and_helm() -> None:
+    pool = factories.pool("10.20.0.0/16", category="pod", mask=24)
+    page = _page(pool.pk)
+    for shape in ("v2", "v2-proposal", "v2alpha1", "helm"):
+        url = f"/api/v1/pools/{pool.pk}/manifest/?shape={shape}"
+        assert f'href="{url}"' in page
+        assert people.browser().get(url).status_code == 200
+    assert "autoCreateCiliumPodIPPools:" in page
+    assert "As it is taken by" not in page  # no cluster is connected
+
+
+def test_what_a_shape_cannot_say() -> None:
+    pool = factories.pool("10.20.0.0/16", category="pod", mask=24, reserved=["10.20.0.0/24"])
+    page = _page(pool.pk)
+    assert "v2alpha1 holds at most 0 reserved ranges for 10.20.0.0/16." in page
+    assert page.count("It cannot be said so") == 2
+
+
+def test_as_a_cluster_takes_it(fake: FakeCluster) -> None:
+    pool = factories.pool("10.20.0.0/16", category="pod", mask=24, reserved=["10.20.0.0/24"])
+    source = connections.from_kubeconfig(fake.kubeconfig())
+    connections.connect(pool.cluster, source, connections.Terms(), by=BY)
+    page = _page(pool.pk, cluster=pool.cluster_id)
+    assert "reservedRanges:" in page
+    assert "reservedRange:" not in page
+
+
+def test_a_pool_that_is_no_manifest() -> None:
+    assert "Only pools of pod CIDRs" in _page(factories.pool("10.20.0.0/24").pk)
