@@ -27,8 +27,8 @@ from pools.services.node_allocation import Want
 from pools.services.node_standing import HOLDER, PodPools, Standing
 
 # A node may ask for 2^63 addresses, and an object of a cluster has at most some 1.5 MB.
-MOST_AT_ONCE = 256  # blocks for one node in one pass
-MOST_HELD = 10_000  # blocks of one node
+MOST_AT_ONCE = 256  # blocks of one pool and family for one node in one pass
+MOST_HELD = 10_000  # a node with more gets no further ones
 
 Grants = Sequence[tuple[str, addresses.Network]]  # pool, CIDR
 
@@ -76,12 +76,13 @@ class CiliumNodes:
         with pass_.holding():
             standings = node_blocks.record(cluster_id, list(open_.values()), release=True)
             _keep_pending(list(open_), standings)
-            pointers = dict(self._pointers) if pass_.dry_run else self._pointers
-            short = _hand_out(cluster_id, standings, pointers) if serving else {}
-            names = [one.name for one in standings] if serving else []
-            granted = node_blocks.unpublished(cluster_id, names)
         if not serving:
             return
+        # Of its own: the locks of pools are taken before any row.
+        with pass_.holding():
+            pointers = dict(self._pointers) if pass_.dry_run else self._pointers
+            short = _hand_out(cluster_id, standings, pointers)
+        granted = node_blocks.unpublished(cluster_id, [one.name for one in standings])
         shared = _shared(cluster_id, standings)
         for standing in standings:
             name = standing.name
@@ -153,18 +154,19 @@ class _Ask:
 
 
 def _asks(standing: Standing) -> Iterator[_Ask]:
-    room = max(min(MOST_AT_ONCE, MOST_HELD - len(standing.held)), 0)
+    room = MOST_HELD - len(standing.held)
     for name in standing.demand.requested:
         pool = standing.pools.live(name)
         for family, missing in standing.missing(name).items():
             want = Want(standing.name, name, family, 0)
             if missing and pool is None:
                 yield _Ask(want, f"cannot allocate from non-existing pool: {name}")
+            elif missing and room <= 0:
+                yield _Ask(want, f"the node has {MOST_HELD} blocks, which is the most")
             elif missing and pool is not None:
                 count = -(-missing // pool.usable_in_block(family))
-                why = f"more than {MOST_AT_ONCE} blocks at once" if count > room else ""
-                yield _Ask(replace(want, count=min(count, room)), why)
-                room -= min(count, room)
+                why = f"more than {MOST_AT_ONCE} blocks at once" if count > MOST_AT_ONCE else ""
+                yield _Ask(replace(want, count=min(count, MOST_AT_ONCE)), why)
 
 
 def _open(cluster_id: int, *, astray: bool) -> dict[int, NodeDemand]:

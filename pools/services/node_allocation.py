@@ -43,18 +43,21 @@ def hand_out(
     was handed out. Not handed out is what cools, what a reserved range touches, what the cluster's
     pool has lost, and what lies under `misfits`: CIDRs in use that are no blocks of their pool.
     """
-    pools = PodPools(cluster_id)
     by_pool: dict[tuple[str, int], list[Want]] = {}
     for want in wants:
         by_pool.setdefault((want.pool, want.family), []).append(want)
-    live = {key: pool for key in by_pool if (pool := pools.live(key[0])) is not None}
-    for pool_id in sorted({pool.id for pool in live.values()}):
+    named = {name for name, _ in by_pool}
+    for pool_id in sorted(one.id for one in PodPools(cluster_id).named(named)):
         window.lock(pool_id)
+    pools = PodPools(cluster_id)
     under = list(misfits)
     got: dict[Want, list[addresses.Network]] = {want: [] for want in wants}
-    for key, pool in live.items():
-        queue = [want for want in by_pool[key] for _ in range(want.count)]
-        picks = _pick(pool, key[1], len(queue), pointers, under)
+    for (name, family), of_pool in by_pool.items():
+        pool = pools.live(name)
+        if pool is None:
+            continue
+        queue = [want for want in of_pool for _ in range(want.count)]
+        picks = _pick(pool, family, len(queue), pointers, under)
         pairs = list(zip(queue, picks, strict=False))
         node_blocks.take(
             [(pick.row, want.node, "") for want, pick in pairs if pick.row is not None]

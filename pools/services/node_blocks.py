@@ -31,15 +31,23 @@ def record(
     2. What it lists and nobody holds is held by it, also in a reserved range, in a CIDR that the
     pool has lost, or in the midst of another's cooldown: in use is in use. 3. Its blocks are those
     of the object that lists them now. What somebody else holds stays his.
+
+    The transaction holds no rows of blocks when it is called, or it could wait for itself.
     """
     pools = PodPools(cluster_id)
     standings = node_standing.survey(pools, demands)
-    if touched := {one.place.pool.id for each in standings for one in each.free if one.place}:
+    locked: set[int] = set()
+    while (
+        touched := {one.place.pool.id for each in standings for one in each.free if one.place}
+        - locked
+    ):
         for pool_id in sorted(touched):
             window.lock(pool_id)
-        locked = PodPools(cluster_id)
-        if locked.version != pools.version:
-            pools, standings = locked, node_standing.survey(locked, demands)
+        locked |= touched
+        now = PodPools(cluster_id)
+        if now.version == pools.version:
+            break
+        pools, standings = now, node_standing.survey(now, demands)
     freed = {row.id for one in standings for row in one.unlisted} if release else set()
     if freed:
         _release(sorted(freed))

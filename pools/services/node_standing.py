@@ -7,7 +7,7 @@ a block was handed out here and the cluster does not know it yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
@@ -96,6 +96,9 @@ class PodPools:
     @property
     def ids(self) -> list[int]:
         return [pool.id for pool in self.by_name.values()]
+
+    def named(self, names: Collection[str]) -> list[PodPool]:
+        return [pool for name, pool in self.by_name.items() if name in names]
 
     def live(self, name: str) -> PodPool | None:
         """A pool that the cluster has."""
