@@ -37,6 +37,7 @@ from pools.reconcile.kinds import Found, Pass, Seen, Write
 from pools.services import following
 
 KIND = podippool.KIND
+_BATCH = 200  # objects in one transaction
 _ROOM = "a pool lost addresses"  # a note: in this pass, so that another one may have them
 
 
@@ -119,6 +120,7 @@ def absorb(pass_: Pass, found: Sequence[tuple[ObservedObject, PodIPPool]]) -> No
 
 def _bring(pass_: Pass, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
     """Again and again, as long as one of them makes room for another."""
+    known = following.said([pool for pool, _ in changed])
     left = changed
     while left:
         refused: list[tuple[Pool, PodIPPool]] = []
@@ -126,7 +128,7 @@ def _bring(pass_: Pass, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
         for pool, said in left:
             try:
                 with transaction.atomic():
-                    following.bring(pool, said, by=pass_.by)
+                    following.bring(pool, said, by=pass_.by, known=known[pool.pk])
             except errors.CIDROverlap as error:
                 refused.append((pool, said))
                 last = error
@@ -146,8 +148,22 @@ def catch_up(pass_: Pass) -> None:
         again = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
     else:
         again = [row for row in rows if not row.problem_code]
-    for row in again:
-        _absorb_alone(pass_, row)
+    for first in range(0, len(again), _BATCH):
+        batch = again[first : first + _BATCH]
+        if not _absorbed_together(pass_, batch):
+            for row in batch:
+                _absorb_alone(pass_, row)
+
+
+def _absorbed_together(pass_: Pass, rows: Sequence[ObservedObject]) -> bool:
+    if any(row.problem_code for row in rows):
+        return False
+    try:
+        with pass_.holding():
+            absorb(pass_, [(row, following.parse(row.manifest)) for row in rows])
+    except (errors.InvalidInput, errors.Conflict, IntegrityError):
+        return False  # a lost lease shows again, where each is taken alone
+    return True
 
 
 def _tidied(pass_: Pass, orphaned: Sequence[PoolCIDR]) -> bool:

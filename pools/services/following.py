@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
 
 from pools import events, window
 from pools.core import conversion, errors, podippool
@@ -117,35 +117,38 @@ def _make(cluster: Cluster, wanted: Sequence[PodIPPool], *, follows: bool) -> No
     ReservedRange.objects.bulk_create(ranges)
 
 
-def bring(pool: Pool, wanted: PodIPPool, *, by: events.Author) -> bool:
+def bring(
+    pool: Pool, wanted: PodIPPool, *, by: events.Author, known: PodIPPool | None = None
+) -> bool:
     """Bring a pool to what its object says; False when it says so already.
 
     A CIDR that the object has lost goes, or stays as an orphan while blocks of it are in use; one
-    that it has regained is its own again. Nothing is changed by a refusal: AlreadyExists (a pool of
-    another category has the name), ImmutableInUse, CIDROverlap.
+    that it has regained is its own again. `known` is what `said` answered of the pool, when that was
+    asked for many. Nothing is changed by a refusal: AlreadyExists (a pool of another category has the
+    name), ImmutableInUse, CIDROverlap.
     """
     if pool.category != Category.POD:
         message = f"The cluster has a pool of this name for other addresses ({pool.category})."
         raise errors.AlreadyExists(message)
-    wanted = normal(wanted)
-    if pool.orphaned_at is None and said([pool])[pool.pk] == wanted:
+    wanted, known = normal(wanted), known or said([pool])[pool.pk]
+    if pool.orphaned_at is None and known == wanted:
         return False
     if (pool.allow_first_ip, pool.allow_last_ip) != (wanted.allow_first_ip, wanted.allow_last_ip):
         raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
     with events.recorded(by):
-        pools.change(
-            pool.pk,
-            pools.PoolChange(
-                families=_families(pool, wanted.families),
-                annotations=wanted.annotations,
-                labels=wanted.labels,
-                selectors=(wanted.pod_selector, wanted.namespace_selector),
-                keep_orphans=True,
-            ),
-            by=by,
+        if known.families != wanted.families:
+            families = _families(pool, wanted.families)
+            change = pools.PoolChange(families=families, keep_orphans=True)
+            pools.change(pool.pk, change, by=by)
+        Pool.objects.filter(pk=pool.pk).update(
+            annotations=wanted.annotations,
+            labels=wanted.labels,
+            pod_selector=wanted.pod_selector,
+            namespace_selector=wanted.namespace_selector,
+            orphaned_at=None,
+            follows_cluster=by.source == "cluster" or pool.follows_cluster,
+            version=F("version") + 1,
         )
-        follows = by.source == "cluster" or pool.follows_cluster
-        Pool.objects.filter(pk=pool.pk).update(orphaned_at=None, follows_cluster=follows)
     return True
 
 
