@@ -44,6 +44,7 @@ _STATUS: list[tuple[type[errors.IpamError], int]] = [
     (errors.IdempotencyMismatch, 422),
     (errors.Unavailable, 503),
     (passes.IdentityChanged, 409),
+    (faults.AddressNotAllowed, 400),
     (faults.SecretUnreadable, 503),
     (faults.ClusterFault, 502),
 ]

@@ -53,6 +53,7 @@ class ClusterList(lists.BoundedList):
         super().get_results(request)
         found = list(self.result_list)
         rows = Connection.objects.filter(cluster__in=found).select_related("cluster")
+        rows = rows.defer("sealed")
         summaries = {one.connection.cluster_id: one for one in fleet.summaries(rows)}
         for cluster in found:
             cluster.summary = summaries.get(cluster.pk)

@@ -83,8 +83,9 @@ def summary(connection: Connection) -> Summary:
 
 
 def connected() -> list[Connection]:
-    """All of them, by name."""
-    return list(Connection.objects.select_related("cluster").order_by("cluster__name"))
+    """All of them, by name, without their credentials."""
+    rows = Connection.objects.select_related("cluster").defer("sealed")
+    return list(rows.order_by("cluster__name"))
 
 
 def _counts(model: type[Model], ids: list[int], which: Q) -> dict[int, int]:

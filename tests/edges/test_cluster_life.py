@@ -1,0 +1,59 @@
+"""From a kubeconfig to a healthy cluster and back, with the handlers of this installation."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.handlers import registry
+from pools.models import Connection
+from pools.reconcile import leases, passes
+from tests.edges import api as apis
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+
+pytestmark = pytest.mark.django_db
+PLACE = "clusters/prod/connection/"
+
+
+def _pass() -> None:
+    lease = leases.take(Connection.objects.get().pk, "tester")
+    assert lease is not None
+    passes.run(lease, registry.all())
+
+
+def test_a_cluster_s_life(fake: FakeCluster) -> None:
+    fake.put(gateways.pool("green", "10.20.0.0/16"))
+    api = apis.Api()
+    api.cluster()
+    assert api("PUT", PLACE, {"kubeconfig": fake.kubeconfig()}).status_code == 201
+    assert api("POST", f"{PLACE}test/", {}).json()["succeeded"]
+    _pass()
+    healthy = api("GET", PLACE).json()
+    assert (healthy["state"], healthy["objects"], healthy["error"]) == ("healthy", 1, None)
+    (run,) = api("GET", "clusters/prod/runs/").json()["results"]
+    assert run["succeeded"]
+    assert run["kinds"]["CiliumPodIPPool"]["seen"] == 1
+    assert api("GET", "clusters/prod/objects/").json()["results"][0]["name"] == "green"
+    assert api("GET", "pools/?name=green").json()["results"][0]["cluster"] == "prod"
+
+    fake.kube_system_uid = "another"
+    _pass()
+    assert api("GET", PLACE).json()["state"] == "identity-changed"
+    fake.kube_system_uid = healthy["identity"]
+    fake.revoke(fake.token)
+    _pass()
+    assert api("GET", PLACE).json()["state"] == "unauthorized"
+    token = fake.user("next", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
+    assert api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(token)}).status_code == 200
+    _pass()
+    assert api("GET", PLACE).json()["state"] == "healthy"
+    fake.remove("customresourcedefinitions", "ciliumnodes.cilium.io")
+    _pass()
+    assert api("GET", PLACE).json()["state"] == "crd-missing"
+
+    assert api("DELETE", PLACE).status_code == 204
+    assert api("GET", "clusters/prod/objects/").json()["results"] == []
+    assert api("GET", "pools/?name=green").json()["results"][0]["name"] == "green"
+    assert not fake.log.writes or {one.path for one in fake.log.writes} == {
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    }
