@@ -129,10 +129,10 @@ def _rows_of(place: Place, start: int, count: int) -> list[_Free]:
 
 
 _FREE_ROWS = """
-    SELECT id, cidr::text FROM pools_block
+    SELECT b.id, b.cidr::text FROM pools_block b
     WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
       AND NOT withheld AND cidr BETWEEN %s::text::cidr AND %s::text::cidr
-    ORDER BY cidr < %s::text::cidr, cidr LIMIT %s FOR UPDATE SKIP LOCKED
+    ORDER BY b.cidr < %s::text::cidr, b.cidr LIMIT %s FOR UPDATE SKIP LOCKED
 """
 
 
