@@ -149,4 +149,4 @@ def test_the_table_has_every_method_of_every_view() -> None:
         assert handled == needed, name
 
 
-_NAMES = "pool spare cidr range cooling held request object drift pods migration".split()
+_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift", "pods", "migration")  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from pools.core import addresses, errors
 from pools.models import CIDRMigration, Connection, Event, ObservedObject, Pool
 from pools.models.fields import Now
-from pools.services import cidr_migrations, migration_progress, pools
+from pools.services import cidr_migrations, migration_progress, orphans, pools
 from pools.services.migration_progress import Standing, Step
 from tests import factories
 
@@ -49,7 +49,10 @@ def test_the_whole_way() -> None:
     assert told.steps == (Step.ADD, Step.RESERVE, Step.ABORT)
     told = _take(migration, Step.RESERVE, Step.ADD)
     assert (told.standing, told.added, told.percent) == (Standing.DRAINING, True, 0)
-    assert [(one.holder_id, one.state, one.blocks) for one in told.holders] == [("node-1", "held", 1)]
+    assert told.steps == (Step.ABORT,)
+    assert [(one.holder_id, one.state, one.blocks) for one in told.holders] == [
+        ("node-1", "held", 1)
+    ]
     assert factories.take(pool)["cidr"].startswith("10.30.0.")
     with pytest.raises(errors.CIDRInUse, match="node-1"):
         _take(migration, Step.REMOVE)
@@ -162,6 +165,20 @@ def test_a_pool_that_follows_its_cluster_is_changed_there() -> None:
     with pytest.raises(errors.ClusterDecides):
         _take(migration, Step.RESERVE)
     assert _take(migration, Step.ABORT).standing is Standing.ABORTED
+
+
+def test_an_orphan_drains() -> None:
+    pool = factories.pool(OLD)
+    block = factories.take(pool)
+    migration = _begin(pool, to=None)
+    cidr = factories.cidr(pool)
+    orphans.withhold(cidr)
+    orphans.mark(cidr)
+    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    assert (told.orphaned, told.standing) == (True, Standing.DRAINING)
+    factories.give_back(block)
+    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    assert told.standing in {Standing.DRAINED, Standing.REMOVED}
 
 
 def test_one_migration_of_a_cidr_at_a_time() -> None:

@@ -56,6 +56,13 @@ def test_nodes_that_fit_and_nodes_that_do_not() -> None:
     assert not pool.reserved_ranges.exists()
 
 
+def test_a_node_that_lacks_addresses_already_is_not_the_migration_s_fault() -> None:
+    pool = factories.pool(OLD, category="pod", mask=26)
+    _node(pool.cluster, "node-1", pool.name, 62, "10.20.0.0/26")
+    _node(pool.cluster, "node-2", pool.name, 1000)
+    assert _verdicts(_forecast(pool, "10.30.0.0/24"))["nodes"] is Verdict.OK
+
+
 def test_a_range_moves_only_the_nodes_in_it() -> None:
     pool = factories.pool(OLD, category="pod", mask=26)
     _node(pool.cluster, "node-1", pool.name, 62, "10.20.0.0/26")
