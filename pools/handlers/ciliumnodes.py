@@ -4,6 +4,11 @@ The register has a block before the cluster hears of it: handed out in one trans
 to spec.ipam.pools.allocated, until the node is seen to list it. What is open about a node (addresses
 it lacks, CIDRs that are another's or nobody's, a block it was not told of) makes it `pending`, and
 every pass looks at it again; nodes that are all right cost nothing.
+
+Which blocks are handed out, and what is said of those that are not, is as pools/core/pod_cidr_operator
+says it. Otherwise on purpose: no block while it cools, none that a CIDR in use overlaps though it is
+listed under another pool or size; a block that the node was not told of is told again, not given up;
+so many at once; and nothing is taken from a node because of a holder that does not use it.
 """
 
 from __future__ import annotations
@@ -19,8 +24,9 @@ from pools.clusters import faults
 from pools.clusters.client import Manifest
 from pools.core import addresses, ciliumnode, errors, podippool, resources
 from pools.core.ciliumnode import NodeDemand
-from pools.models import ConnectionEvent, ObservedObject
+from pools.models import ObservedObject
 from pools.models.connections import Duty
+from pools.reconcile import positions
 from pools.reconcile.kinds import STATUS_MANAGER, Found, Pass, Seen, Write
 from pools.services import node_allocation, node_blocks, node_findings, node_standing
 from pools.services.node_allocation import Want
@@ -34,15 +40,11 @@ Grants = Sequence[tuple[str, addresses.Network]]  # pool, CIDR
 
 
 class CiliumNodes:
-    """The handler; it remembers for each cluster since when it may hand out, and its pointers."""
+    """The handler; what it knows is in the register, so that any process can go on."""
 
     kind = ciliumnode.KIND
     resources: Sequence[resources.Resource] = (resources.CILIUM_NODE,)
     follows = (podippool.KIND,)
-
-    def __init__(self) -> None:
-        self._listed: dict[int, int | None] = {}  # by cluster: its settings at a complete list
-        self._pointers: node_allocation.Pointers = {}
 
     def parse(self, manifest: Manifest) -> NodeDemand:
         return ciliumnode.parse(manifest)
@@ -64,9 +66,8 @@ class CiliumNodes:
     def desired(self, pass_: Pass) -> Iterator[Write]:
         """What is open is looked at again; with the duty, nodes get what they lack.
 
-        Nothing is handed out before a complete list of nodes in this process, under the settings
-        that the connection has now: until then blocks may be in use that the register does not know
-        (cilium/cilium#21482).
+        Nothing is handed out before all nodes and pools are known: until then blocks may be in use
+        that the register does not know (cilium/cilium#21482).
         """
         cluster_id = pass_.cluster.pk
         serving = pass_.connection.does(Duty.POD_CIDRS) and self._ready(pass_)
@@ -80,8 +81,7 @@ class CiliumNodes:
             return
         # Of its own: the locks of pools are taken before any row.
         with pass_.holding():
-            pointers = dict(self._pointers) if pass_.dry_run else self._pointers
-            short = _hand_out(cluster_id, standings, pointers)
+            short = _hand_out(cluster_id, standings)
         granted = node_blocks.unpublished(cluster_id, [one.name for one in standings])
         shared = _shared(cluster_id, standings)
         for standing in standings:
@@ -101,31 +101,26 @@ class CiliumNodes:
     # --- the operator -----------------------------------------------------------------------------
 
     def _ready(self, pass_: Pass) -> bool:
-        """Whether all nodes were listed since the cluster has its present settings, and all pools."""
-        cluster_id = pass_.cluster.pk
-        settings = (
-            ConnectionEvent.objects.filter(pgh_obj_id=pass_.connection.pk)
-            .order_by("-pgh_id")
-            .values_list("pgh_id", flat=True)
-            .first()
-        )
-        if pass_.told:
-            return cluster_id in self._listed and self._listed[cluster_id] == settings
-        if not pass_.dry_run:
-            self._listed[cluster_id] = settings
+        """Whether the register knows all nodes and pools, up to this moment.
+
+        A full pass has listed the nodes. A watch goes on from the position of a complete list, and
+        nothing was missed since (pools.reconcile.positions).
+        """
         pools = ObservedObject.objects.filter(cluster=pass_.cluster, kind=podippool.KIND)
-        return podippool.KIND in pass_.complete or not pools.exists()
+        known = (
+            positions.read(pass_.connection.positions, podippool.KIND) is not None
+            if pass_.told
+            else podippool.KIND in pass_.complete
+        )
+        return known or not pools.exists()
 
 
-def _hand_out(
-    cluster_id: int, standings: Sequence[Standing], pointers: node_allocation.Pointers
-) -> dict[str, list[str]]:
+def _hand_out(cluster_id: int, standings: Sequence[Standing]) -> dict[str, list[str]]:
     """Blocks in the register for the nodes that lack some; by node, what could not be done."""
     asked = [ask for standing in standings for ask in _asks(standing)]
     got = node_allocation.hand_out(
         cluster_id,
         [ask.want for ask in asked if ask.want.count],
-        pointers=pointers,
         misfits=[
             (one.place, one.cidr)
             for standing in standings

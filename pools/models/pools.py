@@ -117,6 +117,10 @@ class PoolCIDR(models.Model):
     position = models.PositiveIntegerField(default=0)
     # The cluster's pool has lost this CIDR while blocks of it are in use: nothing new is handed out.
     orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Of pod pools: the block from which the next one for a node is looked for (Cilium's next-fit).
+    next_index = models.DecimalField(
+        max_digits=39, decimal_places=0, default=0, db_default=0, editable=False
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

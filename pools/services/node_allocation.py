@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import ip_network
@@ -12,12 +12,13 @@ from ipaddress import ip_network
 from pools import database, window
 from pools.core import addresses, blocks
 from pools.core.index_set import IndexSet
+from pools.models import PoolCIDR
 from pools.services import node_blocks
 from pools.services.node_standing import Place, PodPool, PodPools
 
 _MOST_LOOKED_AT = 1 << 20
 # The block of each CIDR, by its id, from which the next one is looked for: Cilium's next-fit.
-Pointers = MutableMapping[int, int]
+_Pointers = dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,12 @@ def hand_out(
     cluster_id: int,
     wants: Sequence[Want],
     *,
-    pointers: Pointers,
     misfits: Iterable[tuple[Place, addresses.Network]] = (),
 ) -> dict[Want, list[addresses.Network]]:
     """Blocks for nodes as Cilium's operator picks them; as many as there are, in the wants' order.
 
     The first CIDR in the pool's order that has a free block, in it the next one behind the last that
-    was handed out. Not handed out is what cools, what a reserved range touches, what the cluster's
+    was handed out, whichever process did it. Not handed out is what cools, what a reserved range touches, what the cluster's
     pool has lost, and what lies under `misfits`: CIDRs in use that are no blocks of their pool.
     """
     by_pool: dict[tuple[str, int], list[Want]] = {}
@@ -57,6 +57,7 @@ def hand_out(
         if pool is None:
             continue
         queue = [want for want in of_pool for _ in range(want.count)]
+        pointers = _pointers(pool)
         picks = _pick(pool, family, len(queue), pointers, under)
         pairs = list(zip(queue, picks, strict=False))
         node_blocks.take(
@@ -71,8 +72,16 @@ def hand_out(
         )
         for want, pick in pairs:
             got[want].append(pick.place.layout.block_at(pick.index))
-            pointers[pick.place.id] = (pick.index + 1) % pick.place.layout.count
+        last = {pick.place.id: pick for _, pick in pairs}
+        for pick in last.values():
+            following = Decimal((pick.index + 1) % pick.place.layout.count)
+            PoolCIDR.objects.filter(pk=pick.place.id).update(next_index=following)
     return got
+
+
+def _pointers(pool: PodPool) -> _Pointers:
+    rows = PoolCIDR.objects.filter(pk__in=[place.id for place in pool.places])
+    return {pk: int(index) for pk, index in rows.values_list("id", "next_index")}
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ def _pick(
     pool: PodPool,
     family: int,
     count: int,
-    pointers: Pointers,
+    pointers: _Pointers,
     misfits: Sequence[tuple[Place, addresses.Network]],
 ) -> list[_Pick]:
     picked: list[_Pick] = []
@@ -95,7 +104,7 @@ def _pick(
             continue
         under = [place.touched_by(cidr) for at, cidr in misfits if at.id == place.id]
         kept_free = IndexSet(span for span in under if span is not None)
-        start = pointers.get(place.id, 0)
+        start = pointers[place.id]
         wanted = count - len(picked)
         looked_at = min(wanted + blocks.total(kept_free.spans()), _MOST_LOOKED_AT)
         found = heapq.merge(_rows_of(place, start, looked_at), _fresh_of(place, start, looked_at))

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pools.handlers.ciliumnodes import CiliumNodes
 from pools.models import Connection, ObservedObject
 from pools.models.connections import Mode
 from pools.models.fields import Now
+from pools.reconcile import leases, positions, telling
 from tests.handlers.node_world import DUTY, World
 
 if TYPE_CHECKING:
@@ -29,32 +31,53 @@ def test_r5_a_first_pass_hands_out_nothing_that_the_last_node_lists(world: World
     assert world.lists("n1") == ["10.0.1.0/24", "10.0.3.0/24"]
 
 
-def test_r5_a_process_that_started_serves_nobody_before_its_first_list(world: World) -> None:
+def test_r5_a_process_that_started_goes_on_from_what_the_register_knows(world: World) -> None:
+    world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
     world.restarted()
-    # Since then somebody else handed out what the register takes for free.
-    world.node("n2", lists={"a": ["10.0.0.0/24"]})
     asking = world.node("n1", wants={"a": 8})
     assert world.tell(("ADDED", asking)).succeeded
-    assert world.lists("n1") == []
-    assert world.error("n1") == ""
-    world.passed()
     assert world.lists("n1") == ["10.0.1.0/24"]
-    more = world.node("n3", wants={"a": 8})
-    assert world.tell(("ADDED", more)).succeeded
-    assert world.lists("n3") == ["10.0.2.0/24"]
 
 
-def test_r5_nor_after_the_duty_was_given_back_and_taken(world: World) -> None:
-    """Meanwhile another operator may have handed out blocks of which no event came yet."""
+def test_r5_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -> None:
+    """After a 410 the kind has no position until it was listed again."""
     world.passed()
-    Connection.objects.update(mode=Mode.OBSERVED, duties=[])
-    Connection.objects.update(mode=Mode.MANAGED, duties=DUTY)
+    world.connection.refresh_from_db()
+    at = positions.read(world.connection.positions, CiliumNodes.kind)
+    assert at is not None
+    assert positions.move(world.connection.pk, CiliumNodes.kind, at, None)
     asking = world.node("n1", wants={"a": 8})
-    assert world.tell(("ADDED", asking)).succeeded
+    lease = leases.borrow(world.connection.pk, "watcher")
+    assert lease is not None
+    run = telling.absorb_events(
+        lease, [world.handler], CiliumNodes.kind, [("ADDED", asking)], at=at, to=at
+    )
+    assert run.error_code == telling.OVERTAKEN
     assert world.lists("n1") == []
     world.passed()
     assert world.lists("n1") == ["10.0.0.0/24"]
+
+
+def test_r5_what_another_operator_did_meanwhile_is_told_first(world: World) -> None:
+    world.passed()
+    Connection.objects.update(mode=Mode.OBSERVED, duties=[])
+    theirs = world.node("n2", lists={"a": ["10.0.0.0/24"]})
+    Connection.objects.update(mode=Mode.MANAGED, duties=DUTY)
+    asking = world.node("n1", wants={"a": 8})
+    assert world.tell(("ADDED", theirs), ("ADDED", asking)).succeeded
+    assert world.lists("n1") == ["10.0.1.0/24"]
+
+
+def test_next_fit_goes_on_in_another_process(world: World) -> None:
+    world.node("n1", wants={"a": 8})
+    world.passed()
+    assert world.lists("n1") == ["10.0.0.0/24"]
+    world.fake.remove("ciliumnodes", "n1")
+    world.restarted()
+    world.node("n3", wants={"a": 8})
+    world.passed()
+    assert world.lists("n3") == ["10.0.1.0/24"]
 
 
 def test_r5_a_list_that_failed_makes_nobody_ready(world: World) -> None:
