@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_network
+from ipaddress import IPv4Network, ip_network
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from pools.models import AddressSpace
+from pools.models import AddressSpace, Cluster, Pool, PoolCIDR
 from pools.services import overlaps
 from pools.services.overlaps import Kind
 from tests import factories
@@ -67,33 +67,33 @@ def test_filters() -> None:
     assert overlaps.found(kind=Kind.OVERLAY) == []
 
 
-FLEET = """
-    INSERT INTO pools_cluster (name, instance_gateway, instance_mtu, instance_dns, description,
-        created_at, webhook_digest)
-    SELECT 'c' || n, 'fe80::1', 1420, '{}', '', now(), '' FROM generate_series(1, 1000) n;
-    INSERT INTO pools_addressspace (cluster_id, name) SELECT id, '' FROM pools_cluster;
-    INSERT INTO pools_pool (cluster_id, space_id, name, category, mask_size_v4, cooldown_seconds,
-        allow_first_ip, allow_last_ip, annotations, labels, description, version, created_at,
-        follows_cluster, agreed)
-    SELECT cluster_id, id, 'p', 'pod', 24, 0, false, false, '{}', '{}', '', 1, now(), false, ''
-    FROM pools_addressspace;
-    ALTER TABLE pools_poolcidr DISABLE TRIGGER USER
-"""
-CIDRS = """
-    INSERT INTO pools_poolcidr (pool_id, space_id, cidr, position, created_at)
-    SELECT p.id, p.space_id,
-        set_masklen('10.0.0.0'::inet + 256 * (n + p.id %% 2000 * %s), 24)::cidr, n, now()
-    FROM pools_pool p, generate_series(0, 19) n
-"""
+def _fleet(*, apart: int) -> None:
+    """1,000 clusters with 20 CIDRs each, all alike or so many CIDRs apart."""
+    clusters = Cluster.objects.bulk_create(Cluster(name=f"c{n}") for n in range(1000))
+    spaces = AddressSpace.objects.bulk_create(AddressSpace(cluster=one) for one in clusters)
+    pools = Pool.objects.bulk_create(
+        Pool(cluster=one.cluster, space=one, name="p", category="pod", mask_size_v4=24)
+        for one in spaces
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE pools_poolcidr DISABLE TRIGGER USER")
+    PoolCIDR.objects.bulk_create(
+        PoolCIDR(
+            pool=pool,
+            space=pool.space,
+            cidr=IPv4Network(((10 << 24) + 256 * (n + number * apart), 24)),
+            position=n,
+        )
+        for number, pool in enumerate(pools)
+        for n in range(20)
+    )
 
 
 @pytest.mark.parametrize(("apart", "groups"), [(0, 20), (32, 0)], ids=["all alike", "different"])
 def test_a_thousand_clusters_are_one_query_and_as_many_groups_as_there_are(
     apart: int, groups: int, django_assert_num_queries: Any
 ) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(FLEET)
-        cursor.execute(CIDRS, [apart])
+    _fleet(apart=apart)
     with django_assert_num_queries(1):
         found = overlaps.found()
     assert len(found) == groups
