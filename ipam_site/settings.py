@@ -347,7 +347,8 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "ipam_site.problems.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
-KNOX_TOKEN_MODEL = "knox.AuthToken"  # said, because migrations that refer to it read the setting
+# Said, because migrations that refer to it read the setting.
+KNOX_TOKEN_MODEL = "knox.AuthToken"  # noqa: S105 - no secret
 REST_KNOX = {
     "TOKEN_TTL": datetime.timedelta(days=env.integer("TOKEN_DAYS", 365, minimum=1)),
     # A token ends when it was said to end, however often it is used.

@@ -130,7 +130,9 @@ def test_what_is_written_is_changed(fake: FakeCluster, cluster: Cluster) -> None
 
 def test_replaced_paused_reconciled_disconnected(fake: FakeCluster, cluster: Cluster) -> None:
     connected(fake, cluster)
-    Connection.objects.update(error_code="cluster_unauthorized", error="x", due_at="2099-01-01T00:00:00Z")
+    Connection.objects.update(
+        error_code="cluster_unauthorized", error="x", due_at="2099-01-01T00:00:00Z"
+    )
     token = fake.user("next", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     assert post("connect", cluster, text=fake.kubeconfig(token)).status_code == 302
     assert passes.access(Connection.objects.get()).token == token
