@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
 
-from benchmarks import clients, floor, registers
+from benchmarks import clients, floor, passes, registers
 from pools import allocation
 from pools.models import Pool
 from pools.models.pools import Category
@@ -34,6 +34,7 @@ def run(names: list[str], port: int, seconds: float, rows: int) -> Iterator[Resu
         "batch": batch,
         "fill": lambda: fill(rows),
         "lists": lambda: lists(rows),
+        "reconcile": reconcile,
     }
     for name in names or known:
         registers.clear()
@@ -219,6 +220,12 @@ def _pairwise(shaped: Pool, plain: Pool, calls: int) -> tuple[float, float]:
             holder = f"call-{pool.pk}-{next(_calls)}"
             cost.append(clients.median_ms(1, lambda _, p=pool, h=holder: _allocate(p.pk, h)))  # type: ignore[misc]
     return statistics.median(costs[0]), statistics.median(costs[1])
+
+
+def reconcile() -> Iterator[Result]:
+    """Passes over 10,000 objects, new and unchanged, against the bare list."""
+    for name, cost, base, goal in passes.measure():
+        yield _cost(name, cost, base, goal)
 
 
 def lists(rows: int) -> Iterator[Result]:

@@ -70,7 +70,7 @@ def again(pass_: Pass, handler: Handler, manifests: Sequence[Manifest]) -> int:
                 for row in rows:
                     row.manifest = given[row.uid]
                     # Content that could not be stored makes it a problem whatever a handler says.
-                    row.problem_code = row.problem_code if row.problem_code == "unstorable" else ""
+                    row.problem_code = seen.UNSTORABLE * (row.problem_code == seen.UNSTORABLE)
                     parsed.append(_parsed(handler, row.manifest))
                 return _taken_in(pass_, handler, rows, parsed, stored=stored)
 

@@ -48,9 +48,7 @@ class Pass:
     # From a handler's `desired` to its `findings`, by kind.
     notes: dict[str, Any] = field(default_factory=dict)
     touched: frozenset[Place] = frozenset()
-    listed: dict[str, dict[Place, Manifest]] = field(
-        default_factory=dict
-    )  # by kind: not to be changed
+    listed: dict[str, list[Manifest]] = field(default_factory=dict)  # by kind: not to be changed
     prove: Callable[[], None] = _unproven
 
 

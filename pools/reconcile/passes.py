@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import logging
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,7 +55,7 @@ class _Listed:
     handler: Handler
     read: Resource
     listing: Listing
-    known: Mapping[str, seen.Row]
+    known: seen.Known
 
 
 def run(
@@ -74,6 +76,7 @@ def run(
     with (
         outcome(lease, record, counts, dry=dry) as ended,
         leases.kept(lease),
+        _without_collector(),
         open_gateway(connection) as reached,
     ):
         ended.version = reached.version()
@@ -82,11 +85,17 @@ def run(
         if not (connection.identity or dry):
             with pass_.holding():
                 connecting.pin(connection, found)
-        listed = _list_all(pass_, handlers, counts)
-        with _undone() if dry else contextlib.nullcontext():
-            _absorb_all(pass_, listed, counts)
-            _settle_all(pass_, listed, counts)
+        _all_kinds(pass_, handlers, counts)
+        # Before the collector walks them.
+        del pass_
     return record
+
+
+def _all_kinds(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> None:
+    listed = _list_all(pass_, handlers, counts)
+    with _undone() if pass_.dry_run else contextlib.nullcontext():
+        _absorb_all(pass_, listed, counts)
+        _settle_all(pass_, listed, counts)
 
 
 @dataclass
@@ -180,6 +189,23 @@ def start(
     )
 
 
+_resting = threading.Semaphore(1)
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Ten thousand objects that are kept hold no cycles, and are walked again and again for them."""
+    ours = gc.isenabled() and _resting.acquire(blocking=False)
+    if ours:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if ours:
+            gc.enable()
+            _resting.release()
+
+
 @contextlib.contextmanager
 def _undone() -> Iterator[None]:
     """All that is written inside is undone: so a plan knows what its own first half would bring."""
@@ -216,7 +242,7 @@ def alone(one: Counts, kind: str) -> Iterator[None]:
 def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> list[_Listed]:
     """All lists before anything is concluded from any of them."""
     served = pass_.gateway.served([one for handler in handlers for one in handler.resources])
-    listed = []
+    listed: list[_Listed] = []
     for handler in handlers:
         one = counts.setdefault(handler.kind, Counts())
         read = next((version for version in handler.resources if version in served), None)
@@ -229,7 +255,7 @@ def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts
             one.seen = len(listing.items)
             pass_.served[handler.kind] = read
             pass_.complete.add(handler.kind)
-            pass_.listed[handler.kind] = {seen.place(each): each for each in listing.items}
+            pass_.listed[handler.kind] = listing.items
             listed.append(_Listed(handler, read, listing, known))
     return listed
 
@@ -259,8 +285,9 @@ def _absorb_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts
 
 def _absorb(pass_: Pass, each: _Listed, one: Counts) -> None:
     handler, rows = each.handler, ObservedObject.objects.all()
-    found = seen.compare(each.known, each.listing.items)
-    replaced = seen.replaced(found.absent, pass_.listed[handler.kind])
+    items = each.listing.items
+    found = seen.compare(pass_.cluster.pk, handler.kind, each.known, items)
+    replaced = seen.replaced(found.absent, items)
     gone = sorted({*found.gone, *replaced})
     missed = sorted({*found.missed} - {*replaced})
     one.changed, one.gone = len(found.news), len(gone)

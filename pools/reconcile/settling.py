@@ -10,7 +10,7 @@ from pools.clusters.client import Manifest
 from pools.core import errors
 from pools.core.differences import Difference
 from pools.models import ObservedObject
-from pools.reconcile import absorbing, differences, writes
+from pools.reconcile import absorbing, differences, seen, writes
 from pools.reconcile.kinds import Handler, Pass, Place, Write
 from pools.reconcile.runs import LONGEST_PLAN, Counts
 from pools.reconcile.writes import Result
@@ -72,12 +72,14 @@ def _send_all(
 
 def _known(pass_: Pass, handler: Handler, wanted: Sequence[Write]) -> dict[Place, Manifest]:
     """The objects as they were seen last: nothing is asked of the cluster for those that are well."""
+    if not wanted:
+        return {}
     if not pass_.told:
-        return dict(pass_.listed.get(handler.kind, {}))
+        return {seen.place(each): each for each in pass_.listed.get(handler.kind, ())}
     names = {write.name for write in wanted}
     rows = ObservedObject.objects.filter(
         cluster=pass_.cluster, kind=handler.kind, name__in=names
-    ).exclude(problem_code="unstorable")
+    ).exclude(problem_code=seen.UNSTORABLE)
     return {
         (namespace, name): manifest
         for namespace, name, manifest in rows.values_list("namespace", "name", "manifest")
