@@ -58,7 +58,11 @@ def test_a_folder_of_an_earlier_version_gets_one(tmp_path: pathlib.Path) -> None
     assert made.items() <= again.items()
 
 
-@pytest.mark.parametrize(("ring", "complains"), [("", True), ("short", True), (KEY, False)])
+@pytest.mark.parametrize(
+    ("ring", "complains"),
+    [("", True), ("short", True), (KEY, False)],
+    ids=["none", "short", "right"],
+)
 def test_production_requires_one(ring: str, complains: bool) -> None:
     done = _python("manage.py", "check", "--deploy", IPAM_KEY_RING=ring, IPAM_HTTPS="1")
     assert ("ipam.E001" in done.stderr) == complains

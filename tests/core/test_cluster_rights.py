@@ -26,7 +26,7 @@ READ = {
         (("pod-cidrs",), {"update ciliumnodes.cilium.io", "update ciliumnodes.cilium.io/status"}),
         (("claims", "ippool-status"), set()),  # no handler reads these kinds
     ],
-    ids=str,
+    ids=["none", "pools", "pod-cidrs", "not-read"],
 )
 def test_what_is_needed(duties: tuple[str, ...], more: set[str]) -> None:
     found = cluster_rights.needed(SEEN, duties)
