@@ -175,7 +175,7 @@ def _put_objects(fake: FakeCluster) -> None:
     fake.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": config, "data": {}})
 
 
-def test_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
+def test_point_19_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
     granted = _granted(OBSERVE)
     _live(fake, OBSERVE, [])
     assert _used(fake, granted) | _wanted(_reads(), []) == granted
@@ -189,14 +189,14 @@ def _duties() -> list[str]:
     return [duty for duty in Duty.values if {kind for _, kind, _ in needs[duty]} <= kinds]
 
 
-def test_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
+def test_point_19_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
     granted = _granted(MANAGE)
     _live(fake, MANAGE, _duties())
     assert _used(fake, granted) | _wanted(_reads(), _duties()) == granted
 
 
 @pytest.mark.parametrize("rules", [OBSERVE, MANAGE], ids=["observe", "manage"])
-def test_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
+def test_point_19_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
     for verb, group, resource, name in _granted(rules):
         assert "*" not in verb + group + resource
         assert resource not in {"secrets", "pods", "pods/exec", "nodes"}

@@ -27,7 +27,7 @@ def world(fake: FakeCluster) -> World:
     return world
 
 
-def test_7_f14_what_the_agent_wrote_meanwhile_is_kept(world: World) -> None:
+def test_f14_point_07_what_the_agent_wrote_meanwhile_is_kept(world: World) -> None:
     """A 409: the object is read again, and what to write worked out anew."""
     world.node("n1", wants={"a": 600}, lists={"a": ["10.0.3.0/24", "10.0.4.0/24"]})
 
@@ -143,7 +143,7 @@ def test_no_block_under_a_cidr_of_another_size_is_handed_out(world: World) -> No
     assert world.lists("n2") == ["10.0.2.128/25", "10.0.3.0/24"]
 
 
-def test_12_what_newer_versions_keep_beside_the_cidrs_stays(world: World) -> None:
+def test_point_12_what_newer_versions_keep_beside_the_cidrs_stays(world: World) -> None:
     node = world.node("n1", wants={"a": 300}, lists={"a": ["10.0.0.0/24"]})
     node["spec"]["ipam"]["pools"]["resourcepools"] = {"x": 1}
     world.fake.put(node, manager="cilium-agent")

@@ -23,7 +23,7 @@ def world(fake: FakeCluster) -> World:
     return world
 
 
-def test_18_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
+def test_point_18_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
@@ -36,7 +36,7 @@ def test_18_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-def test_18_the_other_takes_it_over_when_the_first_lets_go(world: World) -> None:
+def test_point_18_the_other_takes_it_over_when_the_first_lets_go(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
@@ -46,7 +46,7 @@ def test_18_the_other_takes_it_over_when_the_first_lets_go(world: World) -> None
     assert not world.findings()
 
 
-def test_18_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
+def test_point_18_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
     world.node("n1", lists={"a": ["10.9.0.0/24", "10.0.0.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}

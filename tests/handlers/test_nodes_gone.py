@@ -64,7 +64,7 @@ def test_r2_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clo
     assert not world.findings()
 
 
-def test_11_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) -> None:
+def test_point_11_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) -> None:
     old = world.fake.object(NODES, "n1")
     world.fake.remove(NODES, "n1")
     new = world.node("n1", lists={"a": ["10.0.1.0/24", "10.0.2.0/24"]})
@@ -72,7 +72,7 @@ def test_11_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: Worl
     assert world.held() == {"10.0.1.0/24": "n1", "10.0.2.0/24": "n1"}
 
 
-def test_5_an_old_event_releases_nothing(world: World) -> None:
+def test_point_05_an_old_event_releases_nothing(world: World) -> None:
     """A watch may tell of a version that is older than what was written since."""
     before = world.fake.object(NODES, "n1")
     world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"]})
@@ -84,7 +84,7 @@ def test_5_an_old_event_releases_nothing(world: World) -> None:
     assert len(world.held()) == 3
 
 
-def test_what_a_watch_tells_of_a_release_is_asked_and_done(world: World) -> None:
+def test_point_05_what_a_watch_tells_twice_of_a_release_is_asked_and_done(world: World) -> None:
     now = world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.tell(("MODIFIED", now), ("MODIFIED", now))
     assert world.held() == {"10.0.0.0/24": "n1"}
@@ -100,7 +100,7 @@ def test_r4_when_it_cannot_be_asked_nothing_is_released(world: World) -> None:
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-def test_13_a_node_that_cannot_be_understood_keeps_what_it_has(world: World) -> None:
+def test_point_13_a_node_that_cannot_be_understood_keeps_what_it_has(world: World) -> None:
     world.fake.faults.add(verb="list", path=NODES, body=_garbled(world))
     world.node("n2", lists={"a": ["10.0.3.0/24"]})
     world.run()

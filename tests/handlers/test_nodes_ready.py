@@ -101,7 +101,7 @@ def test_r5_nor_is_anybody_served_while_the_pools_cannot_be_listed(world: World)
     assert world.error("n1") == ""
 
 
-def test_1_cold_start_with_many_nodes(world: World) -> None:
+def test_point_01_cold_start_with_many_nodes(world: World) -> None:
     world.pool("b", "10.8.0.0/14")
     for number in range(700):
         world.node(f"n{number}", wants={"b": 8})

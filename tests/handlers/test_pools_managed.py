@@ -107,7 +107,7 @@ def test_a_change_in_the_register_makes_a_pool_its_own(managed: Fleet) -> None:
     assert not managed.pool("green").follows_cluster
 
 
-def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> None:
+def test_point_08_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> None:
     managed.put(manifest("green", A))
     managed.passed()
     pools.add_cidr(managed.pool("green").pk, factories.entry(B), by=factories.BY)
@@ -120,7 +120,7 @@ def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> No
     assert [one.path for one in drift.apply(_of(managed), by=factories.BY)] == [row.path]
 
 
-def test_adopting_takes_the_objects_values(managed: Fleet) -> None:
+def test_point_17_adopting_takes_the_objects_values(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
     managed.put(manifest("green", B, A))
@@ -132,7 +132,7 @@ def test_adopting_takes_the_objects_values(managed: Fleet) -> None:
     assert not managed.pool("green").follows_cluster
 
 
-def test_ignored_until_a_value_changes(managed: Fleet) -> None:
+def test_point_17_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
     managed.put(manifest("green", B, A))

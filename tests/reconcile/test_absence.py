@@ -138,7 +138,7 @@ def test_point_02_an_event_that_was_lost_is_found_by_the_next_list(
     assert small.rows(connection)[0].manifest["metadata"]["labels"] == {"zone": "z"}
 
 
-def test_point_03_a_list_begins_again_when_its_continue_expired(
+def test_f15_point_03_a_list_begins_again_when_its_continue_expired(
     db: None, nodes: small.Small
 ) -> None:
     with FakeCluster() as fake:

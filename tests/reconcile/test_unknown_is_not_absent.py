@@ -74,7 +74,9 @@ def _impatient(fake: FakeCluster) -> Callable[[Connection], Any]:
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_i16(name: str, db: None, many: FakeCluster, nodes: small.Small) -> None:
+def test_f15_f16_f17_i16_unknown_is_not_absent(
+    name: str, db: None, many: FakeCluster, nodes: small.Small
+) -> None:
     code, trouble = TROUBLES[name]
     connection = small.connect(many)
     assert small.reconcile(connection, nodes).succeeded
@@ -166,7 +168,7 @@ def test_f16_retry_after_is_kept_to_within_reason(
     assert waits(10**9) < 2 * 3600
 
 
-def test_back_off_grows_and_has_jitter(
+def test_point_13_back_off_grows_and_has_jitter(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.faults.add(status=503, times=None)

@@ -60,7 +60,7 @@ def test_what_follows_is_written_and_does_not_trigger_itself(
     assert Run.objects.filter(trigger=Trigger.WATCH).count() == 2
 
 
-def test_point_03_and_04_gone_is_listed_again_and_bookmarks_move_on(
+def test_f15_point_03_point_04_gone_is_listed_again_and_bookmarks_move_on(
     fake: FakeCluster, connection: Connection
 ) -> None:
     with processes.started("watch"):

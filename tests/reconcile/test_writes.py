@@ -160,7 +160,7 @@ def test_what_is_ignored_stays_so_until_it_changes(
     assert (Drift.objects.get().ignored_reason, Drift.objects.get().observed) == ("", "other")
 
 
-def test_i22_one_refused_object_does_not_stop_the_others(
+def test_i22_point_13_one_refused_object_does_not_stop_the_others(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     for name in "abc":
