@@ -102,6 +102,18 @@ class Bare:
         assert seen == NODES
 
 
+def add_pool(connection: Connection) -> None:
+    """The one that the nodes' PodCIDRs are of."""
+    spec = {"ipv4": {"cidrs": ["10.0.0.0/8"], "maskSize": 24}}
+    pool = {"apiVersion": "cilium.io/v2", "kind": "CiliumPodIPPool", "spec": spec}
+    with connecting.gateway(connection) as gateway:
+        gateway.create(
+            resources.CILIUM_POD_IP_POOL,
+            pool | {"metadata": {"name": "default"}},
+            manager="benchmark",
+        )
+
+
 def a_pass(connection: Connection, handlers: Sequence[Handler]) -> None:
     lease = leases.take(connection.pk, "benchmark")
     assert lease is not None
@@ -120,6 +132,7 @@ def measure() -> Iterator[tuple[str, float, float, float]]:
     with fake(NODES) as cluster:
         bare = Bare(cluster)
         bare()
+        add_pool(connect(cluster))
         for name, handlers in (("engine", (Plain(),)), ("handlers", registry.all())):
             first, again, floor = [], [], []
             for _ in range(ROUNDS):

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
 
-from benchmarks import clients, floor, passes, registers
+from benchmarks import clients, fleet, floor, passes, registers
 from pools import allocation
 from pools.models import Pool
 from pools.models.pools import Category
@@ -35,6 +35,7 @@ def run(names: list[str], port: int, seconds: float, rows: int) -> Iterator[Resu
         "fill": lambda: fill(rows),
         "lists": lambda: lists(rows),
         "reconcile": reconcile,
+        "fleet": over_fleet,
     }
     for name in names or known:
         registers.clear()
@@ -226,6 +227,15 @@ def reconcile() -> Iterator[Result]:
     """Passes over 10,000 objects, new and unchanged, against the bare list."""
     for name, cost, base, goal in passes.measure():
         yield _cost(name, cost, base, goal)
+
+
+def over_fleet() -> Iterator[Result]:
+    """A hundred clusters on two workers beside one that hangs; a worker's memory over 100 passes."""
+    for name, cost, base, goal in fleet.measure():
+        result = _cost(name, cost, base, goal)
+        if name == "worker_memory":
+            result |= {"bytes": result.pop("ms"), "floor_bytes": result.pop("floor_ms")}
+        yield result
 
 
 def lists(rows: int) -> Iterator[Result]:

@@ -60,8 +60,8 @@ def due(most: int = 1000, *, overdue: float = 0) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id FROM pools_connection"
-            " WHERE NOT paused AND due_at <= ipam_now() - make_interval(secs => %s)"
-            " AND (leased_until IS NULL OR leased_until < ipam_now()) ORDER BY due_at LIMIT %s",
+            " WHERE NOT paused AND due_at <= ipam_clock() - make_interval(secs => %s)"
+            " AND (leased_until IS NULL OR leased_until < ipam_clock()) ORDER BY due_at LIMIT %s",
             [overdue, most],
         )
         return [row[0] for row in cursor.fetchall()]

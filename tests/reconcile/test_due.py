@@ -1,0 +1,108 @@
+"""Passes by the schedule and by hand: `reconcile_due`, `manage.py reconcile`."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pools import tasks
+from pools.handlers import registry
+from pools.models import Connection, Run
+from pools.models.observed import Trigger
+from pools.reconcile import leases
+from tests.kube.fake import FakeCluster
+from tests.reconcile import small
+
+
+@pytest.fixture(autouse=True)
+def _handlers(nodes: small.Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "all", lambda: (nodes,))
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The messages that a broker would have got."""
+    found: list[Any] = []
+
+    def send(arguments: Any, *, expires: float) -> None:
+        found.append((arguments, expires))
+
+    monkeypatch.setattr(tasks.reconcile, "apply_async", send)
+    return found
+
+
+def reconcile(connection: Connection, *options: str) -> str:
+    out = StringIO()
+    call_command("reconcile", connection.cluster.name, *options, stdout=out)
+    return out.getvalue()
+
+
+def test_one_message_for_each_cluster_that_is_due(
+    connection: Connection, fake: FakeCluster, sent: list[Any]
+) -> None:
+    small.reconcile(connection, small.Small())
+    due, paused, taken = (small.connect(fake) for _ in range(3))
+    Connection.objects.filter(pk=paused.pk).update(paused=True)
+    leases.take(taken.pk, "another")
+    assert tasks.reconcile_due() == 1
+    assert [arguments for arguments, _ in sent] == [(due.pk,)]
+    assert tasks.reconcile_due() == 1, "a lost message is repaired by the next tick"
+
+
+def test_f11_a_doubled_message_does_nothing(connection: Connection, fake: FakeCluster) -> None:
+    assert [tasks.reconcile(connection.pk) for _ in range(3)] == [True, False, False]
+    assert Run.objects.count() == 1
+
+
+def test_a_message_of_a_cluster_that_is_gone(db: None) -> None:
+    assert tasks.reconcile(12345) is False
+
+
+def test_by_hand(connection: Connection, fake: FakeCluster, nodes: small.Small) -> None:
+    fake.put(small.node("a"))
+    nodes.wanted = small.labelling("a")
+    assert "CiliumNode  seen 1  changed 1  written 1  failed 0" in reconcile(connection)
+    said = json.loads(reconcile(connection, "--json"))
+    assert said["succeeded"]
+    assert said["kinds"] == {"CiliumNode": {"seen": 1, "changed": 0, "written": 0, "failed": 0}}
+    assert set(Run.objects.values_list("trigger", flat=True)) == {Trigger.CHANGE}
+
+
+def test_by_hand_dry(connection: Connection, fake: FakeCluster, nodes: small.Small) -> None:
+    fake.put(small.node("a"))
+    nodes.wanted = small.labelling("a")
+    said = reconcile(connection, "--dry-run")
+    assert "would 1" in said
+    assert 'metadata.labels.cadastre: null -> "yes"' in said
+    assert not fake.log.writes
+    assert not small.rows(connection)
+
+
+@pytest.mark.parametrize("kind", ["object", "kind", "cluster"])
+def test_the_exit_status_tells(
+    kind: str, connection: Connection, fake: FakeCluster, nodes: small.Small
+) -> None:
+    if kind == "object":
+        fake.put(small.node("bad", poison="yes"))
+    elif kind == "kind":
+        fake.faults.add(verb="list", path="ciliumnodes", status=403)
+    else:
+        fake.faults.add(status=401)
+    with pytest.raises(CommandError):
+        reconcile(connection)
+
+
+def test_refusals(connection: Connection) -> None:
+    with pytest.raises(CommandError, match="not_found: There is no connected cluster nobody"):
+        call_command("reconcile", "nobody")
+    leases.take(connection.pk, "another")
+    with pytest.raises(CommandError, match="cluster_in_use: another works on"):
+        reconcile(connection, "--wait=0.3")
+    Connection.objects.update(paused=True)
+    with pytest.raises(CommandError, match="connection_paused"):
+        reconcile(connection)
+    assert not Run.objects.exists()

@@ -1,0 +1,245 @@
+"""Who works on a cluster: one at a time, and one that slept past its lease writes nothing (I14)."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection as database
+from django.db import transaction
+
+from pools.core import errors
+from pools.models import Connection, Run
+from pools.models.connections import Duty
+from pools.reconcile import leases, passes
+from tests import factories
+from tests.concurrent import threads
+from tests.kube.fake import FakeCluster
+from tests.reconcile import processes, small
+
+
+def expire() -> None:
+    with database.cursor() as cursor:
+        cursor.execute("UPDATE pools_connection SET leased_until = ipam_clock() - interval '1 s'")
+
+
+def test_point_06_one_at_a_time(connection: Connection) -> None:
+    first = leases.take(connection.pk, "one")
+    assert first is not None
+    assert leases.take(connection.pk, "two") is None
+    assert leases.borrow(connection.pk, "two") is None
+    assert leases.due() == []
+    leases.put_back(first)
+    second = leases.take(connection.pk, "two")
+    assert second is not None
+    assert second.fence == first.fence + 1
+
+
+def test_a_lease_that_ended_is_taken_over_and_its_holder_writes_nothing(
+    connection: Connection,
+) -> None:
+    first = leases.take(connection.pk, "one")
+    assert first is not None
+    expire()
+    with pytest.raises(leases.LeaseLost), leases.holding(first, factories.BY):
+        pytest.fail("a lease that ended is no lease, also when nobody has the next one")
+    assert not leases.renew(first)
+    second = leases.take(connection.pk, "two")
+    assert second is not None
+    leases.failed(first, code="x", message="late")
+    row = Connection.objects.get()
+    assert (row.leased_by, row.error_code) == ("two", "")
+    with leases.holding(second, factories.BY):
+        pass
+
+
+def test_a_paused_cluster_is_left_alone_at_once(connection: Connection) -> None:
+    lease = leases.take(connection.pk, "one")
+    assert lease is not None
+    Connection.objects.update(paused=True)
+    with pytest.raises(errors.ConnectionPaused):
+        leases.prove(lease)
+    leases.put_back(lease)
+    assert leases.take(connection.pk, "one") is None
+    assert leases.due() == []
+
+
+def test_a_pass_that_is_paused_meanwhile_is_no_failure(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    def pause(_: Any) -> tuple[()]:
+        Connection.objects.update(paused=True)
+        return ()
+
+    fake.put(small.node("a"))
+    nodes.wanted = pause
+    run = small.reconcile(connection, nodes)
+    assert run.error_code == "connection_paused"
+    row = Connection.objects.get()
+    assert (row.failures, row.leased_until) == (0, None)
+
+
+def test_a_change_during_a_pass_makes_it_due_again(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    """What the pass has read before is old: the change must not wait ten minutes."""
+    nodes.wanted = lambda _: leases.nudge(connection.cluster_id, patient=True) or ()  # type: ignore[func-returns-value]
+    small.reconcile(connection, nodes)
+    assert leases.due() == [connection.pk]
+    nodes.wanted = lambda _: ()
+    small.reconcile(connection, nodes)
+    assert leases.due() == []
+
+
+def test_changes_do_not_hammer_at_a_cluster_that_is_down(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.faults.add(status=503)
+    small.reconcile(connection, nodes)
+    leases.nudge(connection.cluster_id, patient=True)
+    assert leases.due() == []
+    leases.nudge(connection.cluster_id)
+    assert leases.due() == [connection.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_take_over_while_a_transaction_is_open(fake: FakeCluster) -> None:
+    """Its lease ends in the middle of it: what was proved stays true until its end."""
+    row = small.connect(fake)
+    first = leases.take(row.pk, "one")
+    assert first is not None
+    began, goes_on = threading.Event(), threading.Event()
+
+    def writes() -> None:
+        with leases.holding(first, factories.BY):
+            began.set()
+            assert goes_on.wait(20)
+
+    def takes() -> list[bool]:
+        assert began.wait(20)
+        expire()
+        with_it_open = leases.take(row.pk, "two") is not None
+        # A change of the register does not wait for the pass either.
+        with transaction.atomic():
+            leases.nudge(row.cluster_id)
+        goes_on.set()
+        return [with_it_open]
+
+    results = threads.together([writes, takes])
+    assert threads.failures(results) == []
+    assert results[1] == [False]
+    assert leases.take(row.pk, "two") is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_answer_does_not_cost_the_lease(
+    fake: FakeCluster, nodes: small.Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE", 1)
+    row = small.connect(fake)
+    fake.put(small.node("a"))
+    fake.faults.add(verb="list", path="ciliumnodes", delay=2)
+    assert small.reconcile(row, nodes).succeeded
+
+
+@pytest.mark.django_db(transaction=True)
+def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeCluster) -> None:
+    row = small.connect(fake, duties=[Duty.POD_CIDRS])
+    for name in "ab":
+        fake.put(small.node(name))
+    stopped = threading.Event()
+    with processes.started("work", str(row.pk)) as worker:
+
+        def stop() -> None:
+            worker.send(signal.SIGSTOP)
+            stopped.set()
+
+        # In the middle of its work: the rows are there, nothing is written to the cluster yet.
+        fake.faults.add(verb="patch", call=stop)
+        assert stopped.wait(20)
+        assert small.names(row) == ["a", "b"]
+        expire()
+        mine = leases.take(row.pk, "another")
+        assert mine is not None
+        fake.put(small.node("c"))
+        before = {name: fake.object("ciliumnodes", name)["metadata"] for name in "ab"}
+        worker.send(signal.SIGCONT)
+        processes.until(lambda: "ended" in worker.output)
+        assert "ended lease_lost" in worker.output
+    assert {name: fake.object("ciliumnodes", name)["metadata"] for name in "ab"} == before
+    assert not fake.log.writes
+    now = Connection.objects.get()
+    assert (now.leased_by, now.fence, now.failures) == ("another", mine.fence, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("verb", ["list", "patch", "get"])
+def test_f02_killed_in_the_middle_the_next_worker_completes_it(
+    verb: str, fake: FakeCluster, nodes: small.Small
+) -> None:
+    row = small.connect(fake, duties=[Duty.POD_CIDRS])
+    for name in "abc":
+        fake.put(small.node(name))
+    reached = threading.Event()
+    with processes.started("work", str(row.pk)) as worker:
+
+        def kill() -> None:
+            worker.send(signal.SIGKILL)
+            reached.set()
+
+        # The third PATCH is in the second object: its first one is written.
+        fake.faults.add(verb=verb, skip=3 if verb == "patch" else 0, call=kill)
+        assert reached.wait(20)
+        worker.wait()
+    assert leases.take(row.pk, "another") is None
+    assert Run.objects.get().ended_at is None
+    expire()
+    assert leases.due() == [row.pk]
+    nodes.wanted = small.labelling("a", "b", "c")
+    assert small.reconcile(row, nodes).succeeded
+    assert small.names(row) == ["a", "b", "c"]
+    for name in "abc":
+        assert fake.object("ciliumnodes", name)["metadata"]["labels"] == {"cadastre": "yes"}
+    fake.log.clear()
+    assert small.reconcile(row, nodes).kinds["CiliumNode"]["changed"] == 0
+    assert not fake.log.writes
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_database_connection_hands_the_lease_back(
+    fake: FakeCluster, nodes: small.Small
+) -> None:
+    row = small.connect(fake)
+    fake.put(small.node("a"))
+
+    def lose(_: Any) -> tuple[()]:
+        with database.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return ()
+
+    nodes.wanted = lose
+    run = small.reconcile(row, nodes)
+    assert run.error_code == "ipam_unavailable"
+    now = Connection.objects.get()
+    assert (now.error_code, now.failures, now.leased_until) == ("ipam_unavailable", 1, None)
+    nodes.wanted = lambda _: ()
+    assert small.reconcile(row, nodes).succeeded
+
+
+def test_an_error_of_our_own_hands_the_lease_back(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    class Ends(Exception):  # noqa: N818
+        """As a worker's time limit is raised."""
+
+    def limit(_: Any) -> tuple[()]:
+        raise Ends
+
+    nodes.wanted = limit
+    with pytest.raises(Ends):
+        small.reconcile(connection, nodes)
+    now = Connection.objects.get()
+    assert (now.error_code, now.failures, now.leased_until) == ("internal_error", 1, None)
+    assert Run.objects.get().error_code == passes.PassFailed.code

@@ -1,0 +1,171 @@
+"""I22, F21: an object that cannot be taken in fails alone, is tried again, and is well one day."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection as database
+
+from pools.core import errors
+from pools.models import Connection, ObservedObject
+from pools.reconcile import seen
+from pools.reconcile.kinds import Pass, Seen
+from tests.kube.fake import FakeCluster
+from tests.reconcile import small
+
+
+def problems(connection: Connection) -> dict[str, str]:
+    return {row.name: row.problem_code for row in small.rows(connection) if row.problem_code}
+
+
+def big(name: str) -> dict[str, Any]:
+    manifest = small.node(name)
+    manifest["metadata"]["annotations"] = {"big": "x" * 1_400_000}
+    return manifest
+
+
+def named(name: str, text: str) -> dict[str, Any]:
+    manifest = small.node(name)
+    manifest["metadata"]["annotations"] = {"odd": text}
+    return manifest
+
+
+POISON: dict[str, tuple[dict[str, Any], str]] = {
+    "large": (big("odd"), ""),
+    "long-name": (small.node("o" * 253), ""),
+    "nul": (named("odd", "a\0b"), "unstorable"),
+    "backslash-u0000": (named("odd", "\\u0000"), ""),
+    "emoji": (named("odd", "\U0001f600"), ""),
+    "deep": (named("odd", "[" * 100_000), ""),
+    "refused": (small.node("odd", poison="yes"), "poison"),
+}
+
+
+@pytest.mark.parametrize("name", POISON)
+def test_f21(name: str, fake: FakeCluster, connection: Connection, nodes: small.Small) -> None:
+    manifest, code = POISON[name]
+    fake.put(manifest)
+    for sibling in ("a", "z"):
+        fake.put(small.node(sibling))
+    run = small.reconcile(connection, nodes)
+    assert problems(connection) == ({"odd": code} if code else {})
+    assert run.kinds["CiliumNode"]["failed"] == (1 if code else 0)
+    assert {"a", "z"} <= set(nodes.absorbed)
+    assert len(small.rows(connection)) == 3
+    second = small.reconcile(connection, nodes)
+    assert second.kinds["CiliumNode"]["changed"] == 0
+
+
+def _raise(error: Exception) -> Any:
+    def trouble(_: Pass, one: Seen) -> None:
+        if one.row.name == "bad":
+            raise error
+
+    return trouble
+
+
+def _break_the_database(_: Pass, one: Seen) -> None:
+    if one.row.name == "bad":
+        with database.cursor() as cursor:
+            cursor.execute("INSERT INTO pools_cluster (id) VALUES (1)")
+
+
+TROUBLES: dict[str, tuple[Any, str]] = {
+    "refusal": (_raise(errors.CIDROverlap()), "cidr_overlap"),
+    "bug": (_raise(KeyError("x")), "internal_error"),
+    "database": (_break_the_database, "database_error"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_i22_the_culprit_is_found_and_tried_again(
+    name: str, fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    for number in range(9):
+        fake.put(small.node(f"n-{number}"))
+    fake.put(small.node("bad"))
+    nodes.trouble, code = TROUBLES[name]
+    for _ in range(2):
+        run = small.reconcile(connection, nodes)
+        assert run.kinds["CiliumNode"]["failed"] == 1
+        assert problems(connection) == {"bad": code}
+    assert len(set(nodes.absorbed)) == 9
+    nodes.trouble = lambda *_: None
+    run = small.reconcile(connection, nodes)
+    assert run.succeeded
+    assert run.kinds["CiliumNode"] == {"seen": 10, "changed": 0, "written": 0, "failed": 0}
+    assert problems(connection) == {}
+    assert nodes.absorbed[-1] == "bad"
+
+
+def test_pending_objects_are_looked_at_in_each_pass(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.put(small.node("waits", pending="yes"))
+    fake.put(small.node("well"))
+    for _ in range(3):
+        small.reconcile(connection, nodes)
+    assert nodes.absorbed.count("waits") == 3
+    assert nodes.absorbed.count("well") == 1
+    assert ObservedObject.objects.get(pending=True).name == "waits"
+
+
+def test_who_cannot_be_forgotten_is_kept_and_tried_again(
+    fake: FakeCluster,
+    connection: Connection,
+    nodes: small.Small,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(seen, "GRACE", 0)
+    for name in ("a", "bad"):
+        fake.put(small.node(name))
+    small.reconcile(connection, nodes)
+    for name in ("a", "bad"):
+        fake.remove("ciliumnodes", name)
+    small.reconcile(connection, nodes)
+    forget = nodes.forget
+
+    def refuses(pass_: Pass, rows: Any) -> None:
+        if any(row.name == "bad" for row in rows):
+            raise errors.CIDRInUse
+        forget(pass_, rows)
+
+    nodes.forget = refuses  # type: ignore[method-assign]
+    run = small.reconcile(connection, nodes)
+    assert (nodes.forgotten, problems(connection)) == (["a"], {"bad": "cidr_in_use"})
+    assert run.kinds["CiliumNode"]["failed"] == 1
+    nodes.forget = forget  # type: ignore[method-assign]
+    small.reconcile(connection, nodes)
+    assert small.rows(connection) == []
+
+
+def test_a_bad_kind_does_not_stop_the_others(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    fake.put(small.node("a"))
+    pools = small.Small("CiliumPodIPPool", (small.POOL,))
+    pools.wanted = lambda _: [].pop()
+    run = small.reconcile(connection, pools, nodes)
+    assert run.kinds["CiliumPodIPPool"]["code"] == "internal_error"
+    assert small.names(connection) == ["a"]
+    assert Connection.objects.get().error_code == "internal_error"
+
+
+def test_rows_are_made_by_position(fake: FakeCluster) -> None:
+    names = [field.attname for field in ObservedObject._meta.concrete_fields]
+    assert tuple(names) == seen._FIELDS
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800", "a\ud800b", "\\\0"])
+def test_f21_what_no_database_holds_has_no_text(text: str) -> None:
+    ((_, stored),) = next(iter(seen.batches([named("odd", text)])))
+    assert stored == ""
+
+
+def test_no_statement_carries_more_than_it_can() -> None:
+    batches = list(seen.batches(big(f"n-{number}") for number in range(12)))
+    assert [len(batch) for batch in batches] == [5, 5, 2]
+    assert len(list(seen.batches([small.node("a")] * 2500))) == 3
+    assert json.loads(batches[0][0][1])["metadata"]["name"] == "n-0"

@@ -1,0 +1,180 @@
+"""What a watch told: doubled, late, out of order, or of another list's time (point 5, F11-F13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools.clusters.client import Manifest
+from pools.models import Connection, Run
+from pools.models.observed import Trigger
+from pools.reconcile import leases, positions, telling
+from pools.reconcile.kinds import Pass
+from pools.reconcile.positions import Position
+from tests.kube.fake import FakeCluster
+from tests.reconcile import small
+
+
+def at(connection: Connection, kind: str = "CiliumNode") -> Position:
+    connection.refresh_from_db()
+    found = positions.read(connection.positions, kind)
+    assert found is not None
+    return found
+
+
+def tell(
+    connection: Connection,
+    nodes: small.Small,
+    *told: tuple[str, Manifest],
+    since: Position | None = None,
+    others: tuple[small.Small, ...] = (),
+) -> Run:
+    """What happened since `since`, by default since the kind was taken in last."""
+    lease = leases.borrow(connection.pk, "watcher")
+    assert lease is not None
+    version = told[-1][1]["metadata"]["resourceVersion"] if told else "0"
+    return telling.absorb_events(
+        lease,
+        [nodes, *others],
+        nodes.kind,
+        told,
+        at=since or at(connection),
+        to=Position("cilium.io/v2", version),
+    )
+
+
+@pytest.fixture
+def listed(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Connection:
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    nodes.absorbed.clear()
+    return connection
+
+
+def test_events_are_taken_in(fake: FakeCluster, listed: Connection, nodes: small.Small) -> None:
+    listed.refresh_from_db()
+    due = listed.due_at
+    new = fake.put(small.node("b"))
+    run = tell(listed, nodes, ("ADDED", new))
+    assert run.kinds["CiliumNode"]["changed"] == 1
+    assert small.names(listed) == ["a", "b"]
+    assert at(listed).version == new["metadata"]["resourceVersion"]
+    assert (listed.due_at, listed.leased_until) == (due, None)
+
+
+def test_point_05_doubled_events_change_nothing(
+    fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    new = fake.put(small.node("b"))
+    for _ in range(3):
+        tell(listed, nodes, ("ADDED", new), ("ADDED", new), since=at(listed))
+    assert nodes.absorbed == ["b"]
+    assert Run.objects.filter(trigger=Trigger.WATCH).count() == 1
+
+
+def test_point_05_late_events_are_dropped(
+    fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    """Of a watcher that slept, while a pass has seen what came after."""
+    since = at(listed)
+    old = fake.put(small.node("a", zone="old"))
+    gone = fake.put(small.node("gone"))
+    fake.put(small.node("a", zone="new"))
+    fake.remove("ciliumnodes", "gone")
+    small.reconcile(listed, nodes)
+    run = tell(listed, nodes, ("MODIFIED", old), ("ADDED", gone), since=since)
+    assert run.error_code == telling.OVERTAKEN
+    assert run.pk is None
+    assert small.names(listed) == ["a"]
+    assert small.rows(listed)[0].manifest["metadata"]["labels"] == {"zone": "new"}
+    listed.refresh_from_db()
+    assert (listed.failures, listed.leased_until) == (0, None)
+
+
+def test_the_last_event_of_an_object_counts(
+    fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    first = fake.put(small.node("b", zone="1"))
+    second = fake.put(small.node("b", zone="2"))
+    tell(listed, nodes, ("ADDED", first), ("MODIFIED", second))
+    assert nodes.absorbed == ["b"]
+    assert small.rows(listed)[1].manifest["metadata"]["labels"] == {"zone": "2"}
+
+
+def test_r2_deleted_and_made_again(
+    fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    (old,) = small.rows(listed)
+    fake.remove("ciliumnodes", "a")
+    new = fake.put(small.node("a"))
+    tell(listed, nodes, ("DELETED", old.manifest), ("ADDED", new))
+    assert (nodes.absorbed, nodes.forgotten) == (["a"], ["a"])
+    assert [row.uid for row in small.rows(listed)] == [new["metadata"]["uid"]]
+
+
+def test_a_deletion_of_another_uid_is_nobodys_end(listed: Connection, nodes: small.Small) -> None:
+    (row,) = small.rows(listed)
+    other = row.manifest | {"metadata": row.manifest["metadata"] | {"uid": "another"}}
+    run = tell(listed, nodes, ("DELETED", other))
+    assert (nodes.forgotten, run.pk) == ([], None)
+    assert small.names(listed) == ["a"]
+
+
+def test_what_we_wrote_ourselves_is_no_news(
+    fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    nodes.wanted = small.labelling("a", "b")
+    new = fake.put(small.node("b"))
+    run = tell(listed, nodes, ("ADDED", new))
+    # The handler wanted both; an object that was not touched is looked up, not asked for.
+    assert run.kinds["CiliumNode"]["written"] == 2
+    assert not fake.log.of("get", "ciliumnodes")
+    fake.log.clear()
+    mine = fake.object("ciliumnodes", "b")
+    again = tell(listed, nodes, ("MODIFIED", mine))
+    assert again.pk is None
+    assert len(fake.log) == 0
+
+
+def test_a_kind_that_follows_is_asked_too(
+    fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
+    pools = small.Small("CiliumPodIPPool", (small.POOL,), follows=("CiliumNode",))
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes, pools)
+    asked: list[Pass] = []
+
+    def wanted(pass_: Pass) -> tuple[()]:
+        asked.append(pass_)
+        return ()
+
+    pools.wanted = wanted
+    tell(connection, nodes, ("MODIFIED", fake.put(small.node("a", zone="z"))), others=(pools,))
+    (pass_,) = asked
+    assert pass_.told
+    assert pass_.touched == {("", "a")}
+    assert pass_.served["CiliumPodIPPool"] == small.POOL
+
+
+def test_f17_another_cluster_is_not_written_to(
+    fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    nodes.wanted = small.labelling("b")
+    new = fake.put(small.node("b"))
+    fake.kube_system_uid = "another"
+    run = tell(listed, nodes, ("ADDED", new))
+    assert run.error_code == "identity_changed"
+    assert not fake.log.writes
+
+
+def test_a_fault_keeps_the_position(
+    fake: FakeCluster, listed: Connection, nodes: small.Small
+) -> None:
+    before: Any = at(listed)
+    nodes.wanted = small.labelling("b")
+    fake.faults.add(verb="patch", effect="cut")
+    run = tell(listed, nodes, ("ADDED", fake.put(small.node("b"))))
+    assert run.error_code == "cluster_unreachable"
+    assert at(listed) == before
+    assert (listed.failures, listed.leased_until) == (1, None)
