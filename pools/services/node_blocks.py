@@ -27,7 +27,8 @@ def record(
 ) -> list[Standing]:
     """Bring the register to what the nodes list; how they stand then.
 
-    1. With `release`, blocks that a node's own object lists no more are released (into cooldown).
+    1. With `release`, blocks that a node's own object lists no more are released (into cooldown), and
+    those that a node was not told of while another lists them, as after a restore of the register.
     2. What it lists and nobody holds is held by it, also in a reserved range, in a CIDR that the
     pool has lost, or in the midst of another's cooldown: in use is in use. 3. Its blocks are those
     of the object that lists them now. What somebody else holds stays his.
@@ -48,13 +49,19 @@ def record(
         if now.version == pools.version:
             break
         pools, standings = now, node_standing.survey(now, demands)
-    freed = {row.id for one in standings for row in one.unlisted} if release else set()
+    freed = _given_up(standings) if release else set()
     if freed:
         _release(sorted(freed))
         # What one node gave back another may list.
         standings = node_standing.survey(pools, demands)
     changed = _occupy(standings) + _confirm(standings)
     return node_standing.survey(pools, demands) if changed else standings
+
+
+def _given_up(standings: Sequence[Standing]) -> set[int]:
+    waiting = {row.id for one in standings for row in one.unpublished}
+    elsewhere = {each.row.id for one in standings for each in one.overlaps if each.row}
+    return {row.id for one in standings for row in one.unlisted} | waiting & elsewhere
 
 
 def _occupy(standings: Iterable[Standing]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,11 +18,12 @@ _numbers = itertools.count(1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--real",
-        action="store_true",
-        help="run tests/kube against the kube-apiserver of KUBEBUILDER_ASSETS",
-    )
+    with contextlib.suppress(ValueError):  # tests/handlers has it too
+        parser.addoption(
+            "--real",
+            action="store_true",
+            help="run tests/kube against the kube-apiserver of KUBEBUILDER_ASSETS",
+        )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -15,6 +15,7 @@ Effect = Literal[
     "lost",  # done, and closed without an answer
     "cut-headers",  # done, closed after the headers
     "cut-body",  # done, closed in the middle of the body; a watch: in the middle of its first event
+    "cut-chunk",  # done, in chunks, closed in the middle of one
     "stall",  # done, silent after half of the body, until the server closes
     "truncate",  # a complete answer whose JSON is cut short
     "html",  # 200 with a page

@@ -144,6 +144,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = found.body
         if fault.effect == "truncate":
             body = body[: len(body) // 2]
+        if fault.effect == "cut-chunk":
+            self._head(found, {"Transfer-Encoding": "chunked"})
+            self.wfile.write(b"%x\r\n%s" % (len(body), body[: len(body) // 2]))
+            self.wfile.flush()
+            raise _Cut
         self._head(found, {"Content-Length": str(len(body))})
         if fault.effect == "cut-headers":
             body = b""

@@ -1,0 +1,59 @@
+"""A cluster with both of Cilium's kinds, passed over as an installation does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pools.clusters.client import Gateway
+from pools.handlers.ciliumpodippools import CiliumPodIPPools
+from pools.models import Connection, ObservedObject, Pool, Run
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes
+from tests.handlers import fleet
+from tests.handlers.node_world import World
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+
+POOLS, NODES = "ciliumpodippools", "ciliumnodes"
+Open = Callable[[Connection], Gateway]
+
+
+class CiliumWorld(World):
+    """Pools live in the cluster and are followed; with `duty` nodes are served."""
+
+    def __init__(self, fake: FakeCluster, *, duty: bool = False) -> None:
+        super().__init__(fake, duty=duty)
+        self.pools = CiliumPodIPPools()
+
+    def cidrs(self, name: str, *cidrs: str, **spec: Any) -> dict[str, Any]:
+        """A pool of the cluster with /24 blocks."""
+        return self.fake.put(fleet.manifest(name, *cidrs, **spec), manager="kubectl")
+
+    def run(self, *, dry: bool = False, open_gateway: Open | None = None) -> Run:
+        lease = leases.take(self.connection.pk, "tester")
+        assert lease is not None
+        reached = open_gateway or (lambda _: gateways.to(self.fake))
+        trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
+        handlers = [self.pools, self.handler]
+        return passes.run(lease, handlers, trigger=trigger, open_gateway=reached)
+
+    def names(self) -> list[str]:
+        """Of the register's pools of this cluster."""
+        rows = Pool.objects.filter(cluster=self.cluster, orphaned_at=None).order_by("name")
+        return list(rows.values_list("name", flat=True))
+
+    def problems(self) -> dict[str, str]:
+        rows = ObservedObject.objects.filter(cluster=self.cluster).exclude(problem_code="")
+        return dict(rows.values_list("name", "problem_code"))
+
+    def listed(self) -> dict[str, str]:
+        """Who lists each CIDR in the cluster; a CIDR that two nodes list fails."""
+        found: dict[str, str] = {}
+        for node in self.fake.objects(NODES):
+            for entry in node["spec"]["ipam"].get("pools", {}).get("allocated", []):
+                for cidr in entry["cidrs"]:
+                    name = node["metadata"]["name"]
+                    assert cidr not in found, f"{cidr} of {found[cidr]} and {name}"
+                    found[cidr] = name
+        return found
