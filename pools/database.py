@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -66,6 +66,19 @@ def fetch(statement: str, values: Mapping[str, object]) -> list[Mapping[str, Any
         cursor.execute(statement, values, prepare=False)
         columns = [column.name for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def copy(table: str, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+    """Insert many rows by COPY, several times as fast as INSERT where a column is JSON (as text)."""
+    connection.ensure_connection()
+    statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+    with (
+        connection.wrap_database_errors,
+        psycopg.Cursor(connection.connection) as cursor,
+        cursor.copy(statement) as stream,
+    ):
+        for line in lines:
+            stream.write_row(line)
 
 
 def call(statement: str, values: Sequence[object]) -> Any:

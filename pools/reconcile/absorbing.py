@@ -14,7 +14,7 @@ from pools.clusters.client import Manifest
 from pools.core import errors
 from pools.core.resources import Resource
 from pools.models import ObservedObject
-from pools.reconcile import leases, seen
+from pools.reconcile import leases, seen, storing
 from pools.reconcile.kinds import BUGS, Handler, Pass, Seen
 
 log = logging.getLogger(__name__)
@@ -34,16 +34,28 @@ class Problem:
     text: str
 
 
-def absorb(pass_: Pass, handler: Handler, read: Resource, manifests: Sequence[Manifest]) -> int:
-    """Take in new or changed objects; how many have a problem, which then stands in their row."""
-    failed = 0
-    for batch in seen.batches(manifests):
-        parsed = [_parsed(handler, manifest) for manifest, _ in batch]
+def absorb(
+    pass_: Pass,
+    handler: Handler,
+    read: Resource,
+    manifests: Sequence[Manifest],
+    *,
+    new: bool = False,
+) -> int:
+    """Take in new or changed objects; how many have a problem, which then stands in their row.
 
-        def work(batch: list[tuple[Manifest, str]] = batch, parsed: list[Any] = parsed) -> int:
+    With `new` none of them has a row yet.
+    """
+    kind = storing.Kind(pass_.cluster.pk, handler.kind, read.api_version)
+    failed = 0
+    for batch in storing.batches(manifests):
+        parsed = [_parsed(handler, item.manifest) for item in batch]
+
+        def work(batch: list[storing.Item] = batch, parsed: list[Any] = parsed) -> int:
             with pass_.holding():
-                rows = seen.store(pass_.cluster.pk, handler.kind, read.api_version, batch)
-                return _taken_in(pass_, handler, rows, parsed, stored=[Problem("", "")] * len(rows))
+                rows = storing.store(kind, batch, new=new)
+                stored = [Problem(row.problem_code, row.problem) for row in rows]
+                return _taken_in(pass_, handler, rows, parsed, stored=stored)
 
         failed += database.retried(work)
     return failed
@@ -55,8 +67,9 @@ def again(pass_: Pass, handler: Handler, manifests: Sequence[Manifest]) -> int:
     Nothing is written for what is as it was. How many have a problem.
     """
     failed = 0
-    for batch in seen.batches(manifests):
-        given = {seen.identity(manifest)[0]: manifest for manifest, _ in batch}
+    for first in range(0, len(manifests), storing.BATCH):
+        batch = manifests[first : first + storing.BATCH]
+        given = {seen.identity(manifest)[0]: manifest for manifest in batch}
 
         def work(given: dict[str, Manifest] = given) -> int:
             with pass_.holding():
@@ -70,7 +83,7 @@ def again(pass_: Pass, handler: Handler, manifests: Sequence[Manifest]) -> int:
                 for row in rows:
                     row.manifest = given[row.uid]
                     # Content that could not be stored makes it a problem whatever a handler says.
-                    row.problem_code = seen.UNSTORABLE * (row.problem_code == seen.UNSTORABLE)
+                    row.problem_code = storing.UNSTORABLE * (row.problem_code == storing.UNSTORABLE)
                     parsed.append(_parsed(handler, row.manifest))
                 return _taken_in(pass_, handler, rows, parsed, stored=stored)
 
@@ -134,9 +147,9 @@ def forget(pass_: Pass, handler: Handler, ids: Sequence[int]) -> int:
         ObservedObject.objects.filter(pk__in=[row.pk for row in batch]).delete()
 
     failed = 0
-    for first in range(0, len(ids), seen.BATCH):
+    for first in range(0, len(ids), storing.BATCH):
 
-        def work(some: Sequence[int] = ids[first : first + seen.BATCH]) -> int:
+        def work(some: Sequence[int] = ids[first : first + storing.BATCH]) -> int:
             with pass_.holding():
                 rows = list(ObservedObject.objects.filter(pk__in=some).order_by("pk"))
                 left = halving(rows, forgotten)

@@ -290,12 +290,13 @@ def _absorb(pass_: Pass, each: _Listed, one: Counts) -> None:
     replaced = seen.replaced(found.absent, items)
     gone = sorted({*found.gone, *replaced})
     missed = sorted({*found.missed} - {*replaced})
-    one.changed, one.gone = len(found.news), len(gone)
+    one.changed, one.gone = len(found.new) + len(found.changed), len(gone)
     if found.back or missed:
         with pass_.holding():
             rows.filter(pk__in=found.back).update(missed_at=None)
             rows.filter(pk__in=missed).update(missed_at=Now())
-    one.failed += absorbing.absorb(pass_, handler, each.read, found.news)
+    one.failed += absorbing.absorb(pass_, handler, each.read, found.new, new=True)
+    one.failed += absorbing.absorb(pass_, handler, each.read, found.changed)
     one.failed += absorbing.again(pass_, handler, found.again)
     one.failed += absorbing.forget(pass_, handler, gone)
 

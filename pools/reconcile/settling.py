@@ -10,7 +10,7 @@ from pools.clusters.client import Manifest
 from pools.core import errors
 from pools.core.differences import Difference
 from pools.models import ObservedObject
-from pools.reconcile import absorbing, differences, seen, writes
+from pools.reconcile import absorbing, differences, seen, storing, writes
 from pools.reconcile.kinds import Handler, Pass, Place, Write
 from pools.reconcile.runs import LONGEST_PLAN, Counts
 from pools.reconcile.writes import Result
@@ -79,7 +79,7 @@ def _known(pass_: Pass, handler: Handler, wanted: Sequence[Write]) -> dict[Place
     names = {write.name for write in wanted}
     rows = ObservedObject.objects.filter(
         cluster=pass_.cluster, kind=handler.kind, name__in=names
-    ).exclude(problem_code=seen.UNSTORABLE)
+    ).exclude(problem_code=storing.UNSTORABLE)
     return {
         (namespace, name): manifest
         for namespace, name, manifest in rows.values_list("namespace", "name", "manifest")

@@ -10,7 +10,7 @@ from django.db import connection as database
 
 from pools.core import errors
 from pools.models import Connection, ObservedObject
-from pools.reconcile import seen
+from pools.reconcile import seen, storing
 from pools.reconcile.kinds import Pass, Seen
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
@@ -155,17 +155,17 @@ def test_a_bad_kind_does_not_stop_the_others(
 
 def test_rows_are_made_by_position(fake: FakeCluster) -> None:
     names = [field.attname for field in ObservedObject._meta.concrete_fields]
-    assert tuple(names) == seen._FIELDS
+    assert tuple(names) == storing.FIELDS
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "a\ud800b", "\\\0"])
 def test_f21_what_no_database_holds_has_no_text(text: str) -> None:
-    ((_, stored),) = next(iter(seen.batches([named("odd", text)])))
-    assert stored == ""
+    (item,) = next(storing.batches([named("odd", text)]))
+    assert item.text == ""
 
 
 def test_no_statement_carries_more_than_it_can() -> None:
-    batches = list(seen.batches(big(f"n-{number}") for number in range(12)))
+    batches = list(storing.batches(big(f"n-{number}") for number in range(12)))
     assert [len(batch) for batch in batches] == [5, 5, 2]
-    assert len(list(seen.batches([small.node("a")] * 2500))) == 3
-    assert json.loads(batches[0][0][1])["metadata"]["name"] == "n-0"
+    assert len(list(storing.batches([small.node("a")] * 2500))) == 3
+    assert json.loads(batches[0][0].text)["metadata"]["name"] == "n-0"

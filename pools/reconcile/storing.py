@@ -1,0 +1,161 @@
+"""Objects as rows: many in one statement, whatever they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import DataError, IntegrityError, connection, transaction
+
+from pools import database
+from pools.clusters.client import Manifest
+from pools.models import ObservedObject
+from pools.reconcile import seen
+
+UNSTORABLE = "unstorable"  # the problem of an object that is stored without its content
+BATCH = 1000  # rows in one statement
+LARGEST_BATCH = 8_000_000  # characters of manifests in one statement
+# What JSON can say and PostgreSQL's jsonb cannot hold: NUL, and half a surrogate pair.
+_SUSPICIOUS = re.compile(r"\\u(0000|d[89a-f])")
+_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+_WITHOUT_CONTENT = "the object holds text or numbers that the database cannot hold"
+
+
+@dataclass(frozen=True)
+class Item:
+    """An object and its JSON text, "" when it has none that the database could hold."""
+
+    manifest: Manifest
+    text: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Of which cluster and kind the objects are, and the version that they were read in."""
+
+    cluster_id: int
+    name: str
+    api_version: str
+
+
+def batches(manifests: Iterable[Manifest]) -> Iterator[list[Item]]:
+    """So many objects at once that one statement can carry them."""
+    batch: list[Item] = []
+    size = 0
+    for manifest in manifests:
+        item = Item(manifest, _json(manifest))
+        if batch and (len(batch) == BATCH or size + len(item.text) > LARGEST_BATCH):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += len(item.text)
+    if batch:
+        yield batch
+
+
+def store(kind: Kind, batch: Sequence[Item], *, new: bool = False) -> list[ObservedObject]:
+    """New or changed objects as rows, in the order of the batch, which names each uid once.
+
+    With `new` none of them has a row: it is not looked for. What the database cannot hold is stored
+    without its content, with the problem `unstorable`.
+    """
+    try:
+        with transaction.atomic():
+            return _stored(kind, batch, new=new)
+    except (DataError, IntegrityError):
+        if len(batch) == 1:
+            return _stored(kind, [Item(batch[0].manifest, "")], new=False)
+        middle = len(batch) // 2
+        return [*store(kind, batch[:middle]), *store(kind, batch[middle:])]
+
+
+def _stored(kind: Kind, batch: Sequence[Item], *, new: bool) -> list[ObservedObject]:
+    uids = [seen.text(item.manifest["metadata"], "uid") for item in batch]
+    known: dict[str, tuple[int, datetime]] = {}
+    if not new:
+        for uid, pk, first_seen in database.rows(_KNOWN, [kind.cluster_id, kind.name, uids]):
+            known[uid] = (pk, first_seen)
+    news = [uid for uid in uids if uid not in known]
+    now, ids = database.rows(_IDS, [len(news)])[0]
+    known |= {uid: (pk, now) for uid, pk in zip(news, ids, strict=True)}
+    fresh = set(news)
+    lines = [_line(kind, item, uid, known[uid], now) for item, uid in zip(batch, uids, strict=True)]
+    database.copy("pools_observedobject", FIELDS, (line for line in lines if line[_UID] in fresh))
+    changed = [line for line in lines if line[_UID] not in fresh]
+    if changed:
+        _change(changed)
+    return [
+        ObservedObject.from_db("default", FIELDS, (*line[:8], item.manifest, *line[9:]))
+        for line, item in zip(lines, batch, strict=True)
+    ]
+
+
+def _change(lines: Iterable[tuple[Any, ...]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            _CHANGE, [[*line[3:6], *line[7:12], *line[13:], line[0]] for line in lines]
+        )
+
+
+def _line(
+    kind: Kind, item: Item, uid: str, known: tuple[int, datetime], now: datetime
+) -> tuple[Any, ...]:
+    """The columns of a row in the order of FIELDS."""
+    metadata = item.manifest["metadata"]
+    problem = ("", "") if item.text else (UNSTORABLE, _WITHOUT_CONTENT)
+    return (
+        known[0], kind.cluster_id, kind.name, kind.api_version, seen.text(metadata, "namespace"),
+        seen.text(metadata, "name"), uid, seen.text(metadata, "resourceVersion"),
+        item.text or _stub(metadata), *problem, False, known[1], now, None,
+    )  # fmt: skip
+
+
+# In the order of the model, which a test compares: an instance is made by position several times as
+# fast as by name.
+FIELDS = (
+    "id", "cluster_id", "kind", "api_version", "namespace", "name", "uid", "resource_version",
+    "manifest", "problem_code", "problem", "pending", "first_seen_at", "changed_at", "missed_at",
+)  # fmt: skip
+_UID = FIELDS.index("uid")
+_KNOWN = """
+    SELECT uid, id, first_seen_at FROM pools_observedobject
+    WHERE cluster_id = %s AND kind = %s AND uid = ANY(%s)
+"""
+_IDS = """
+    SELECT ipam_now(), ARRAY(
+        SELECT nextval(pg_get_serial_sequence('pools_observedobject', 'id'))
+        FROM generate_series(1, %s))
+"""
+_CHANGE = """
+    UPDATE pools_observedobject SET api_version = %s, namespace = %s, name = %s,
+        resource_version = %s, manifest = %s::jsonb, problem_code = %s, problem = %s, pending = %s,
+        changed_at = %s, missed_at = %s
+    WHERE id = %s
+"""
+
+
+def _json(manifest: Manifest) -> str:
+    try:
+        text = json.dumps(manifest, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError):
+        return ""
+    suspicious = "\\u" in text and _SUSPICIOUS.search(text)
+    return text if not suspicious or _holdable(text) else ""
+
+
+def _holdable(text: str) -> bool:
+    """Whether what looks unstorable is only an escaped backslash, or both halves of a pair."""
+    value = json.dumps(json.loads(text), ensure_ascii=False)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return _NUL.search(value) is None
+
+
+def _stub(metadata: Manifest) -> str:
+    return json.dumps({"metadata": {name: seen.text(metadata, name) for name in seen.LONGEST}})
