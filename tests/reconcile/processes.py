@@ -1,6 +1,8 @@
-"""Workers and watchers in processes of their own, on the test's database, with a small handler.
+"""Workers and watchers in processes of their own, on the test's database.
 
-`python -m tests.reconcile.processes watch` or `… work CONNECTION`: they import no test.
+`python -m tests.reconcile.processes watch` or `… work CONNECTION`, with a small handler, or
+`… cilium CONNECTION`, a pass with those of the installation as soon as nobody else has the cluster:
+they import no test.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 from urllib.parse import quote
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -91,9 +94,11 @@ def main() -> None:
     from django.core.management import call_command
 
     from pools.handlers import registry
-    from pools.reconcile import leases, passes
     from tests.reconcile import small
 
+    if sys.argv[1] == "cilium":
+        _pass(int(sys.argv[2]), registry.all())
+        return
     handler = small.Small()
     handler.wanted = lambda pass_: [
         small.labelled(row.name) for row in small.rows(pass_.connection) if pass_.connection.duties
@@ -102,11 +107,17 @@ def main() -> None:
     if sys.argv[1] == "watch":
         call_command("watch")
     elif sys.argv[1] == "work":
-        lease = leases.take(int(sys.argv[2]), leases.worker())
-        assert lease is not None
-        sys.stdout.write("took\n")
-        run = passes.run(lease, [handler])
-        sys.stdout.write(f"ended {run.error_code or run.succeeded}\n")
+        _pass(int(sys.argv[2]), [handler])
+
+
+def _pass(connection_id: int, handlers: Sequence[Any]) -> None:
+    from pools.reconcile import leases, passes
+
+    while (lease := leases.take(connection_id, leases.worker())) is None:
+        time.sleep(0.05)
+    sys.stdout.write(f"took {lease.fence}\n")
+    run = passes.run(lease, handlers)
+    sys.stdout.write(f"ended {run.error_code or run.succeeded}\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,138 @@
+"""F20: whoever has the lease works; whoever slept past it writes nothing, here or there."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from pools.handlers import registry
+from pools.models import Block, Connection, Run
+from pools.models.connections import Duty
+from pools.reconcile import leases, passes
+from tests import factories
+from tests.kube.fake import FakeCluster
+from tests.reconcile import processes, small
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+NODES = 12
+LONG = 120  # seconds that a process may take to start and to end on a slow machine
+
+
+@pytest.fixture
+def connection(fake: FakeCluster, transactional_db: None) -> Connection:
+    """Nodes that ask for addresses, which this register hands out."""
+    row = small.connect(fake, duties=[Duty.POD_CIDRS])
+    factories.pool("10.0.0.0/20", within=row.cluster, name="default", category="pod", mask=24)
+    for number in range(NODES):
+        fake.put(small.node(f"n{number:02}"))
+    return row
+
+
+def lists(fake: FakeCluster) -> dict[str, str]:
+    """Which node lists each block; none is listed twice."""
+    found: dict[str, str] = {}
+    for node in fake.objects("ciliumnodes"):
+        for entry in node["spec"]["ipam"]["pools"].get("allocated", []):
+            for cidr in entry["cidrs"]:
+                assert cidr not in found
+                found[cidr] = node["metadata"]["name"]
+    return found
+
+
+def held() -> dict[str, str]:
+    rows = Block.objects.filter(state="held").values_list("cidr", "holder_id")
+    return {str(cidr): holder for cidr, holder in rows}
+
+
+def each_has_one(fake: FakeCluster) -> None:
+    assert lists(fake) == held()
+    assert sorted(lists(fake).values()) == [f"n{number:02}" for number in range(NODES)]
+
+
+def test_f20_a_lease_is_one_workers(connection: Connection) -> None:
+    first = leases.take(connection.pk, "one")
+    assert first is not None
+    assert leases.take(connection.pk, "two") is None
+    assert leases.borrow(connection.pk, "two") is None
+    assert leases.due() == []
+    Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
+    second = leases.take(connection.pk, "two")
+    assert second is not None
+    assert second.fence > first.fence
+    assert not leases.renew(first)
+    with pytest.raises(leases.LeaseLost):
+        leases.prove(first)
+    leases.succeeded(first, version="v1")  # of one that has lost it: nothing
+    assert Connection.objects.get().leased_by == "two"
+    leases.prove(second)
+
+
+def test_f20_point_06_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
+    """Three processes want to pass over one cluster, and all of them do, one after the other."""
+    arguments = ("cilium", str(connection.pk))
+    with (
+        processes.started(*arguments) as one,
+        processes.started(*arguments) as two,
+        processes.started(*arguments) as three,
+    ):
+        everybody = (one, two, three)
+        assert [each.wait(LONG) for each in everybody] == [0, 0, 0]
+        said = [each.output for each in everybody]
+    assert all("ended True" in each for each in said), said
+    each_has_one(fake)
+    # Nobody wrote what another had written.
+    assert len([one for one in fake.log.writes if one.verb == "update"]) == NODES
+    assert len({each.split()[1] for each in said}) == Run.objects.count() == 3
+
+
+@pytest.mark.parametrize("where", ["list", "update"])
+def test_f20_point_06_stopped_for_longer_than_its_lease(
+    where: str, fake: FakeCluster, connection: Connection
+) -> None:
+    """SIGSTOP in the midst of a pass; another worker takes over and ends it; SIGCONT."""
+    stopped: list[Any] = []
+    with processes.started("cilium", str(connection.pk)) as first:
+
+        def stop() -> None:
+            first.send(signal.SIGSTOP)
+            stopped.append(fake.log.of(where, "ciliumnodes")[-1])
+
+        skip = {"list": 0, "update": 5}[where]  # tried out and written, twice; tried out
+        fake.faults.add(verb=where, path="ciliumnodes", skip=skip, call=stop)
+        processes.until(lambda: stopped and stopped[0].status, LONG)
+        Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
+        lease = leases.take(connection.pk, leases.worker())
+        assert lease is not None
+        assert passes.run(lease, registry.all()).succeeded
+        each_has_one(fake)
+        before, row = len(fake.log.writes), Connection.objects.values().get()
+        events = list(Block.objects.order_by("id").values())
+        first.send(signal.SIGCONT)
+        assert first.wait(LONG) == 0
+        assert "ended lease_lost" in first.output
+    assert len(fake.log.writes) == before
+    assert Connection.objects.values().get() == row
+    assert list(Block.objects.order_by("id").values()) == events
+    each_has_one(fake)
+
+
+def test_f20_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Connection) -> None:
+    """SIGKILL: the lease ends by itself, and another worker ends what was begun."""
+    killed: list[Any] = []
+    with processes.started("cilium", str(connection.pk)) as first:
+
+        def kill() -> None:
+            first.send(signal.SIGKILL)
+            killed.append(first)
+
+        fake.faults.add(verb="update", path="ciliumnodes", skip=5, call=kill)
+        processes.until(lambda: killed, LONG)
+        assert first.wait(LONG) == -signal.SIGKILL
+    assert leases.take(connection.pk, "early") is None
+    Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
+    lease = leases.take(connection.pk, leases.worker())
+    assert lease is not None
+    assert passes.run(lease, registry.all()).succeeded
+    each_has_one(fake)
