@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from pools.reconcile.kinds import Found, Place
 
 _LONGEST_PATH = 500
 _LONGEST_SUBJECT = 600
+MOST_FOUND = 1000  # of one code: one object may be wrong in a hundred thousand ways
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,15 @@ def _values(one: Drifting) -> dict[str, Any]:
 
 
 def keep_findings(cluster_id: int, kind: str, found: Iterable[Found]) -> None:
-    """Let the kind's findings be these; one that stands already keeps its time."""
+    """Let the kind's findings be these; one that stands already keeps its time.
+
+    Of one code the first MOST_FOUND are kept; `more_findings` says how many there are beside them.
+    """
     known = {
         (row.code, row.subject): row
         for row in Finding.objects.filter(cluster_id=cluster_id, kind=kind)
     }
-    wanted = {(one.code, _text(one.subject)[:_LONGEST_SUBJECT]): one for one in found}
+    wanted = {(one.code, _text(one.subject)[:_LONGEST_SUBJECT]): one for one in _bounded(found)}
     new = []
     for (code, subject), one in wanted.items():
         row = known.pop((code, subject), None)
@@ -90,6 +95,18 @@ def keep_findings(cluster_id: int, kind: str, found: Iterable[Found]) -> None:
         Finding.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
     if known:
         Finding.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+
+
+def _bounded(found: Iterable[Found]) -> Iterator[Found]:
+    counts: Counter[str] = Counter()
+    for one in found:
+        counts[one.code] += 1
+        if counts[one.code] <= MOST_FOUND:
+            yield one
+    for code, count in counts.items():
+        if more := max(count - MOST_FOUND, 0):
+            message = f"{more} more of {code} are not shown."
+            yield Found("more_findings", code, message, details={"code": code, "count": more})
 
 
 def _json(value: object) -> Any:
