@@ -36,6 +36,11 @@ _HERE = pathlib.Path(__file__).parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--with-e2e", action="store_true", help="also run the tests with a browser")
+    parser.addoption(
+        "--real",
+        action="store_true",
+        help="run the tests of clusters against the kube-apiserver of KUBEBUILDER_ASSETS",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

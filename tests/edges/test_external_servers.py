@@ -31,6 +31,7 @@ def test_up_uses_the_servers_it_was_given(redis_url: str) -> None:
             assert {child.split()[2] for child in site.descendants().values()} == {
                 "gunicorn",
                 "celery",
+                "django",
             }
         finally:
             site.end()

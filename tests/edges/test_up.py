@@ -97,7 +97,16 @@ def test_a_taken_port_is_refused(site: running_site.Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gunicorn", "ipam_site worker", "ipam_site beat", "redis-server", "bin/postgres"]
+    "name",
+    [
+        "gunicorn",
+        "--queues=ipam.default",
+        "--queues=ipam.clusters",
+        "ipam_site beat",
+        "django watch",
+        "redis-server",
+        "bin/postgres",
+    ],
 )
 def test_a_dead_child_is_started_again(site: running_site.Site, name: str) -> None:
     before = _pids(site, name)

@@ -21,14 +21,9 @@ PROPOSAL = "cilium.io_ciliumpodippools.v2-proposal"
 OLD = "cilium.io_ciliumpodippools.v2alpha1"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    with contextlib.suppress(ValueError):  # tests/kube has it too
-        parser.addoption("--real", action="store_true", help="run against a kube-apiserver")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server" in metafunc.fixturenames:
-        real = metafunc.config.getoption("--real", default=False)
+        real = metafunc.config.getoption("--real")
         metafunc.parametrize("server", ["real"] if real else ["fake"], indirect=True)
 
 

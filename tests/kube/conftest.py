@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,19 +16,10 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    with contextlib.suppress(ValueError):  # tests/handlers has it too
-        parser.addoption(
-            "--real",
-            action="store_true",
-            help="run tests/kube against the kube-apiserver of KUBEBUILDER_ASSETS",
-        )
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A cluster of today, and one like the oldest; or the real one alone."""
     if "cluster" in metafunc.fixturenames:
-        real = metafunc.config.getoption("--real", default=False)
+        real = metafunc.config.getoption("--real")
         which = ["real"] if real else ["fake", "fake-1.20"]
         metafunc.parametrize("cluster", which, indirect=True, scope="session")
 
