@@ -320,18 +320,21 @@ def _check_network(given: _Given, address: Address, network: Network, *, allow_s
         raise given.refused("host_bits_set", f"host bits are set; did you mean {network}?")
     for name, unusable in UNUSABLE.items():
         # A search may span unusable networks; a pool may not hold a part of one.
-        if _inside(network, unusable) or (_overlap(network, unusable) and not allow_short):
+        if _overlap(network, unusable) and (
+            not allow_short or network.prefixlen >= unusable.prefixlen
+        ):
             raise given.refused("special_purpose", f"contains {name} addresses ({unusable})")
     if _overlap(network, MAPPED) and not allow_short:
         raise given.refused("ipv4_mapped", f"contains the IPv4-mapped addresses {MAPPED}")
 
 
 def _overlap(one: Network, other: Network) -> bool:
-    return one.version == other.version and one.overlaps(other)
-
-
-def _inside(inner: Network, outer: Network) -> bool:
-    return _overlap(inner, outer) and inner.prefixlen >= outer.prefixlen
+    """As the networks' own `overlaps` says, several times faster: a list of nodes asks it often."""
+    if one.version != other.version:
+        return False
+    shorter = min(one.prefixlen, other.prefixlen)
+    differing = int(one.network_address) ^ int(other.network_address)
+    return differing >> (one.max_prefixlen - shorter) == 0
 
 
 def _range_end(given: _Given, text: str) -> Address:

@@ -17,18 +17,54 @@ _CRDS = ("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes", "k8s.cni.cncf
 
 
 def node(number: int) -> dict[str, object]:
-    """A CiliumNode with one /24 of the pool `default`."""
+    """A CiliumNode as an agent writes it, some 2 KiB, with one /24 of the pool `default`."""
     high, low = divmod(number, 256)
-    cidr = f"{10 + high // 256}.{high % 256}.{low}.0/24"
+    base = f"{10 + high // 256}.{high % 256}.{low}"
+    address = f"172.{16 + high // 256}.{high % 256}.{low}"
+    name = f"node-{number:05}"
     pools = {
         "requested": [{"pool": "default", "needed": {"ipv4-addrs": 16}}],
-        "allocated": [{"pool": "default", "cidrs": [cidr]}],
+        "allocated": [{"pool": "default", "cidrs": [f"{base}.0/24"]}],
     }
     return {
         "apiVersion": "cilium.io/v2",
         "kind": "CiliumNode",
-        "metadata": {"name": f"node-{number:05}", "labels": {"zone": f"zone-{number % 3}"}},
-        "spec": {"ipam": {"pools": pools}},
+        "metadata": {
+            "name": name,
+            "labels": {
+                "beta.kubernetes.io/arch": "amd64",
+                "beta.kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "node-role.kubernetes.io/worker": "",
+                "topology.kubernetes.io/region": "region-1",
+                "topology.kubernetes.io/zone": f"region-1-{number % 3}",
+            },
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "Node", "name": name, "uid": f"{number:032x}"}
+            ],
+        },
+        "spec": {
+            "addresses": [
+                {"ip": address, "type": "InternalIP"},
+                {"ip": f"{base}.1", "type": "CiliumInternalIP"},
+            ],
+            "alibaba-cloud": {},
+            "azure": {},
+            "bootid": f"{number:08x}-0000-4000-8000-000000000000",
+            "encryption": {},
+            "eni": {},
+            "health": {"ipv4": f"{base}.2"},
+            "ingress": {},
+            "ipam": {"pools": pools},
+        },
+        "status": {
+            "alibaba-cloud": {},
+            "azure": {},
+            "eni": {},
+            "ipam": {"operator-status": {}},
+        },
     }
 
 
