@@ -59,6 +59,13 @@ def test_point_15_what_is_no_review(door: Door, body: Any, code: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
+@pytest.mark.parametrize("uid", [UID, "x", "a" * 300, '\u00fc\n"', "0" * 36])
+def test_point_15_the_uid_of_the_question_is_echoed(door: Door, uid: str) -> None:
+    for asked in (review(manifest("green", CIDR), uid=uid), review(manifest("x" * 300), uid=uid)):
+        answer = door.post(asked)
+        assert (answer.status_code, answer.json()["response"]["uid"]) == (200, uid)
+
+
 @pytest.mark.parametrize("method", ["get", "put", "delete"])
 def test_other_methods(door: Door, method: str) -> None:
     assert getattr(Client(), method)(door.path).status_code == 405

@@ -12,6 +12,7 @@ from pools.services import drift, pools
 from tests import factories
 from tests.handlers.conftest import OLD, PROPOSAL
 from tests.handlers.fleet import Fleet, manifest, reserved
+from tests.kube import gateways
 from tests.pools.conftest import Clock
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +79,7 @@ def test_a_plan_writes_nothing(managed: Fleet) -> None:
     assert managed.pool("green").agreed == ""
 
 
-def test_an_object_that_was_deleted_is_made_again(managed: Fleet, clock: Clock) -> None:
+def test_point_17_an_object_that_was_deleted_is_made_again(managed: Fleet, clock: Clock) -> None:
     managed.make("green", A)
     managed.passed()
     managed.remove("green")
@@ -118,6 +119,31 @@ def test_point_08_what_another_manager_owns_is_shown_and_not_forced(managed: Fle
     assert row.managers == ["kubectl"]
     assert row.conflict
     assert [one.path for one in drift.apply(_of(managed), by=factories.BY)] == [row.path]
+
+
+def test_point_17_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
+    managed.make("green", A)
+    managed.passed()
+    with gateways.to(managed.server) as gateway:
+        gateway.apply(gateways.POOLS, manifest("green", B, A), manager="cadastre")
+    assert managed.counted()["written"] == 1
+    assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
+    assert (managed.cidrs("green"), managed.drift()) == ([A], [])
+
+
+def test_point_17_applying_makes_the_register_right(managed: Fleet) -> None:
+    """Of a pool that was only taken in: from now on its object is followed no more."""
+    managed.put(manifest("green", A))
+    managed.passed()
+    assert drift.apply(_of(managed), by=factories.BY) == []
+    managed.passed()
+    managed.put(manifest("green", B, A))
+    managed.passed()
+    assert managed.cidrs("green") == [A]
+    assert managed.drift() == [("green", "spec.ipv4.cidrs")]
+    managed.put(manifest("green", A))
+    managed.passed()
+    assert managed.drift() == []
 
 
 def test_point_17_adopting_takes_the_objects_values(managed: Fleet) -> None:

@@ -1,0 +1,81 @@
+"""Point 16: while the webhook is down, its policy says what fails: writes of pools, nothing else."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from pools.models import Drift
+from pools.webhooks import configuration
+from tests.handlers.cilium_world import CiliumWorld
+from tests.handlers.fleet import manifest
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+from tests.pools.conftest import Clock
+
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "webhook.md"
+DUTIES = ["pools", "pod-cidrs"]
+
+
+@pytest.fixture
+def world(fake: FakeCluster) -> CiliumWorld:
+    """A managed cluster with a pool of the register's own, and a node."""
+    world = CiliumWorld(fake, duty=True)
+    world.connection.duties = DUTIES
+    world.connection.save()
+    world.pool("a", "10.0.0.0/22")
+    world.node("n1", wants={"a": 8})
+    world.passed()
+    return world
+
+
+def _down(world: CiliumWorld, policy: str) -> None:
+    """Installed as the command prints it, and nobody is there."""
+    client = configuration.by_url("https://127.0.0.1:1", world.cluster.name, "key")
+    world.fake.put(configuration.manifest(client, failure_policy=policy))
+
+
+def test_point_16_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumWorld) -> None:
+    _down(world, "Fail")
+    world.pool("b", "10.1.0.0/22")
+    world.node("n2", wants={"a": 8})
+    for _ in range(2):
+        run = world.run()
+        assert (run.error_code, run.kinds["CiliumPodIPPool"]["failed"]) == ("", 1)
+        rows = list(Drift.objects.all())
+        assert {row.name for row in rows} == {"b"}
+        assert all("failed calling webhook" in row.conflict for row in rows)
+    assert len(world.lists("n1")) == len(world.lists("n2")) == 1
+    with gateways.to(world.fake) as gateway, pytest.raises(Exception, match="calling webhook"):
+        gateway.apply(gateways.POOLS, manifest("theirs", "10.2.0.0/16"), manager="kubectl")
+    # Breaking the glass, or the webhook is up again.
+    world.fake.remove("validatingwebhookconfigurations", configuration.NAME)
+    world.passed()
+    assert len(world.fake.objects("ciliumpodippools")) == 2
+    assert not Drift.objects.exists()
+
+
+def test_point_16_with_ignore_what_was_not_judged_is_found(
+    world: CiliumWorld, clock: Clock
+) -> None:
+    _down(world, "Ignore")
+    world.pool("b", "10.1.0.0/22")
+    world.passed()
+    assert len(world.fake.objects("ciliumpodippools")) == 2
+    # The webhook would have refused it: it overlaps a pool in use.
+    with gateways.to(world.fake) as gateway:
+        gateway.apply(gateways.POOLS, manifest("theirs", "10.0.0.0/24"), manager="kubectl")
+    world.run()
+    assert world.findings()["cidr_overlap"] == ["theirs 10.0.0.0/24, a 10.0.0.0/22"]
+    assert world.held() == world.listed()
+
+
+def test_point_16_it_is_documented() -> None:
+    text = GUIDE.read_text()
+    _, down = text.split("## While it is down\n")
+    for policy in ("Fail", "Ignore"):
+        assert f"| `{policy}`" in down
+    assert f"no answer within {configuration.SECONDS} seconds" in down
+    assert f"kubectl delete validatingwebhookconfiguration {configuration.NAME}" in down
+    assert configuration.manifest({})["webhooks"][0]["failurePolicy"] == "Fail"
