@@ -1,0 +1,103 @@
+"""Point 4: a bookmark moves the position on, and no object changes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pools.models import Connection, Run
+from pools.reconcile import connecting, positions
+from pools.reconcile.positions import Position
+from pools.reconcile.streams import Stream
+from tests.kube.fake import FakeCluster
+from tests.reconcile import processes, small
+
+LONG = 60
+
+
+@pytest.fixture
+def at(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Position:
+    """Where a list left the kind."""
+    fake.put(small.node("a"))
+    small.reconcile(connection, nodes)
+    found = positions.read(Connection.objects.get().positions, nodes.kind)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def watch(fake: FakeCluster, connection: Connection) -> Iterator[list[Stream]]:
+    """The streams of a test, which end with it."""
+    streams: list[Stream] = []
+    yield streams
+    for stream in streams:
+        stream.stop()
+    processes.until(lambda: all(stream.ended for stream in streams), LONG)
+
+
+def _begin(watch: list[Stream], fake: FakeCluster, connection: Connection, at: Position) -> Stream:
+    asked = len(fake.log.of("watch", "ciliumnodes"))
+    stream = Stream(
+        connection, small.NODE, at, open_gateway=connecting.gateway, noticed=lambda: None
+    )
+    watch.append(stream)
+    stream.start()
+    processes.until(lambda: len(fake.log.of("watch", "ciliumnodes")) > asked, LONG)
+    return stream
+
+
+def _moved(fake: FakeCluster, stream: Stream) -> tuple[list[object], Position]:
+    """What was told until the position is another one."""
+    told: list[object] = []
+
+    def moved() -> bool:
+        fake.bookmark()
+        taken = stream.take()
+        assert taken is not None
+        told.extend(taken[0])
+        return taken[1] != stream.stored
+
+    processes.until(moved, LONG)
+    taken = stream.take()
+    assert taken is not None
+    return told, taken[1]
+
+
+def test_point_04_a_bookmark_moves_the_position_and_no_object(
+    fake: FakeCluster, connection: Connection, at: Position, watch: list[Stream]
+) -> None:
+    runs, before = Run.objects.count(), small.rows(connection)
+    stream = _begin(watch, fake, connection, at)
+    # Something else happens in the cluster.
+    fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    told, to = _moved(fake, stream)
+    assert told == []
+    assert to.version != at.version
+    assert positions.move(connection.pk, "CiliumNode", at, to)
+    assert (Run.objects.count(), small.rows(connection)) == (runs, before)
+
+
+def test_point_04_whoever_watches_next_goes_on_from_it(
+    fake: FakeCluster, connection: Connection, at: Position, watch: list[Stream]
+) -> None:
+    """What was told before it is not told again, and nothing that comes after it is left out."""
+    stream = _begin(watch, fake, connection, at)
+    fake.put(small.node("told"))
+    processes.until(lambda: stream.waiting, LONG)
+    fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    _, to = _moved(fake, stream)
+    stream.stop()
+    fake.put(small.node("meanwhile"))
+    following = _begin(watch, fake, connection, to)
+    fake.put(small.node("next"))
+    told: list[str] = []
+
+    def all_told() -> bool:
+        taken = following.take()
+        assert taken is not None
+        told.extend(manifest["metadata"]["name"] for _, manifest in taken[0])
+        return "next" in told
+
+    processes.until(all_told, LONG)
+    assert told == ["meanwhile", "next"]
