@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pathlib
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import django
 import pytest
@@ -51,6 +51,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(kind)
         if kind == "e2e" and not config.getoption("--with-e2e"):
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """The roles that migrations made come back after a test that empties the tables.
+
+    Such a test ends with a flush, which makes permissions anew but no groups; with several processes
+    other tests of the same process may follow it.
+    """
+    from django.contrib.auth.models import Group, Permission
+    from django.db.models.signals import post_migrate
+
+    with django_db_blocker.unblock():
+        roles = {
+            group.name: list(group.permissions.values_list("content_type__app_label", "codename"))
+            for group in Group.objects.all()
+        }
+
+    def restore(**_: object) -> None:
+        for name, rights in roles.items():
+            group, _made = Group.objects.get_or_create(name=name)
+            labels, codenames = {label for label, _ in rights}, {code for _, code in rights}
+            found = Permission.objects.filter(
+                content_type__app_label__in=labels, codename__in=codenames
+            )
+            group.permissions.set(found)
+
+    post_migrate.connect(restore, weak=False, dispatch_uid="roles of the tests")
 
 
 @pytest.fixture(scope="session")
