@@ -39,7 +39,8 @@ def test_what_happens_reaches_the_register(fake: FakeCluster, connection: Connec
         fake.remove("ciliumnodes", "a")
         processes.until(lambda: not small.rows(connection))
         assert len(fake.log.of("list")) == lists, "a watch lists nothing"
-    runs = Run.objects.filter(trigger=Trigger.WATCH)
+        runs = Run.objects.filter(trigger=Trigger.WATCH)
+        processes.until(lambda: runs.count() == 3)  # a run is stored when it has ended
     assert [run.kinds["CiliumNode"]["changed"] for run in runs.order_by("id")] == [1, 1, 0]
     assert all(run.succeeded for run in runs)
 
@@ -68,7 +69,7 @@ def test_f15_point_03_point_04_gone_is_listed_again_and_bookmarks_move_on(
         before = Run.objects.count()
         fake.put(small.node("a"))
         processes.until(lambda: small.names(connection) == ["a"])
-        assert Run.objects.count() == before + 1
+        processes.until(lambda: Run.objects.count() == before + 1)
         fake.faults.add(verb="watch", path="ciliumnodes", status=410, reason="Expired")
         Connection.objects.update(due_at="2100-01-01T00:00:00Z")
         fake.cut()
