@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -51,9 +52,16 @@ def rows(statement: str, values: Values, *, prepare: bool | None = None) -> list
     client from quoting, which Django's cursor cannot; its errors are Django's all the same. With
     `prepare` False it is planned each time: for long values.
     """
+    with _cursor() as cursor:
+        return cursor.execute(statement, values, prepare=prepare).fetchall()
+
+
+@contextmanager
+def _cursor() -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
+    """psycopg's own cursor, which binds values on the server; its errors become Django's."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        return cursor.execute(statement, values, prepare=prepare).fetchall()
+        yield cursor
 
 
 def fetch(statement: str, values: Mapping[str, object]) -> list[Mapping[str, Any]]:
@@ -61,8 +69,7 @@ def fetch(statement: str, values: Mapping[str, object]) -> list[Mapping[str, Any
 
     Its values travel apart like those of `rows`, but the statement is planned each time.
     """
-    connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+    with _cursor() as cursor:
         cursor.execute(statement, values, prepare=False)
         columns = [column.name for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
@@ -70,13 +77,8 @@ def fetch(statement: str, values: Mapping[str, object]) -> list[Mapping[str, Any
 
 def copy(table: str, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
     """Insert many rows by COPY, several times as fast as INSERT where a column is JSON (as text)."""
-    connection.ensure_connection()
     statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-    with (
-        connection.wrap_database_errors,
-        psycopg.Cursor(connection.connection) as cursor,
-        cursor.copy(statement) as stream,
-    ):
+    with _cursor() as cursor, cursor.copy(statement) as stream:
         for line in lines:
             stream.write_row(line)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -195,9 +194,3 @@ def _holders(rows: Any, most: int) -> tuple[Holder, ...]:
         Holder(kind, name, state, number, str(lowest), until)
         for kind, name, state, number, lowest, until in found[:most]
     )
-
-
-def open_of(pool_cidrs: Sequence[PoolCIDR]) -> dict[int, CIDRMigration]:
-    """The open migrations of these CIDRs, by the id of the CIDR."""
-    rows = CIDRMigration.objects.filter(pool_cidr__in=pool_cidrs, ended_at=None)
-    return {row.pool_cidr_id: row for row in rows if row.pool_cidr_id is not None}
