@@ -8,7 +8,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", base.RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("pools.api.urls")),
+    path("api/v1/", include("claims.api.urls")),
     path("webhooks/v1/", include("pools.webhooks.urls")),
+    path("webhooks/v1/", include("claims.webhooks.urls")),
 ]
 handler400 = "ipam_site.problems.bad_request"
 handler403 = "ipam_site.problems.permission_denied"

@@ -1,0 +1,1 @@
+"""The pages of VM networks; each module registers its own."""

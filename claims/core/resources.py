@@ -1,0 +1,28 @@
+"""The kinds of Kubernetes objects around VM networks."""
+
+from __future__ import annotations
+
+from pools.core.resources import Resource
+
+CLUSTER_UDN = Resource(
+    "k8s.ovn.org", "v1", "clusteruserdefinednetworks", "ClusterUserDefinedNetwork"
+)
+UDN = Resource("k8s.ovn.org", "v1", "userdefinednetworks", "UserDefinedNetwork", namespaced=True)
+NAD = Resource(
+    "k8s.cni.cncf.io",
+    "v1",
+    "network-attachment-definitions",
+    "NetworkAttachmentDefinition",
+    namespaced=True,
+)
+IPPOOL = Resource("ippool.k8s.cni.cncf.io", "v1alpha", "ippools", "IPPool")
+IPAM_CLAIM = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True)
+VM = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", namespaced=True)
+VMI = Resource(
+    "kubevirt.io",
+    "v1",
+    "virtualmachineinstances",
+    "VirtualMachineInstance",
+    namespaced=True,
+)
+POD = Resource("", "v1", "pods", "Pod", namespaced=True)

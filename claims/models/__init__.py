@@ -1,0 +1,35 @@
+"""The tables of VM networks. Rules live in constraints here, decisions in services."""
+
+from claims.models.access import Membership
+from claims.models.decisions import Decision
+from claims.models.history import (
+    EntryEvent,
+    IPAMClaimEvent,
+    IPPoolEvent,
+    MembershipEvent,
+    NetworkEvent,
+)
+from claims.models.ipamclaims import IPAMClaim
+from claims.models.ippools import Entry, IPPool
+from claims.models.networks import NAD, Network
+from claims.models.places import Place
+from claims.models.settings import NetworkSettings
+from claims.models.workloads import Workload
+
+__all__ = [
+    "NAD",
+    "Decision",
+    "Entry",
+    "EntryEvent",
+    "IPAMClaim",
+    "IPAMClaimEvent",
+    "IPPool",
+    "IPPoolEvent",
+    "Membership",
+    "MembershipEvent",
+    "Network",
+    "NetworkEvent",
+    "NetworkSettings",
+    "Place",
+    "Workload",
+]

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from django.db import models
+
+from pools.models import Cluster
+
+
+class Decision(models.Model):
+    """What the webhook made of one pod or VM, and why; dry runs leave none. Tidied by age."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="decisions")
+    at = models.DateTimeField()
+    path = models.CharField(max_length=32)  # mutate-pods, mutate-vms, validate-ippools
+    operation = models.CharField(max_length=8)
+    namespace = models.CharField(max_length=253, blank=True, default="")
+    name = models.CharField(max_length=253, blank=True, default="")
+    vm = models.CharField(max_length=253, blank=True, default="")
+    network = models.CharField(max_length=253, blank=True, default="")
+    code = models.CharField(max_length=63)  # patched, no_entry, not_a_vm, …
+    message = models.CharField(max_length=1000, blank=True, default="")
+    allowed = models.BooleanField(default=True)
+    patch = models.JSONField(null=True, blank=True)
+    milliseconds = models.FloatField(default=0)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["cluster", "-id"], name="decision_cluster"),
+            models.Index(fields=["cluster", "namespace", "vm"], name="decision_vm"),
+            models.Index(fields=["at"], name="decision_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.namespace}/{self.name}: {self.code}"

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from claims.models.fields import MACField
+from claims.models.networks import Network
+from pools.models import Cluster
+
+
+class IPAMClaim(models.Model):
+    """The claim of a VM's interface to addresses that outlive its pods (k8s.cni.cncf.io/v1alpha1).
+
+    `mac` and `ips_requested` are the requests of spec/002's decentralized form. `ips`, `owner_pod`
+    and `conditions` are its status as last seen in the cluster, or as worked out here while the
+    register is the one who answers (duty `claims`). Addresses are texts with a prefix length.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="ipamclaims")
+    network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="claims")
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    interface = models.CharField(max_length=253, blank=True, default="")
+    mac = MACField(null=True, blank=True)
+    ips_requested = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    vm = models.CharField("VM", max_length=253, blank=True, default="")
+    vm_uid = models.CharField(max_length=64, blank=True, default="")
+    ips = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    owner_pod = models.CharField(max_length=253, blank=True, default="")
+    conditions = models.JSONField(default=list, blank=True)
+    finalizers = ArrayField(models.CharField(max_length=317), default=list, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)  # metadata.deletionTimestamp
+    uid = models.CharField(max_length=64, blank=True, default="", editable=False)
+    follows_cluster = models.BooleanField(default=False, editable=False)
+    # Kept while its object is gone and blocks of it are not yet given back, or it was never written.
+    gone_at = models.DateTimeField(null=True, blank=True, editable=False)
+    note = models.CharField(max_length=500, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = "IPAMClaim"
+        ordering = ["cluster__name", "namespace", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "name"],
+                name="ipamclaim_name_unique",
+                violation_error_code="already_exists",
+                violation_error_message="The namespace has an IPAMClaim of this name.",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "namespace", "vm"], name="ipamclaim_vm")]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from django.db import models
+
+from pools.models import Cluster
+
+
+class Annotation(models.TextChoices):
+    """Which annotation the mutating webhook writes."""
+
+    DEFAULT_NETWORK = "default-network", "v1.multus-cni.io/default-network on pods (spec/002)"
+    ADDRESSES = "addresses", "network.kubevirt.io/addresses on VMs (today's ipam-extensions)"
+
+
+class NetworkSettings(models.Model):
+    """How one cluster's VMs are told of their addresses."""
+
+    cluster = models.OneToOneField(
+        Cluster, on_delete=models.CASCADE, related_name="network_settings"
+    )
+    annotation = models.CharField(
+        max_length=16, choices=Annotation, default=Annotation.DEFAULT_NETWORK
+    )
+    # Of the element that stands for the default network: OVN-Kubernetes checks both.
+    default_nad_namespace = models.CharField(max_length=63, default="ovn-kubernetes")
+    default_nad_name = models.CharField(max_length=253, default="default")
+
+    class Meta:
+        verbose_name = "settings of VM networks"
+        verbose_name_plural = "settings of VM networks"
+
+    def __str__(self) -> str:
+        return str(self.cluster)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from claims.models.fields import MACField
+from claims.models.networks import Network
+
+
+class WorkloadKind(models.TextChoices):
+    """What is attached; launcher pods of a VM are not workloads of their own."""
+
+    VMI = "vmi", "VM"
+    POD = "pod", "pod"
+
+
+class Workload(models.Model):
+    """What runs attached to a network, with the MAC and the addresses that it really has.
+
+    One row for each attachment of a VMI (its launcher pods, two during a live migration, are listed
+    in `pods`) or of a plain pod. `vm_uid` is that of the VirtualMachine, which outlives its VMIs.
+    """
+
+    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="workloads")
+    kind = models.CharField(max_length=4, choices=WorkloadKind)
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)  # of the VM, or of the pod
+    uid = models.CharField(max_length=64)  # of the VMI or of the pod
+    vm_uid = models.CharField(max_length=64, blank=True, default="")
+    interface = models.CharField(max_length=253, blank=True, default="")
+    mac = MACField(null=True, blank=True)
+    ips = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    node = models.CharField(max_length=253, blank=True, default="")
+    phase = models.CharField(max_length=32, blank=True, default="")
+    pods = ArrayField(models.CharField(max_length=253), default=list, blank=True)
+    since = models.DateTimeField()
+
+    class Meta:
+        ordering = ["network_id", "namespace", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["network", "kind", "uid", "interface"], name="workload_unique"
+            ),
+        ]
+        indexes = [models.Index(fields=["namespace", "name"], name="workload_name")]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
