@@ -32,6 +32,8 @@ class Place(models.Model):
     mac = MACField(null=True)
     namespace = models.CharField(max_length=253, blank=True, default="")
     vm = models.CharField(max_length=253, blank=True, default="")
+    # Whether it has the address, rather than only asks for it (a claim that is not granted yet).
+    holds = models.BooleanField(default=True, db_default=True)
     duplicate_mac = models.BooleanField(default=False, db_default=False)
     duplicate_ip = models.BooleanField(default=False, db_default=False)
 
