@@ -6,15 +6,30 @@ through here, and a foreign object is answered like an absent one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import models
 from django.db.models import Q, QuerySet
 
-from claims.models import NAD, Membership, Network
+from claims.models import (
+    NAD,
+    Decision,
+    Entry,
+    IPAMClaim,
+    IPPool,
+    Membership,
+    Network,
+    Place,
+    Workload,
+)
+from pools.core import errors
+from pools.models import Cluster
 
 EVERY_NAMESPACE = "claims.view_every_namespace"
+
+Rows = QuerySet[Any]
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,11 @@ class Scope:
             found |= Q(**{cluster: cluster_id, f"{namespace}__in": sorted(names)})
         return found
 
+    def require(self, cluster_id: int, namespace: str) -> None:
+        """NotAllowed for another's namespace, and in the same words for one that nobody has."""
+        if not self.has(cluster_id, namespace):
+            raise errors.NotAllowed("You may do this in namespaces of your own only.")
+
 
 EVERYTHING = Scope(everything=True)
 
@@ -44,46 +64,88 @@ def scope(user: Any) -> Scope:
         return EVERYTHING
     found: dict[int, frozenset[str]] = {}
     if user.is_authenticated and user.is_active:
-        rows = Membership.objects.filter(Q(user=user) | Q(group__in=user.groups.all()))
-        for cluster_id, names in rows.values_list("cluster_id", "namespaces"):
+        rows = of_user(user).values_list("cluster_id", "namespaces")
+        for cluster_id, names in rows:
             found[cluster_id] = found.get(cluster_id, frozenset()) | frozenset(names)
     return Scope(namespaces=found)
 
 
-def networks(rows: QuerySet[Any], seen: Scope) -> QuerySet[Any]:
-    """Networks that a namespace uses through a NAD."""
+def of_user(user: Any) -> QuerySet[Membership]:
+    """The memberships that count for somebody: their own, and those of their groups."""
+    return Membership.objects.filter(Q(user=user) | Q(group__in=user.groups.all()))
+
+
+def visible(rows: Rows, seen: Scope) -> Rows:
+    """The rows of any table of VM networks (or of clusters) that are seen.
+
+    Of another table nothing is seen by somebody who does not see everything.
+    """
     if seen.everything:
         return rows
-    nads = NAD.objects.filter(seen.within("network__cluster_id", "namespace"))
-    return rows.filter(pk__in=nads.values("network_id"))
+    limit = _LIMITS.get(rows.model)
+    return limit(rows, seen) if limit else rows.none()
 
 
-def nads(rows: QuerySet[Any], seen: Scope) -> QuerySet[Any]:
+def clusters(rows: Rows, seen: Scope) -> Rows:
+    """Clusters in which somebody sees a namespace: of these they see the name, nothing else."""
+    return rows if seen.everything else rows.filter(pk__in=list(seen.namespaces))
+
+
+def networks(rows: Rows, seen: Scope) -> Rows:
+    """Networks that a namespace uses through a NAD, and UDNs of the namespace itself."""
+    if seen.everything:
+        return rows
+    used = NAD.objects.filter(seen.within("network__cluster_id", "namespace"))
+    return rows.filter(Q(pk__in=used.values("network_id")) | seen.within("cluster_id", "namespace"))
+
+
+def nads(rows: Rows, seen: Scope) -> Rows:
     return _within(rows, seen, "network__cluster_id")
 
 
-def ippools(rows: QuerySet[Any], seen: Scope) -> QuerySet[Any]:
-    """IPPools of the networks that are seen; of what is in them only the entries that are seen."""
+def ippools(rows: Rows, seen: Scope) -> Rows:
+    """IPPools of the networks that are seen; of what is in them only the entries that are seen.
+
+    Their conditions, problems and counts of duplicates tell of all namespaces: they are for those
+    who see everything.
+    """
     if seen.everything:
         return rows
     return rows.filter(network__in=networks(Network.objects.all(), seen).values("pk"))
 
 
-def entries(rows: QuerySet[Any], seen: Scope) -> QuerySet[Any]:
+def entries(rows: Rows, seen: Scope) -> Rows:
     return _within(rows, seen, "ippool__cluster_id")
 
 
-def claims(rows: QuerySet[Any], seen: Scope) -> QuerySet[Any]:
+def claims(rows: Rows, seen: Scope) -> Rows:
     return _within(rows, seen, "cluster_id")
 
 
-def workloads(rows: QuerySet[Any], seen: Scope) -> QuerySet[Any]:
+def workloads(rows: Rows, seen: Scope) -> Rows:
     return _within(rows, seen, "network__cluster_id")
 
 
-def decisions(rows: QuerySet[Any], seen: Scope) -> QuerySet[Any]:
+def places(rows: Rows, seen: Scope) -> Rows:
+    return _within(rows, seen, "network__cluster_id")
+
+
+def decisions(rows: Rows, seen: Scope) -> Rows:
     return _within(rows, seen, "cluster_id")
 
 
-def _within(rows: QuerySet[Any], seen: Scope, cluster: str) -> QuerySet[Any]:
+def _within(rows: Rows, seen: Scope, cluster: str) -> Rows:
     return rows if seen.everything else rows.filter(seen.within(cluster, "namespace"))
+
+
+_LIMITS: dict[type[models.Model], Callable[[Rows, Scope], Rows]] = {
+    Cluster: clusters,
+    Network: networks,
+    NAD: nads,
+    IPPool: ippools,
+    Entry: entries,
+    IPAMClaim: claims,
+    Workload: workloads,
+    Place: places,
+    Decision: decisions,
+}

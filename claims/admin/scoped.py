@@ -1,0 +1,107 @@
+"""Pages of VM networks show everybody their own namespaces only.
+
+A ModelAdmin that derives from `Scoped` limits its list, counts, search, export, autocomplete and the
+choices of its forms; what is foreign is a 404 like what is absent. The filters here offer what is
+seen; a page of its own asks `seen(request)` and `access.visible`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.db.models import ForeignKey, ManyToManyField, Model, QuerySet
+from django.http import Http404, HttpRequest
+
+from claims.models import IPPool, Network
+from claims.services import access
+from pools.admin import lists
+from pools.models import Cluster
+
+Row = TypeVar("Row", bound=Model)
+MOST = 500  # choices of a filter
+
+
+def seen(request: HttpRequest) -> access.Scope:
+    """What whoever asks sees; worked out once for a request."""
+    found: access.Scope | None = getattr(request, "claims_scope", None)
+    if found is None:
+        found = access.scope(request.user)
+        request.claims_scope = found  # type: ignore[attr-defined]
+    return found
+
+
+def rows(request: HttpRequest, model: type[Row]) -> QuerySet[Row]:
+    """All rows of a table that whoever asks sees."""
+    return access.visible(model._default_manager.all(), seen(request))
+
+
+def row_or_404(found: QuerySet[Row], object_id: object) -> Row:
+    """The row of that id among those that are seen; one answer for foreign, absent and nonsense."""
+    row = found.filter(pk=lists.number(str(object_id))).first()
+    if row is None:
+        raise Http404("There is no such object.")
+    return row
+
+
+class Scoped(lists.Listed[Row]):
+    """A list of VM networks; beside another base it stands first."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
+        return access.visible(super().get_queryset(request), seen(request))
+
+    def row_or_404(self, request: HttpRequest, object_id: object) -> Row:
+        return row_or_404(self.get_queryset(request), object_id)
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **options: Any
+    ) -> Any:
+        options.setdefault("queryset", rows(request, db_field.related_model))
+        return super().formfield_for_foreignkey(db_field, request, **options)
+
+    def formfield_for_manytomany(
+        self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **options: Any
+    ) -> Any:
+        options.setdefault("queryset", rows(request, db_field.related_model))
+        return super().formfield_for_manytomany(db_field, request, **options)
+
+
+class ClusterFilter(lists.Choice):
+    """By cluster; `at` is the lookup of a row's cluster id."""
+
+    title = "cluster"
+    parameter_name = "cluster"
+    at = "cluster_id"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        found = rows(request, Cluster).order_by("name").values_list("pk", "name")
+        return [(str(pk), name) for pk, name in found]
+
+    def queryset(self, request: HttpRequest, found: QuerySet[Any]) -> QuerySet[Any]:
+        return found.filter(**{self.at: self.number()}) if self.value() else found
+
+
+class NetworkFilter(lists.Choice):
+    """By network; `at` is the lookup of a row's network id."""
+
+    title = "network"
+    parameter_name = "network"
+    at = "network_id"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        found = rows(request, Network).select_related("cluster").order_by("cluster__name", "name")
+        return [(str(one.pk), str(one)) for one in found[:MOST]]
+
+    def queryset(self, request: HttpRequest, found: QuerySet[Any]) -> QuerySet[Any]:
+        return found.filter(**{self.at: self.number()}) if self.value() else found
+
+
+class IPPoolFilter(NetworkFilter):
+    """By IPPool."""
+
+    title = "IPPool"
+    parameter_name = "ippool"
+    at = "ippool_id"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        found = rows(request, IPPool).select_related("cluster").order_by("cluster__name", "name")
+        return [(str(one.pk), str(one)) for one in found[:MOST]]
