@@ -12,13 +12,14 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from pools.core import errors
+from pools.core.reading import Repeated
 
 LARGEST = 2 * 1024 * 1024  # bytes
 DEEPEST = 32  # objects and lists inside each other
@@ -59,13 +60,27 @@ class _Flaw:
     message: str
 
 
-def load_yaml(text: str | bytes, *, limit: int = LARGEST) -> list[Document]:
+class _Again(Repeated):
+    """The values of a key that is there again, and the flaw that this mostly is."""
+
+    def __init__(self, first: object, flaw: _Flaw) -> None:
+        super().__init__([first])
+        self.flaw = flaw
+
+
+Path = tuple[str, ...]
+
+
+def load_yaml(
+    text: str | bytes, *, limit: int = LARGEST, repeatable: Collection[Path] = ()
+) -> list[Document]:
     """The documents of a text, all of them objects; empty ones are passed over.
 
-    Keys are texts as they are written. Raises InvalidInput: too_large, encoding, yaml_syntax and
-    too_deep (with the line), object_expected, duplicate_key, anchors_not_allowed (also for aliases
-    and merge keys), tags_not_allowed, key_not_text, not_finite, bad_number. Paths begin with
-    `documents.N` when the text has several documents.
+    Keys are texts as they are written. The objects at the paths `repeatable` (of a document) may
+    have a key several times, and keep all its values as Repeated. Raises InvalidInput: too_large,
+    encoding, yaml_syntax and too_deep (with the line), object_expected, duplicate_key,
+    anchors_not_allowed (also for aliases and merge keys), tags_not_allowed, key_not_text,
+    not_finite, bad_number. Paths begin with `documents.N` when the text has several documents.
     """
     trees = [tree for tree in _trees(_decoded(text, limit)) if tree.root is not None]
     if not trees:
@@ -73,14 +88,16 @@ def load_yaml(text: str | bytes, *, limit: int = LARGEST) -> list[Document]:
     problems: list[errors.Problem] = []
     for index, tree in enumerate(trees):
         prefix = ("documents", str(index)) if len(trees) > 1 else ()
-        problems += _problems(tree.root, prefix)
+        problems += _problems(tree.root, prefix, repeatable)
     if problems:
         raise errors.InvalidInput.all(problems[:MOST_PROBLEMS])
     return [Document(index, tree.line, tree.root) for index, tree in enumerate(trees)]
 
 
-def load_json(text: str | bytes, *, limit: int = LARGEST) -> dict[str, Any]:
-    """The object of a JSON text.
+def load_json(
+    text: str | bytes, *, limit: int = LARGEST, repeatable: Collection[Path] = ()
+) -> dict[str, Any]:
+    """The object of a JSON text; `repeatable` as load_yaml has it.
 
     Raises InvalidInput: too_large, encoding, too_deep, json_syntax (with line and column),
     object_expected, duplicate_key, not_finite, bad_number.
@@ -100,7 +117,7 @@ def load_json(text: str | bytes, *, limit: int = LARGEST) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         message = f"line {error.lineno}, column {error.colno}: {error.msg}"
         raise errors.InvalidInput.of("", "json_syntax", message) from None
-    if problems := _problems(data):
+    if problems := _problems(data, (), repeatable):
         raise errors.InvalidInput.all(problems[:MOST_PROBLEMS])
     return data  # type: ignore[no-any-return]  # _problems refuses all but an object
 
@@ -137,12 +154,17 @@ def _check_depth(text: str) -> None:
 def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        seen = set()
-        for key, _ in pairs:
-            if key in seen:
-                members[key] = _Flaw("duplicate_key", "the key is there twice")
-            seen.add(key)
+        members = {}
+        for key, value in pairs:
+            members[key] = _again(members[key], value) if key in members else value
     return members
+
+
+def _again(before: object, value: object, where: str = "") -> _Again:
+    flaw = _Flaw("duplicate_key", f"{where}the key is there twice")
+    found = before if isinstance(before, _Again) else _Again(before, flaw)
+    found.append(value)
+    return found
 
 
 def _integer(text: str) -> int | _Flaw:
@@ -160,20 +182,24 @@ def _not_finite(text: str) -> _Flaw:
     return _Flaw("not_finite", f"{text[:LONGEST_NUMBER]} is not a finite number")
 
 
-def _problems(root: object, prefix: tuple[str, ...] = ()) -> list[errors.Problem]:
+def _problems(root: object, prefix: Path, repeatable: Collection[Path]) -> list[errors.Problem]:
     if not isinstance(root, dict | _Flaw):
         root = _Flaw("object_expected", "an object is expected")
-    return [errors.Problem(".".join(at), f.code, f.message) for at, f in _flaws(root, prefix)]
+    allowed = {(*prefix, *path) for path in repeatable}
+    found = _flaws(root, prefix, allowed)
+    return [errors.Problem(".".join(at), flaw.code, flaw.message) for at, flaw in found]
 
 
-def _flaws(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], _Flaw]]:
+def _flaws(value: object, path: Path, allowed: Collection[Path]) -> Iterator[tuple[Path, _Flaw]]:
     if isinstance(value, dict):
         for key, member in value.items():
-            yield from _flaws(key, path)
-            yield from _flaws(member, (*path, errors.shown(key)))
+            yield from _flaws(key, path, allowed)
+            yield from _flaws(member, (*path, errors.shown(key)), allowed)
+    elif isinstance(value, _Again) and path[:-1] not in allowed:
+        yield path, value.flaw
     elif isinstance(value, list):
         for index, member in enumerate(value):
-            yield from _flaws(member, (*path, str(index)))
+            yield from _flaws(member, (*path, str(index)), allowed)
     elif isinstance(value, _Flaw):
         yield path, value
     elif isinstance(value, str) and _UNSTORABLE.search(value):
@@ -186,6 +212,7 @@ class _Open:
 
     members: dict[str, Any] | list[Any]
     key: str | None = None
+    line: int = 0  # of the key
     flaw: _Flaw | None = None  # of the key
 
 
@@ -225,10 +252,13 @@ class _Tree:
         if isinstance(parent.members, list):
             parent.members.append(flaw or value)
         elif parent.key is None:
-            parent.key, parent.flaw = _key(event, parent.members)
+            parent.line = _line(event)
+            parent.key, parent.flaw = _key(event)
         else:
-            parent.members[parent.key] = parent.flaw or flaw or value
-            parent.key = None
+            key, value = parent.key, parent.flaw or flaw or value
+            if key in parent.members:
+                value = _again(parent.members[key], value, f"line {parent.line}: ")
+            parent.members[key], parent.key = value, None
 
 
 def _trees(text: str) -> Iterator[_Tree]:
@@ -270,7 +300,7 @@ def _refused(event: yaml.NodeEvent) -> _Flaw | None:
     return None
 
 
-def _key(event: yaml.NodeEvent, members: dict[str, Any]) -> tuple[str, _Flaw | None]:
+def _key(event: yaml.NodeEvent) -> tuple[str, _Flaw | None]:
     """The text of a key, and what is wrong with it."""
     line = _line(event)
     if not isinstance(event, yaml.ScalarEvent):
@@ -278,8 +308,6 @@ def _key(event: yaml.NodeEvent, members: dict[str, Any]) -> tuple[str, _Flaw | N
     key = str(event.value)
     if key == "<<":
         return key, _Flaw("anchors_not_allowed", f"line {line}: merge keys are not allowed")
-    if key in members:
-        return key, _Flaw("duplicate_key", f"line {line}: the key is there twice")
     return key, _refused(event)
 
 

@@ -11,12 +11,20 @@ import enum
 import ipaddress
 import unicodedata
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+)
 
 from pools.core import errors
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+Interface = IPv4Interface | IPv6Interface
 
 LONGEST = 100  # characters; two full IPv6 addresses and a hyphen are 79
 BLANKS = " \t\r\n"
@@ -43,6 +51,7 @@ DOCUMENTATION: tuple[Network, ...] = (
     IPv6Network("3fff::/20"),
 )
 SHARED = IPv4Network("100.64.0.0/10")
+_USUAL = {4: 24, 6: 64}  # prefix lengths, for examples
 
 
 class Door(enum.Enum):
@@ -155,6 +164,32 @@ def parse_cidr(
     network = kind((int(address), length), strict=False)
     _check_network(given, address, network, allow_short=allow_short)
     return network
+
+
+def parse_interface(value: object, *, field: str = "", door: Door = Door.API) -> Interface:
+    """The address of an interface with the prefix length of its network: `10.0.0.5/24` (B1).
+
+    Raises InvalidInput with the codes of parse_address and prefix_required, prefix_length,
+    wildcard_mask, non_contiguous_mask, ipv4_mapped, special_purpose (nobody can have the address).
+    """
+    given = _given(value, field=field, door=door)
+    head, slash, tail = given.text.partition("/")
+    address = _address(given, head)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        message = f"write an IPv4-mapped address as an IPv4 address: {address.ipv4_mapped}"
+        raise given.refused("ipv4_mapped", message)
+    if not slash:
+        message = (
+            f"add the prefix length of the network, such as {address}/{_USUAL[address.version]}"
+        )
+        raise given.refused("prefix_required", message)
+    length = _prefix_length(given, tail, address)
+    for name, unusable in UNUSABLE.items():
+        if address in unusable:
+            raise given.refused("special_purpose", f"is one of the {name} addresses ({unusable})")
+    # Not ip_interface(), which takes a small IPv6 number for an IPv4 one.
+    kind = IPv4Interface if address.version == 4 else IPv6Interface
+    return kind((int(address), length))
 
 
 def parse_block(value: object, *, field: str = "", door: Door = Door.API) -> Network:

@@ -17,6 +17,10 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 
+class Repeated(list[object]):
+    """The values of a key that an object of a text has several times, where that is allowed."""
+
+
 @dataclass
 class Report:
     """The problems found so far; `strict` makes unknown fields problems."""

@@ -1,0 +1,270 @@
+"""One entry of an IPPool, read the same way at every door: a MAC address and its addresses.
+
+Addresses are host addresses with the prefix length of their network (`10.0.0.5/24`), as spec/002
+has them; a network address, which an example there shows, is refused. Several addresses of one
+family are taken, because that example has them too, and warned of: OVN-Kubernetes takes at most one
+of each family (facts B39).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from claims.core import macs
+from pools.core import addresses, errors, holders, reading
+from pools.core.addresses import Door, Interface, Network
+
+FIELDS = ("mac", "ips", "vm", "namespace", "note")
+MOST_ADDRESSES = 16  # of one MAC address
+# With so few addresses a network keeps none back for itself (RFC 3021, RFC 6164).
+_NO_NETWORK_ADDRESS = {4: 31, 6: 127}
+
+
+@dataclass(frozen=True)
+class EntrySpec:
+    """What somebody says of a MAC address; None is what they could not say or did not.
+
+    `mac` is in lower-case colon form, `ips` are in canonical form with their prefix length.
+    """
+
+    mac: str
+    ips: tuple[str, ...]
+    vm: str | None = None
+    namespace: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How strictly entries are read, and for which subnets; without any the network is unknown.
+
+    A `lenient` door (forms, files) trims blanks, takes short octets of a MAC and fills in the prefix
+    length of the subnet.
+    """
+
+    subnets: tuple[Network, ...] = ()
+    lenient: bool = False
+
+    @property
+    def door(self) -> Door:
+        return Door.TEXT if self.lenient else Door.API
+
+    def holding(self, address: addresses.Address) -> Network | None:
+        """The subnet that has the address."""
+        return next((net for net in self.subnets if address in net), None)
+
+
+def rules(subnets: Sequence[str], *, lenient: bool = False) -> Rules:
+    """The rules for a network of these subnets, texts as claims.models.Network has them.
+
+    Those of a layer3 network (`cidr/length of a node's`) say nothing of an address' prefix length.
+    """
+    found = []
+    for text in subnets:
+        with contextlib.suppress(ValueError):
+            found.append(ipaddress.ip_network(text))
+    return Rules(tuple(found), lenient)
+
+
+def parse(value: object, known: Rules, *, field: str = "") -> EntrySpec:
+    """An entry `{"mac", "ips", "vm", "namespace", "note"}`.
+
+    Raises InvalidInput with every problem: wrong_type, unknown_field, required, the codes of
+    macs.parse_mac and parse_ips, k8s_name, too_long, invisible_character.
+    """
+    if not isinstance(value, dict):
+        raise errors.InvalidInput.of(field, "wrong_type", "an object is expected", value)
+    body = reading.Fields(value, field, reading.Report())
+    body.only(*FIELDS)
+    mac = body.parse("mac", lambda given, at: parse_mac(given, known, at))
+    ips = body.parse("ips", lambda given, at: parse_ips(given, known, at))
+    vm, namespace, note = (optional(body, name) for name in ("vm", "namespace", "note"))
+    body.report.raise_any()
+    return EntrySpec(mac or "", ips or (), vm, namespace, note)
+
+
+def optional(body: reading.Fields, name: str) -> str | None:
+    """The `vm`, `namespace` or `note` of an entry; None when it is not said."""
+    if not body.has(name):
+        return None
+    return body.parse(name, _TEXTS[name])
+
+
+def _vm(value: object, at: str) -> str:
+    return "" if value == "" else holders.parse_name(value, field=at)
+
+
+def _namespace(value: object, at: str) -> str:
+    return "" if value == "" else holders.parse_name(value, field=at, kind="label")
+
+
+def _note(value: object, at: str) -> str:
+    return holders.parse_reason(value, field=at, required=False)
+
+
+_TEXTS = {"vm": _vm, "namespace": _namespace, "note": _note}
+
+
+def parse_mac(value: object, known: Rules, field: str = "mac") -> str:
+    """As macs.parse_mac does, with the leniency of the rules."""
+    return macs.parse_mac(value, field=field, lenient=known.lenient)
+
+
+def parse_ips(value: object, known: Rules, field: str = "ips") -> tuple[str, ...]:
+    """The addresses of one MAC address, `("10.0.0.5/24",)`.
+
+    Raises InvalidInput with every problem: wrong_type, empty_list, too_many, repeated_address and
+    the codes of parse_ip.
+    """
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
+        raise errors.InvalidInput.of(field, "wrong_type", message, value)
+    if not value:
+        message = "name at least one address"
+        raise errors.InvalidInput.of(field, "empty_list", message, "[]")
+    if len(value) > MOST_ADDRESSES:
+        message = f"a MAC address has at most {MOST_ADDRESSES} addresses"
+        raise errors.InvalidInput.of(field, "too_many", message)
+    report = reading.Report()
+    found: dict[addresses.Address, str] = {}
+    for index, given in enumerate(value):
+        at = f"{field}.{index}"
+        with report.collecting():
+            one = parse_ip(given, known, at)
+            if one.ip in found:
+                message = f"{one.ip} is there already, as {found[one.ip]}"
+                report.add(at, "repeated_address", message, str(one))
+            found.setdefault(one.ip, str(one))
+    report.raise_any()
+    return tuple(found.values())
+
+
+def parse_ip(value: object, known: Rules, field: str = "") -> Interface:
+    """One host address with the prefix length of its subnet.
+
+    Raises InvalidInput: the codes of addresses.parse_interface, network_address_not_host,
+    broadcast_address_not_host, outside_subnet, prefix_mismatch.
+    """
+    one = _interface(value, known, field)
+    _check_host(one.ip, one.network, field, value)
+    if not known.subnets:
+        return one
+    subnet = known.holding(one.ip)
+    if subnet is None:
+        message = f"{one.ip} is in none of the network's subnets ({_listed(known.subnets)})"
+        raise errors.InvalidInput.of(field, "outside_subnet", message, value)
+    _check_host(one.ip, subnet, field, value)
+    if one.network.prefixlen != subnet.prefixlen:
+        message = f"the subnet is {subnet}; did you mean {one.ip}/{subnet.prefixlen}?"
+        raise errors.InvalidInput.of(field, "prefix_mismatch", message, value)
+    return one
+
+
+def _interface(value: object, known: Rules, field: str) -> Interface:
+    if known.lenient and isinstance(value, str) and "/" not in value:
+        address = addresses.parse_address(value, field=field, door=known.door)
+        subnet = known.holding(address)
+        if subnet is not None:
+            value = f"{address}/{subnet.prefixlen}"
+        elif known.subnets:
+            value = f"{address}/{address.max_prefixlen}"  # what is wrong with it is said there
+    return addresses.parse_interface(value, field=field, door=known.door)
+
+
+def _check_host(address: addresses.Address, network: Network, field: str, value: object) -> None:
+    if network.prefixlen >= _NO_NETWORK_ADDRESS[network.version]:
+        return
+    if address == network.network_address:
+        message = f"{address} is the address of the network {network} itself, not of a host in it"
+        raise errors.InvalidInput.of(field, "network_address_not_host", message, value)
+    if network.version == 4 and address == network.broadcast_address:
+        message = f"{address} is the broadcast address of {network}, not that of a host"
+        raise errors.InvalidInput.of(field, "broadcast_address_not_host", message, value)
+
+
+def _listed(subnets: Sequence[Network]) -> str:
+    return ", ".join(map(str, subnets))
+
+
+def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.Problem]:
+    """What is odd but taken: `one_per_family`, for OVN-Kubernetes refuses the pod."""
+    found = []
+    for family in (4, 6):
+        same = [text for text in ips if (":" in text) == (family == 6)]
+        if len(same) > 1:
+            message = f"{len(same)} IPv{family} addresses: OVN-Kubernetes takes at most one of each family"
+            found.append(errors.Problem(field, "one_per_family", message, ", ".join(same)))
+    return found
+
+
+def pairs(written: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """MAC and addresses of spec/002's map; a key that its text had several times, several times."""
+    for mac, ips in written.items():
+        if isinstance(ips, reading.Repeated):
+            yield from ((mac, each) for each in ips)
+        else:
+            yield mac, ips
+
+
+def parse_map(written: object, known: Rules, *, field: str = "entries") -> list[EntrySpec]:
+    """The entries of `{mac: [ips]}`, in their order; all problems, under `field.<mac>`."""
+    if not isinstance(written, dict):
+        message = "an object of MAC addresses and their addresses is expected"
+        raise errors.InvalidInput.of(field, "wrong_type", message, written)
+    report = reading.Report()
+    found = []
+    for mac, ips in pairs(written):
+        at = f"{field}.{errors.shown(mac)}" if field else errors.shown(mac)
+        with report.collecting():
+            found.append(parse_pair(mac, ips, known, field=at))
+    _raise_first(report)
+    return found
+
+
+def parse_pair(mac: str, ips: object, known: Rules, *, field: str = "") -> EntrySpec:
+    """One key and value of the map. Raises InvalidInput with every problem."""
+    report = reading.Report()
+    named = ""
+    found: tuple[str, ...] = ()
+    with report.collecting():
+        named = parse_mac(mac, known, field)
+    with report.collecting():
+        found = parse_ips(ips, known, field)
+    report.raise_any()
+    return EntrySpec(named, found)
+
+
+def parse_list(written: object, known: Rules, *, field: str = "entries") -> list[EntrySpec]:
+    """The entries of a list of objects; what an object leaves out is empty. All problems."""
+    if not isinstance(written, list):
+        raise errors.InvalidInput.of(field, "wrong_type", "a list is expected", written)
+    report = reading.Report()
+    found = []
+    for index, value in enumerate(written):
+        with report.collecting():
+            at = f"{field}.{index}" if field else str(index)
+            found.append(_whole(parse(value, known, field=at)))
+    _raise_first(report)
+    return found
+
+
+def _whole(one: EntrySpec) -> EntrySpec:
+    return dataclasses.replace(
+        one, vm=one.vm or "", namespace=one.namespace or "", note=one.note or ""
+    )
+
+
+_MOST_PROBLEMS = 100
+
+
+def _raise_first(report: reading.Report) -> None:
+    """As Report.raise_any, for what may be wrong a hundred thousand times."""
+    left = len(report.problems) - _MOST_PROBLEMS
+    if left > 0:
+        report.problems = report.problems[:_MOST_PROBLEMS]
+        report.add("", "more_problems", f"and {left} more")
+    report.raise_any()

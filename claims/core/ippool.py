@@ -1,0 +1,249 @@
+"""The IPPool of spec/002 (ippool.k8s.cni.cncf.io/v1alpha): its manifest and its conditions.
+
+No project has this CRD; ours (deploy/crds) keeps the names of spec/002. A map cannot hold two equal
+keys, so that duplicates in an object are MAC addresses that are equal after normalising; a text that
+has a key twice is caught before a map is made of it (pools/documents.py, entries.pairs).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from claims.core import entries, macs
+from claims.core.entries import EntrySpec, Rules
+from pools.core import errors, holders, reading
+
+KIND = "IPPool"
+GROUP = "ippool.k8s.cni.cncf.io"
+API_VERSION = f"{GROUP}/v1alpha"
+ENTRIES = ("spec", "entries")  # where a text may have a key twice
+LARGEST = 1_400_000  # bytes of a manifest; etcd stores 1.5 MiB with what the server adds
+MOST_PROBLEMS = 1000
+
+SUCCESS = "Success"
+MACS = "DuplicateMACAddresses"
+IPS = "DuplicateIPAddresses"
+UNUSABLE = "UnusableEntries"  # the reason of Success when entries of the object cannot be used
+_LONGEST = 32_000  # characters of a message; metav1.Condition allows 32768
+_NAMED = 50  # values that a message names
+_MACS_NAMED = 20  # MAC addresses of one duplicate address
+
+
+@dataclass(frozen=True)
+class Written:
+    """An IPPool's object, its entries not yet judged: `(key, value)` as they are written."""
+
+    name: str
+    network_name: str
+    entries: tuple[tuple[str, object], ...]
+
+    def read(self, known: Rules) -> tuple[list[EntrySpec], list[dict[str, str]]]:
+        """The entries that can be used, and `[{"mac", "code", "message"}]` of those that cannot."""
+        return usable(self.entries, known)
+
+
+def usable(
+    written: Iterable[tuple[str, object]], known: Rules
+) -> tuple[list[EntrySpec], list[dict[str, str]]]:
+    """Of some entries of an object those that can be used, and the problems of the others."""
+    found: list[EntrySpec] = []
+    problems: list[dict[str, str]] = []
+    for mac, ips in written:
+        try:
+            found.append(entries.parse_pair(mac, ips, known))
+        except errors.InvalidInput as error:
+            first = error.problems[0]
+            problems.append(
+                {"mac": errors.shown(mac), "code": first.code, "message": error.message[:500]}
+            )
+    return found, problems
+
+
+def parse(manifest: Mapping[str, object]) -> Written:
+    """An IPPool's object, whatever it says more. Raises InvalidInput for its name, network-name
+    and entries that are no map; single entries are judged by Written.read."""
+    report = reading.Report(strict=False)
+    body = reading.Fields(dict(manifest), "", report)
+    name = body.section("metadata").parse("name", _name)
+    spec = body.section("spec")
+    network = spec.parse("network-name", _network_name)
+    written = spec.section("entries")
+    report.raise_any()
+    return Written(name or "", network or "", tuple(entries.pairs(written.data)))
+
+
+def parse_strict(manifest: Mapping[str, object]) -> Written:
+    """What a person wrote: another kind, and any field that an IPPool has not, are refused, too."""
+    report = reading.Report()
+    body = reading.Fields(dict(manifest), "", report)
+    body.only("apiVersion", "kind", "metadata", "spec", "status")
+    if (manifest.get("apiVersion"), manifest.get("kind")) != (API_VERSION, KIND):
+        message = f"an {KIND} of {API_VERSION} is expected"
+        report.add("kind", "unsupported_kind", message, manifest.get("kind"))
+    body.section("spec").only("network-name", "entries")
+    with report.collecting():
+        found = parse(manifest)
+    report.raise_any()
+    return found
+
+
+def _name(value: object, at: str) -> str:
+    return holders.parse_name(value, field=at)
+
+
+def _network_name(value: object, at: str) -> str:
+    return holders.parse_identifier(value, field=at)
+
+
+def render(
+    name: str,
+    network_name: str,
+    written: Iterable[tuple[str, Sequence[str]]],
+    *,
+    status: reading.Json | None = None,
+) -> reading.Json:
+    """The manifest; the addresses of entries with one MAC address stand together."""
+    found: dict[str, list[str]] = {}
+    for mac, ips in written:
+        there = found.setdefault(mac, [])
+        there += [ip for ip in ips if ip not in there]
+    manifest: reading.Json = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name},
+        "spec": {"network-name": network_name, "entries": found},
+    }
+    return manifest | {"status": status} if status is not None else manifest
+
+
+def too_large(manifest: reading.Json) -> bool:
+    """Whether no API server could store it."""
+    return len(json.dumps(manifest, separators=(",", ":"))) > LARGEST
+
+
+def repeated(written: Iterable[tuple[str, object]]) -> list[str]:
+    """MAC addresses that several keys of an object name, in other spellings."""
+    seen: dict[str, int] = {}
+    for key, _ in written:
+        try:
+            mac = macs.parse_mac(key)
+        except errors.InvalidInput:
+            continue
+        seen[mac] = seen.get(mac, 0) + 1
+    return [mac for mac, count in seen.items() if count > 1]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the conditions tell of: MAC addresses and in how many entries they are; addresses and
+    the MAC addresses that have them; and entries that cannot be used."""
+
+    macs: Sequence[tuple[str, int]] = ()
+    ips: Sequence[tuple[str, Sequence[str]]] = ()
+    unusable: Sequence[Mapping[str, str]] = ()
+
+
+def conditions(
+    standing: Standing, *, before: Sequence[reading.Json] = (), now: str
+) -> list[reading.Json]:
+    """Success, DuplicateMACAddresses and DuplicateIPAddresses (spec/002) as metav1.Conditions.
+
+    `now` is an RFC 3339 text; a condition whose status is as `before` keeps its time. Without
+    observedGeneration, which is that of an object.
+    """
+    told = (_success(standing), _macs(standing.macs), _ips(standing.ips))
+    times = {
+        each.get("type"): each["lastTransitionTime"]
+        for each in before
+        for now_said in told
+        if (each.get("type"), each.get("status")) == (now_said["type"], now_said["status"])
+        and each.get("lastTransitionTime")
+    }
+    return [each | {"lastTransitionTime": times.get(each["type"], now)} for each in told]
+
+
+def observed(
+    said: Sequence[reading.Json], generation: object, before: Sequence[object] = ()
+) -> list[reading.Json]:
+    """Conditions for the status of an object of this generation.
+
+    Of a condition whose status an object has already the object's time counts: somebody may have
+    restored the register.
+    """
+    times = {
+        (each.get("type"), each.get("status")): each["lastTransitionTime"]
+        for each in before
+        if isinstance(each, dict) and each.get("lastTransitionTime")
+    }
+    extra = {"observedGeneration": generation} if isinstance(generation, int) else {}
+    return [
+        each
+        | extra
+        | {
+            "lastTransitionTime": times.get(
+                (each["type"], each["status"]), each["lastTransitionTime"]
+            )
+        }
+        for each in said
+    ]
+
+
+def _condition(kind: str, status: bool, reason: str, message: str) -> reading.Json:
+    return {
+        "type": kind,
+        "status": "True" if status else "False",
+        "reason": reason,
+        "message": message[:_LONGEST],
+    }
+
+
+def _success(standing: Standing) -> reading.Json:
+    told = []
+    if standing.macs:
+        told += _some([f"Duplicate MAC {mac} found in entries" for mac, _ in standing.macs])
+    if standing.ips:
+        told += _some([f"Duplicate IP {ip} found in entries" for ip, _ in standing.ips])
+    reason = "DuplicatesExist" if told else UNUSABLE
+    if standing.unusable:
+        count = len(standing.unusable)
+        told.append(f"{count} {'entry' if count == 1 else 'entries'} cannot be used")
+        told += _some([f"{each['mac']}: {each['message']}" for each in standing.unusable])
+    if told:
+        return _condition(SUCCESS, False, reason, "; ".join(told))
+    return _condition(SUCCESS, True, "NoDuplicates", "No duplicate MAC or IP addresses in entries")
+
+
+def _macs(found: Sequence[tuple[str, int]]) -> reading.Json:
+    if not found:
+        message = "All MAC addresses are unique"
+        return _condition(MACS, False, "NoMACDuplicates", message)
+    told = [f"MAC address {mac} appears {count} times" for mac, count in found]
+    return _condition(MACS, True, "DuplicateMACFound", "; ".join(_some(told)))
+
+
+def _ips(found: Sequence[tuple[str, Sequence[str]]]) -> reading.Json:
+    if not found:
+        message = "All IP addresses are unique per MAC"
+        return _condition(IPS, False, "NoIPDuplicates", message)
+    told = [f"IP address {ip} appears for MAC addresses {_and(names)}" for ip, names in found]
+    return _condition(IPS, True, "DuplicateIPFound", "; ".join(_some(told)))
+
+
+def _some(told: Sequence[str]) -> list[str]:
+    left = len(told) - _NAMED
+    return [*told[:_NAMED], f"and {left} more"] if left > 0 else list(told)
+
+
+def _and(names: Sequence[str]) -> str:
+    left = len(names) - _MACS_NAMED
+    if left > 0:
+        return f"{', '.join(names[:_MACS_NAMED])} and {left} more"
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def associated_nads(found: Iterable[tuple[str, str]]) -> list[reading.Json]:
+    """Namespaces and names of the network's NADs, as the status lists them."""
+    return [{"namespace": namespace, "name": name} for namespace, name in sorted(found)]

@@ -1,0 +1,167 @@
+"""IPPool manifests and their conditions, word for word as in spec/002."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.core import entries, ippool
+from pools.core import errors
+
+MAC, OTHER = "00:1a:4b:12:34:56", "00:1a:4b:12:34:57"
+NOW, LATER = "2025-05-13T12:05:00Z", "2025-05-14T12:05:00Z"
+CLEAN = ippool.Standing()
+
+
+def manifest(**more: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "ippool.k8s.cni.cncf.io/v1alpha",
+        "kind": "IPPool",
+        "metadata": {"name": "prod"},
+        "spec": {"network-name": "prod-network", "entries": {MAC: ["10.0.0.5/24"]}},
+    } | more
+
+
+def test_the_conditions_of_the_conflict_in_the_spec() -> None:
+    assert ippool.conditions(ippool.Standing(macs=[(MAC, 2)]), now=NOW) == [
+        {
+            "type": "Success",
+            "status": "False",
+            "reason": "DuplicatesExist",
+            "message": "Duplicate MAC 00:1a:4b:12:34:56 found in entries",
+            "lastTransitionTime": NOW,
+        },
+        {
+            "type": "DuplicateMACAddresses",
+            "status": "True",
+            "reason": "DuplicateMACFound",
+            "message": "MAC address 00:1a:4b:12:34:56 appears 2 times",
+            "lastTransitionTime": NOW,
+        },
+        {
+            "type": "DuplicateIPAddresses",
+            "status": "False",
+            "reason": "NoIPDuplicates",
+            "message": "All IP addresses are unique per MAC",
+            "lastTransitionTime": NOW,
+        },
+    ]
+
+
+def test_an_address_of_two_macs() -> None:
+    success, macs, ips = ippool.conditions(
+        ippool.Standing(ips=[("10.0.0.5", [MAC, OTHER])]), now=NOW
+    )
+    assert (success["status"], success["reason"]) == ("False", "DuplicatesExist")
+    assert success["message"] == "Duplicate IP 10.0.0.5 found in entries"
+    assert (macs["status"], macs["reason"]) == ("False", "NoMACDuplicates")
+    assert (ips["status"], ips["reason"]) == ("True", "DuplicateIPFound")
+    assert ips["message"] == f"IP address 10.0.0.5 appears for MAC addresses {MAC} and {OTHER}"
+
+
+def test_without_duplicates() -> None:
+    success, macs, ips = ippool.conditions(CLEAN, now=NOW)
+    assert (success["status"], success["reason"]) == ("True", "NoDuplicates")
+    assert (macs["status"], ips["status"]) == ("False", "False")
+    assert all(each["message"] for each in (success, macs, ips))
+
+
+def test_unusable_entries_are_no_success() -> None:
+    bad = {"mac": MAC, "code": "network_address_not_host", "message": "10.0.0.0 is a network"}
+    success, *_ = ippool.conditions(ippool.Standing(unusable=[bad]), now=NOW)
+    assert (success["status"], success["reason"]) == ("False", "UnusableEntries")
+    assert success["message"] == f"1 entry cannot be used; {MAC}: 10.0.0.0 is a network"
+    success, *_ = ippool.conditions(ippool.Standing(macs=[(MAC, 2)], unusable=[bad]), now=NOW)
+    assert success["reason"] == "DuplicatesExist"
+    assert "1 entry cannot be used" in success["message"]
+
+
+def test_the_time_moves_only_with_the_status() -> None:
+    first = ippool.conditions(CLEAN, now=NOW)
+    dirty = ippool.conditions(ippool.Standing(macs=[(MAC, 2)]), before=first, now=LATER)
+    assert [each["lastTransitionTime"] for each in dirty] == [LATER, LATER, NOW]
+    worse = ippool.conditions(ippool.Standing(macs=[(MAC, 3)]), before=dirty, now="later")
+    assert [each["lastTransitionTime"] for each in worse] == [LATER, LATER, NOW]
+    assert "3 times" in worse[1]["message"]
+
+
+def test_messages_stay_within_the_limit_of_a_condition() -> None:
+    many = [f"02:00:00:00:{i // 256:02x}:{i % 256:02x}" for i in range(5000)]
+    standing = ippool.Standing(
+        macs=[(mac, 2) for mac in many],
+        ips=[(f"fd00::{i:x}", many) for i in range(5000)],
+        unusable=[{"mac": mac, "code": "x", "message": "m" * 500} for mac in many],
+    )
+    for each in ippool.conditions(standing, now=NOW):
+        assert len(each["message"]) <= 32768
+    assert "and 4950 more" in ippool.conditions(standing, now=NOW)[1]["message"]
+
+
+def test_the_status_of_an_object_keeps_its_times() -> None:
+    ours = ippool.conditions(CLEAN, now=LATER)
+    theirs = [{"type": "Success", "status": "True", "lastTransitionTime": NOW}, "odd"]
+    told = ippool.observed(ours, 7, theirs)
+    assert [each["lastTransitionTime"] for each in told] == [NOW, LATER, LATER]
+    assert {each["observedGeneration"] for each in told} == {7}
+
+
+def test_a_manifest_and_back() -> None:
+    said = ippool.parse(manifest())
+    assert said == ippool.Written("prod", "prod-network", ((MAC, ["10.0.0.5/24"]),))
+    assert ippool.render("prod", "prod-network", said.entries) == manifest()  # type: ignore[arg-type]
+
+
+def test_entries_of_one_mac_share_a_key() -> None:
+    written = [(MAC, ["10.0.0.5/24"]), (MAC, ["10.0.0.6/24", "10.0.0.5/24"])]
+    rendered = ippool.render("prod", "n", written)
+    assert rendered["spec"]["entries"] == {MAC: ["10.0.0.5/24", "10.0.0.6/24"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "code"),
+    [
+        ({}, "spec.network-name", "required"),
+        ({"network-name": 5}, "spec.network-name", "wrong_type"),
+        ({"network-name": ""}, "spec.network-name", "blank"),
+        ({"network-name": "n", "entries": []}, "spec.entries", "wrong_type"),
+    ],
+)
+def test_a_manifest_that_cannot_be_understood(spec: dict[str, Any], field: str, code: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refused:
+        ippool.parse(manifest(spec=spec))
+    assert [(p.field, p.code) for p in refused.value.problems] == [(field, code)]
+
+
+def test_people_are_told_of_unknown_fields() -> None:
+    odd = manifest(kind="ippool", spec={"network-name": "n", "networkName": "n"}, extra=1)
+    with pytest.raises(errors.InvalidInput) as refused:
+        ippool.parse_strict(odd)
+    assert {p.code for p in refused.value.problems} == {"unknown_field", "unsupported_kind"}
+    assert ippool.parse(odd).network_name == "n"
+
+
+def test_bad_entries_fail_alone() -> None:
+    said = ippool.parse(
+        manifest(
+            spec={
+                "network-name": "n",
+                "entries": {MAC: ["10.0.0.5/24"], "x": ["10.0.0.6/24"], OTHER: ["10.0.1.6/24"]},
+            }
+        )
+    )
+    found, problems = said.read(entries.rules(["10.0.0.0/24"]))
+    assert [one.mac for one in found] == [MAC]
+    assert [(each["mac"], each["code"]) for each in problems] == [
+        ("x", "mac_syntax"),
+        (OTHER, "outside_subnet"),
+    ]
+
+
+def test_what_no_api_server_could_store() -> None:
+    many = [
+        (f"02:00:00:{i >> 16:02x}:{i >> 8 & 255:02x}:{i & 255:02x}", ["10.0.0.5/24"])
+        for i in range(60_000)
+    ]
+    assert ippool.too_large(ippool.render("prod", "n", many))
+    assert not ippool.too_large(ippool.render("prod", "n", many[:10_000]))
