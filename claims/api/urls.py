@@ -4,5 +4,9 @@ from __future__ import annotations
 
 from django.urls import URLPattern
 
+from claims.api import memberships
+
 app_name = "claims-api"
-urlpatterns: list[URLPattern] = []
+urlpatterns: list[URLPattern] = [
+    *memberships.urlpatterns,
+]

@@ -60,14 +60,28 @@ EVERYTHING = Scope(everything=True)
 
 def scope(user: Any) -> Scope:
     """What the user sees; two statements at most."""
-    if user.has_perm(EVERY_NAMESPACE):
-        return EVERYTHING
+    return EVERYTHING if user.has_perm(EVERY_NAMESPACE) else own(user)
+
+
+def own(user: Any) -> Scope:
+    """The namespaces of the user's memberships, whatever else they see."""
     found: dict[int, frozenset[str]] = {}
     if user.is_authenticated and user.is_active:
-        rows = of_user(user).values_list("cluster_id", "namespaces")
-        for cluster_id, names in rows:
+        for cluster_id, names in of_user(user).values_list("cluster_id", "namespaces"):
             found[cluster_id] = found.get(cluster_id, frozenset()) | frozenset(names)
     return Scope(namespaces=found)
+
+
+def require_request(user: Any, cluster_id: int, namespace: str) -> None:
+    """NotAllowed unless the user may write entries or claims for VMs of this namespace.
+
+    Operators may for all; a VM owner in namespaces of their own, also one who sees more of them.
+    """
+    if user.has_perm("claims.add_entry"):
+        return
+    if not user.has_perm("claims.request_address"):
+        raise errors.NotAllowed("This needs the permission claims.request_address.")
+    own(user).require(cluster_id, namespace)
 
 
 def of_user(user: Any) -> QuerySet[Membership]:

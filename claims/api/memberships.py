@@ -1,0 +1,202 @@
+"""memberships/: who owns the VMs of which namespaces. Everybody sees their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+from django.urls import path
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+
+from claims.api import scoped
+from claims.models import Membership
+from claims.models.access import Role
+from claims.services import access, memberships
+from pools import events, idempotency
+from pools.api import openapi, pagination, parsing, query, views
+from pools.core import block_answer, errors, holders, reading
+from pools.models import Cluster
+
+_ROLE = {"type": "string", "enum": list(Role.values)}
+_NAMES = {"type": "array", "items": openapi.TEXT, "minItems": 1, "maxItems": memberships.MOST}
+_IN = openapi.shape(
+    "cluster namespaces",
+    user=openapi.TEXT, group=openapi.TEXT, cluster=openapi.TEXT, namespaces=_NAMES, role=_ROLE,
+)  # fmt: skip
+_OUT = openapi.shape(
+    "id cluster namespaces role",
+    id=openapi.WHOLE, user=openapi.null(openapi.TEXT), group=openapi.null(openapi.TEXT),
+    cluster=openapi.TEXT, namespaces=openapi.listed(openapi.TEXT), role=_ROLE,
+    created_at=openapi.TIME,
+)  # fmt: skip
+_EXAMPLE = OpenApiExample(
+    "one user",
+    {"user": "vera", "cluster": "prod", "namespaces": ["shop"], "role": "vm-owner"},
+    request_only=True,
+)
+_LIST = openapi.says(
+    "Memberships: all for administrators, for others their own",
+    {200: openapi.page(_OUT)},
+    parameters=openapi.query(
+        cluster="name or id", user="by name", group="by name", namespace="that it names",
+        **openapi.PAGED,
+    ),
+)  # fmt: skip
+_CREATE = openapi.writes("Make somebody a VM owner", {201: _OUT}, _IN, examples=[_EXAMPLE])
+_ONE = openapi.says("One membership", {200: _OUT}, fails="404")
+_CHANGE = openapi.says(
+    "Change the namespaces of a membership",
+    {200: _OUT},
+    fails="404 409 411 413 415",
+    **openapi.body(openapi.shape(namespaces=_NAMES, role=_ROLE) | openapi.SOMETHING),
+)
+_DELETE = openapi.says("End a membership", {204: None}, fails="404")
+
+
+class Memberships(views.View):
+    needs = {"GET": (), "POST": ("claims.add_membership",)}
+
+    @extend_schema(**_LIST)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = _seen(request)
+        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+            rows = rows.filter(cluster=cluster)
+        if user := parameters.text("user"):
+            rows = rows.filter(user__username=user)
+        if group := parameters.text("group"):
+            rows = rows.filter(group__name=group)
+        if namespace := parameters.text("namespace"):
+            rows = rows.filter(namespaces__contains=[namespace])
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=_OUT["properties"],
+                shape=_shapes,
+            )
+        )
+
+    @extend_schema(**_CREATE)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, "user", "group", "cluster", "namespaces", "role")
+        wanted = _wanted(body, request)
+        done = views.once(request, lambda: _create(wanted, views.author(request)))
+        return views.answer(done.answer, status=done.status)
+
+
+class MembershipView(views.View):
+    needs = {
+        "GET": (),
+        "PATCH": ("claims.change_membership",),
+        "DELETE": ("claims.delete_membership",),
+    }
+
+    @extend_schema(**_ONE)
+    def get(self, request: Request, membership_id: int) -> views.Answer:
+        return views.answer(_shape(_get(request, membership_id)))
+
+    @extend_schema(**_CHANGE)
+    def patch(self, request: Request, membership_id: int) -> views.Answer:
+        body = parsing.fields(request, "namespaces", "role")
+        _role(body)
+        names = None
+        if body.has("namespaces"):
+            names = body.parse("namespaces", memberships.parse_namespaces)
+        body.report.raise_any()
+        found = _get(request, membership_id)
+        if names is not None:
+            memberships.change(found, names, by=views.author(request))
+        return views.answer(_shape(found))
+
+    @extend_schema(**_DELETE)
+    def delete(self, request: Request, membership_id: int) -> views.Answer:
+        memberships.delete(_get(request, membership_id), by=views.author(request))
+        return views.nothing()
+
+
+def _seen(request: Request) -> QuerySet[Membership]:
+    if request.user.has_perm("claims.view_membership"):
+        return Membership.objects.all()
+    return access.of_user(request.user)
+
+
+def _get(request: Request, number: int) -> Membership:
+    found = _seen(request).filter(pk=number).first()
+    if found is None:
+        raise errors.NotFound("There is no such object.")
+    return found
+
+
+def _wanted(body: reading.Fields, request: Request) -> dict[str, Any]:
+    _role(body)
+    wanted: dict[str, Any] = {
+        "cluster": body.parse("cluster", scoped.cluster(request)),
+        "namespaces": body.parse("namespaces", memberships.parse_namespaces),
+    }
+    if body.has("user") == body.has("group"):
+        body.report.add("user", "required", "name a user or a group, one of them")
+    elif body.has("user"):
+        wanted["user"] = body.parse("user", _user)
+    else:
+        wanted["group"] = body.parse("group", _group)
+    body.report.raise_any()
+    return wanted
+
+
+def _role(body: reading.Fields) -> None:
+    """There is one role; without a word it is meant."""
+    if body.has("role"):
+        body.parse("role", lambda value, at: parsing.choice(value, at, tuple(Role.values)))
+
+
+def _user(value: object, at: str) -> Any:
+    found = get_user_model().objects.filter(username=_name(value, at)).first()
+    if found is None:
+        raise errors.InvalidInput.of(at, "unknown_user", "there is no such user", value)
+    return found
+
+
+def _group(value: object, at: str) -> str:
+    return holders.parse_identifier(value, field=at, max_length=memberships.LONGEST_GROUP)
+
+
+def _name(value: object, at: str) -> str:
+    return holders.parse_identifier(value, field=at)
+
+
+def _create(wanted: dict[str, Any], by: events.Author) -> idempotency.Stored:
+    return idempotency.Stored(201, _shape(memberships.create(by=by, **wanted)))
+
+
+def _shape(membership: Membership) -> dict[str, Any]:
+    return _shapes([membership.__dict__])[0]
+
+
+def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
+    users = get_user_model().objects.in_bulk({row["user_id"] for row in rows} - {None})
+    groups = Group.objects.in_bulk({row["group_id"] for row in rows} - {None})
+    return [
+        {
+            "id": row["id"],
+            "user": users[row["user_id"]].get_username() if row["user_id"] else None,
+            "group": groups[row["group_id"]].name if row["group_id"] else None,
+            "cluster": clusters[row["cluster_id"]].name,
+            "namespaces": row["namespaces"],
+            "role": row["role"],
+            "created_at": block_answer.time(row["created_at"]),
+        }
+        for row in rows
+    ]
+
+
+urlpatterns = [
+    path("memberships/", Memberships.as_view(), name="memberships"),
+    path("memberships/<int:membership_id>/", MembershipView.as_view(), name="membership"),
+]

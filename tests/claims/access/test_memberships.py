@@ -1,0 +1,172 @@
+"""Memberships over the API: who may make them, what they give, what they take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, User
+
+from claims.models import Membership, MembershipEvent
+from claims.services import access
+from pools.models import Cluster
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+PATH = "memberships/"
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    api = apis.Api()
+    api.cluster("prod")
+    api.cluster("test")
+    User.objects.create(username="vera")
+    return api
+
+
+def body(**more: Any) -> dict[str, Any]:
+    said = {"user": "vera", "cluster": "prod", "namespaces": ["shop", "bank"], "role": "vm-owner"}
+    return {key: value for key, value in (said | more).items() if value is not None}
+
+
+def vera() -> Any:
+    """As the next request sees her: permissions are kept on an object."""
+    return get_user_model().objects.get(username="vera")
+
+
+def test_a_membership_makes_a_vm_owner(api: apis.Api) -> None:
+    made = api.made(PATH, body())
+    assert {**made, "id": 0, "created_at": ""} == {
+        "id": 0, "user": "vera", "group": None, "cluster": "prod", "namespaces": ["bank", "shop"],
+        "role": "vm-owner", "created_at": "",
+    }  # fmt: skip
+    prod = Cluster.objects.get(name="prod").pk
+    assert access.scope(vera()) == access.Scope(namespaces={prod: frozenset({"shop", "bank"})})
+    assert vera().has_perm("claims.view_entry")
+    assert vera().is_staff
+    assert not any(name.startswith("pools.") for name in vera().get_all_permissions())
+    assert api("GET", f"{PATH}{made['id']}/").json() == made
+    assert api("GET", f"{PATH}?user=vera&cluster=prod&namespace=shop").json()["results"] == [made]
+    assert api("GET", f"{PATH}?namespace=other").json()["results"] == []
+
+
+def test_what_it_gave_goes_with_the_last_one(api: apis.Api) -> None:
+    first, second = api.made(PATH, body()), api.made(PATH, body(cluster="test"))
+    assert api("DELETE", f"{PATH}{first['id']}/").status_code == 204
+    assert (vera().has_perm("claims.view_entry"), vera().is_staff) == (True, True)
+    assert api("DELETE", f"{PATH}{second['id']}/").status_code == 204
+    assert (vera().groups.count(), vera().is_staff) == (0, False)
+    apis.refused(api("DELETE", f"{PATH}{second['id']}/"), 404, "not_found")
+    labels = list(MembershipEvent.objects.order_by("pgh_id").values_list("pgh_label", flat=True))
+    assert labels == ["created", "created", "deleted", "deleted"]
+
+
+def test_who_is_more_than_a_vm_owner_stays_that(api: apis.Api) -> None:
+    User.objects.filter(username="vera").update(is_staff=True)
+    vera().groups.add(Group.objects.get(name="viewer"))
+    made = api.made(PATH, body())
+    assert access.scope(vera()).everything
+    api("DELETE", f"{PATH}{made['id']}/")
+    assert [group.name for group in vera().groups.all()] == ["viewer"]
+    assert vera().is_staff
+
+
+def test_users_of_a_group_count_without_being_listed(api: apis.Api) -> None:
+    made = api.made(PATH, body(user=None, group="team-shop"))
+    assert (made["user"], made["group"]) == (None, "team-shop")
+    assert access.scope(vera()) == access.Scope()
+    vera().groups.add(Group.objects.get(name="team-shop"))
+    prod = Cluster.objects.get(name="prod").pk
+    assert access.scope(vera()).has(prod, "shop")
+    assert vera().has_perm("claims.request_address")
+    api("DELETE", f"{PATH}{made['id']}/")
+    assert access.scope(vera()) == access.Scope()
+    assert not vera().has_perm("claims.request_address")
+
+
+@pytest.mark.parametrize("group", ["viewer", "vm-owner"])
+def test_groups_of_the_site_keep_their_rights(api: apis.Api, group: str) -> None:
+    before = Group.objects.get(name=group).permissions.count()
+    made = api.made(PATH, body(user=None, group=group))
+    api("DELETE", f"{PATH}{made['id']}/")
+    assert Group.objects.get(name=group).permissions.count() == before
+
+
+def test_namespaces_change(api: apis.Api) -> None:
+    made = api.made(PATH, body())
+    answer = api("PATCH", f"{PATH}{made['id']}/", {"namespaces": ["depot"]})
+    assert answer.json() == made | {"namespaces": ["depot"]}
+    assert Membership.objects.get().namespaces == ["depot"]
+    problem = apis.refused(
+        api("PATCH", f"{PATH}{made['id']}/", {"user": "x"}), 400, "unknown_field"
+    )
+    assert apis.fields(problem) == {"user": "unknown_field"}
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "code"),
+    [
+        ({"namespaces": []}, "namespaces", "required"),
+        ({"namespaces": None}, "namespaces", "required"),
+        ({"namespaces": "shop"}, "namespaces", "wrong_type"),
+        ({"namespaces": ["shop", "shop"]}, "namespaces.1", "duplicate_key"),
+        ({"namespaces": ["Shop"]}, "namespaces.0", "k8s_name"),
+        ({"namespaces": ["a.b"]}, "namespaces.0", "k8s_name"),
+        ({"namespaces": ["a" * 64]}, "namespaces.0", "k8s_name"),
+        ({"namespaces": [7]}, "namespaces.0", "wrong_type"),
+        ({"user": None}, "user", "required"),
+        ({"group": "team"}, "user", "required"),
+        ({"user": "nobody"}, "user", "unknown_user"),
+        ({"user": 7}, "user", "wrong_type"),
+        ({"user": None, "group": "a\u202eb"}, "group", "invisible_character"),
+        ({"user": None, "group": "g" * 151}, "group", "too_long"),
+        ({"cluster": "nowhere"}, "cluster", "unknown_cluster"),
+        ({"cluster": 7}, "cluster", "unknown_cluster"),
+        ({"role": "admin"}, "role", "invalid_choice"),
+        ({"id": 1}, "id", "unknown_field"),
+    ],
+)
+def test_bad_memberships_are_refused(api: apis.Api, said: Any, field: str, code: str) -> None:
+    answer = api("POST", PATH, body(**said))
+    assert answer.status_code == 400, answer.content
+    assert apis.fields(answer.json()) == {field: code}
+    assert not Membership.objects.exists()
+
+
+def test_a_second_one_in_a_cluster_is_refused(api: apis.Api) -> None:
+    api.made(PATH, body())
+    apis.refused(api("POST", PATH, body(namespaces=["depot"])), 409, "already_exists")
+    api.made(PATH, body(user=None, group="team"))
+    apis.refused(api("POST", PATH, body(user=None, group="team")), 409, "already_exists")
+
+
+def test_a_repeated_request_makes_one(api: apis.Api) -> None:
+    first = api("POST", PATH, body(), Idempotency_Key="k")
+    assert api("POST", PATH, body(), Idempotency_Key="k").json() == first.json()
+    assert Membership.objects.count() == 1
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner"])
+def test_only_administrators_change_them(api: apis.Api, role: str) -> None:
+    made = api.made(PATH, body())
+    other = apis.Api(role)
+    apis.refused(other("POST", PATH, body(cluster="test")), 403, "permission_denied")
+    one = f"{PATH}{made['id']}/"
+    apis.refused(other("PATCH", one, {"namespaces": ["x"]}), 403, "permission_denied")
+    apis.refused(other("DELETE", one), 403, "permission_denied")
+    assert other("GET", PATH).json()["results"] == []
+    apis.refused(other("GET", one), 404, "not_found")
+    administrator = apis.Api("administrator")
+    assert administrator("PATCH", one, {"namespaces": ["x"]}).status_code == 200
+
+
+def test_everybody_sees_their_own(api: apis.Api) -> None:
+    mine = apis.Api("vm-owner")
+    api.made(PATH, body())
+    made = api.made(PATH, body(user=mine.user.username))
+    assert mine("GET", PATH).json()["results"] == [made]
+    # A cluster in which one has no namespace is not told from one that there is not.
+    for name in ("test", "nowhere"):
+        apis.refused(mine("GET", f"{PATH}?cluster={name}"), 400, "unknown_cluster")

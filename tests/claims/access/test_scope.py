@@ -1,0 +1,135 @@
+"""What a membership lets see, of each table, and for whom it lets act."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+
+from claims.models import (
+    NAD,
+    Decision,
+    Entry,
+    IPAMClaim,
+    IPPool,
+    Membership,
+    Network,
+    Place,
+    Workload,
+)
+from claims.services import access, memberships
+from pools.core import errors
+from pools.models import Cluster, Pool
+from pools.models.fields import Now
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+SEEN, FOREIGN = "shop", "bank"
+
+
+def fill(cluster: Cluster, namespace: str) -> None:
+    """One row of each table for a namespace."""
+    name = f"{namespace}-net"
+    network = Network.objects.create(cluster=cluster, name=name, namespace=namespace)
+    NAD.objects.create(network=network, namespace=namespace, name="n")
+    ippool = IPPool.objects.create(cluster=cluster, network=network, name=name)
+    mac, ips = "02:00:00:00:00:01", ["10.0.0.1/24"]
+    entry = Entry.objects.create(ippool=ippool, mac=mac, ips=ips, namespace=namespace)
+    IPAMClaim.objects.create(cluster=cluster, network=network, namespace=namespace, name="c")
+    Workload.objects.create(
+        network=network, kind="vmi", namespace=namespace, name="v", uid="u", since=Now()
+    )
+    Place.objects.create(network=network, entry=entry, mac=mac, namespace=namespace)
+    Decision.objects.create(
+        cluster=cluster, at=Now(), path="p", operation="CREATE", namespace=namespace, code="c"
+    )
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    found = factories.cluster()
+    for namespace in (SEEN, FOREIGN):
+        fill(found, namespace)
+    fill(factories.cluster(), SEEN)
+    return found
+
+
+def owner(cluster: Cluster, *namespaces: str) -> Any:
+    user = User.objects.create(username="vera")
+    memberships.create(cluster, namespaces, by=factories.BY, user=user)
+    return User.objects.get(pk=user.pk)
+
+
+TABLES = (Network, NAD, IPPool, Entry, IPAMClaim, Workload, Place, Decision)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_shows_the_namespaces_of_a_membership(cluster: Cluster, table: Any) -> None:
+    seen = access.scope(owner(cluster, SEEN))
+    assert table.objects.count() == 3
+    found = list(access.visible(table.objects.all(), seen))
+    assert len(found) == 1
+    assert getattr(found[0], "namespace", SEEN) == SEEN
+    assert access.visible(table.objects.all(), access.EVERYTHING).count() == 3
+    assert access.visible(table.objects.all(), access.Scope()).count() == 0
+
+
+def test_a_network_is_seen_by_each_namespace_that_uses_it(cluster: Cluster) -> None:
+    shared = Network.objects.create(cluster=cluster, name="shared")
+    NAD.objects.create(network=shared, namespace=SEEN, name="a")
+    NAD.objects.create(network=shared, namespace=SEEN, name="b")
+    NAD.objects.create(network=shared, namespace=FOREIGN, name="a")
+    seen = access.scope(owner(cluster, SEEN))
+    names = [one.name for one in access.networks(Network.objects.all(), seen)]
+    assert sorted(names) == ["shared", "shop-net"]
+    assert access.nads(NAD.objects.filter(network=shared), seen).count() == 2
+
+
+def test_of_other_tables_a_vm_owner_sees_nothing(cluster: Cluster) -> None:
+    seen = access.scope(owner(cluster, SEEN))
+    assert list(access.visible(Cluster.objects.all(), seen)) == [cluster]
+    for table in (Pool, Membership, User):
+        assert not access.visible(table.objects.all(), seen).exists()
+        assert access.visible(table.objects.all(), access.EVERYTHING).query
+
+
+def test_many_namespaces_cost_one_statement(
+    cluster: Cluster, django_assert_num_queries: Any
+) -> None:
+    seen = access.scope(owner(cluster, *(f"ns-{n}" for n in range(999)), SEEN))
+    with django_assert_num_queries(1):
+        assert len(access.entries(Entry.objects.all(), seen)) == 1
+
+
+def test_memberships_add_up(cluster: Cluster) -> None:
+    user = owner(cluster, SEEN)
+    memberships.create(cluster, [FOREIGN], by=factories.BY, group="team")
+    user.groups.add(Group.objects.get(name="team"))
+    assert access.entries(Entry.objects.all(), access.scope(user)).count() == 2
+    user.is_active = False
+    assert access.scope(user) == access.Scope()
+
+
+def test_vm_owners_act_in_namespaces_of_their_own_only(cluster: Cluster) -> None:
+    user = owner(cluster, SEEN)
+    access.require_request(user, cluster.pk, SEEN)
+    for other in (FOREIGN, "absent", ""):
+        with pytest.raises(errors.NotAllowed, match="namespaces of your own"):
+            access.require_request(user, cluster.pk, other)
+    user.groups.add(Group.objects.get(name="viewer"))
+    user = User.objects.get(pk=user.pk)
+    assert access.scope(user).everything
+    with pytest.raises(errors.NotAllowed):
+        access.require_request(user, cluster.pk, FOREIGN)
+
+
+@pytest.mark.parametrize(("role", "allowed"), [("viewer", False), ("operator", True)])
+def test_other_roles_act_everywhere_or_nowhere(cluster: Cluster, role: str, allowed: bool) -> None:
+    user = User.objects.create(username="otto")
+    user.groups.set([Group.objects.get(name=role)])
+    if allowed:
+        access.require_request(user, cluster.pk, FOREIGN)
+        return
+    with pytest.raises(errors.NotAllowed):
+        access.require_request(user, cluster.pk, FOREIGN)
