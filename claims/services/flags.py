@@ -1,0 +1,194 @@
+"""The flags of duplicates: places of one network that contradict each other, or what the network itself uses.
+
+A MAC address is a duplicate when two entries have it, or two that are known to be different VMs or
+pods. An address is one when different MACs have it, when it stands twice in one entry, or, where a MAC
+is not known, when different VMs have it. What is not known contradicts nothing: an entry without a VM
+and a claim without a MAC may well be the same machine. An address is one, too, when the network uses
+it itself: a gateway, an infrastructure subnet, a reserved range of its pool. Reserved subnets are for
+those who ask for an address of them (OVN-Kubernetes), which is said, and is no duplicate.
+
+The flags of `Place` are kept by `recheck` for what a change touched; `full` judges a whole network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from claims.models import IPPool, Network
+from claims.services import own_addresses
+from claims.services.touched import Touched
+from pools import database
+
+# p and q name the same MAC.
+SAME_MAC_CONTRADICTS = """
+    CASE WHEN p.entry_id IS NOT NULL AND q.entry_id IS NOT NULL THEN p.entry_id <> q.entry_id
+         ELSE p.vm <> '' AND q.vm <> '' AND (p.vm <> q.vm
+              OR p.namespace <> '' AND q.namespace <> '' AND p.namespace <> q.namespace) END
+"""
+# p and q name the same address.
+SAME_ADDRESS_CONTRADICTS = """
+    CASE WHEN p.entry_id IS NOT NULL AND p.entry_id = q.entry_id THEN true
+         WHEN p.claim_id = q.claim_id OR p.workload_id = q.workload_id THEN false
+         WHEN p.mac IS NOT NULL AND q.mac IS NOT NULL THEN p.mac <> q.mac
+         ELSE p.vm <> '' AND q.vm <> '' AND (p.vm <> q.vm
+              OR p.namespace <> '' AND q.namespace <> '' AND p.namespace <> q.namespace) END
+"""
+
+_JUDGED = f"""
+    own AS (
+        SELECT * FROM unnest(string_to_array(%(own_networks)s, ',')::bigint[],
+                             string_to_array(%(own_firsts)s, ',')::inet[],
+                             string_to_array(%(own_lasts)s, ',')::inet[])
+            AS o(network_id, first, last)),
+    judged AS (
+        SELECT p.id,
+            p.mac IS NOT NULL AND EXISTS (
+                SELECT FROM claims_place q
+                WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
+                  AND {SAME_MAC_CONTRADICTS}) AS duplicate_mac,
+            p.address IS NOT NULL AND (EXISTS (
+                SELECT FROM claims_place q
+                WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
+                  AND {SAME_ADDRESS_CONTRADICTS})
+              OR EXISTS (
+                SELECT FROM own WHERE own.network_id = p.network_id
+                  AND p.address BETWEEN own.first AND own.last)) AS duplicate_ip
+        FROM claims_place p JOIN candidates USING (id))
+    UPDATE claims_place p
+    SET duplicate_mac = judged.duplicate_mac, duplicate_ip = judged.duplicate_ip
+    FROM judged
+    WHERE p.id = judged.id AND (p.duplicate_mac, p.duplicate_ip)
+        IS DISTINCT FROM (judged.duplicate_mac, judged.duplicate_ip)
+    RETURNING p.id
+"""  # noqa: S608  # no value is formatted in
+
+# Both halves by their indexes, also while the statistics know nothing of a bulk of new rows.
+_TOUCHED = f"""
+    WITH candidates AS MATERIALIZED (
+        SELECT p.id FROM unnest(string_to_array(%(mac_networks)s, ',')::bigint[],
+                                string_to_array(%(macs)s, ',')::macaddr[]) AS t(network_id, mac)
+        CROSS JOIN LATERAL (SELECT id FROM claims_place
+            WHERE network_id = t.network_id AND mac = t.mac) p
+        UNION
+        SELECT p.id FROM unnest(string_to_array(%(address_networks)s, ',')::bigint[],
+                                string_to_array(%(addresses)s, ',')::inet[]) AS t(network_id, address)
+        CROSS JOIN LATERAL (SELECT id FROM claims_place
+            WHERE network_id = t.network_id AND address = t.address) p),
+    {_JUDGED}
+"""  # noqa: S608
+
+# Only values that stand more than once, and what was a duplicate so far, need a second look.
+_WHOLE = f"""
+    WITH macs AS (
+        SELECT mac FROM claims_place WHERE network_id = %(network)s AND mac IS NOT NULL
+        GROUP BY mac HAVING count(*) > 1),
+    addresses AS (
+        SELECT address FROM claims_place WHERE network_id = %(network)s AND address IS NOT NULL
+        GROUP BY address HAVING count(*) > 1),
+    candidates AS MATERIALIZED (
+        SELECT p.id FROM claims_place p JOIN macs USING (mac) WHERE p.network_id = %(network)s
+        UNION
+        SELECT p.id FROM claims_place p JOIN addresses USING (address)
+        WHERE p.network_id = %(network)s
+        UNION
+        SELECT p.id FROM claims_place p
+        WHERE p.network_id = %(network)s AND (p.duplicate_mac OR p.duplicate_ip)
+        UNION
+        SELECT p.id FROM unnest(string_to_array(%(own_firsts)s, ',')::inet[],
+                                string_to_array(%(own_lasts)s, ',')::inet[]) AS o(first, last)
+        CROSS JOIN LATERAL (SELECT id FROM claims_place
+            WHERE network_id = %(network)s AND address BETWEEN o.first AND o.last) p),
+    {_JUDGED}
+"""  # noqa: S608
+
+
+def recheck(touched: Touched) -> None:
+    """Judge again all places that name a MAC or an address that a change touched."""
+    macs = [(network, mac) for network, found in touched.macs.items() for mac in sorted(found)]
+    addresses = [
+        (network, address) for network, found in touched.addresses.items() for address in found
+    ]
+    values = {
+        "mac_networks": _joined(network for network, _ in macs),
+        "macs": _joined(mac for _, mac in macs),
+        "address_networks": _joined(network for network, _ in addresses),
+        "addresses": _joined(address for _, address in addresses),
+        **_own(Network.objects.filter(pk__in=touched.networks).select_related("pool")),
+    }
+    database.fetch(_TOUCHED, values)
+    _count(touched.networks)
+
+
+def full(network: Network) -> int:
+    """Judge every place of a network; how many flags were wrong."""
+    values = {"network": network.pk, **_own([network])}
+    wrong = len(database.fetch(_WHOLE, values))
+    _count([network.pk])
+    return wrong
+
+
+def _own(networks: Iterable[Network]) -> dict[str, str]:
+    found = [
+        (network.pk, one.span.first, one.span.last)
+        for network in networks
+        for one in own_addresses.of(network)
+        if not one.note
+    ]
+    return {
+        "own_networks": _joined(network for network, _, _ in found),
+        "own_firsts": _joined(first for _, first, _ in found),
+        "own_lasts": _joined(last for _, _, last in found),
+    }
+
+
+def _joined(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+def _count(networks: Iterable[int]) -> None:
+    database.fetch(_COUNT, {"networks": _joined(networks)})
+
+
+_COUNT = """
+    WITH counted AS (
+        SELECT i.id, count(DISTINCT p.mac) FILTER (WHERE p.duplicate_mac) AS macs,
+            count(DISTINCT p.address) FILTER (WHERE p.duplicate_ip) AS ips
+        FROM claims_ippool i LEFT JOIN claims_place p
+            ON p.network_id = i.network_id AND p.entry_id IS NOT NULL
+            AND (p.duplicate_mac OR p.duplicate_ip)
+        WHERE i.network_id = ANY(string_to_array(%(networks)s, ',')::bigint[])
+        GROUP BY i.id)
+    UPDATE claims_ippool i SET duplicate_macs = c.macs, duplicate_ips = c.ips
+    FROM counted c
+    WHERE c.id = i.id AND (i.duplicate_macs, i.duplicate_ips) IS DISTINCT FROM (c.macs, c.ips)
+    RETURNING i.id
+"""
+
+
+def counted(
+    ippool: IPPool, *, limit: int = 50
+) -> tuple[list[tuple[str, int]], list[tuple[str, list[str]]]]:
+    """The duplicates among the entries alone, as the conditions of spec/002 tell them.
+
+    MACs with the number of their entries, addresses with the MACs that have them; at most `limit` of
+    each, in order.
+    """
+    values = {"network": ippool.network_id, "limit": limit}
+    macs = [(str(mac), count) for mac, count in database.rows(_MACS, values)]
+    ips = [(address, list(found)) for address, found in database.rows(_IPS, values)]
+    return macs, ips
+
+
+_MACS = """
+    SELECT mac::text, count(DISTINCT entry_id) FROM claims_place
+    WHERE network_id = %(network)s AND entry_id IS NOT NULL AND (duplicate_mac OR duplicate_ip)
+      AND duplicate_mac
+    GROUP BY mac HAVING count(DISTINCT entry_id) > 1 ORDER BY mac LIMIT %(limit)s
+"""
+_IPS = """
+    SELECT host(address), array_agg(DISTINCT mac::text ORDER BY mac::text) FROM claims_place
+    WHERE network_id = %(network)s AND entry_id IS NOT NULL AND (duplicate_mac OR duplicate_ip)
+      AND duplicate_ip
+    GROUP BY address HAVING count(DISTINCT mac) > 1 OR count(*) > count(DISTINCT entry_id)
+    ORDER BY address LIMIT %(limit)s
+"""

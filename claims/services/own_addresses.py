@@ -1,0 +1,83 @@
+"""The addresses that a network keeps for itself, and those that its administrators withhold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+from claims.models import Network
+from pools.core import errors
+from pools.core.addresses import AddressRange, parse_address
+from pools.models import ReservedRange
+
+GATEWAY = "gateway"
+INFRASTRUCTURE = "infrastructure"
+RESERVED_RANGE = "reserved_range"
+RESERVED_SUBNET = "reserved_subnet"
+
+
+@dataclass(frozen=True)
+class Own:
+    """A span of addresses, and what it is for. A note is no contradiction to whoever uses it."""
+
+    type: str
+    span: AddressRange
+    name: str = ""
+
+    @property
+    def note(self) -> bool:
+        return self.type == RESERVED_SUBNET
+
+
+def of(network: Network) -> list[Own]:
+    """Gateways first, so that the most telling one is found first."""
+    return [*_gateways(network), *_subnets(network), *_ranges(network)]
+
+
+def _gateways(network: Network) -> Iterator[Own]:
+    for text in network.default_gateways or _first_addresses(network):
+        try:
+            gateway = parse_address(text)
+        except errors.InvalidInput:
+            continue  # of a cluster's object: its own problem
+        yield Own(GATEWAY, AddressRange(gateway, gateway), text)
+
+
+def _first_addresses(network: Network) -> Iterator[str]:
+    """Without a gateway of its own the first address of each subnet is it (spec/002)."""
+    for text in network.subnets:
+        try:
+            subnet = ip_network(text)
+        except ValueError:
+            continue
+        if subnet.num_addresses > 2:  # those have no address to spare
+            yield str(subnet[1])
+
+
+def _subnets(network: Network) -> Iterator[Own]:
+    for type_, texts in (
+        (INFRASTRUCTURE, network.infrastructure_subnets),
+        (RESERVED_SUBNET, network.reserved_subnets),
+    ):
+        for text in texts:
+            try:
+                yield Own(type_, AddressRange.covering(ip_network(text)), text)
+            except ValueError:
+                continue
+
+
+def _ranges(network: Network) -> Iterator[Own]:
+    """Reserved ranges that people made in the pool; the network's own are told by what they are."""
+    if network.pool_id is None:
+        return
+    known = [*_gateways(network), *_subnets(network)]
+    for row in ReservedRange.objects.filter(pool=network.pool_id):
+        span = AddressRange(row.first, row.last)
+        if not any(_within(span, one.span) for one in known):
+            yield Own(RESERVED_RANGE, span, row.reason or str(row))
+
+
+def _within(inner: AddressRange, outer: AddressRange) -> bool:
+    same = inner.family == outer.family
+    return same and int(outer.first) <= int(inner.first) and int(inner.last) <= int(outer.last)

@@ -1,0 +1,256 @@
+"""Host-sized blocks as others report them in use: in use is in use, whatever the pool thinks of it.
+
+For VM networks, whose addresses are given by entries, claims and OVN-Kubernetes rather than by this
+allocator. Everything here stands in a transaction of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
+
+from pools import database, window
+from pools.core import blocks
+from pools.core.index_set import IndexSet
+from pools.models import FreeSpan, Pool, PoolCIDR
+from pools.models.blocks import State
+
+Address = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has an address; `uid` is "" where it is not known."""
+
+    kind: str
+    id: str
+    uid: str = ""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.kind, self.id
+
+
+@dataclass(frozen=True)
+class Use:
+    """Who should have an address now, None for nobody, and who may lose it for that.
+
+    `yields` are the holders of whom it is known that they have it no more, or share it: what anybody
+    else holds stays theirs.
+    """
+
+    holder: Holder | None
+    yields: Collection[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: int
+    state: str
+    holder: Holder
+
+
+def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
+    """Bring the blocks of these addresses to what is said; addresses outside the pool are left out.
+
+    Takes the pool's lock. What nobody has any more is released into the pool's cooldown; what
+    somebody else holds stays with them.
+    """
+    if not uses:
+        return
+    window.lock(pool.pk)
+    places = _places(pool)
+    inside = {one: use for one, use in uses.items() if _place(places, one) is not None}
+    rows = _rows(pool, inside)
+    fresh: list[tuple[Address, Holder]] = []
+    given: list[tuple[int, Holder]] = []
+    freed: list[int] = []
+    for address, use in inside.items():
+        row = rows.get(str(address))
+        held = row is not None and row.state == State.HELD
+        if use.holder is None:
+            if row is not None and held and row.holder.name in use.yields:
+                freed.append(row.id)
+        elif row is None:
+            fresh.append((address, use.holder))
+        elif not held or _takes_over(row.holder, use):
+            given.append((row.id, use.holder))
+    _insert(pool, places, fresh)
+    _give(given)
+    _release(freed)
+
+
+def _takes_over(now: Holder, use: Use) -> bool:
+    wanted = use.holder
+    if wanted is None:
+        return False
+    if now.name == wanted.name:
+        return wanted.uid not in {"", now.uid}
+    return now.name in use.yields
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One CIDR of the pool; `withheld` are the blocks that are not handed out."""
+
+    id: int
+    layout: blocks.Layout
+    withheld: IndexSet
+
+    def index_of(self, address: Address) -> int | None:
+        if address.version != self.layout.cidr.version or address not in self.layout.cidr:
+            return None
+        return self.layout.index_of_address(address)
+
+
+def _places(pool: Pool) -> list[_Place]:
+    found = []
+    for cidr in PoolCIDR.objects.filter(pool=pool).prefetch_related("reserved_ranges"):
+        cidr.pool = pool
+        layout = window.layout(cidr)
+        every = [blocks.Span(0, layout.count - 1)]
+        free = [] if cidr.orphaned_at else layout.allocatable(window.ranges(cidr))
+        found.append(_Place(cidr.pk, layout, IndexSet(blocks.subtract(every, free))))
+    return found
+
+
+def _place(places: Sequence[_Place], address: Address) -> tuple[_Place, int] | None:
+    for place in places:
+        index = place.index_of(address)
+        if index is not None:
+            return place, index
+    return None
+
+
+def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _Row]:
+    texts = ",".join(map(str, uses))
+    return {
+        address: _Row(row_id, state, Holder(kind, holder_id, uid))
+        for row_id, address, state, kind, holder_id, uid in database.rows(
+            _ROWS, [pool.space_id, texts], prepare=False
+        )
+    }
+
+
+_ROWS = """
+    SELECT id, host(cidr), state, holder_kind, holder_id, holder_uid FROM pools_block
+    WHERE space_id = %s AND cidr = ANY(string_to_array(%s, ',')::cidr[])
+    ORDER BY id FOR UPDATE
+"""
+
+
+def _insert(pool: Pool, places: Sequence[_Place], fresh: Sequence[tuple[Address, Holder]]) -> None:
+    if not fresh:
+        return
+    indexes: dict[int, list[int]] = {}
+    withheld: list[bool] = []
+    for address, _ in fresh:
+        found = _place(places, address)
+        if found is None:
+            raise AssertionError(f"{address} is not in {pool}")
+        place, index = found
+        indexes.setdefault(place.id, []).append(index)
+        withheld.append(place.withheld.has_all(blocks.Span(index, index)))
+    for cidr_id, taken in indexes.items():
+        cut(cidr_id, taken)
+    values = {
+        "pool": pool.pk,
+        "addresses": ",".join(str(address) for address, _ in fresh),
+        "withheld": ",".join(map(str, withheld)),
+        **_joined([holder for _, holder in fresh]),
+    }
+    database.fetch(_INSERT, values)
+
+
+# No identifier has a control character (pools/core/holders.py).
+_SEPARATOR = "\x1f"
+
+
+def _joined(holders: Sequence[Holder]) -> dict[str, str]:
+    return {
+        "kinds": _SEPARATOR.join(one.kind for one in holders),
+        "ids": _SEPARATOR.join(one.id for one in holders),
+        "uids": _SEPARATOR.join(one.uid for one in holders),
+    }
+
+
+_INSERT = """
+    INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
+        holder_kind, holder_id, holder_uid, org, env, allocated_at)
+    SELECT p.id, p.space_id, p.category, family(f.address::inet), f.address::cidr, 'held',
+        f.withheld::boolean, f.kind, f.holder, COALESCE(f.uid, ''), '', '', ipam_now()
+    FROM unnest(string_to_array(%(addresses)s, ','), string_to_array(%(withheld)s, ','),
+                string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
+                string_to_array(%(uids)s, E'\\x1f'))
+         WITH ORDINALITY AS f(address, withheld, kind, holder, uid, n)
+    JOIN pools_pool p ON p.id = %(pool)s ORDER BY f.n
+    ON CONFLICT DO NOTHING
+    RETURNING id
+"""
+
+
+def _give(given: Sequence[tuple[int, Holder]]) -> None:
+    if not given:
+        return
+    values = {"blocks": [row_id for row_id, _ in given], **_joined([one for _, one in given])}
+    # In use is in use, also in the midst of another's cooldown.
+    database.rows("SELECT set_config('ipam.skip_cooldown', 'on', true)", [])
+    database.fetch(_GIVE, values)
+    database.rows("SELECT set_config('ipam.skip_cooldown', 'off', true)", [])
+
+
+_GIVE = """
+    UPDATE pools_block b
+    SET holder_kind = w.kind, holder_id = w.holder, holder_uid = COALESCE(w.uid, ''),
+        org = '', env = '', state = 'held', released_at = NULL, available_from = NULL,
+        allocated_at = CASE WHEN b.state = 'held' THEN b.allocated_at
+                            ELSE GREATEST(ipam_now(), b.released_at) END
+    FROM unnest(%(blocks)s::bigint[], string_to_array(%(kinds)s, E'\\x1f'),
+                string_to_array(%(ids)s, E'\\x1f'), string_to_array(%(uids)s, E'\\x1f'))
+         AS w(id, kind, holder, uid)
+    WHERE b.id = w.id
+    RETURNING b.id
+"""
+
+
+def _release(ids: Sequence[int]) -> None:
+    if ids:
+        database.fetch(_RELEASE, {"ids": list(ids)})
+
+
+# As ipam_release does it (pools/sql/allocate.sql), for many.
+_RELEASE = """
+    UPDATE pools_block b
+    SET state = CASE WHEN p.cooldown_seconds = 0 AND NOT b.withheld
+                     THEN 'available' ELSE 'cooling' END,
+        released_at = ipam_now(),
+        available_from = ipam_now() + make_interval(secs => p.cooldown_seconds)
+    FROM pools_pool p
+    WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
+    RETURNING b.id
+"""
+
+
+def cut(cidr_id: int, indexes: Sequence[int]) -> None:
+    """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
+    found = database.rows(_SPANS_OF, [",".join(map(str, indexes)), cidr_id], prepare=False)
+    if not found:
+        return
+    spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
+    left = blocks.subtract(spans, blocks.merge(blocks.Span(index, index) for index in indexes))
+    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
+    FreeSpan.objects.bulk_create(
+        FreeSpan(pool_cidr_id=cidr_id, first=Decimal(span.first), last=Decimal(span.last))
+        for span in left
+    )
+
+
+_SPANS_OF = """
+    SELECT DISTINCT s.id, s.first, s.last
+    FROM unnest(string_to_array(%s, ',')::numeric[]) AS taken(index) CROSS JOIN LATERAL (
+        SELECT id, first, last FROM pools_freespan f
+        WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
+    WHERE s.last >= taken.index
+"""

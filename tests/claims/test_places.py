@@ -1,0 +1,226 @@
+"""Who names which address: the index, its flags, and the blocks that follow it."""
+
+from __future__ import annotations
+
+import pytest
+
+from claims.models import Place
+from claims.services import duplicates, flags, places
+from pools import events
+from pools.models import Block
+from pools.models.blocks import State
+from tests.claims import worlds
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = "00:1a:4b:00:00:0a", "00:1a:4b:00:00:0b", "00:1a:4b:00:00:0c"
+
+
+def _flags(**owner: int) -> set[str]:
+    found = set()
+    for place in Place.objects.filter(**owner):
+        found |= {"mac"} if place.duplicate_mac else set()
+        found |= {"ip"} if place.duplicate_ip else set()
+    return found
+
+
+def _held() -> dict[str, tuple[str, str]]:
+    rows = Block.objects.filter(state=State.HELD)
+    return {str(row.cidr): (row.holder_kind, row.holder_id) for row in rows}
+
+
+def test_two_entries_of_one_mac() -> None:
+    ippool = worlds.ippool(worlds.network())
+    first = worlds.entry(ippool, A, "10.0.0.5/24")
+    assert _flags(entry=first.pk) == set()
+    second = worlds.entry(ippool, A.upper(), "10.0.0.6/24")
+    assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"mac"}
+    ippool.refresh_from_db()
+    assert (ippool.duplicate_macs, ippool.duplicate_ips) == (1, 0)
+    assert flags.counted(ippool) == ([(A, 2)], [])
+
+
+def test_one_address_of_two_macs() -> None:
+    ippool = worlds.ippool(worlds.network())
+    first = worlds.entry(ippool, A, "10.0.0.5/24", vm="one", namespace="blue")
+    second = worlds.entry(ippool, B, "10.0.0.5/24", vm="two", namespace="blue")
+    assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"ip"}
+    assert flags.counted(ippool) == ([], [("10.0.0.5", [A, B])])
+    (found,) = duplicates.of_entries([first])[first.pk]
+    assert found.as_json() == {
+        "kind": "ip",
+        "value": "10.0.0.5",
+        "with": [
+            {
+                "type": "entry",
+                "id": second.pk,
+                "name": "blue",
+                "namespace": "blue",
+                "vm": "two",
+                "mac": B,
+            }
+        ],
+    }
+
+
+def test_an_address_twice_in_one_entry() -> None:
+    entry = worlds.entry(worlds.ippool(worlds.network()), A, "10.0.0.5/24", "10.0.0.5/24")
+    assert _flags(entry=entry.pk) == {"ip"}
+
+
+def test_same_mac_and_address_in_two_entries_is_a_duplicate_mac_only() -> None:
+    ippool = worlds.ippool(worlds.network())
+    first, second = (worlds.entry(ippool, A, "10.0.0.5/24") for _ in range(2))
+    assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"mac"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "claim", "expected"),
+    [
+        ({}, {}, set()),
+        ({"vm": "one", "namespace": "blue"}, {}, set()),
+        ({"vm": "two", "namespace": "blue"}, {}, {"ip"}),
+        ({"vm": "one", "namespace": "red"}, {}, {"ip"}),
+        ({}, {"mac": B}, {"ip"}),
+        ({}, {"mac": A}, set()),
+        ({"vm": "two", "namespace": "blue"}, {"mac": A}, {"mac"}),
+    ],
+)
+def test_an_entry_and_a_claim(
+    entry: dict[str, str], claim: dict[str, str], expected: set[str]
+) -> None:
+    network = worlds.network()
+    made = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24", **entry)
+    other = worlds.claim(network, "one", "10.0.0.5/24", **claim)
+    assert _flags(entry=made.pk) == _flags(claim=other.pk) == expected
+    assert {one.kind for one in duplicates.of_entries([made])[made.pk]} == expected
+    assert {one.kind for one in duplicates.of_claims([other])[other.pk]} == expected
+
+
+def test_an_entry_and_what_runs() -> None:
+    network = worlds.network()
+    entry = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24", vm="one", namespace="blue")
+    running = worlds.workload(network, "one", A, "10.0.0.5/24")
+    assert _flags(entry=entry.pk) == set()
+    worlds.workload(network, "stranger", B, "10.0.0.5/24", kind="pod")
+    assert _flags(entry=entry.pk) == _flags(workload=running.pk) == {"ip"}
+
+
+def test_networks_do_not_meet() -> None:
+    one = worlds.entry(worlds.ippool(worlds.network()), A, "10.0.0.5/24")
+    other = worlds.network("cluster_udn_red")
+    two = worlds.entry(worlds.ippool(other, "red"), A, "10.0.0.5/24")
+    assert _flags(entry=one.pk) == _flags(entry=two.pk) == set()
+
+
+@pytest.mark.parametrize(
+    ("more", "address", "type_", "flagged"),
+    [
+        ({}, "10.0.0.1", "gateway", True),
+        ({"default_gateways": ["10.0.0.254"]}, "10.0.0.254", "gateway", True),
+        ({"infrastructure_subnets": ["10.0.0.8/29"]}, "10.0.0.9", "infrastructure", True),
+        ({"reserved_subnets": ["10.0.0.16/28"]}, "10.0.0.17", "reserved_subnet", False),
+    ],
+)
+def test_what_the_network_uses_itself(
+    more: dict[str, list[str]], address: str, type_: str, flagged: bool
+) -> None:
+    network = worlds.network(**more)
+    entry = worlds.entry(worlds.ippool(network), A, f"{address}/24")
+    assert _flags(entry=entry.pk) == ({"ip"} if flagged else set())
+    (found,) = duplicates.of_entries([entry])[entry.pk]
+    assert [where.type for where in found.places] == [type_]
+    assert found.note is not flagged
+
+
+def test_removal_clears_the_flags_of_others() -> None:
+    ippool = worlds.ippool(worlds.network())
+    first, second = (worlds.entry(ippool, mac, "10.0.0.5/24") for mac in (A, B))
+    with events.recorded(worlds.BY):
+        places.remove(entries=[first.pk])
+        first.delete()
+    assert _flags(entry=second.pk) == set()
+    assert _held() == {"10.0.0.5/32": ("mac", B)}
+
+
+def test_a_change_moves_the_block() -> None:
+    ippool = worlds.ippool(worlds.network(subnets=("10.0.0.0/24", "fd00::/64")))
+    entry = worlds.entry(ippool, A, "10.0.0.5/24", "fd00::5/64")
+    assert _held() == {"10.0.0.5/32": ("mac", A), "fd00::5/128": ("mac", A)}
+    with events.recorded(worlds.BY):
+        entry.ips, entry.vm, entry.namespace = ["10.0.0.6/24"], "one", "blue"
+        entry.save()
+        places.write(entries=[entry])
+    assert _held() == {"10.0.0.6/32": ("vm", "blue/one")}
+
+
+def test_the_claim_comes_before_what_runs_and_that_before_the_entry() -> None:
+    network = worlds.network()
+    worlds.entry(worlds.ippool(network), A, "10.0.0.5/24")
+    running = worlds.workload(network, "one", A, "10.0.0.5/24", vm_uid="u1")
+    assert _held() == {"10.0.0.5/32": ("vm", "blue/one")}
+    claim = worlds.claim(network, "other", "10.0.0.5/24")
+    assert _held() == {"10.0.0.5/32": ("vm", "blue/other")}
+    with events.recorded(worlds.BY):
+        places.remove(claims=[claim.pk], workloads=[running.pk])
+    assert _held() == {"10.0.0.5/32": ("mac", A)}
+
+
+def test_a_claim_that_only_asks_holds_nothing() -> None:
+    claim = worlds.claim(worlds.network(), "one", ips_requested=["10.0.0.5/24"])
+    assert _held() == {}
+    assert [str(place.address) for place in Place.objects.filter(claim=claim.pk)] == ["10.0.0.5"]
+
+
+def test_what_somebody_else_holds_stays_theirs() -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    entry = worlds.entry(ippool, A, "10.0.0.5/24")
+    Block.objects.update(holder_kind="instance", holder_id="i-1")
+    with events.recorded(worlds.BY):
+        places.remove(entries=[entry.pk])
+        entry.delete()
+    assert _held() == {"10.0.0.5/32": ("instance", "i-1")}
+    again = worlds.entry(ippool, B, "10.0.0.5/24")
+    assert _held() == {"10.0.0.5/32": ("instance", "i-1")}
+    (found,) = duplicates.of_entries([again])[again.pk]
+    assert [where.type for where in found.places] == ["block"]
+
+
+def test_writing_the_same_again_writes_nothing(django_assert_max_num_queries: object) -> None:
+    ippool = worlds.ippool(worlds.network())
+    entry = worlds.entry(ippool, A, "10.0.0.5/24")
+    before = list(Place.objects.values_list("pk", flat=True))
+    with events.recorded(worlds.BY), django_assert_max_num_queries(3):  # type: ignore[operator]
+        places.write(entries=[entry])
+    assert list(Place.objects.values_list("pk", flat=True)) == before
+
+
+def test_a_candidate_is_judged_before_it_is_saved() -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    entry = worlds.entry(ippool, A, "10.0.0.5/24")
+    worlds.entry(ippool, B, "10.0.0.6/24")
+
+    def kinds(**values: object) -> list[tuple[str, str]]:
+        found = duplicates.of_candidate(network, **values)  # type: ignore[arg-type]
+        return [(one.kind, one.value) for one in found]
+
+    assert kinds(mac=C, addresses=["10.0.0.7"]) == []
+    assert kinds(mac=A, addresses=["10.0.0.6"]) == [("mac", A), ("ip", "10.0.0.6")]
+    assert kinds(mac=A, addresses=["10.0.0.5"], entry_id=entry.pk) == []
+    assert kinds(mac=None, addresses=[]) == []
+    assert kinds(mac=C, addresses=["10.0.0.7", "10.0.0.7"]) == [("ip", "10.0.0.7")]
+
+
+def test_a_whole_network_is_judged_as_its_changes_were() -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    for number, mac in enumerate((A, A, B, C)):
+        worlds.entry(ippool, mac, f"10.0.0.{5 + number // 2}/24")
+    worlds.entry(ippool, C, "10.0.0.1/24")
+    before = set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip"))
+    assert flags.full(network) == 0
+    Place.objects.update(duplicate_mac=False, duplicate_ip=False)
+    assert flags.full(network) == len([one for one in before if one[1] or one[2]])
+    assert set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before

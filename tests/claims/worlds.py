@@ -1,0 +1,82 @@
+"""A cluster with one VM network, for the tests of this folder."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any
+
+from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
+from claims.services import places
+from pools import events
+from pools.core.podippool import CidrEntry, Family
+from pools.models import AddressSpace, Cluster, Pool
+from pools.models.fields import Now
+from pools.models.pools import Category
+from pools.services import clusters, pools
+
+BY = events.Author(actor="tester", source="command")
+
+
+def cluster(name: str = "prod") -> Cluster:
+    found = Cluster.objects.filter(name=name).first()
+    return found or clusters.create(name, by=BY)
+
+
+def network(
+    name: str = "cluster_udn_blue", *, subnets: tuple[str, ...] = ("10.0.0.0/24",), **more: Any
+) -> Network:
+    """A layer2 primary network with persistent IPs and its pool."""
+    of = more.pop("of", None) or cluster()
+    values = {
+        "kind": "cudn",
+        "topology": "layer2",
+        "role": "primary",
+        "lifecycle": "Persistent",
+        "subnets": list(subnets),
+    } | more
+    with events.recorded(BY):
+        return Network.objects.create(
+            cluster=of, name=name, pool=_pool(of, name, subnets), **values
+        )
+
+
+def _pool(of: Cluster, name: str, subnets: tuple[str, ...]) -> Pool:
+    space = AddressSpace.objects.create(cluster=of, name=name)
+    families: dict[int, Family] = {}
+    for text in subnets:
+        subnet = ip_network(text)
+        families[subnet.version] = Family((CidrEntry(subnet, ()),), subnet.max_prefixlen)
+    spec = pools.PoolSpec(
+        cluster=of, name=name, category=Category.VM, families=families, space=space
+    )
+    return pools.create(spec, by=BY)
+
+
+def ippool(of: Network, name: str = "blue") -> IPPool:
+    with events.recorded(BY):
+        return IPPool.objects.create(cluster=of.cluster, network=of, name=name)
+
+
+def entry(of: IPPool, mac: str, *ips: str, **more: Any) -> Entry:
+    with events.recorded(BY):
+        made = Entry.objects.create(ippool=of, mac=mac, ips=list(ips), **more)
+        places.write(entries=[made])
+    return made
+
+
+def claim(of: Network, vm: str, *ips: str, namespace: str = "blue", **more: Any) -> IPAMClaim:
+    values = {"name": f"{vm}.{of.name}"} | more
+    with events.recorded(BY):
+        made = IPAMClaim.objects.create(
+            cluster=of.cluster, network=of, namespace=namespace, vm=vm, ips=list(ips), **values
+        )
+        places.write(claims=[made])
+    return made
+
+
+def workload(of: Network, name: str, mac: str, *ips: str, **more: Any) -> Workload:
+    values = {"kind": "vmi", "namespace": "blue", "uid": f"uid-{name}", "since": Now()} | more
+    with events.recorded(BY):
+        made = Workload.objects.create(network=of, name=name, mac=mac, ips=list(ips), **values)
+        places.write(workloads=[made])
+    return made
