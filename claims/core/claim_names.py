@@ -1,0 +1,83 @@
+"""How IPAMClaims are called, and where two VMs or networks would get one name.
+
+spec/002 calls a claim `<vm>.<logical network name>`, which is often no name of an object at all
+(`cluster_udn_prod` has underscores). kubevirt/ipam-extensions makes one of it (pkg/claims/claims.go,
+ComposeKey), of the VM's name and what the VM calls its network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pools.core import errors
+
+LONGEST = 253
+SEPARATOR = "."
+_RUN = re.compile("[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+
+Pair = tuple[str, str]  # VM, network
+
+
+def compose_key(vm: str, network: str) -> str:
+    """The name of the claim of a VM on a network, as ipam-extensions makes it.
+
+    In lower case, the runs of letters, digits and hyphens joined with dots, cut at 253 characters:
+    the cut may leave a dot or a hyphen at the end, which no object can be called.
+    """
+    runs = _RUN.findall(f"{vm}{SEPARATOR}{network}".lower())
+    return SEPARATOR.join(runs)[:LONGEST]
+
+
+def spec_name(vm: str, network: str) -> str:
+    """`<vm>.<logical network name>`, as spec/002 writes it; not always a name that an object has."""
+    return f"{vm}{SEPARATOR}{network}"
+
+
+def is_of(name: str, vm: str, networks: Iterable[str] = ()) -> bool:
+    """Whether a claim of this name may be the VM's: on one of the networks, or on any without them."""
+    known = list(networks)
+    if known:
+        return any(name in {compose_key(vm, one), spec_name(vm, one)} for one in known)
+    begin = compose_key(vm, "")
+    return name.startswith(begin + SEPARATOR) or (len(name) == LONGEST and begin.startswith(name))
+
+
+def vm_of(name: str, network: str) -> str:
+    """The VM that a claim's name begins with; "" when it does not end with the network's name."""
+    for ending in {SEPARATOR + network, SEPARATOR + compose_key("", network)}:
+        if len(ending) > 1 and name.endswith(ending) and len(name) > len(ending):
+            return name.removesuffix(ending)
+    return ""
+
+
+def readings(name: str) -> Iterator[Pair]:
+    """All pairs that a name could be of, read as it stands: `a.b.c` is a and b.c, or a.b and c."""
+    parts = name.split(SEPARATOR)
+    for size in range(1, len(parts)):
+        yield SEPARATOR.join(parts[:size]), SEPARATOR.join(parts[size:])
+
+
+def collisions(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
+    """The names that more than one of these pairs would get, each with its pairs in order."""
+    found: dict[str, dict[Pair, None]] = {}
+    for pair in pairs:
+        found.setdefault(compose_key(*pair), {})[pair] = None
+    return {name: list(those) for name, those in found.items() if len(those) > 1}
+
+
+def problems(vm: str, network: str) -> list[errors.Problem]:
+    """What is odd about the name of this pair: name_impossible, name_cut, name_differs."""
+    name = compose_key(vm, network)
+    found = []
+    whole = SEPARATOR.join(_RUN.findall(f"{vm}{SEPARATOR}{network}".lower()))
+    if not name or name[-1] in ".-":
+        message = "what is left of the name after 253 characters ends with a dot or a hyphen"
+        found.append(errors.Problem("name", "name_impossible", message, errors.shown(name)))
+    if whole != name:
+        message = f"the name is cut at {LONGEST} characters; another claim may get the same"
+        found.append(errors.Problem("name", "name_cut", message, errors.shown(name)))
+    elif name != spec_name(vm, network):
+        message = f"an object cannot be called {spec_name(vm, network)}: it is {name}"
+        found.append(errors.Problem("name", "name_differs", message, errors.shown(name)))
+    return found

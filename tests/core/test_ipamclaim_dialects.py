@@ -1,0 +1,109 @@
+"""The status of a claim in the words of the cluster's own definition."""
+
+from __future__ import annotations
+
+import pathlib
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import yaml
+
+from claims.core import claim_dialects as words
+from claims.core.claim_dialects import Outcome
+
+CRDS = pathlib.Path(__file__).parents[1] / "kube" / "crds"
+NOW = datetime(2026, 5, 13, 11, 56, tzinfo=UTC)
+LATER = datetime(2026, 5, 14, tzinfo=UTC)
+OTHER = {"type": "Ready", "status": "True", "reason": "X", "message": "", "lastTransitionTime": "t"}
+
+
+def schema(name: str) -> dict[str, Any]:
+    document = yaml.safe_load((CRDS / f"{name}.yaml").read_text())
+    found: dict[str, Any] = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return found
+
+
+SHIPPED = words.dialect(schema("k8s.cni.cncf.io_ipamclaims"))
+SPEC = words.dialect(schema("k8s.cni.cncf.io_ipamclaims.spec-002"))
+
+
+def test_dialects_are_told_by_the_schema() -> None:
+    assert (SHIPPED.condition, SHIPPED.pod_is_object, SHIPPED.takes_requests) == (
+        "IPsAllocated", True, False,
+    )  # fmt: skip
+    assert (SPEC.condition, SPEC.pod_is_object, SPEC.takes_requests) == ("IPAllocated", False, True)
+    assert words.dialect(None) == words.SHIPPED
+    bare = words.dialect({"properties": {"status": {"properties": {"ips": {}}}}})
+    assert (bare.has_conditions, bare.has_owner_pod) == (False, False)
+    assert words.render_status(["10.0.0.5/24"], "pod", [OTHER], bare) == {"ips": ["10.0.0.5/24"]}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "shipped", "spec"),
+    [
+        (Outcome.ALLOCATED, "SuccessfulAllocation", "SuccessfulAllocation"),
+        (Outcome.IP_CONFLICT, "IPAddressConflict", "IPAlreadyExists"),
+        (Outcome.MAC_CONFLICT, "MACAddressConflict", "MACAlreadyExists"),
+        (Outcome.EXHAUSTED, "SubnetExhausted", "SubnetExhausted"),
+        (Outcome.ERROR, "InternalError", "InternalError"),
+    ],
+)
+def test_outcomes_in_both_dialects(outcome: Outcome, shipped: str, spec: str) -> None:
+    for dialect, reason in ((SHIPPED, shipped), (SPEC, spec)):
+        condition = words.condition(outcome, "because", dialect)
+        assert condition["type"] == dialect.condition
+        assert condition["reason"] == reason
+        assert condition["status"] == ("True" if outcome is Outcome.ALLOCATED else "False")
+        assert words.outcome_of(condition) is outcome
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (None, None),
+        ({"type": "IPsAllocated", "status": "Unknown"}, None),
+        ({"type": "IPsAllocated", "status": "False", "reason": "Whatever"}, Outcome.ERROR),
+        ({"type": "IPsAllocated", "status": "False", "reason": "SuccessfulAllocation"}, Outcome.ERROR),
+        ({"type": "IPsAllocated", "status": "True", "reason": "IPAlreadyExists"}, Outcome.ALLOCATED),
+    ],
+)  # fmt: skip
+def test_a_condition_is_read_by_its_status_first(condition: Any, expected: Outcome | None) -> None:
+    assert words.outcome_of(condition) is expected
+
+
+def test_the_texts_of_spec_002() -> None:
+    assert words.allocated(["192.168.1.5/24"]) == "IP 192.168.1.5 allocated successfully"
+    assert words.allocated(["10.0.0.5/24", "fd00::5/64"]) == (
+        "IPs 10.0.0.5, fd00::5 allocated successfully"
+    )
+    conflict = "Requested IP 192.168.1.5 is already assigned in the network"
+    assert words.ip_conflict(["192.168.1.5"]) == conflict
+
+
+def test_the_time_moves_with_the_status_alone_and_others_types_stay() -> None:
+    failed = words.condition(Outcome.IP_CONFLICT, "no", SPEC)
+    first = words.merged([OTHER], failed, now=NOW)
+    assert first == [OTHER, failed | {"lastTransitionTime": "2026-05-13T11:56:00Z"}]
+    again = words.condition(Outcome.EXHAUSTED, "full", SPEC)
+    second = words.merged(first, again, now=LATER)
+    assert second[1]["lastTransitionTime"] == "2026-05-13T11:56:00Z"
+    assert second[1]["reason"] == "SubnetExhausted"
+    third = words.merged(second, words.condition(Outcome.ALLOCATED, "ok", SPEC), now=LATER)
+    assert third[1]["lastTransitionTime"] == "2026-05-14T00:00:00Z"
+    assert third[0] == OTHER
+
+
+def test_the_condition_of_the_other_dialect_goes() -> None:
+    before = words.merged([], words.condition(Outcome.ERROR, "x", SHIPPED), now=NOW)
+    after = words.merged(before, words.condition(Outcome.ERROR, "x", SPEC), now=LATER)
+    assert [one["type"] for one in after] == ["IPAllocated"]
+    assert words.says(words.own(after), words.condition(Outcome.ERROR, "x", SPEC))
+    assert not words.says(words.own(after), words.condition(Outcome.ERROR, "y", SPEC))
+
+
+@pytest.mark.parametrize(("dialect", "pod"), [(SHIPPED, {"name": "p"}), (SPEC, "p")])
+def test_the_owner_pod_has_the_shape_of_the_definition(dialect: words.Dialect, pod: Any) -> None:
+    status = words.render_status(["10.0.0.5/24"], "p", [OTHER], dialect)
+    assert status == {"ips": ["10.0.0.5/24"], "ownerPod": pod, "conditions": [OTHER]}
+    assert words.render_status([], "", [], dialect) == {"ips": []}
