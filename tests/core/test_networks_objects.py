@@ -1,0 +1,178 @@
+"""(Cluster)UserDefinedNetworks as a cluster shows them, and back as manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.core import network_manifest, networks
+from claims.core.networks import UDN
+from pools.core import errors
+
+SELECTOR = {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
+LAYER2 = {
+    "role": "Primary",
+    "mtu": 1400,
+    "subnets": ["10.0.0.0/16", "FD00:0::/64"],
+    "defaultGatewayIPs": ["10.0.0.1", "fd00::0001"],
+    "reservedSubnets": ["10.0.1.0/24"],
+    "infrastructureSubnets": ["10.0.0.0/28"],
+    "joinSubnets": ["100.70.0.0/16"],
+    "ipam": {"lifecycle": "Persistent"},
+}
+
+
+def cudn(network: object, name: str = "prod", **more: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "ClusterUserDefinedNetwork",
+        "metadata": {"name": name},
+        "spec": {"namespaceSelector": SELECTOR, "network": network},
+        **more,
+    }
+
+
+def udn(spec: object, name: str = "blue", namespace: str = "shop") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace}
+    return {"kind": "UserDefinedNetwork", "metadata": metadata, "spec": spec}
+
+
+def test_a_cluster_udn_with_all_that_it_says() -> None:
+    status = {"conditions": [{"type": "NetworkCreated", "status": "True"}]}
+    found = networks.parse(cudn({"topology": "Layer2", "layer2": LAYER2}, status=status))
+    assert found == UDN(
+        name="cluster_udn_prod",
+        kind="cudn",
+        object_name="prod",
+        topology="layer2",
+        role="primary",
+        ipam_mode="Enabled",
+        lifecycle="Persistent",
+        mtu=1400,
+        subnets=("10.0.0.0/16", "fd00::/64"),
+        default_gateways=("10.0.0.1", "fd00::1"),
+        reserved_subnets=("10.0.1.0/24",),
+        infrastructure_subnets=("10.0.0.0/28",),
+        join_subnets=("100.70.0.0/16",),
+        namespace_selector=SELECTOR,
+    )
+    assert found.conditions == ({"type": "NetworkCreated", "status": "True"},)
+    assert networks.parse(network_manifest.render(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (
+            udn({"topology": "Layer2", "layer2": {"role": "Secondary", "ipam": {"mode": "Disabled"}}}),
+            UDN("shop_blue", "udn", "blue", "shop", "layer2", "secondary", "Disabled"),
+        ),
+        (
+            udn(
+                {
+                    "topology": "Layer3",
+                    "layer3": {"role": "Primary", "subnets": [{"cidr": "10.8.0.0/16", "hostSubnet": 24}]},
+                }
+            ),
+            UDN(
+                "shop_blue", "udn", "blue", "shop", "layer3", "primary", "Enabled",
+                subnets=("10.8.0.0/16",),
+            ),
+        ),
+        (
+            udn({"topology": "Layer2", "layer2": {"role": "Primary", "subnets": ["10.0.0.7/24"]}}),
+            UDN(
+                "shop_blue", "udn", "blue", "shop", "layer2", "primary", "Enabled",
+                subnets=("10.0.0.0/24",),
+            ),
+        ),
+    ],
+    ids=["without-ipam", "layer3", "host-bits-of-a-cluster"],
+)  # fmt: skip
+def test_other_shapes(manifest: dict[str, Any], expected: UDN) -> None:
+    assert networks.parse(manifest) == expected
+    assert networks.parse(network_manifest.render(expected)) == expected
+
+
+def test_a_localnet_has_no_gateways_and_excluded_subnets() -> None:
+    part = {
+        "role": "Secondary",
+        "physicalNetworkName": "phys",
+        "subnets": ["192.168.0.0/24"],
+        "excludeSubnets": ["192.168.0.0/28"],
+    }
+    found = networks.parse(cudn({"topology": "Localnet", "localnet": part}))
+    assert (found.topology, found.exclude_subnets) == ("localnet", ("192.168.0.0/28",))
+    assert networks.gateways(found) == []
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        ({"topology": "Layer2", "layer2": {}}, "spec.network.layer2.role:required"),
+        ({"layer2": LAYER2}, "spec.network.topology:required"),
+        (
+            {"topology": "Layer2", "layer2": {**LAYER2, "subnets": ["10.0.0.0", 7, "10/8"]}},
+            "spec.network.layer2.subnets.0:not_a_cidr spec.network.layer2.subnets.1:wrong_type"
+            " spec.network.layer2.subnets.2:not_a_cidr",
+        ),
+        (
+            {"topology": "Layer2", "layer2": {**LAYER2, "defaultGatewayIPs": ["x"], "mtu": "9"}},
+            "spec.network.layer2.mtu:wrong_type"
+            " spec.network.layer2.defaultGatewayIPs.0:not_an_address",
+        ),
+        ("Layer2", "spec.network:wrong_type spec.network.topology:required"),
+        ({"topology": "Layer4"}, "spec.network.topology:invalid_choice"),
+        ({"topology": 2}, "spec.network.topology:wrong_type"),
+    ],
+)
+def test_objects_that_cannot_be_understood(network: object, expected: str) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        networks.parse(cudn(network))
+    found = [f"{problem.field}:{problem.code}" for problem in caught.value.problems]
+    assert found == expected.split()
+
+
+def test_another_kind() -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        networks.parse({"kind": "Network"})
+    assert caught.value.code == "unsupported_kind"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "namespace", "logical"),
+    [
+        ("cudn", "prod", "", "cluster_udn_prod"),
+        ("udn", "blue", "shop", "shop_blue"),
+        ("udn", "b.l-ue", "cluster", "cluster_b.l-ue"),
+    ],
+)
+def test_logical_names(kind: str, name: str, namespace: str, logical: str) -> None:
+    assert networks.logical_name(kind, name, namespace) == logical
+    assert networks.object_name(kind, logical, namespace) == name
+    assert networks.object_name(kind, "other-net", namespace) == ""
+
+
+@pytest.mark.parametrize(
+    ("subnets", "configured", "more", "expected"),
+    [
+        (["10.0.0.0/16"], [], {}, ["10.0.0.1"]),
+        (["10.0.0.0/16", "fd00::/64"], [], {}, ["10.0.0.1", "fd00::1"]),
+        (["fd00::/64", "10.0.0.0/16"], ["10.0.9.1", "fd00::9"], {}, ["fd00::9", "10.0.9.1"]),
+        (["10.0.0.0/16", "fd00::/64"], ["10.0.9.1"], {}, ["10.0.9.1", "fd00::1"]),
+        (["10.0.0.0/31"], [], {}, ["10.0.0.1"]),
+        (["10.0.0.5/32"], [], {}, []),
+        ([], [], {}, []),
+        (["10.0.0.0/16"], [], {"role": "secondary"}, []),
+        (["10.0.0.0/16"], [], {"topology": "layer3"}, []),
+    ],
+)
+def test_gateways(
+    subnets: list[str], configured: list[str], more: dict[str, Any], expected: list[str]
+) -> None:
+    values = {"topology": "layer2", "role": "primary", **more}
+    network = UDN(
+        "n", "cudn", "n", subnets=tuple(subnets), default_gateways=tuple(configured), **values
+    )
+    assert networks.gateways(network) == expected
