@@ -1,0 +1,99 @@
+"""VMs: their interfaces, and one workload of an instance with its launcher pods (R6)."""
+
+from __future__ import annotations
+
+from ipaddress import ip_interface, ip_network
+from typing import Any
+
+import pytest
+
+from claims.core import running, workloads
+from claims.core.running import Known, Net
+from claims.core.workloads import Attachment, Pod
+
+NET = Net(7, (ip_network("10.0.0.0/24"), ip_network("fd00::/64")))
+KNOWN = Known({"shop/prod": NET, "shop/free": Net(8)}, {"shop": "shop/prod"})
+MAC, OTHER = "02:00:00:00:00:01", "02:00:00:00:00:02"
+
+
+def vmi(*told: dict[str, Any], phase: str = "Running", **nic: Any) -> workloads.Instance:
+    interfaces = [{"name": "default", "bridge": {}, "macAddress": MAC} | nic, {"name": "extra"}]
+    networks = [{"name": "default", "pod": {}}, {"name": "extra", "multus": {"networkName": "free"}}]  # fmt: skip
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "db", "uid": "vm-1"}
+    return workloads.instance(
+        {
+            "metadata": {"namespace": "shop", "name": "db", "uid": "vmi-1", "ownerReferences": [owner],
+                         "creationTimestamp": "2026-05-05T10:00:00Z"},
+            "spec": {"networks": networks, "domain": {"devices": {"interfaces": interfaces}}},
+            "status": {"phase": phase, "nodeName": "n1", "interfaces": list(told)},
+        }
+    )  # fmt: skip
+
+
+def launcher(name: str, *ips: str, node: str = "n1", mac: str = MAC, over: bool = False) -> Pod:
+    one = Attachment("shop/prod", "shop/prod", mac, tuple(map(ip_interface, ips)), True, True)
+    return Pod(
+        "shop", name, f"u-{name}", node, "Running", "", over, "db", "vmi-1", True, (one,), ()
+    )
+
+
+def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
+    told = ["10.0.0.5", "172.17.0.1", "fe80::1", "127.0.0.1", "fd00::5"]
+    found = vmi({"name": "default", "mac": OTHER, "ipAddresses": told, "infoSource": "domain, guest-agent"},
+                {"interfaceName": "docker0", "ipAddress": "10.0.0.77", "mac": MAC})  # fmt: skip
+    (first, second) = running.of_vm(found, [], KNOWN)
+    assert (first.network_id, first.interface, first.mac) == (7, "default", OTHER)
+    assert first.ips == ("10.0.0.5/24", "fd00::5/64")
+    assert (first.vm_uid, first.uid, first.name) == ("vm-1", "vmi-1", "db")
+    assert (second.network_id, second.interface, second.mac, second.ips) == (8, "extra", None, ())
+
+
+def test_a_network_without_subnets_takes_every_address() -> None:
+    found = vmi({"name": "extra", "ipAddresses": ["192.0.2.20", "fe80::1"]})
+    assert [one.ips for one in running.of_vm(found, [], KNOWN)] == [(), ("192.0.2.20/32",)]
+
+
+def test_the_pods_annotation_counts_first() -> None:
+    told = vmi({"name": "default", "mac": OTHER, "ipAddresses": ["10.0.0.5", "10.0.0.9"]})
+    (found,) = running.of_vm(told, [launcher("a", "10.0.0.5/24")], KNOWN)
+    assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24", "10.0.0.9/24"), ("a",))
+
+
+def test_r6_a_live_migration_is_one_workload() -> None:
+    pods = [launcher("b", "10.0.0.5/24", node="n2", mac=OTHER), launcher("a", "10.0.0.5/24")]
+    (found,) = running.of_vm(vmi(), pods, KNOWN)
+    assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24",), ("a", "b"))
+    pods = [launcher("b", "10.0.0.5/24", node="n2"), launcher("a", "10.0.0.5/24", over=True)]
+    assert [one.pods for one in running.of_vm(vmi(), pods, KNOWN)] == [("b",)]
+
+
+def test_launcher_pods_alone_are_the_vm() -> None:
+    (found,) = running.of_vm(None, [launcher("a", "10.0.0.5/24")], KNOWN)
+    assert (found.kind, found.name, found.uid, found.interface) == ("vmi", "db", "vmi-1", "shop/prod")  # fmt: skip
+    assert list(running.of_vm(None, [launcher("a", over=True)], KNOWN)) == []
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Scheduling", "Succeeded", "Failed"])
+def test_what_does_not_run_holds_nothing(phase: str) -> None:
+    assert list(running.of_vm(vmi(phase=phase), [], KNOWN)) == []
+
+
+def test_an_unplugged_interface_and_one_of_an_unknown_network() -> None:
+    assert [one.interface for one in running.of_vm(vmi(state="absent"), [], KNOWN)] == ["extra"]
+    assert list(running.of_vm(vmi(), [launcher("a")], Known())) == []
+    assert Known().lacks(launcher("a"))
+    assert not KNOWN.lacks(launcher("a"))
+
+
+def test_a_vm_and_what_it_requests() -> None:
+    template = {
+        "metadata": {"annotations": {workloads.ADDRESSES: '{"default": ["10.0.0.5", "x"], "extra": 7}'}},
+        "spec": {"networks": [{"name": "default", "pod": {}}],
+                 "domain": {"devices": {"interfaces": [{"name": "default", "macAddress": MAC}]}}},
+    }  # fmt: skip
+    metadata = {"namespace": "shop", "name": "db", "uid": "vm-1"}
+    status = {"printableStatus": "Stopped"}
+    found = workloads.machine({"metadata": metadata, "spec": {"template": template}, "status": status})  # fmt: skip
+    assert found.addresses == {"default": ("10.0.0.5",)}
+    assert (found.status, [one.mac for one in found.nics]) == ("Stopped", [MAC])
+    assert [one.code for one in found.problems] == ["not_an_address", "wrong_type"]
