@@ -27,6 +27,7 @@ MACS = "DuplicateMACAddresses"
 IPS = "DuplicateIPAddresses"
 UNUSABLE = "UnusableEntries"  # the reason of Success when entries of the object cannot be used
 _LONGEST = 32_000  # characters of a message; metav1.Condition allows 32768
+MOST_NAMED = 1000  # of each kind of duplicate; whoever asks for the conditions gives no more
 _NAMED = 50  # values that a message names
 _MACS_NAMED = 20  # MAC addresses of one duplicate address
 
@@ -232,8 +233,10 @@ def _ips(found: Sequence[tuple[str, Sequence[str]]]) -> reading.Json:
 
 
 def _some(told: Sequence[str]) -> list[str]:
-    left = len(told) - _NAMED
-    return [*told[:_NAMED], f"and {left} more"] if left > 0 else list(told)
+    if len(told) <= _NAMED:
+        return list(told)
+    more = f"{len(told) - _NAMED}" if len(told) < MOST_NAMED else "many"
+    return [*told[:_NAMED], f"and {more} more"]
 
 
 def _and(names: Sequence[str]) -> str:

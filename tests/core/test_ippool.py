@@ -95,7 +95,9 @@ def test_messages_stay_within_the_limit_of_a_condition() -> None:
     )
     for each in ippool.conditions(standing, now=NOW):
         assert len(each["message"]) <= 32768
-    assert "and 4950 more" in ippool.conditions(standing, now=NOW)[1]["message"]
+    assert "and many more" in ippool.conditions(standing, now=NOW)[1]["message"]
+    some = ippool.Standing(macs=standing.macs[:60])
+    assert "and 10 more" in ippool.conditions(some, now=NOW)[1]["message"]
 
 
 def test_the_status_of_an_object_keeps_its_times() -> None:
