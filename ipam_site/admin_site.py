@@ -83,6 +83,9 @@ _MENU = [
         "items": [
             _entry("Users", "person", "auth_user_changelist", "auth.view_user"),
             _entry("Groups", "group", "auth_group_changelist", "auth.view_group"),
+            _entry(
+                "Access", "lock_person", "claims_membership_changelist", "claims.view_membership"
+            ),
             _entry("Tokens", "key", "knox_authtoken_changelist"),
         ],
     },

@@ -68,22 +68,7 @@ def recorded(author: Author) -> Iterator[None]:
         yield
 
 
-def purge(days: int) -> int:
-    """Delete events older than so many days, the only way in which events ever go; how many."""
-    if days <= 0:
-        return 0
-    deleted = 0
-    with pgtrigger.ignore(*(f"pools.{model.__name__}:append_only" for model in _LOGS)):
-        for model in _LOGS:
-            old = model.objects.filter(pgh_created_at__lt=Now() - timedelta(days=days))
-            if model is BlockEvent:  # who holds a block now is known however long it has been
-                live = Block.objects.filter(state__in=LIVE).values("pk")
-                old = old.exclude(pgh_obj_id__in=live)
-            deleted += old.delete()[0]
-    return deleted
-
-
-_LOGS: tuple[Any, ...] = (
+_LOGS: list[Any] = [
     BlockEvent,
     FailureEvent,
     PoolEvent,
@@ -91,7 +76,33 @@ _LOGS: tuple[Any, ...] = (
     ReservedRangeEvent,
     ClusterEvent,
     ConnectionEvent,
-)
+]
+
+
+def add_logs(*models: Any) -> None:
+    """Event tables of an app that uses this one: told of, with their snapshots, and purged."""
+    _LOGS.extend(models)
+
+
+def logs() -> dict[str, Any]:
+    """Every event table by its name in `Event.table`."""
+    return {model._meta.model_name: model for model in _LOGS}
+
+
+def purge(days: int) -> int:
+    """Delete events older than so many days, the only way in which events ever go; how many."""
+    if days <= 0:
+        return 0
+    deleted = 0
+    kept = (f"{model._meta.app_label}.{model.__name__}:append_only" for model in _LOGS)
+    with pgtrigger.ignore(*kept):
+        for model in _LOGS:
+            old = model.objects.filter(pgh_created_at__lt=Now() - timedelta(days=days))
+            if model is BlockEvent:  # who holds a block now is known however long it has been
+                live = Block.objects.filter(state__in=LIVE).values("pk")
+                old = old.exclude(pgh_obj_id__in=live)
+            deleted += old.delete()[0]
+    return deleted
 
 
 def allocation_failed(

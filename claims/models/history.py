@@ -62,6 +62,10 @@ _IPPoolEvent: Any = _whole_life(IPPool, ["cluster", "network", "name", "note", "
 class IPPoolEvent(_IPPoolEvent):  # type: ignore[misc]  # made at run time
     pgh_id = _number()
 
+    class Meta:
+        triggers = [_APPEND_ONLY]
+        indexes = [models.Index(fields=["pgh_obj", "pgh_id"], name="ippool_event_object")]
+
 
 _EntryEvent: Any = _whole_life(Entry, ["ippool", "mac", "ips", "vm", "namespace", "source", "note"])
 
@@ -72,6 +76,7 @@ class EntryEvent(_EntryEvent):  # type: ignore[misc]  # made at run time
     class Meta:
         triggers = [_APPEND_ONLY]
         indexes = [
+            models.Index(fields=["pgh_obj", "pgh_id"], name="entry_event_object"),
             models.Index(fields=["mac", "pgh_id"], name="entry_event_mac"),
             models.Index(fields=["namespace", "vm", "pgh_id"], name="entry_event_vm"),
         ]
@@ -92,6 +97,7 @@ class IPAMClaimEvent(_IPAMClaimEvent):  # type: ignore[misc]  # made at run time
     class Meta:
         triggers = [_APPEND_ONLY]
         indexes = [
+            models.Index(fields=["pgh_obj", "pgh_id"], name="ipamclaim_event_object"),
             models.Index(fields=["namespace", "vm", "pgh_id"], name="ipamclaim_event_vm"),
         ]
 
@@ -101,3 +107,6 @@ _MembershipEvent: Any = _whole_life(Membership, ["user", "group", "cluster", "na
 
 class MembershipEvent(_MembershipEvent):  # type: ignore[misc]  # made at run time
     pgh_id = _number()
+
+
+ALL: tuple[Any, ...] = (NetworkEvent, IPPoolEvent, EntryEvent, IPAMClaimEvent, MembershipEvent)

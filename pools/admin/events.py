@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.apps import apps
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from pools import events
 from pools.admin import blocks, edge, lists, pools, search, show
 from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
 
@@ -25,6 +26,14 @@ TYPES = {
     ),
     "cooldown": ("cooldown_ended",),
 }
+# First part of a type -> what the filter says; apps that use this one add theirs.
+SUBJECTS = {
+    "pool": "pools, CIDRs, ranges",
+    "cluster": "clusters",
+    "connection": "connections to clusters",
+}
+# What else a search looks through: the ids of events that are about what was searched.
+SEARCHES: list[Callable[[search.Searched], Iterable[int]]] = []
 RECENT = 100_000  # events; actors, requests and environments are looked for in the newest ones
 
 
@@ -38,16 +47,14 @@ class TypeFilter(lists.Choice):
             ("released", "released or reclaimed"),
             ("failed", "allocation failed"),
             ("cooldown", "cooldown ended"),
-            ("pool", "pools, CIDRs, ranges"),
-            ("cluster", "clusters"),
-            ("connection", "connections to clusters"),
+            *SUBJECTS.items(),
         ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Event]) -> QuerySet[Event]:
         chosen = self.value() or ""
         if chosen in TYPES:
             return rows.filter(type__in=TYPES[chosen])
-        if chosen in {"pool", "cluster", "connection"}:
+        if chosen in SUBJECTS:
             return rows.filter(type__startswith=f"{chosen}.")
         return rows
 
@@ -158,6 +165,7 @@ def _found(rows: QuerySet[Event], searched: search.Searched) -> QuerySet[Event]:
         .order_by("-pgh_id")
         .values_list("pgh_id", flat=True)[: lists.REACH]
     ]
+    ids += [number for further in SEARCHES for number in further(searched)]
     if ids:
         return rows.filter(pk__in=ids)
     newest = Event.objects.order_by("-id").values_list("pk", flat=True).first() or 0
@@ -170,7 +178,7 @@ def _found(rows: QuerySet[Event], searched: search.Searched) -> QuerySet[Event]:
 
 
 def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
-    model: Any = apps.get_model("pools", event.table)
+    model = events.logs()[event.table]
     after = model.objects.filter(pk=event.pk).first()
     before = _before(event, model, after)
     return edge.page(

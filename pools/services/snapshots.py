@@ -10,6 +10,9 @@ from typing import Any
 
 from django.db import connection
 
+from pools import events
+from pools.models import BlockEvent
+
 State = dict[str, Any]
 
 
@@ -21,39 +24,35 @@ class Change:
     after: State | None = None
 
 
-# For each event table the columns that, with pgh_id, find the event before: an index for blocks,
-# few rows for the others.
-_SAME = {
-    "blockevent": "p.cidr = e.cidr AND p.pgh_obj_id = e.pgh_obj_id",
-    "poolevent": "p.pgh_obj_id = e.pgh_obj_id",
-    "poolcidrevent": "p.pgh_obj_id = e.pgh_obj_id",
-    "reservedrangeevent": "p.pgh_obj_id = e.pgh_obj_id",
-    "clusterevent": "p.pgh_obj_id = e.pgh_obj_id",
-    "connectionevent": "p.pgh_obj_id = e.pgh_obj_id",
-}
+# What, with pgh_id, finds the event before: an index for blocks, few rows for most others.
+_SAME = "p.pgh_obj_id = e.pgh_obj_id"
+_SAME_BLOCK = f"p.cidr = e.cidr AND {_SAME}"
+_WITHOUT = "failureevent"  # a refusal changed nothing
 
 
-def of(events: Iterable[tuple[str, int]]) -> dict[int, Change]:
+def of(told: Iterable[tuple[str, int]]) -> dict[int, Change]:
     """By event id; an event is (table as in `Event.table`, id). One query for each table."""
     by_table: dict[str, list[int]] = defaultdict(list)
     found: dict[int, Change] = {}
-    for table, number in events:
+    for table, number in told:
         by_table[table].append(number)
         found[number] = Change()
-    for table, numbers in by_table.items():
-        if table in _SAME:
-            found |= _read(table, numbers)
+    for table, model in events.logs().items():
+        if table in by_table and table != _WITHOUT:
+            found |= _read(model, by_table[table])
     return found
 
 
-def _read(table: str, numbers: list[int]) -> dict[int, Change]:
+def _read(model: Any, numbers: list[int]) -> dict[int, Change]:
+    table = model._meta.db_table
+    same = _SAME_BLOCK if model is BlockEvent else _SAME
     statement = f"""
         SELECT e.pgh_id, e.pgh_label, to_jsonb(e)::text, to_jsonb(b)::text
-        FROM pools_{table} e LEFT JOIN LATERAL (
-            SELECT * FROM pools_{table} p WHERE {_SAME[table]} AND p.pgh_id < e.pgh_id
+        FROM {table} e LEFT JOIN LATERAL (
+            SELECT * FROM {table} p WHERE {same} AND p.pgh_id < e.pgh_id
             ORDER BY p.pgh_id DESC LIMIT 1) b ON true
         WHERE e.pgh_id = ANY (%s)
-    """  # noqa: S608  # the table is a key of _SAME
+    """  # noqa: S608  # our names
     with connection.cursor() as cursor:
         cursor.execute(statement, [numbers])
         rows = cursor.fetchall()

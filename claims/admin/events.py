@@ -1,0 +1,42 @@
+"""Events of VM networks in the list of events: who may see it sees every namespace."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Q
+
+from claims.core import macs
+from claims.models import EntryEvent, IPAMClaimEvent
+from pools.admin import events, lists, search
+from pools.core import errors
+
+events.SUBJECTS.update(
+    {
+        "network": "VM networks",
+        "ippool": "IPPools",
+        "entry": "MAC entries",
+        "ipamclaim": "claims",
+        "membership": "memberships",
+    }
+)
+
+
+def found(searched: search.Searched) -> Iterator[int]:
+    """The newest events of a MAC address, of a VM (`namespace/name` or its name), or a claim."""
+    wanted = _vm(searched.text)
+    with contextlib.suppress(errors.InvalidInput):
+        wanted |= Q(mac=macs.parse_mac(searched.text, lenient=True))
+    for model, more in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
+        rows: Any = model.objects.filter(wanted | more).order_by("-pgh_id")
+        yield from rows.values_list("pgh_id", flat=True)[: lists.REACH]
+
+
+def _vm(text: str) -> Q:
+    namespace, slash, name = text.partition("/")
+    return Q(namespace=namespace, vm=name) if slash else Q(vm=text)
+
+
+events.SEARCHES.append(found)

@@ -1,0 +1,189 @@
+"""Access: who is a VM owner in which namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from claims.admin import scoped
+from claims.models import Membership
+from claims.services import memberships
+from pools.admin import edge, lists, show
+from pools.admin import forms as fields
+from pools.core import addresses, errors, holders
+
+LIST = "admin:claims_membership_changelist"
+
+
+def _names(text: str) -> list[str]:
+    return memberships.parse_namespaces(text.replace(",", " ").split(), "")
+
+
+def _group(text: str) -> str:
+    name = text.strip(addresses.BLANKS)
+    return holders.parse_identifier(name, max_length=memberships.LONGEST_GROUP)
+
+
+class NamespacesForm(forms.Form):
+    namespaces = fields.ParsedField(
+        _names,
+        widget=fields.lines(4, placeholder="shop"),
+        help_text="One in a line, or with commas between them.",
+    )
+
+
+class MembershipForm(NamespacesForm):
+    user = forms.ModelChoiceField(
+        get_user_model()._default_manager.order_by("username"),
+        required=False,
+        widget=fields.select(),
+    )
+    group = fields.ParsedField(
+        _group,
+        required=False,
+        widget=fields.text(list="groups"),
+        help_text="Instead of a user: everybody in this group, as your identity provider or"
+        " cluster names it. It is made if there is none.",
+    )
+    cluster = fields.cluster_field()
+    field_order = ("user", "group", "cluster", "namespaces")
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if "group" not in self.errors and bool(said.get("user")) == bool(said.get("group")):
+            self.add_error("user", "Choose a user or name a group, one of them.")
+        return said
+
+
+class ClusterFilter(scoped.ClusterFilter):
+    """Of all clusters: only administrators see memberships."""
+
+
+@admin.register(Membership)
+class MembershipAdmin(lists.Listed[Membership]):
+    list_display = ("shown_who", "shown_role", "shown_cluster", "shown_namespaces", "shown_since")
+    list_display_links = None
+    list_filter = (ClusterFilter,)
+    search_fields = ("user__username", "group__name", "namespaces")
+    search_help_text = "User, group or namespace"
+    exported = ("id", "user", "group", "cluster.name", "namespaces", "role", "created_at")
+    ordering = ("cluster__name", "user__username", "group__name")
+    sortable_by = ()
+    list_before_template = "cadastre/memberships_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).select_related("user", "group", "cluster")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("claims.add_membership")
+
+    @admin.display(description="who")
+    def shown_who(self, membership: Membership) -> SafeString:
+        return show.to(membership, _who(membership))
+
+    @admin.display(description="role")
+    def shown_role(self, membership: Membership) -> str:
+        return str(membership.get_role_display())
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, membership: Membership) -> SafeString:
+        return show.to(membership.cluster)
+
+    @admin.display(description="namespaces")
+    def shown_namespaces(self, membership: Membership) -> str:
+        return ", ".join(membership.namespaces)
+
+    @admin.display(description="since")
+    def shown_since(self, membership: Membership) -> SafeString:
+        return show.when(membership.created_at)
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        edge.require(request, "claims.add_membership")
+        form = MembershipForm(request.POST or None, initial={"user": request.GET.get("user")})
+        if request.method == "POST" and form.is_valid():
+            said = form.cleaned_data
+            try:
+                made = memberships.create(
+                    said["cluster"],
+                    said["namespaces"],
+                    by=edge.author(request),
+                    user=said["user"],
+                    group=said["group"] or "",
+                )
+            except errors.IpamError as error:
+                edge.put(form, error)
+            else:
+                messages.success(request, f"{_who(made)} is a VM owner now.")
+                return HttpResponseRedirect(reverse(LIST))
+        return _page(request, "Make somebody a VM owner", form)
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "claims.view_membership")
+        row = _row(object_id)
+        text = "\n".join(row.namespaces)
+        form = NamespacesForm(request.POST or None, initial={"namespaces": text})
+        if request.method == "POST":
+            edge.require(request, "claims.change_membership")
+            if form.is_valid():
+                memberships.change(row, form.cleaned_data["namespaces"], by=edge.author(request))
+                messages.success(request, f"The namespaces of {_who(row)} were changed.")
+                return HttpResponseRedirect(reverse(LIST))
+        return _page(request, f"{_who(row)} in {row.cluster}", form, row=row)
+
+    def delete_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "claims.delete_membership")
+        row = _row(object_id)
+        if request.method == "POST":
+            memberships.delete(row, by=edge.author(request))
+            messages.success(request, f"{_who(row)} is no VM owner in {row.cluster} any more.")
+            return HttpResponseRedirect(reverse(LIST))
+        return _page(request, f"End the access of {_who(row)}?", row=row)
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "claims.view_membership")
+        query = {"q": str(_row(object_id).user or ""), "type": "membership"}
+        return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
+
+
+def _row(object_id: str) -> Membership:
+    rows = Membership.objects.select_related("user", "group", "cluster")
+    row = rows.filter(pk=lists.number(object_id)).first()
+    if row is None:
+        raise Http404("There is no such object.")
+    return row
+
+
+def _who(membership: Membership) -> str:
+    return str(membership.user) if membership.user else f"group {membership.group}"
+
+
+def _page(
+    request: HttpRequest, title: str, form: forms.Form | None = None, row: Membership | None = None
+) -> HttpResponseBase:
+    return edge.page(
+        request,
+        "membership.html",
+        title=title,
+        opts=Membership._meta,
+        original=row,
+        row=row,
+        form=form,
+        groups=Group.objects.order_by("name") if row is None else (),
+        call=f"memberships/{row.pk}/" if row else "",
+    )

@@ -1,0 +1,92 @@
+"""The page Access: administrators make, change and end memberships."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+
+from claims.models import Membership
+from pools.models import Cluster
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def browser(role: str) -> Client:
+    user = User.objects.create(username=role, is_staff=True)
+    user.groups.set([Group.objects.get(name=role)])
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return factories.cluster()
+
+
+def post(client: Client, **said: Any) -> Any:
+    return client.post(reverse("admin:claims_membership_add"), said)
+
+
+def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
+    client = browser("administrator")
+    vera = User.objects.create(username="vera")
+    assert client.get(reverse("admin:claims_membership_add")).status_code == 200
+    answer = post(client, user=vera.pk, cluster=cluster.pk, namespaces="shop\n bank, depot")
+    assert answer.status_code == 302
+    row = Membership.objects.get()
+    assert (row.user, row.namespaces) == (vera, ["bank", "depot", "shop"])
+    page = client.get(reverse("admin:claims_membership_changelist"))
+    assert "bank, depot, shop" in page.content.decode()
+    assert client.get(reverse("admin:claims_membership_changelist", query={"q": "shop"})).context["cl"].result_count == 1  # fmt: skip
+    url = reverse("admin:claims_membership_change", args=[row.pk])
+    assert "depot" in client.get(url).content.decode()
+    client.post(url, {"namespaces": "shop"})
+    row.refresh_from_db()
+    assert row.namespaces == ["shop"]
+    url = reverse("admin:claims_membership_delete", args=[row.pk])
+    assert client.get(url).status_code == 200
+    client.post(url)
+    assert not Membership.objects.exists()
+    assert not User.objects.get(username="vera").groups.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({}, "Choose a user or name a group"),
+        ({"group": "a", "user": "vera"}, "Choose a user or name a group"),
+        ({"group": "a", "namespaces": ""}, "This field is required"),
+        ({"group": "a", "namespaces": "shop shop"}, "Is named twice"),
+        ({"group": "a", "namespaces": "Shop"}, "A name is made of lower-case letters"),
+        ({"group": "team"}, "is a VM owner in this cluster already"),
+    ],
+)
+def test_a_bad_form_says_what_would_be_right(cluster: Cluster, said: Any, told: str) -> None:
+    client = browser("administrator")
+    post(client, group="team", cluster=cluster.pk, namespaces="shop")
+    if "user" in said:
+        said = said | {"user": User.objects.create(username="vera").pk}
+    answer = post(client, **{"cluster": cluster.pk, "namespaces": "shop"} | said)
+    assert answer.status_code == 200
+    assert told in answer.content.decode()
+    assert Membership.objects.count() == 1
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner"])
+def test_others_have_no_such_page(cluster: Cluster, role: str) -> None:
+    post(browser("administrator"), group="team", cluster=cluster.pk, namespaces="shop")
+    row = Membership.objects.get()
+    client = browser(role)
+    for name in ("changelist", "add", "export"):
+        assert client.get(reverse(f"admin:claims_membership_{name}")).status_code == 403
+    for name in ("change", "delete", "history"):
+        url = reverse(f"admin:claims_membership_{name}", args=[row.pk])
+        assert client.get(url).status_code == 403
+        assert client.post(url, {"namespaces": "x"}).status_code == 403
+    assert "Access" not in client.get(reverse("admin:index")).content.decode()
