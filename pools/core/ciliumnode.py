@@ -9,14 +9,17 @@ there) stays with its pool.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pools.core import addresses, errors, holders, reading
 
 KIND = "CiliumNode"
 NEEDED = {4: "ipv4-addrs", 6: "ipv6-addrs"}
 MOST_NEEDED = (1 << 63) - 1  # Go's int
+_POOLS = "spec.ipam.pools"
 # How the operator begins what it writes to status.ipam.operator-status.error.
 ERROR_PREFIX = "ipam-multi-pool-sync allocation failed: "
 
@@ -65,20 +68,22 @@ def parse(manifest: object) -> NodeDemand:
     if not isinstance(manifest, dict):
         raise errors.InvalidInput.of("", "object_expected", "an object is expected", manifest)
     report = reading.Report(strict=False)
-    node = reading.Fields(manifest, "", report)
     if manifest.get("kind", KIND) != KIND:
         report.add("kind", "unsupported_kind", f"a {KIND} is expected", manifest.get("kind"))
-    metadata, ipam = node.section("metadata"), node.section("spec").section("ipam")
-    pools = ipam.section("pools")
-    status = node.section("status").section("ipam").section("operator-status")
+    metadata = _section(manifest, "metadata", "", report)
+    ipam = _section(_section(manifest, "spec", "", report), "ipam", "spec", report)
+    pools = _section(ipam, "pools", "spec.ipam", report)
+    status = _section(manifest, "status", "", report)
+    status = _section(status, "ipam", "status", report)
+    status = _section(status, "operator-status", "status.ipam", report)
     demand = NodeDemand(
-        name=metadata.parse("name", _parse_name) or "",
-        uid=_text(metadata, "uid"),
-        resource_version=_text(metadata, "resourceVersion"),
-        requested=_requested(pools),
-        allocated=tuple(map(_allocated, pools.objects("allocated"))),
-        pod_cidrs=_cidrs(ipam, "podCIDRs"),
-        operator_error=_text(status, "error"),
+        name=_name(metadata, "name", "metadata", report, holders.parse_name),
+        uid=_text(metadata, "uid", "metadata", report),
+        resource_version=_text(metadata, "resourceVersion", "metadata", report),
+        requested=_requested(pools, report),
+        allocated=_allocated(pools, report),
+        pod_cidrs=_cidrs(ipam, "podCIDRs", "spec.ipam", report),
+        operator_error=_text(status, "error", "status.ipam.operator-status", report),
     )
     report.raise_any()
     return demand
@@ -122,51 +127,118 @@ def _written_order(network: addresses.Network) -> tuple[int, str]:
     return network.version, str(network)
 
 
-def _requested(pools: reading.Fields) -> dict[str, dict[int, int]]:
+# Ten thousand nodes are read at a time: a path is put together for what is wrong only.
+
+
+def _requested(pools: reading.Json, report: reading.Report) -> dict[str, dict[int, int]]:
     requested: dict[str, dict[int, int]] = {}
-    for entry in pools.objects("requested"):
-        name = entry.parse("pool", _parse_name)
-        needed = entry.section("needed")
-        numbers = {family: _number(needed, key) for family, key in NEEDED.items()}
-        known = requested.setdefault(name or "", {4: 0, 6: 0})
-        known.update({family: max(known[family], number) for family, number in numbers.items()})
+    for index, entry in _objects(pools, "requested", _POOLS, report):
+        at = f"{_POOLS}.requested.{index}"
+        name = _name(entry, "pool", at, report, _pool_name)
+        needed = _section(entry, "needed", at, report)
+        known = requested.setdefault(name, {4: 0, 6: 0})
+        for family, key in NEEDED.items():
+            known[family] = max(known[family], _number(needed, key, at, report))
     return requested
 
 
-def _allocated(entry: reading.Fields) -> Allocated:
-    rest = {key: value for key, value in entry.data.items() if key not in ("pool", "cidrs")}
-    name = entry.parse("pool", _parse_name) or ""
-    return Allocated(name, _cidrs(entry, "cidrs"), rest)
-
-
-def _cidrs(part: reading.Fields, key: str) -> tuple[addresses.Network, ...]:
+def _allocated(pools: reading.Json, report: reading.Report) -> tuple[Allocated, ...]:
     found = []
-    for at, item in part.items(key):
-        with part.report.collecting():
-            # A whole pool may be one PodCIDR; how long a prefix must be is the pool's matter.
-            found.append(addresses.parse_cidr(item, field=at, allow_short=True))
+    for index, entry in _objects(pools, "allocated", _POOLS, report):
+        at = f"{_POOLS}.allocated.{index}"
+        rest = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
+        name = _name(entry, "pool", at, report, _pool_name)
+        found.append(Allocated(name, _cidrs(entry, "cidrs", at, report), rest))
     return tuple(found)
 
 
-def _number(part: reading.Fields, key: str) -> int:
-    value = part.data.get(key)
+def _cidrs(
+    part: reading.Json, key: str, at: str, report: reading.Report
+) -> tuple[addresses.Network, ...]:
+    found = []
+    for index, item in enumerate(_list(part, key, at, report)):
+        try:
+            # A whole pool may be one PodCIDR; how long a prefix must be is the pool's matter.
+            found.append(addresses.parse_cidr(item, allow_short=True))
+        except errors.InvalidInput as error:
+            report.problems += error.under(f"{at}.{key}.{index}").problems
+    return tuple(found)
+
+
+def _section(part: reading.Json, key: str, at: str, report: reading.Report) -> reading.Json:
+    value = part.get(key)
+    if isinstance(value, dict):
+        return value
+    if value is not None:
+        report.add(_path(at, key), "wrong_type", "an object is expected", value)
+    return {}
+
+
+def _list(part: reading.Json, key: str, at: str, report: reading.Report) -> list[Any]:
+    value = part.get(key)
+    if isinstance(value, list):
+        return value
+    if value is not None:
+        report.add(_path(at, key), "wrong_type", "a list is expected", value)
+    return []
+
+
+def _objects(
+    part: reading.Json, key: str, at: str, report: reading.Report
+) -> Iterator[tuple[int, reading.Json]]:
+    for index, item in enumerate(_list(part, key, at, report)):
+        if isinstance(item, dict):
+            yield index, item
+        else:
+            report.add(f"{at}.{key}.{index}", "wrong_type", "an object is expected", item)
+
+
+def _name(
+    part: reading.Json, key: str, at: str, report: reading.Report, parse: Callable[[Any], str]
+) -> str:
+    value = part.get(key)
+    if value is None:
+        report.add(_path(at, key), "required", "is required")
+        return ""
+    try:
+        return parse(value)
+    except errors.InvalidInput as error:
+        report.problems += error.under(_path(at, key)).problems
+        return ""
+
+
+def _pool_name(value: object) -> str:
+    return _known_name(value) if isinstance(value, str) else holders.parse_name(value)
+
+
+@functools.lru_cache(maxsize=256)
+def _known_name(text: str) -> str:
+    """All nodes of a cluster name the same few pools."""
+    return holders.parse_name(text)
+
+
+def _number(needed: reading.Json, key: str, at: str, report: reading.Report) -> int:
+    value = needed.get(key)
     if value is None:
         return 0
     if not isinstance(value, int) or isinstance(value, bool):
-        part.report.add(part.path(key), "wrong_type", "must be a whole number", value)
+        report.add(f"{at}.needed.{key}", "wrong_type", "must be a whole number", value)
         return 0
     if not 0 <= value <= MOST_NEEDED:
-        part.report.add(part.path(key), "out_of_range", f"must be 0 to {MOST_NEEDED}", value)
+        message = f"must be 0 to {MOST_NEEDED}"
+        report.add(f"{at}.needed.{key}", "out_of_range", message, value)
         return 0
     return value
 
 
-def _text(part: reading.Fields, key: str) -> str:
-    value = part.data.get(key)
-    if value is not None and not isinstance(value, str):
-        part.report.add(part.path(key), "wrong_type", "must be a text", value)
-    return value if isinstance(value, str) else ""
+def _text(part: reading.Json, key: str, at: str, report: reading.Report) -> str:
+    value = part.get(key)
+    if isinstance(value, str):
+        return value
+    if value is not None:
+        report.add(_path(at, key), "wrong_type", "must be a text", value)
+    return ""
 
 
-def _parse_name(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at)
+def _path(at: str, key: str) -> str:
+    return f"{at}.{key}" if at else key

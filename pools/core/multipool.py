@@ -32,7 +32,7 @@ def usable_addresses(
     The first and the last are left out, unless the pool allows them; a block of one or two
     addresses is used whole (operator/pkg/ipam/allocator/multipool of cilium/cilium).
     """
-    size = block.num_addresses
+    size = 1 << (block.max_prefixlen - block.prefixlen)
     if size <= 2:
         return size
     return size - 2 + allow_first + allow_last

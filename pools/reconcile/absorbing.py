@@ -49,11 +49,18 @@ def absorb(
     kind = storing.Kind(pass_.cluster.pk, handler.kind, read.api_version)
     failed = 0
     for batch in storing.batches(manifests):
-        parsed = [_parsed(handler, item.manifest) for item in batch]
 
-        def work(batch: list[storing.Item] = batch, parsed: list[Any] = parsed) -> int:
+        def work(batch: list[storing.Item] = batch) -> int:
+            found: dict[int, Any] = {}
+
+            def parse(item: storing.Item) -> Any:
+                if id(item) not in found:
+                    found[id(item)] = _parsed(handler, item.manifest)
+                return found[id(item)]
+
             with pass_.holding():
-                rows = storing.store(kind, batch, new=new)
+                rows = storing.store(kind, batch, new=new, meanwhile=parse)
+                parsed = [parse(item) for item in batch]
                 stored = [Problem(row.problem_code, row.problem) for row in rows]
                 return _taken_in(pass_, handler, rows, parsed, stored=stored)
 

@@ -65,13 +65,13 @@ def hand_out(
         )
         node_blocks.insert(
             [
-                node_blocks.Fresh(pick.place, pick.index, want.node, "")
+                node_blocks.Fresh(pick.place, pick.index, str(pick.cidr), want.node, "")
                 for want, pick in pairs
                 if not pick.row
             ]
         )
         for want, pick in pairs:
-            got[want].append(pick.place.layout.block_at(pick.index))
+            got[want].append(pick.cidr)
         last = {pick.place.id: pick for _, pick in pairs}
         for pick in last.values():
             following = Decimal((pick.index + 1) % pick.place.layout.count)
@@ -89,6 +89,10 @@ class _Pick:
     place: Place
     index: int
     row: int | None  # the id of the block's row, when it has one
+
+    @property
+    def cidr(self) -> addresses.Network:
+        return self.place.layout.block_at(self.index)
 
 
 def _pick(

@@ -19,7 +19,7 @@ from pools import database, window
 from pools.core import addresses, blocks, ciliumnode
 from pools.models import FreeSpan, ObservedObject
 from pools.services import node_standing
-from pools.services.node_standing import HOLDER, Place, PodPools, Standing
+from pools.services.node_standing import HOLDER, Place, PodPools, Row, Standing
 
 
 def record(
@@ -54,8 +54,15 @@ def record(
         _release(sorted(freed))
         # What one node gave back another may list.
         standings = node_standing.survey(pools, demands)
-    changed = _occupy(standings) + _confirm(standings)
-    return node_standing.survey(pools, demands) if changed else standings
+    fresh, known = _free(standings)
+    got = insert(fresh)
+    take(
+        [(row.id, one.name, one.demand.uid) for row, one in known],
+        against_cooldown=any(row.cools for row, _ in known),
+    )
+    if _confirm(standings) or known or len(got) < len(fresh):
+        return node_standing.survey(pools, demands)
+    return node_standing.with_rows(standings, got)
 
 
 def _given_up(standings: Sequence[Standing]) -> set[int]:
@@ -64,10 +71,10 @@ def _given_up(standings: Sequence[Standing]) -> set[int]:
     return {row.id for one in standings for row in one.unlisted} | waiting & elsewhere
 
 
-def _occupy(standings: Iterable[Standing]) -> int:
+def _free(standings: Iterable[Standing]) -> tuple[list[Fresh], list[tuple[Row, Standing]]]:
+    """What nodes list and nobody holds: blocks without a row, and rows, each with who gets it."""
     fresh: list[Fresh] = []
-    known: list[tuple[int, str, str]] = []
-    cools = False
+    known: list[tuple[Row, Standing]] = []
     seen: set[tuple[int, str]] = set()
     for standing in standings:
         for one in standing.free:
@@ -75,15 +82,12 @@ def _occupy(standings: Iterable[Standing]) -> int:
             if key in seen:  # the first node that lists it has it
                 continue
             seen.add(key)
-            name, uid = standing.name, standing.demand.uid
             if one.row is not None:
-                known.append((one.row.id, name, uid))
-                cools = cools or one.row.cools
+                known.append((one.row, standing))
             elif one.place is not None and one.index is not None:
-                fresh.append(Fresh(one.place, one.index, name, uid))
-    insert(fresh)
-    take(known, against_cooldown=cools)
-    return len(fresh) + len(known)
+                name, uid = standing.name, standing.demand.uid
+                fresh.append(Fresh(one.place, one.index, one.text, name, uid))
+    return fresh, known
 
 
 def _confirm(standings: Iterable[Standing]) -> int:
@@ -185,22 +189,22 @@ _TAKE = """
 
 @dataclass(frozen=True)
 class Fresh:
-    """A block that has no row yet, and who gets it."""
+    """A block that has no row yet, and who gets it; `text` is its CIDR."""
 
     place: Place
     index: int
+    text: str
     node: str
     uid: str
 
-    @property
-    def cidr(self) -> addresses.Network:
-        return self.place.layout.block_at(self.index)
 
+def insert(fresh: Sequence[Fresh]) -> list[Row]:
+    """Held rows for blocks without one, in one statement; the callers hold the pools' locks.
 
-def insert(fresh: Sequence[Fresh]) -> None:
-    """Held rows for blocks without one, in one statement; the callers hold the pools' locks."""
+    Answers the rows that were made: what has one by now is left out.
+    """
     if not fresh:
-        return
+        return []
     indexes: dict[int, list[int]] = {}
     for one in fresh:
         indexes.setdefault(one.place.id, []).append(one.index)
@@ -209,12 +213,17 @@ def insert(fresh: Sequence[Fresh]) -> None:
     columns = {
         "kind": HOLDER,
         "pools": _joined(one.place.pool.id for one in fresh),
-        "cidrs": _joined(one.cidr for one in fresh),
+        "cidrs": _joined(one.text for one in fresh),
         "withheld": _joined(_is_withheld(one) for one in fresh),
         "nodes": _joined(one.node for one in fresh),
         "uids": _joined(one.uid for one in fresh),
     }
-    database.fetch(_INSERT, columns)
+    asked = {(one.place.pool.id, one.text): one for one in fresh}
+    made = []
+    for pk, pool_id, cidr in database.rows(_INSERT, columns, prepare=False):
+        one = asked[pool_id, node_standing.canonical(cidr)]
+        made.append(Row(pk, pool_id, one.text, True, (HOLDER, one.node), one.uid, False))
+    return made
 
 
 def _joined(values: Iterable[object]) -> str:
@@ -237,7 +246,7 @@ _INSERT = """
          WITH ORDINALITY AS f(pool, cidr, withheld, node, uid, n)
     JOIN pools_pool p ON p.id = f.pool::bigint ORDER BY f.n
     ON CONFLICT DO NOTHING
-    RETURNING id
+    RETURNING id, pool_id, cidr::text
 """
 
 

@@ -163,7 +163,9 @@ _ASTRAY = """
         WHERE o.cluster_id = %s AND o.kind = %s AND o.problem_code = '' AND o.missed_at IS NULL),
     held AS (
         SELECT b.holder_id AS name, b.holder_uid AS uid, b.cidr::text AS cidr,
-            p.orphaned_at IS NOT NULL OR EXISTS (
+            p.orphaned_at IS NOT NULL
+            OR p.id IN (SELECT pool_id FROM pools_poolcidr WHERE orphaned_at IS NOT NULL)
+            AND EXISTS (
                 SELECT FROM pools_poolcidr c WHERE c.pool_id = p.id
                 AND c.orphaned_at IS NOT NULL AND b.cidr <<= c.cidr) AS gone
         FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id

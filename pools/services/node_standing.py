@@ -7,7 +7,8 @@ a block was handed out here and the cluster does not know it yet.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
@@ -114,7 +115,7 @@ class PodPools:
 
 def _in(pool: PodPool, cidr: addresses.Network) -> Place | None:
     first = int(cidr.network_address)
-    last = first + cidr.num_addresses - 1
+    last = first + (1 << (cidr.max_prefixlen - cidr.prefixlen)) - 1
     for place in pool.places:
         same = place.layout.cidr.version == cidr.version
         if same and first <= place.last and last >= place.first:
@@ -214,7 +215,7 @@ class Standing:
         """What it lists outside the CIDRs that the pools have in the cluster."""
         return [one for one in self.listed if one.orphaned]
 
-    @property
+    @functools.cached_property
     def free(self) -> list[Listed]:
         """Blocks that it lists and nobody holds."""
         return [
@@ -323,6 +324,30 @@ def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[St
     ]
 
 
+def with_rows(standings: list[Standing], made: Sequence[Row]) -> list[Standing]:
+    """The same nodes after blocks of theirs, which had no row, were given to them."""
+    if not made:
+        return standings
+    at = {(row.pool_id, row.text): row for row in made}
+    held: dict[str, list[Row]] = {}
+    for row in made:
+        held.setdefault(row.holder[1], []).append(row)
+    return [
+        Standing(
+            one.demand,
+            one.pools,
+            [_with_row(each, at) for each in one.listed],
+            [*one.held, *held.get(one.name, ())],
+        )
+        for one in standings
+    ]
+
+
+def _with_row(one: Listed, at: Mapping[tuple[int, str], Row]) -> Listed:
+    row = at.get((one.place.pool.id, one.text)) if one.place is not None else None
+    return one if row is None else Listed(one.pool, one.cidr, one.text, one.place, one.index, row)
+
+
 def _placed(
     pools: PodPools, demand: ciliumnode.NodeDemand
 ) -> Iterator[tuple[str, addresses.Network, str, Place | None]]:
@@ -339,12 +364,15 @@ def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterat
         "nodes": ",".join(nodes),
     }
     for row in database.fetch(_ROWS, values):
-        # PostgreSQL writes some IPv6 networks in another way.
-        text = str(ip_network(row["cidr"])) if ":" in row["cidr"] else row["cidr"]
-        holder = (row["holder_kind"], row["holder_id"])
+        text, holder = canonical(row["cidr"]), (row["holder_kind"], row["holder_id"])
         yield Row(
             row["id"], row["pool_id"], text, row["held"], holder, row["holder_uid"], row["cools"]
         )
+
+
+def canonical(text: str) -> str:
+    """A CIDR of PostgreSQL, which writes some IPv6 networks in another way."""
+    return str(ip_network(text)) if ":" in text else text
 
 
 # Blocks by their CIDR, and blocks by their holder; each by its index (`+ 0` keeps the planner off that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -164,8 +165,18 @@ def test_f21_what_no_database_holds_has_no_text(text: str) -> None:
     assert item.text == ""
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), None, 1 << 64, -(10**400), 1.5])
+def test_f21_numbers_are_stored_as_they_are_or_not_at_all(number: float | None) -> None:
+    manifest = small.node("odd") | {"odd": number}
+    (item,) = next(storing.batches([manifest]))
+    if isinstance(number, float) and not math.isfinite(number):
+        assert item.text == ""
+    else:
+        assert json.loads(item.text) == manifest
+
+
 def test_no_statement_carries_more_than_it_can() -> None:
     batches = list(storing.batches(big(f"n-{number}") for number in range(12)))
     assert [len(batch) for batch in batches] == [5, 5, 2]
-    assert len(list(storing.batches([small.node("a")] * 2500))) == 3
+    assert len(list(storing.batches([small.node("a")] * 4500))) == 3
     assert json.loads(batches[0][0].text)["metadata"]["name"] == "n-0"
