@@ -91,6 +91,12 @@ class InvalidInput(IpamError):
         return InvalidInput.all([problem.under(prefix) for problem in self.problems])
 
 
+class InvalidAnnotation(InvalidInput):
+    """An annotation of an object cannot be understood."""
+
+    reason = "InvalidAnnotation"
+
+
 class NotFound(IpamError):
     """There is no such object."""
 
@@ -172,6 +178,13 @@ class PoolInUse(Conflict):
 
     code = "pool_in_use"
     reason = "PoolInUse"
+
+
+class NetworkInUse(Conflict):
+    """An IPPool, claims or workloads use the network."""
+
+    code = "network_in_use"
+    reason = "NetworkInUse"
 
 
 class CIDROverlap(Conflict):

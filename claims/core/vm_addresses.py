@@ -1,0 +1,304 @@
+"""Which addresses a VM gets on the primary network of its namespace, and why it gets none.
+
+The register is what is asked: the MAC entries of the network's IPPool, and the IPAMClaim of the VM.
+Addresses that OVN-Kubernetes would refuse (go-controller/pkg/allocator/pod, as of 2026) are not
+written, because its refusal keeps the VM from starting.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_interface, ip_network
+
+from claims.core import claim_names, network_selection, networks
+from pools.core.addresses import Interface as Address
+from pools.core.addresses import Network as Subnet
+
+
+class DeclinedError(Exception):
+    """There is nothing to write; `code` is a stable word, `message` says why in full."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(message)
+
+
+@dataclass
+class PrimaryNetwork:
+    """A primary network of the namespace, by the NAD (`namespace/name`) that brings it there."""
+
+    name: str
+    nad: str
+    topology: str = networks.LAYER2
+    role: str = networks.PRIMARY
+    persistent: bool = True  # the NAD's allowPersistentIPs
+    subnets: tuple[str, ...] = ()
+    default_gateways: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A MAC entry of the IPPool of `network`."""
+
+    network: str
+    mac: str
+    ips: tuple[str, ...]
+    vm: str = ""
+    namespace: str = ""
+    ippool: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An IPAMClaim of the VM's namespace: what it asks for, and what was granted (`ips`)."""
+
+    network: str
+    name: str
+    vm: str = ""
+    mac: str | None = None
+    requested: tuple[str, ...] = ()
+    ips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The VM's interface to the pod network: its name, which is the network's, and its MAC."""
+
+    name: str
+    mac: str | None = None
+
+
+@dataclass(frozen=True)
+class VM:
+    """The VM as its objects say it; `seen` is False when none of them has been seen yet.
+
+    `interface` is None without an interface to the pod network.
+    """
+
+    namespace: str
+    name: str
+    seen: bool = False
+    interface: Interface | None = None
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the register knows: the namespace's primary networks, and what may be of the VM."""
+
+    networks: tuple[PrimaryNetwork, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be asked for: addresses with the length of their subnet, IPv4 first."""
+
+    network: str
+    mac: str | None
+    ips: tuple[str, ...]
+    claim: str  # name of the IPAMClaim, "" when none can be named
+    because: str  # an entry of the IPPool x
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    mac: str | None
+    ips: tuple[str, ...]
+    because: str
+    note: str = ""
+
+
+def choose(vm: VM, known: Known) -> Choice:
+    """The addresses of the VM.
+
+    An entry comes before the request of a claim, but what a claim was granted before both: as long
+    as it has addresses OVN-Kubernetes refuses others. Raises DeclinedError: no_primary_network,
+    nad_missing, several_networks, not_layer2, not_persistent, no_interface, entry_of_another_vm,
+    mac_differs, ambiguous_entries, no_entry, claim_of_another_vm, too_many_addresses,
+    outside_subnet, unusable_address, family_missing.
+    """
+    network = _network(vm, known)
+    if vm.seen and vm.interface is None:
+        raise DeclinedError("no_interface", f"{vm} has no interface to the pod network")
+    known = Known(
+        (network,),
+        tuple(one for one in known.entries if one.network == network.name),
+        tuple(one for one in known.claims if one.network == network.name),
+    )
+    name, notes = _claim_name(vm, network, known.claims)
+    own = _claim(vm, name, known.claims)
+    wanted = _of_entry(vm, known.entries) or _of_claim(vm, own)
+    if wanted is None:
+        raise DeclinedError(
+            "no_entry",
+            f"neither a MAC entry nor an IPAMClaim of {network.name} asks for addresses for {vm}",
+        )
+    wanted = _granted(wanted, own)
+    ips = _fitting(wanted, network)
+    notes += (wanted.note,) if wanted.note else ()
+    return Choice(network.name, wanted.mac, ips, name, wanted.because, notes)
+
+
+# --- the network ----------------------------------------------------------------------------------
+
+
+def _network(vm: VM, known: Known) -> PrimaryNetwork:
+    if not known.networks:
+        named = [one for one in known.entries if one.vm == vm.name and one.vm]
+        if named:
+            raise DeclinedError(
+                "nad_missing",
+                f"an entry of {named[0].network} names {vm}, but the register knows no NAD of a"
+                f" primary network in {vm.namespace}",
+            )
+        raise DeclinedError("no_primary_network", f"{vm.namespace} has no primary network")
+    if len(known.networks) > 1:
+        names = ", ".join(sorted(one.nad for one in known.networks))
+        raise DeclinedError("several_networks", f"{vm.namespace} has several: {names}")
+    (network,) = known.networks
+    if network.topology not in {networks.LAYER2, ""}:
+        message = f"{network.name} is {network.topology}; only layer2 takes requested addresses"
+        raise DeclinedError("not_layer2", message)
+    if not network.persistent:
+        message = f"the NAD {network.nad} does not allow persistent IPs: addresses would not stay"
+        raise DeclinedError("not_persistent", message)
+    return network
+
+
+# --- whose addresses ------------------------------------------------------------------------------
+
+
+def _of_entry(vm: VM, entries: Sequence[Entry]) -> _Wanted | None:
+    """By the VM's MAC; by its name when it has none yet."""
+    mac = vm.interface.mac if vm.interface else None
+    named = [one for one in entries if (one.namespace, one.vm) == (vm.namespace, vm.name)]
+    found = named
+    if mac is not None:
+        found = [one for one in entries if one.mac == mac]
+        own = [one for one in found if _may_be_of(one, vm)]
+        if found and not own:
+            message = f"the entry of {mac} is of {_whose(found[0])}, not of {vm}"
+            raise DeclinedError("entry_of_another_vm", message)
+        if not own and named:
+            message = f"{vm} has the MAC {mac}, its entry {named[0].mac}"
+            raise DeclinedError("mac_differs", message)
+        found = own
+    return _only(vm, found)
+
+
+def _only(vm: VM, found: Sequence[Entry]) -> _Wanted | None:
+    exact = [one for one in found if (one.namespace, one.vm) == (vm.namespace, vm.name)]
+    different = {(one.mac, one.ips): one for one in exact or found}
+    if len(different) > 1:
+        said = "; ".join(sorted(f"{mac} {', '.join(ips)}" for mac, ips in different))
+        raise DeclinedError("ambiguous_entries", f"{vm} has several entries: {said}")
+    for (mac, ips), one in different.items():
+        return _Wanted(mac, ips, f"an entry of the IPPool {one.ippool or one.network}")
+    return None
+
+
+def _may_be_of(entry: Entry, vm: VM) -> bool:
+    return entry.vm in {"", vm.name} and entry.namespace in {"", vm.namespace}
+
+
+def _whose(entry: Entry) -> str:
+    return "/".join(filter(None, (entry.namespace, entry.vm)))
+
+
+def _of_claim(vm: VM, claim: Claim | None) -> _Wanted | None:
+    """What the VM's claim asks for, in the decentralized form of spec/002."""
+    if claim is None or not (claim.requested or claim.mac):
+        return None
+    mac = vm.interface.mac if vm.interface else None
+    if mac and claim.mac and mac != claim.mac:
+        message = f"{vm} has the MAC {mac}, its IPAMClaim {claim.name} asks for {claim.mac}"
+        raise DeclinedError("mac_differs", message)
+    if not (claim.requested or claim.ips):
+        return None
+    return _Wanted(
+        claim.mac or mac, claim.requested or claim.ips, f"the request of the IPAMClaim {claim.name}"
+    )
+
+
+def _granted(wanted: _Wanted, claim: Claim | None) -> _Wanted:
+    if claim is None or not claim.ips or network_selection.same_addresses(claim.ips, wanted.ips):
+        return wanted
+    note = (
+        f"{wanted.because} says {', '.join(wanted.ips)}, but the IPAMClaim {claim.name} has"
+        f" {', '.join(claim.ips)}: it comes into effect when the claim is gone"
+    )
+    return _Wanted(wanted.mac, claim.ips, f"the IPAMClaim {claim.name}", note)
+
+
+def _claim_name(
+    vm: VM, network: PrimaryNetwork, claims: Sequence[Claim]
+) -> tuple[str, tuple[str, ...]]:
+    """As kubevirt/ipam-extensions calls it; the observed claim's name while the VM is unknown."""
+    called = vm.interface.name if vm.interface else ""
+    if not called:
+        seen = sorted(one.name for one in claims if one.vm == vm.name)
+        if seen:
+            return seen[0], ()
+    parts = (vm.name, called or network.name)
+    codes = {problem.code for problem in claim_names.problems(*parts)}
+    if "name_impossible" in codes:
+        return "", ("no IPAMClaim is named: a name for it would be too long",)
+    name = claim_names.compose_key(*parts)
+    note = f"the IPAMClaim's name is cut at {claim_names.LONGEST} characters"
+    return name, (note,) if "name_cut" in codes else ()
+
+
+def _claim(vm: VM, name: str, claims: Sequence[Claim]) -> Claim | None:
+    called = next((one for one in claims if one.name == name), None)
+    if called is None:
+        return next((one for one in claims if one.vm == vm.name), None)
+    if called.vm not in {"", vm.name}:
+        message = f"the IPAMClaim {name} is of the VM {called.vm}; {vm} would have one of that name"
+        raise DeclinedError("claim_of_another_vm", message)
+    return called
+
+
+# --- what fits the network ------------------------------------------------------------------------
+
+
+def _fitting(wanted: _Wanted, network: PrimaryNetwork) -> tuple[str, ...]:
+    asked = sorted(map(ip_interface, wanted.ips), key=lambda one: (one.version, one.ip))
+    families = Counter(one.version for one in asked)
+    if max(families.values(), default=0) > 1:
+        message = f"{wanted.because} has two addresses of one family: {', '.join(wanted.ips)}"
+        raise DeclinedError("too_many_addresses", message)
+    subnets = [ip_network(text) for text in network.subnets]
+    gateways = set(networks.gateways(network))
+    found = tuple(_within(one, subnets, gateways, wanted.because) for one in asked)
+    missing = {one.version for one in subnets} - families.keys()
+    if missing:
+        message = (
+            f"{wanted.because} has no IPv{min(missing)} address; {network.name} gives both families"
+            " or none"
+        )
+        raise DeclinedError("family_missing", message)
+    return found
+
+
+def _within(address: Address, subnets: Sequence[Subnet], gateways: set[str], because: str) -> str:
+    if not subnets:  # not seen yet
+        return str(address)
+    subnet = next((one for one in subnets if address.ip in one), None)
+    if subnet is None:
+        message = f"{because} has {address.ip}, which is in none of {', '.join(map(str, subnets))}"
+        raise DeclinedError("outside_subnet", message)
+    first, last = subnet.network_address, subnet.broadcast_address
+    if str(address.ip) in gateways:
+        raise DeclinedError("unusable_address", f"{because} has {address.ip}, the gateway")
+    if subnet.prefixlen < subnet.max_prefixlen - 1 and address.ip in {first, last}:
+        message = f"{because} has {address.ip}, the first or last address of {subnet}"
+        raise DeclinedError("unusable_address", message)
+    return f"{address.ip}/{subnet.prefixlen}"

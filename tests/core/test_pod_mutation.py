@@ -1,0 +1,196 @@
+"""The default-network element that a launcher pod gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claims.core import pod_mutation
+from claims.core.network_selection import DEFAULT_NETWORK, NETWORKS
+from claims.core.pod_mutation import UPDATE, Outcome, Settings
+from claims.core.vm_addresses import VM, Known
+from tests.core.vm_world import MAC, Manifest, claim, entry, known, network, patched, pod, vm
+
+OURS = {
+    "name": "default",
+    "namespace": "ovn-kubernetes",
+    "mac": MAC,
+    "ips": ["10.0.0.5/16"],
+    "ipam-claim-reference": "vm-server.podnet",
+}
+
+
+def _decide(manifest: Manifest, what: Known | None = None, **more: Any) -> Outcome:
+    settings = more.pop("settings", Settings())
+    who = more.pop("who", vm())
+    return pod_mutation.decide(manifest, who, what or known(entry()), settings, **more)
+
+
+def _with(*elements: Any) -> Manifest:
+    return pod(annotations={DEFAULT_NETWORK: json.dumps(elements)})
+
+
+def _element(manifest: Manifest, outcome: Outcome) -> Any:
+    (found,) = json.loads(
+        patched(manifest, outcome.patch)["metadata"]["annotations"][DEFAULT_NETWORK]
+    )
+    return found
+
+
+def test_the_element_of_spec_002() -> None:
+    outcome = _decide(pod())
+    assert outcome.code == "patched"
+    assert _element(pod(), outcome) == OURS
+    assert outcome.warnings == (
+        f"cadastre: gets 10.0.0.5/16 for {MAC} by an entry of the IPPool prod",
+    )
+    assert outcome.patch == [
+        {
+            "op": "add",
+            "path": "/metadata/annotations/v1.multus-cni.io~1default-network",
+            "value": json.dumps([OURS], separators=(",", ":")),
+        }
+    ]
+
+
+def test_by_the_settings_of_the_cluster() -> None:
+    settings = Settings(nad_namespace="openshift-ovn-kubernetes", nad_name="other")
+    found = _element(pod(), _decide(pod(), settings=settings))
+    assert (found["namespace"], found["name"]) == ("openshift-ovn-kubernetes", "other")
+    left = _decide(pod(), settings=Settings(addresses=True))
+    assert (left.code, left.patch) == ("left_to_ipam_extensions", None)
+
+
+def test_dual_stack() -> None:
+    what = known(
+        entry("fd00::5/64", "10.0.0.5/16"), networks=(network("10.0.0.0/16", "fd00::/64"),)
+    )
+    assert _element(pod(), _decide(pod(), what))["ips"] == ["10.0.0.5/16", "fd00::5/64"]
+
+
+@pytest.mark.parametrize("annotations", [None, {}])
+def test_annotations_are_made_when_there_are_none(annotations: Any) -> None:
+    bare = pod() | {"metadata": {"annotations": annotations}}
+    outcome = _decide(bare)
+    assert _element(bare, outcome) == OURS
+    first = (outcome.patch or [])[0]["path"]
+    assert (first == "/metadata/annotations") == (annotations is None)
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+def test_once_more_changes_nothing(operation: str) -> None:
+    first = _decide(pod())
+    again = _decide(patched(pod(), first.patch), operation=operation)
+    assert (again.code, again.patch, again.warnings) == ("unchanged", None, ())
+    assert _decide(pod()) == first
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+@pytest.mark.parametrize(
+    "without", [["ips"], ["mac", "ips"], ["ipam-claim-reference"], ["namespace", "ips"]]
+)
+def test_what_is_missing_is_added(without: list[str], operation: str) -> None:
+    """What ipam-extensions has written before, and VMs by the flow of spec/002."""
+    there = {key: value for key, value in OURS.items() if key not in without}
+    outcome = _decide(_with(there), operation=operation)
+    assert outcome.code == "completed"
+    assert _element(_with(there), outcome) == OURS
+
+
+def test_members_of_others_stay() -> None:
+    there = {**OURS, "ips": None, "interface": "eth0", "ipam-claim-reference": "theirs"}
+    found = _element(_with(there), _decide(_with(there)))
+    assert found == {**there, "ips": OURS["ips"]}
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        {"ips": ["10.0.0.6/16"]},
+        {"mac": "02:00:00:00:00:01"},
+        {"name": "isolated"},
+        {"namespace": "elsewhere"},
+    ],
+)
+def test_what_is_there_is_never_overwritten(theirs: Manifest, operation: str) -> None:
+    outcome = _decide(_with({**OURS, **theirs}), operation=operation)
+    assert (outcome.code, outcome.patch) == ("kept_foreign", None)
+    assert next(iter(theirs)) in outcome.warnings[0]
+
+
+def test_a_running_pod_gets_no_annotation() -> None:
+    assert _decide(pod(), operation=UPDATE).code == "running"
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", json.dumps([OURS, OURS]), "default", '[{"name":"a","x":1}]', ""]
+)
+def test_a_malformed_annotation_is_left_alone(text: str) -> None:
+    outcome = _decide(pod(annotations={DEFAULT_NETWORK: text}))
+    assert (outcome.code, outcome.patch) == ("malformed_annotation", None)
+    assert DEFAULT_NETWORK in outcome.warnings[0]
+
+
+def test_secondary_networks_are_left_alone() -> None:
+    good, bad = pod(annotations={NETWORKS: "a,b/c@d"}), pod(annotations={NETWORKS: "[{]"})
+    assert _element(good, _decide(good)) == OURS
+    outcome = _decide(bad)
+    assert _element(bad, outcome) == OURS
+    assert "line 1, column 3" in outcome.warnings[1]
+
+
+def test_both_pods_of_a_migration_get_the_same() -> None:
+    what = known(entry(), claims=(claim(vm="vm-server", ips=("10.0.0.5/16",)),))
+    source, target = pod(), pod()
+    target["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "1"
+    assert _decide(source, what).patch == _decide(target, what).patch
+
+
+def test_a_vm_without_an_entry() -> None:
+    outcome = _decide(pod(), known())
+    assert (outcome.code, outcome.patch) == ("no_entry", None)
+    assert "neither a MAC entry nor an IPAMClaim" in outcome.warnings[0]
+    quiet = _decide(pod(), known(networks=()))
+    assert (quiet.code, quiet.warnings) == ("no_primary_network", ())
+
+
+def test_the_vm_of_a_pod() -> None:
+    assert pod_mutation.subject(pod("a.b"), "blue") == VM("blue", "a.b")
+    labelled = pod()
+    del labelled["metadata"]["annotations"]
+    assert pod_mutation.subject(labelled, "blue") == VM("blue", "vm-server")
+    asking = pod_mutation.subject(_with(OURS), "blue")
+    assert asking is not None
+    assert asking.interface is not None
+    assert asking.interface.mac == MAC
+
+
+@pytest.mark.parametrize("labels", [None, {}, {"kubevirt.io": "virt-api"}, {"app": "web"}, []])
+def test_other_pods(labels: Any) -> None:
+    other = pod()
+    other["metadata"]["labels"] = labels
+    assert pod_mutation.subject(other, "blue") is None
+    outcome = pod_mutation.decide(other, None, known(entry()), Settings())
+    assert outcome == Outcome("not_a_vm", "the pod runs no VM")
+
+
+_ANY = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["metadata", "annotations", "labels", DEFAULT_NETWORK, "spec"]), inner
+        )
+    ),
+)
+
+
+@given(_ANY, st.sampled_from(["CREATE", UPDATE]))
+def test_nothing_is_raised(manifest: Any, operation: str) -> None:
+    pod_mutation.subject(manifest, "blue")
+    assert pod_mutation.decide(manifest, vm(), known(entry()), Settings(), operation).code

@@ -1,0 +1,151 @@
+"""Which addresses a VM gets on the primary network of its namespace, and why it gets none."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from claims.core import claim_names, vm_addresses
+from claims.core.vm_addresses import VM, Known
+from tests.core.vm_world import MAC, NETWORK, claim, entry, known, network, vm
+
+OTHER = "02:00:00:00:00:99"
+DUAL: Any = ("10.0.0.0/16", "fd00::/64")
+
+
+def _ips(who: VM, what: Known) -> tuple[str, ...]:
+    return vm_addresses.choose(who, what).ips
+
+
+def _declined(who: VM, what: Known) -> str:
+    with pytest.raises(vm_addresses.DeclinedError) as caught:
+        vm_addresses.choose(who, what)
+    assert caught.value.message
+    return caught.value.code
+
+
+def test_the_entry_of_its_mac() -> None:
+    found = vm_addresses.choose(vm(), known(entry(), entry("10.0.0.9/16", mac=OTHER)))
+    assert (found.mac, found.ips, found.network) == (MAC, ("10.0.0.5/16",), NETWORK)
+    assert found.because == "an entry of the IPPool prod"
+    assert found.claim == "vm-server.podnet"
+
+
+def test_by_name_while_the_mac_is_unknown() -> None:
+    named = entry(vm="vm-server", namespace="blue")
+    for who in (vm(mac=None), VM("blue", "vm-server")):
+        found = vm_addresses.choose(who, known(named))
+        assert (found.mac, found.ips) == (MAC, ("10.0.0.5/16",))
+    assert _declined(VM("green", "vm-server"), known(named)) == "no_entry"
+    assert _declined(VM("blue", "vm-server"), known(entry(vm="vm-server"))) == "no_entry"
+
+
+def test_dual_stack_has_ipv4_first() -> None:
+    both = entry("fd00::5/64", "10.0.0.5/16")
+    assert _ips(vm(), known(both, networks=(network(*DUAL),))) == ("10.0.0.5/16", "fd00::5/64")
+
+
+def test_the_length_is_that_of_the_subnet() -> None:
+    assert _ips(vm(), known(entry("10.0.0.5/24"))) == ("10.0.0.5/16",)
+    unseen = dataclasses.replace(network(), subnets=())
+    assert _ips(vm(), known(entry("10.0.0.5/24"), networks=(unseen,))) == ("10.0.0.5/24",)
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        (known(), "no_entry"),
+        (known(entry(mac=OTHER)), "no_entry"),
+        (known(entry(vm="vm-server", namespace="blue", mac=OTHER)), "mac_differs"),
+        (known(entry(vm="another")), "entry_of_another_vm"),
+        (known(entry(namespace="green")), "entry_of_another_vm"),
+        (known(entry(), entry("10.0.0.6/16")), "ambiguous_entries"),
+        (known(entry("10.1.0.5/16")), "outside_subnet"),
+        (known(entry("fd00::5/64")), "outside_subnet"),
+        (known(entry("10.0.0.0/16")), "unusable_address"),
+        (known(entry("10.0.255.255/16")), "unusable_address"),
+        (known(entry("10.0.0.1/16")), "unusable_address"),
+        (known(entry("10.0.0.9/16"), default_gateways=("10.0.0.9",)), "unusable_address"),
+        (known(entry("10.0.0.5/16", "10.0.0.6/16")), "too_many_addresses"),
+        (known(entry(), networks=(network(*DUAL),)), "family_missing"),
+        (known(entry(), networks=()), "no_primary_network"),
+        (known(entry(vm="vm-server", namespace="blue"), networks=()), "nad_missing"),
+        (known(entry(), networks=(network(), network())), "several_networks"),
+        (known(entry(), persistent=False), "not_persistent"),
+        (known(entry(), topology="layer3"), "not_layer2"),
+        (known(claims=(claim(vm="vm-server", mac=OTHER),)), "mac_differs"),
+        (known(entry(), claims=(claim(vm="another"),)), "claim_of_another_vm"),
+    ],
+)
+def test_nothing_is_asked_for(what: Known, code: str) -> None:
+    assert _declined(vm(), what) == code
+
+
+def test_a_vm_without_an_interface_to_the_pod_network() -> None:
+    assert _declined(VM("blue", "vm-server", seen=True), known(entry())) == "no_interface"
+
+
+def test_entries_of_other_networks_are_not_asked() -> None:
+    elsewhere = dataclasses.replace(entry(), network="another")
+    assert _declined(vm(), known(elsewhere)) == "no_entry"
+
+
+def test_of_two_entries_of_a_mac_the_one_that_names_the_vm() -> None:
+    named = entry("10.0.0.6/16", vm="vm-server", namespace="blue")
+    assert _ips(vm(), known(entry(), named)) == ("10.0.0.6/16",)
+    assert _ips(vm(), known(entry(), entry())) == ("10.0.0.5/16",)  # twice the same
+
+
+def test_the_request_of_a_claim() -> None:
+    asked = claim(vm="vm-server", mac=MAC, requested=("10.0.0.7",))
+    found = vm_addresses.choose(vm(mac=None), known(claims=(asked,)))
+    assert (found.mac, found.ips) == (MAC, ("10.0.0.7/16",))
+    assert found.because == "the request of the IPAMClaim vm-server.podnet"
+    assert _ips(vm(), known(entry(), claims=(asked,))) == ("10.0.0.5/16",)
+
+
+def test_a_claim_that_nobody_asked_addresses_for_is_left_alone() -> None:
+    dynamic = claim(vm="vm-server", ips=("10.0.0.77/16",))
+    assert _declined(vm(), known(claims=(dynamic,))) == "no_entry"
+
+
+def test_what_a_claim_was_granted_stays() -> None:
+    granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
+    found = vm_addresses.choose(vm(), known(entry(), claims=(granted,)))
+    assert found.ips == ("10.0.0.77/16",)
+    assert "it comes into effect when the claim is gone" in found.notes[0]
+    agreed = claim(vm="vm-server", ips=("10.0.0.5/16",))
+    assert vm_addresses.choose(vm(), known(entry(), claims=(agreed,))).notes == ()
+
+
+def test_the_name_of_the_claim() -> None:
+    def called(who: VM, *claims: Any) -> str:
+        found = known(entry(vm=who.name, namespace="blue"), claims=claims)
+        return vm_addresses.choose(who, found).claim
+
+    assert called(vm("a.b", interface="c")) == "a.b.c"
+    assert called(vm(interface="random_net")) == "vm-server.random.net"
+    unseen = VM("blue", "vm-server")
+    assert called(unseen) == "vm-server.cluster.udn.prod"
+    assert called(unseen, claim("vm-server.net", vm="vm-server")) == "vm-server.net"
+
+
+def test_names_that_are_too_long() -> None:
+    long = "v" * 60 + "." + "w" * 190
+    cut = vm_addresses.choose(vm(long), known(entry()))
+    assert cut.claim == claim_names.compose_key(long, "podnet")
+    assert len(cut.claim) == 253
+    assert "cut at 253 characters" in cut.notes[0]
+    impossible = vm_addresses.choose(vm("v" * 252), known(entry()))
+    assert impossible.claim == ""
+    assert "would be too long" in impossible.notes[0]
+
+
+def test_two_vms_of_one_claim_name() -> None:
+    """`a.b` on c and `a` on b.c."""
+    theirs = claim("a.b.c", vm="a", ips=("10.0.0.9/16",))
+    assert _declined(vm("a.b", interface="c"), known(entry(), claims=(theirs,))) == (
+        "claim_of_another_vm"
+    )

@@ -1,0 +1,139 @@
+"""What VirtualMachines and VirtualMachineInstances are told of their addresses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claims.core import vm_mutation
+from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK
+from claims.core.pod_mutation import Outcome, Settings
+from claims.core.vm_addresses import Interface, Known
+from tests.core.vm_world import MAC, Manifest, entry, known, network, patched, vm_manifest
+
+BARE = Settings(addresses=True)
+VMI = "VirtualMachineInstance"
+
+
+def _decide(manifest: Manifest, what: Known | None = None, **more: Any) -> Outcome:
+    settings = more.pop("settings", BARE)
+    who = vm_mutation.subject(manifest, "blue")
+    return vm_mutation.decide(manifest, who, what or known(entry()), settings, **more)
+
+
+def _annotations(manifest: Manifest, outcome: Outcome) -> Manifest:
+    found = patched(manifest, outcome.patch)
+    if found["kind"] == "VirtualMachine":
+        found = found["spec"]["template"]
+    return {key: json.loads(value) for key, value in found["metadata"]["annotations"].items()}
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+@pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
+def test_bare_addresses_for_ipam_extensions(kind: str, metadata: bool) -> None:
+    manifest = vm_manifest(kind=kind, metadata=metadata)
+    outcome = _decide(manifest)
+    assert outcome.code == "patched"
+    assert _annotations(manifest, outcome) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
+    again = _decide(patched(manifest, outcome.patch))
+    assert (again.code, again.patch, again.warnings) == ("unchanged", None, ())
+
+
+def test_dual_stack() -> None:
+    what = known(
+        entry("fd00::5/64", "10.0.0.5/16"), networks=(network("10.0.0.0/16", "fd00::/64"),)
+    )
+    found = _annotations(vm_manifest(), _decide(vm_manifest(), what))
+    assert found[ADDRESSES] == {"podnet": ["10.0.0.5", "fd00::5"]}
+
+
+@pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
+def test_the_element_of_spec_002(kind: str) -> None:
+    manifest = vm_manifest(kind=kind)
+    outcome = _decide(manifest, settings=Settings())
+    element = {
+        "name": "default",
+        "namespace": "ovn-kubernetes",
+        "mac": MAC,
+        "ips": ["10.0.0.5/16"],
+    }
+    assert _annotations(manifest, outcome) == {DEFAULT_NETWORK: [element]}
+    again = _decide(patched(manifest, outcome.patch), settings=Settings())
+    assert (again.code, again.patch) == ("unchanged", None)
+
+
+def test_other_interfaces_stay() -> None:
+    manifest = vm_manifest(annotations={ADDRESSES: '{"other":["192.0.2.1"]}'})
+    outcome = _decide(manifest)
+    assert outcome.code == "completed"
+    expected = {"other": ["192.0.2.1"], "podnet": ["10.0.0.5"]}
+    assert _annotations(manifest, outcome) == {ADDRESSES: expected}
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+def test_what_the_owner_wrote_stays(operation: str) -> None:
+    manifest = vm_manifest(annotations={ADDRESSES: '{"podnet":["10.0.0.9"]}'})
+    outcome = _decide(manifest, operation=operation)
+    assert (outcome.code, outcome.patch) == ("kept_foreign", None)
+    assert "10.0.0.9 and stays" in outcome.warnings[0]
+    manifest = vm_manifest(annotations={DEFAULT_NETWORK: '[{"name":"default","mac":"02::"}]'})
+    assert _decide(manifest, settings=Settings()).code == "malformed_annotation"
+
+
+def test_an_update_is_told_like_a_create() -> None:
+    assert _decide(vm_manifest(), operation="UPDATE").code == "patched"
+    assert _decide(vm_manifest(kind=VMI), operation="UPDATE").code == "running"
+
+
+def test_without_a_mac_in_the_vm() -> None:
+    what = known(entry(vm="vm-server", namespace="blue"))
+    outcome = _decide(vm_manifest(mac=None), what)
+    assert outcome.code == "patched"
+    assert f"set macAddress {MAC} in the VM's interface" in outcome.warnings[1]
+
+
+def test_the_vm_of_a_manifest() -> None:
+    found = vm_mutation.subject(vm_manifest("a.b"), "blue")
+    assert (found.namespace, found.name, found.seen) == ("blue", "a.b", True)
+    assert found.interface == Interface("podnet", MAC)
+    odd = vm_mutation.subject(vm_manifest(mac="nonsense"), "blue")
+    assert odd.interface == Interface("podnet", None)
+    unattached = vm_manifest()
+    unattached["spec"]["template"]["spec"]["networks"] = []
+    assert _decide(unattached).code == "no_interface"
+
+
+@pytest.mark.parametrize("annotations", [[], "text", 5])
+def test_annotations_that_are_no_object(annotations: Any) -> None:
+    manifest = vm_manifest()
+    manifest["spec"]["template"]["metadata"] = {"annotations": annotations}
+    outcome = _decide(manifest)
+    assert (outcome.code, outcome.patch) == ("malformed_annotation", None)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"podnet": "10.0.0.5"}', '{"podnet": [5]}', " "])
+def test_malformed_addresses(text: str) -> None:
+    outcome = _decide(vm_manifest(annotations={ADDRESSES: text}))
+    assert (outcome.code, outcome.patch) == ("malformed_annotation", None)
+
+
+_ANY = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["metadata", "annotations", "spec", "template", "kind", "networks", "pod", "name",
+             "domain", "devices", "interfaces", "macAddress"]
+        ),
+        inner,
+    ),
+)  # fmt: skip
+
+
+@given(_ANY, st.booleans())
+def test_nothing_is_raised(manifest: Any, addresses: bool) -> None:
+    assert _decide(manifest, settings=Settings(addresses=addresses)).code
