@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,14 @@ from typing import Any, TypeVar
 
 import psycopg
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.db import DatabaseError, IntegrityError, connection, models
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    IntegrityError,
+    connection,
+    connections,
+    models,
+)
 
 from pools.core import errors
 
@@ -52,8 +60,19 @@ def rows(statement: str, values: Values, *, prepare: bool | None = None) -> list
     client from quoting, which Django's cursor cannot; its errors are Django's all the same. With
     `prepare` False it is planned each time: for long values.
     """
-    with _cursor() as cursor:
+    own = connections[DEFAULT_DB_ALIAS]  # once: each look through `connection` asks for the thread
+    own.ensure_connection()
+    cursor: psycopg.Cursor[tuple[Any, ...]] | None = getattr(_kept, "cursor", None)
+    if cursor is None or cursor.connection is not own.connection or prepare is False:
+        cursor = psycopg.Cursor(own.connection)
+        if prepare is not False:  # a kept cursor keeps its last rows, and those may be many
+            _kept.cursor = cursor
+    with own.wrap_database_errors:
         return cursor.execute(statement, values, prepare=prepare).fetchall()
+
+
+# The thread's cursor: a new one would find out again how to write and read each type of value.
+_kept = threading.local()
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 -- The columns of a block that are said outside (pools/core/block_answer.py), and its names.
-CREATE OR REPLACE FUNCTION ipam_block_row(b pools_block, pool text, cluster text)
-RETURNS jsonb LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_object('id', b.id, 'cidr', b.cidr, 'family', b.family, 'pool', pool,
+DROP FUNCTION IF EXISTS ipam_block_row(pools_block, text, text);
+CREATE FUNCTION ipam_block_row(b pools_block, pool text, cluster text)
+RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT json_build_object('id', b.id, 'cidr', b.cidr, 'family', b.family, 'pool', pool,
     'pool_id', b.pool_id, 'cluster', cluster, 'holder_kind', b.holder_kind,
     'holder_id', b.holder_id, 'holder_uid', b.holder_uid, 'org', b.org, 'env', b.env,
     'state', b.state, 'withheld', b.withheld, 'allocated_at', b.allocated_at,
@@ -27,16 +28,19 @@ END $$;
 
 -- One block for one holder: the hot path, one round trip.
 --   1. The answer stored under the idempotency key, if any.
---   2. The block that the holder has, or had and is still cooling.
---   3. Else the oldest block that may be handed out; rows that others are taking are skipped.
---   4. The environment is served; the answer is stored.
+--   2. The oldest block that may be handed out, if the holder has none and had none, and its
+--      environment is well; rows that others are taking are skipped. One statement, because
+--      PostgreSQL sets up each anew in each transaction, which costs as much as running it.
+--   3. Without a row: the block that the holder has, or had and is still cooling, else the oldest
+--      one without the window's hint; the environment is served.
+--   4. The answer is stored.
 -- in_family 0 is the pool's only family. outcome: allocated | existing | replayed | mismatch |
 -- elsewhere | other_uid | empty | both_families | no_family | no_pool.
 -- `empty` has changed nothing: the caller refills the window and asks again. A holder that asks
 -- twice at once, or a key that is used twice at once, ends in a unique violation for one of both,
 -- which asks again too.
 -- The plan is pinned: it must not depend on statistics that are hours old in a pool that grows;
--- `space_id + 0` keeps it off the index of the address space.
+-- `+ 0` keeps it off the indexes of the address space and of the pool's states.
 CREATE OR REPLACE FUNCTION ipam_allocate(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
   in_env text, in_user bigint, in_key text, in_fingerprint text, in_context text,
@@ -44,15 +48,13 @@ CREATE OR REPLACE FUNCTION ipam_allocate(
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
-  moment timestamptz := ipam_clock();
+  moment timestamptz;
   pool record;
   kept record;
   b pools_block;
-  oldest timestamptz;
-  outcome text;
-  answer jsonb;
+  outcome text := set_config('pghistory.context_metadata', in_context, true);
+  answer json;
 BEGIN
-  outcome := set_config('pghistory.context_metadata', in_context, true);
   IF in_key <> '' THEN
     SELECT k.fingerprint, k.status, k.answer INTO kept FROM pools_idempotencykey k
       WHERE k.user_id = in_user AND k.key = in_key
@@ -65,44 +67,66 @@ BEGIN
     END IF;
   END IF;
 
-  SELECT p.id, p.name, p.category, p.space_id, p.cluster_id, p.mask_size_v4, p.mask_size_v6,
-      c.name AS cluster, w.since, e.id AS environment, e.degraded_since INTO pool
-    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id
-    LEFT JOIN pools_window w ON w.pool_id = p.id AND w.family =
-      CASE WHEN in_family <> 0 THEN in_family WHEN p.mask_size_v6 IS NULL THEN 4 ELSE 6 END
-    LEFT JOIN pools_environment e
-      ON e.cluster_id = p.cluster_id AND e.org = in_org AND e.env = in_env
-    WHERE p.id = in_pool;
-  IF NOT FOUND THEN
-    said := '{"outcome": "no_pool"}';
-    RETURN;
-  ELSIF in_family = 0 AND pool.mask_size_v4 IS NOT NULL AND pool.mask_size_v6 IS NOT NULL THEN
-    said := '{"outcome": "both_families"}';
-    RETURN;
-  ELSIF in_family = 0 THEN
-    in_family := CASE WHEN pool.mask_size_v6 IS NULL THEN 4 ELSE 6 END;
-  END IF;
-  IF (CASE in_family WHEN 4 THEN pool.mask_size_v4 ELSE pool.mask_size_v6 END) IS NULL THEN
-    said := '{"outcome": "no_family"}';
-    RETURN;
-  END IF;
-
-  SELECT * INTO b FROM pools_block x
-    WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id + 0 = pool.space_id
-      AND x.category = pool.category AND x.family = in_family
-      AND (in_kind <> 'env' OR x.org = in_org)
-      AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
-           OR x.state = 'cooling' AND x.pool_id = in_pool AND NOT x.withheld
-              AND x.available_from > moment
-              AND (in_uid = '' OR x.holder_uid IN ('', in_uid)))
-    ORDER BY x.state DESC, x.released_at DESC LIMIT 1 FOR UPDATE;
-  IF FOUND AND b.state = 'held' THEN
-    outcome := CASE WHEN b.pool_id <> in_pool THEN 'elsewhere'
-                    WHEN in_uid NOT IN ('', b.holder_uid) AND b.holder_uid <> '' THEN 'other_uid'
-                    ELSE 'existing' END;
+  WITH place AS MATERIALIZED (
+    SELECT p.name, c.name AS cluster, w.family, w.since
+      FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id
+      JOIN pools_window w ON w.pool_id = p.id AND (w.family = in_family
+        OR in_family = 0 AND num_nulls(p.mask_size_v4, p.mask_size_v6) = 1)
+      LEFT JOIN pools_environment e
+        ON e.cluster_id = p.cluster_id AND e.org = in_org AND e.env = in_env
+      WHERE p.id = in_pool
+        AND (in_env = '' OR e.id IS NOT NULL AND e.degraded_since IS NULL)
+        AND NOT EXISTS (
+          SELECT FROM pools_block k WHERE k.holder_id = in_id AND k.holder_kind = in_kind
+            AND k.space_id + 0 = p.space_id AND k.category = p.category AND k.family + 0 = w.family
+            AND (k.state = 'held' AND k.category IN ('node', 'instance', 'ipv4')
+                 OR k.state = 'cooling')))
+  UPDATE pools_block x
+    SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
+        org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
+        released_at = NULL, available_from = NULL
+    FROM place
+    WHERE x.id = (
+      SELECT y.id FROM pools_block y
+        WHERE y.pool_id = in_pool AND y.family = (SELECT family FROM place) AND NOT y.withheld
+          AND y.available_from BETWEEN (SELECT since FROM place) AND (SELECT ipam_clock())
+        ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING ipam_block_row(x, place.name, place.cluster) INTO answer;
+  IF FOUND THEN
+    outcome := 'allocated';
   ELSE
-    -- Its own cooling block, else the oldest one; the window's hint first, then without.
-    FOREACH oldest IN ARRAY ARRAY[COALESCE(pool.since, '-infinity'), '-infinity'] LOOP
+    SELECT p.id, p.name, p.category, p.space_id, p.cluster_id, p.mask_size_v4, p.mask_size_v6,
+        c.name AS cluster INTO pool
+      FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = in_pool;
+    IF NOT FOUND THEN
+      said := '{"outcome": "no_pool"}';
+      RETURN;
+    ELSIF in_family = 0 AND pool.mask_size_v4 IS NOT NULL AND pool.mask_size_v6 IS NOT NULL THEN
+      said := '{"outcome": "both_families"}';
+      RETURN;
+    ELSIF in_family = 0 THEN
+      in_family := CASE WHEN pool.mask_size_v6 IS NULL THEN 4 ELSE 6 END;
+    END IF;
+    IF (CASE in_family WHEN 4 THEN pool.mask_size_v4 ELSE pool.mask_size_v6 END) IS NULL THEN
+      said := '{"outcome": "no_family"}';
+      RETURN;
+    END IF;
+
+    moment := ipam_clock();
+    SELECT * INTO b FROM pools_block x
+      WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id + 0 = pool.space_id
+        AND x.category = pool.category AND x.family = in_family
+        AND (in_kind <> 'env' OR x.org = in_org)
+        AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
+             OR x.state = 'cooling' AND x.pool_id = in_pool AND NOT x.withheld
+                AND x.available_from > moment
+                AND (in_uid = '' OR x.holder_uid IN ('', in_uid)))
+      ORDER BY x.state DESC, x.released_at DESC LIMIT 1 FOR UPDATE;
+    IF FOUND AND b.state = 'held' THEN
+      outcome := CASE WHEN b.pool_id <> in_pool THEN 'elsewhere'
+                      WHEN in_uid NOT IN ('', b.holder_uid) AND b.holder_uid <> '' THEN 'other_uid'
+                      ELSE 'existing' END;
+    ELSE
       UPDATE pools_block x
         SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
             org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
@@ -110,22 +134,21 @@ BEGIN
         WHERE x.id = COALESCE(b.id, (
           SELECT y.id FROM pools_block y
             WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
-              AND y.available_from BETWEEN oldest AND moment
+              AND y.available_from <= moment
             ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED))
         RETURNING x.* INTO b;
-      EXIT WHEN FOUND;
-    END LOOP;
-    IF b.id IS NULL THEN
-      said := '{"outcome": "empty"}';
-      RETURN;
+      IF NOT FOUND THEN
+        said := '{"outcome": "empty"}';
+        RETURN;
+      END IF;
+      IF in_env <> '' THEN
+        PERFORM ipam_environment_served(pool.cluster_id, in_org, in_env);
+      END IF;
+      outcome := 'allocated';
     END IF;
-    IF in_env <> '' AND (pool.environment IS NULL OR pool.degraded_since IS NOT NULL) THEN
-      PERFORM ipam_environment_served(pool.cluster_id, in_org, in_env);
-    END IF;
-    outcome := 'allocated';
+    answer := ipam_block_row(b, pool.name, pool.cluster);
   END IF;
 
-  answer := ipam_block_row(b, pool.name, pool.cluster);
   said := json_build_object('outcome', outcome, 'answer', answer);
   IF in_key <> '' AND outcome IN ('allocated', 'existing') THEN
     INSERT INTO pools_idempotencykey AS k (user_id, key, fingerprint, status, answer, created_at)
@@ -146,10 +169,11 @@ END $$;
 -- free the next holder's block. The org is compared when it is said: the holders of two blocks may
 -- be environments of one name, of two organisations. outcome: released | repeated | changed (it is, or was last,
 -- another's) | gone (there is no such block, or nobody has had it yet).
-CREATE OR REPLACE FUNCTION ipam_release(
+DROP FUNCTION IF EXISTS ipam_release(bigint, text, text, text, text, boolean, text);
+CREATE FUNCTION ipam_release(
   in_block bigint, in_kind text, in_id text, in_uid text, in_org text, in_force boolean,
   in_context text,
-  OUT outcome text, OUT answer jsonb, OUT wanted boolean
+  OUT outcome text, OUT answer json, OUT wanted boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
   b pools_block;
