@@ -26,7 +26,7 @@ _PAIR = re.compile(
 _SCHEME = re.compile(r"\b(bearer|token|basic)\s+[A-Za-z0-9+/=._~-]{16,}", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]+(@)", re.IGNORECASE)
 # The key in an admission webhook's address, wherever it is quoted, and whatever stands in its place.
-_WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/validate-)|\bcadw_[\w-]{16,}")
+_WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/(?:validate|mutate)-)|\bcadw_[\w-]{16,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 

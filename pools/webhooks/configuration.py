@@ -1,60 +1,137 @@
-"""The ValidatingWebhookConfiguration with which a cluster asks this register."""
+"""The webhook configurations with which a cluster asks this register.
+
+Each app registers its own on `ready()`.
+"""
 
 from __future__ import annotations
 
 import base64
+import builtins
 import ssl
 import urllib.parse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pools.core import errors, resources
+from pools.models import Cluster
 
-NAME = "cadastre-ciliumpodippools"
-WEBHOOK = "ciliumpodippools.cadastre.internal"
 SECONDS = 3
-PATH = "/webhooks/v1/{}/validate-ciliumpodippools"
+FAIL, IGNORE = "Fail", "Ignore"
+VALIDATING, MUTATING = "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"
+OWN_NAMESPACE = "cadastre"  # where deploy/kubernetes puts what is ours
 _POOLS = (resources.CILIUM_POD_IP_POOL, resources.CILIUM_POD_IP_POOL_V2ALPHA1)
 
 
-def path(cluster: str, key: str = "") -> str:
+def _always(_: Cluster) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One webhook: its address, and what makes an API server call it.
+
+    `address` is the last part of its path. `rules` are those of the configuration, `selector` its
+    objectSelector. Of what has a namespace, kube-system and our own are left out: their pods must
+    start while nothing answers. `wanted` says of which clusters the manifest is printed unasked.
+    """
+
+    address: str  # validate-ciliumpodippools
+    kind: str  # VALIDATING or MUTATING
+    name: str  # of the configuration; API servers call mutating ones in the order of their names
+    webhook: str  # with a domain
+    rules: tuple[Mapping[str, Any], ...]
+    failure_policy: str = FAIL
+    selector: Mapping[str, Any] | None = None
+    wanted: Callable[[Cluster], bool] = _always
+
+    @property
+    def is_namespaced(self) -> bool:
+        return any(rule["scope"] == "Namespaced" for rule in self.rules)
+
+
+CILIUM_POD_IP_POOLS = Hook(
+    address="validate-ciliumpodippools",
+    kind=VALIDATING,
+    name="cadastre-ciliumpodippools",
+    webhook="ciliumpodippools.cadastre.internal",
+    rules=(
+        {
+            "apiGroups": [_POOLS[0].group],
+            "apiVersions": [each.version for each in _POOLS],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": [_POOLS[0].plural],
+            "scope": "Cluster",
+        },
+    ),
+)
+_HOOKS = {CILIUM_POD_IP_POOLS.address: CILIUM_POD_IP_POOLS}
+
+
+def register(hook: Hook) -> None:
+    """One webhook for each address."""
+    _HOOKS[hook.address] = hook
+
+
+def all() -> builtins.list[Hook]:  # noqa: A001  # read as configuration.all()
+    """In the order in which they were registered."""
+    return builtins.list(_HOOKS.values())
+
+
+def path(hook: Hook, cluster: str, key: str = "") -> str:
     """Where the cluster asks; without a key only a client certificate opens it."""
-    return PATH.format(f"{cluster}/{key}" if key else cluster)
+    return "/".join(["/webhooks/v1", *filter(None, (cluster, key)), hook.address])
 
 
 def manifest(
-    client: dict[str, Any], *, ca: str = "", failure_policy: str = "Fail"
+    hook: Hook,
+    client: Mapping[str, Any],
+    *,
+    ca: str = "",
+    failure_policy: str = "",
+    own_namespace: str = OWN_NAMESPACE,
 ) -> dict[str, Any]:
     """The object; `client` is what `by_url` or `by_service` gave, `ca` PEM text ("": system roots)."""
-    if ca:
-        client = client | {"caBundle": base64.b64encode(ca.encode()).decode()}
-    rule = {
-        "apiGroups": [_POOLS[0].group],
-        "apiVersions": [each.version for each in _POOLS],
-        "operations": ["CREATE", "UPDATE", "DELETE"],
-        "resources": [_POOLS[0].plural],
-        "scope": "Cluster",
+    bundle = {"caBundle": base64.b64encode(ca.encode()).decode()} if ca else {}
+    called: dict[str, Any] = {
+        "name": hook.webhook,
+        "clientConfig": {**client, **bundle},
+        "rules": [dict(rule) for rule in hook.rules],
     }
+    if hook.is_namespaced:
+        called["namespaceSelector"] = {
+            "matchExpressions": [
+                {
+                    "key": "kubernetes.io/metadata.name",
+                    "operator": "NotIn",
+                    "values": ["kube-system", own_namespace],
+                }
+            ]
+        }
+    if hook.selector is not None:
+        called["objectSelector"] = dict(hook.selector)
+    called |= {
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": failure_policy or hook.failure_policy,
+        "matchPolicy": "Equivalent",
+        "timeoutSeconds": SECONDS,
+    }
+    if hook.kind == MUTATING:
+        called["reinvocationPolicy"] = "IfNeeded"  # what others change afterwards is seen, too
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": NAME},
-        "webhooks": [
-            {
-                "name": WEBHOOK,
-                "clientConfig": client,
-                "rules": [rule],
-                "admissionReviewVersions": ["v1"],
-                "sideEffects": "None",
-                "failurePolicy": failure_policy,
-                "matchPolicy": "Equivalent",
-                "timeoutSeconds": SECONDS,
-            }
-        ],
+        "kind": hook.kind,
+        "metadata": {"name": hook.name},
+        "webhooks": [called],
     }
 
 
-def by_url(url: str, cluster: str, key: str = "") -> dict[str, Any]:
-    """For a server outside of the cluster; InvalidInput unless it is `https://host[:port]`."""
+def by_url(url: str, at: str) -> dict[str, Any]:
+    """For a server outside of the cluster; InvalidInput unless it is `https://host[:port]`.
+
+    `at` is what `path` gave.
+    """
     try:
         parts = urllib.parse.urlsplit(url)
         good = parts.scheme == "https" and parts.hostname and parts.port != 0
@@ -62,10 +139,10 @@ def by_url(url: str, cluster: str, key: str = "") -> dict[str, Any]:
         good = False
     if not good or parts.path not in {"", "/"} or "@" in url or parts.query or parts.fragment:
         raise errors.InvalidInput.of("url", "url", "must be https://host[:port]", url)
-    return {"url": f"https://{parts.netloc}{path(cluster, key)}"}
+    return {"url": f"https://{parts.netloc}{at}"}
 
 
-def by_service(service: str, cluster: str, key: str = "") -> dict[str, Any]:
+def by_service(service: str, at: str) -> dict[str, Any]:
     """For a Service of the cluster itself: `namespace/name[:port]`."""
     namespace, _, rest = service.partition("/")
     name, _, port = rest.partition(":")
@@ -73,12 +150,7 @@ def by_service(service: str, cluster: str, key: str = "") -> dict[str, Any]:
         message = "must be namespace/name[:port]"
         raise errors.InvalidInput.of("service", "service", message, service)
     return {
-        "service": {
-            "namespace": namespace,
-            "name": name,
-            "port": int(port or "443"),
-            "path": path(cluster, key),
-        }
+        "service": {"namespace": namespace, "name": name, "port": int(port or "443"), "path": at}
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import json
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,14 +32,20 @@ class Review:
     version: str  # in which the request was made, e.g. v2
     new: reading.Json | None
     old: reading.Json | None
+    namespace: str = ""
+    dry_run: bool = False
 
 
 @dataclass
 class Verdict:
-    """Refused when there is a refusal; warnings are shown to the caller either way."""
+    """Refused when there is a refusal; warnings are shown to the caller either way.
+
+    `patch` (RFC 6902) is what a mutating webhook changes in an object that is not refused.
+    """
 
     refusals: list[errors.IpamError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    patch: list[dict[str, Any]] | None = None
 
     def refuse(self, refusal: errors.IpamError) -> None:
         self.refusals.append(refusal)
@@ -46,8 +54,8 @@ class Verdict:
         self.warnings.append(f"{at}: {message}" if at else message)
 
 
-def parse(body: bytes, *, group: str, plural: str) -> Review:
-    """The review of one resource.
+def parse(body: bytes, *, group: str, plurals: Collection[str]) -> Review:
+    """The review of a resource of that group that has one of these names.
 
     Raises InvalidInput: those of documents.load_json, required, wrong_type, unsupported_kind (no
     AdmissionReview v1, or of another resource), invalid_choice (another operation).
@@ -60,9 +68,11 @@ def parse(body: bytes, *, group: str, plural: str) -> Review:
         report.raise_any()
     request = review.section("request")
     resource = request.section("resource")
-    if (resource.data.get("group"), resource.data.get("resource")) != (group, plural):
-        message = f"reviews of {plural}.{group} are answered here"
-        report.add(resource.at, "unsupported_kind", message, resource.data.get("resource"))
+    asked_for = resource.data.get("resource")
+    if (resource.data.get("group") or "") != group or asked_for not in plurals:
+        names = " and ".join(f"{plural}.{group}".rstrip(".") for plural in plurals)
+        message = f"reviews of {names} are answered here"
+        report.add(resource.at, "unsupported_kind", message, asked_for)
     # Another version than that of the objects when only an equivalent one is registered for.
     asked = request.section("requestResource")
     operation = request.parse("operation", _operation) or ""
@@ -76,6 +86,8 @@ def parse(body: bytes, *, group: str, plural: str) -> Review:
         version=str((asked.data or resource.data).get("version") or ""),
         new=None if operation == DELETE else new,
         old=None if operation == CREATE else old,
+        namespace=request.parse("namespace", _text) or "" if request.data.get("namespace") else "",
+        dry_run=request.flag("dryRun"),
     )
     report.raise_any()
     return found
@@ -86,6 +98,9 @@ def answer(review: Review, verdict: Verdict) -> dict[str, Any]:
     response: dict[str, Any] = {"uid": review.uid, "allowed": not verdict.refusals}
     if verdict.refusals:
         response["status"] = _status(verdict.refusals)
+    elif verdict.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(json.dumps(verdict.patch).encode()).decode()
     if verdict.warnings:
         response["warnings"] = shortened(verdict.warnings)
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}

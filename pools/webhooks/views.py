@@ -7,14 +7,16 @@ from rest_framework import exceptions, views
 from rest_framework.request import Request
 
 from pools.core import errors, resources
+from pools.models import AddressSpace
 from pools.webhooks import callers, podippools, register, reviews
+from pools.webhooks.reviews import Review, Verdict
 
 JSON = "application/json"
 _POOLS = resources.CILIUM_POD_IP_POOL
 
 
-class ValidateCiliumPodIPPools(views.APIView):
-    """What an API server is told about one request to a CiliumPodIPPool.
+class Webhook(views.APIView):
+    """What an API server is told about one request to a resource of `group`.
 
     200 with the verdict; 400 for what is no AdmissionReview, 403 for an unknown caller, 404 without
     such a cluster, 413 above 3 MiB, 503 while the database does not answer (the failurePolicy of
@@ -25,6 +27,8 @@ class ValidateCiliumPodIPPools(views.APIView):
     permission_classes = ()
     http_method_names = ["post"]
     schema = None
+    group = ""
+    plurals: tuple[str, ...] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Nothing to negotiate, nobody to log in."""
@@ -36,9 +40,25 @@ class ValidateCiliumPodIPPools(views.APIView):
         body = _body(plain)  # however slowly it comes
         with register.reading():
             space = callers.space_of(plain, cluster, key)
-            review = reviews.parse(body, group=_POOLS.group, plural=_POOLS.plural)
-            verdict = podippools.judge(review, space)
+            review = reviews.parse(body, group=self.group, plurals=self.plurals)
+            verdict = self.judge(review, space)
+        self.judged(review, space)
         return JsonResponse(reviews.answer(review, verdict))
+
+    def judge(self, review: Review, space: AddressSpace) -> Verdict:
+        """The verdict; in a transaction that cannot write."""
+        raise NotImplementedError
+
+    def judged(self, review: Review, space: AddressSpace) -> None:
+        """What is left to do when that transaction has ended."""
+
+
+class ValidateCiliumPodIPPools(Webhook):
+    group = _POOLS.group
+    plurals = (_POOLS.plural,)
+
+    def judge(self, review: Review, space: AddressSpace) -> Verdict:
+        return podippools.judge(review, space)
 
 
 def _body(request: HttpRequest) -> bytes:

@@ -123,6 +123,7 @@ def test_the_key_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     [
         "POST /webhooks/v1/c/cadw%5Fabc/validate-ciliumpodippools HTTP/1.1",
         'failed calling webhook: Post "https://h/webhooks/v1/c/cadw_abc/validate-x?timeout=3s"',
+        "POST /webhooks/v1/c/abc/mutate-pods HTTP/1.1",
         "a key cadw_abcdefghijklmnopqrstuvwxyz in a text",
     ],
 )
@@ -132,5 +133,6 @@ def test_a_key_is_hidden_wherever_it_is_quoted(text: str) -> None:
 
 
 def test_an_address_without_a_key_is_left_alone() -> None:
-    text = "POST /webhooks/v1/c/validate-ciliumpodippools"
-    assert logs.redact(text) == text
+    for name in ("validate-ciliumpodippools", "mutate-pods"):
+        text = f"POST /webhooks/v1/c/{name}"
+        assert logs.redact(text) == text

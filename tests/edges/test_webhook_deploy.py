@@ -222,8 +222,10 @@ def test_the_bindings_name_what_there_is() -> None:
 
 def test_the_template_of_the_webhook_is_what_the_command_prints() -> None:
     (template,) = _documents("webhook.yaml")
-    client = configuration.by_url("https://cadastre.example.org", "CLUSTER", "KEY")
-    made = configuration.manifest(client)
+    hook = configuration.CILIUM_POD_IP_POOLS
+    at = configuration.path(hook, "CLUSTER", "KEY")
+    client = configuration.by_url("https://cadastre.example.org", at)
+    made = configuration.manifest(hook, client)
     made["webhooks"][0]["clientConfig"]["caBundle"] = "CA"
     assert template == made
     assert client["url"].endswith(webhooks.path("CLUSTER", "KEY"))

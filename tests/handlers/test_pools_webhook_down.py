@@ -32,8 +32,10 @@ def world(fake: FakeCluster) -> CiliumWorld:
 
 def _down(world: CiliumWorld, policy: str) -> None:
     """Installed as the command prints it, and nobody is there."""
-    client = configuration.by_url("https://127.0.0.1:1", world.cluster.name, "key")
-    world.fake.put(configuration.manifest(client, failure_policy=policy))
+    hook = configuration.CILIUM_POD_IP_POOLS
+    at = configuration.path(hook, world.cluster.name, "key")
+    client = configuration.by_url("https://127.0.0.1:1", at)
+    world.fake.put(configuration.manifest(hook, client, failure_policy=policy))
 
 
 def test_point_16_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumWorld) -> None:
@@ -50,7 +52,7 @@ def test_point_16_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumW
     with gateways.to(world.fake) as gateway, pytest.raises(Exception, match="calling webhook"):
         gateway.apply(gateways.POOLS, manifest("theirs", "10.2.0.0/16"), manager="kubectl")
     # Breaking the glass, or the webhook is up again.
-    world.fake.remove("validatingwebhookconfigurations", configuration.NAME)
+    world.fake.remove("validatingwebhookconfigurations", configuration.CILIUM_POD_IP_POOLS.name)
     world.passed()
     assert len(world.fake.objects("ciliumpodippools")) == 2
     assert not Drift.objects.exists()
@@ -77,5 +79,13 @@ def test_point_16_it_is_documented() -> None:
     for policy in ("Fail", "Ignore"):
         assert f"| `{policy}`" in down
     assert f"no answer within {configuration.SECONDS} seconds" in down
-    assert f"kubectl delete validatingwebhookconfiguration {configuration.NAME}" in down
-    assert configuration.manifest({})["webhooks"][0]["failurePolicy"] == "Fail"
+    assert (
+        f"kubectl delete validatingwebhookconfiguration {configuration.CILIUM_POD_IP_POOLS.name}"
+        in down
+    )
+    assert (
+        configuration.manifest(configuration.CILIUM_POD_IP_POOLS, {})["webhooks"][0][
+            "failurePolicy"
+        ]
+        == "Fail"
+    )

@@ -76,6 +76,7 @@ def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any
             known.name,
             "--new-key",
             "--print-manifest",
+            "--only=validate-ciliumpodippools",
             f"--url={url}",
             f"--ca={tmp_path / 'ca.pem'}",
             stdout=said,
@@ -83,7 +84,7 @@ def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any
         cluster.put(yaml.safe_load(said.getvalue()))
         _until(lambda: _denied(api))
         yield known
-        cluster.remove(_KIND, configuration.NAME)
+        cluster.remove(_KIND, configuration.CILIUM_POD_IP_POOLS.name)
         _until(lambda: not _denied(api))
 
 

@@ -23,6 +23,7 @@ from pools.handlers import registry
 from pools.models import Cluster, Connection, Pool
 from pools.models.connections import Duty, Mode
 from pools.services import clusters, connections, examinations, fleet
+from pools.webhooks import configuration
 
 _AUTHOR = events.Author(actor="manage.py", source="command")
 _PARTS = ("node_prefix", "instance_prefix")
@@ -177,6 +178,7 @@ class Command(base.BaseCommand):
         cluster = _cluster(options)
         row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
         found = _as_json(cluster, fleet.summary(row) if row else None)
+        found["webhooks"] = [configuration.path(hook, cluster.name) for hook in configuration.all()]
         if options["json"]:
             self.stdout.write(json.dumps(found, indent=2))
             return

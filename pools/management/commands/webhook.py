@@ -1,9 +1,10 @@
-"""`manage.py webhook NAME [--new-key] [--print-manifest --url URL [--ca FILE]]`."""
+"""`manage.py webhook NAME [--new-key] [--print-manifest --url URL [--ca FILE] [--only ADDRESS]]`."""
 
 from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import yaml
@@ -19,7 +20,8 @@ _AUTHOR = events.Author(actor="manage.py", source="command")
 
 class Command(base.BaseCommand):
     help = (
-        "The admission webhook of a cluster: its key, and the object that makes the cluster use it."
+        "The admission webhooks of a cluster: their key, and the objects that make the cluster use"
+        " them."
     )
 
     def add_arguments(self, parser: base.CommandParser) -> None:
@@ -28,13 +30,24 @@ class Command(base.BaseCommand):
             "--new-key", action="store_true", help="make a key, shown once; the old one ends"
         )
         parser.add_argument(
-            "--print-manifest", action="store_true", help="the ValidatingWebhookConfiguration"
+            "--print-manifest", action="store_true", help="the webhook configurations"
+        )
+        parser.add_argument(
+            "--only",
+            action="append",
+            choices=[hook.address for hook in configuration.all()],
+            help="this one; without it all that the cluster's settings need",
         )
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--url", help="https://host[:port], as API servers reach this site")
         where.add_argument("--service", help="namespace/name[:port] of a Service of the cluster")
         parser.add_argument("--ca", help="PEM file: who signed this site's certificate")
-        parser.add_argument("--failure-policy", choices=["Fail", "Ignore"], default="Fail")
+        parser.add_argument(
+            "--failure-policy",
+            choices=[configuration.FAIL, configuration.IGNORE],
+            default="",
+            help="Fail for webhooks that validate and Ignore for those that mutate",
+        )
 
     def handle(self, **options: Any) -> None:
         try:
@@ -52,14 +65,22 @@ class Command(base.BaseCommand):
         client, ca = _client(options), _ca(options)
         key = keys.make(cluster, by=_AUTHOR) if options["new_key"] else ""
         if options["print_manifest"]:
-            made = configuration.manifest(
-                client(cluster.name, key), ca=ca, failure_policy=options["failure_policy"]
-            )
-            self.stdout.write(yaml.safe_dump(made, sort_keys=False), ending="")
+            made = [
+                configuration.manifest(
+                    hook,
+                    client(configuration.path(hook, cluster.name, key)),
+                    ca=ca,
+                    failure_policy=options["failure_policy"],
+                    own_namespace=_own_namespace(options),
+                )
+                for hook in _hooks(cluster, options["only"])
+            ]
+            self.stdout.write(yaml.safe_dump_all(made, sort_keys=False), ending="")
             if not key:
                 self.stderr.write(
                     "This address has no key: it answers to client certificates only. --new-key"
-                    " makes an address with a key, which cannot be shown a second time."
+                    " makes one with a key, which cannot be shown a second time and ends the one"
+                    " before: apply all that is printed then."
                 )
         elif key:
             self.stdout.write(key)
@@ -67,17 +88,28 @@ class Command(base.BaseCommand):
             self.stdout.write(_standing(cluster))
 
 
-def _client(options: dict[str, Any]) -> Callable[[str, str], dict[str, Any]]:
-    """How the manifest names this site, given a cluster and a key."""
+def _hooks(cluster: Cluster, only: list[str] | None) -> list[configuration.Hook]:
+    every = configuration.all()
+    if only:
+        return [hook for hook in every if hook.address in only]
+    return [hook for hook in every if hook.wanted(cluster)]
+
+
+def _client(options: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    """How the manifests name this site, given a path."""
     if not options["print_manifest"]:
-        return lambda _cluster, _key: {}
-    if options["service"]:
-        configuration.by_service(options["service"], "")
-        return lambda cluster, key: configuration.by_service(options["service"], cluster, key)
-    if options["url"]:
-        configuration.by_url(options["url"], "")
-        return lambda cluster, key: configuration.by_url(options["url"], cluster, key)
-    raise errors.InvalidInput.of("url", "required", "--print-manifest needs --url or --service")
+        return lambda _: {}
+    name = "service" if options["service"] else "url"
+    if not options[name]:
+        raise errors.InvalidInput.of("url", "required", "--print-manifest needs --url or --service")
+    client = partial(getattr(configuration, f"by_{name}"), options[name])
+    client("")  # refuses what is wrong
+    return client
+
+
+def _own_namespace(options: dict[str, Any]) -> str:
+    namespace = (options["service"] or "").partition("/")[0]
+    return namespace or configuration.OWN_NAMESPACE
 
 
 def _ca(options: dict[str, Any]) -> str:
@@ -89,4 +121,5 @@ def _ca(options: dict[str, Any]) -> str:
 def _standing(cluster: Cluster) -> str:
     made = cluster.webhook_key_made_at
     key = f"has a key, made at {made:%Y-%m-%d %H:%M} UTC" if made else "has no key"
-    return f"{configuration.path(cluster.name)}\n{cluster.name} {key}"
+    paths = [configuration.path(hook, cluster.name) for hook in configuration.all()]
+    return "\n".join([*paths, f"{cluster.name} {key}"])
