@@ -14,6 +14,7 @@ import gc
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent import futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 from urllib import parse
@@ -35,6 +36,8 @@ _STARTS = 3  # of a list whose `continue` expires
 _WHOLE_ANSWER = 4  # times the read time-out
 _WATCH_GRACE = 15  # seconds after which a server that should have ended a watch is taken for dead
 _APPLY = "application/apply-patch+yaml"
+_TOKEN = re.compile(rb'"continue": ?"([\w=-]+)"')  # of an API server; others are found when parsed
+_METADATA = 4096  # bytes at the ends of a page in which it is looked for
 # The server reads JSON as YAML there, where these end a line or are refused.
 _NOT_IN_YAML = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -173,19 +176,32 @@ class Gateway:
     def _list(self, resource: Resource, namespace: str) -> Listing:
         path, token = _path(resource, namespace=namespace), ""
         items: builtins.list[Manifest] = []
-        for _ in range(MOST_PAGES):
-            query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
-            page = self._call("GET", path, query)
-            if not str(page.get("kind")).endswith("List"):
-                raise faults.Garbled("the answer is no list")
-            metadata = answers.member(page, "metadata")
-            items += answers.objects(page, "items")
-            before, token = token, metadata.get("continue") or ""
-            if not token:
-                return Listing(items, answers.text(metadata, "resourceVersion"))
-            if token == before:
-                break
+        raw = self._page(path, token)
+        with futures.ThreadPoolExecutor(1, "page") as ahead:
+            for _ in range(MOST_PAGES):
+                # While this page is parsed the server makes the next one: still one request at a time.
+                guess = _guessed_token(raw)
+                following = ahead.submit(self._page, path, guess) if guess else None
+                page = answers.parsed(raw)
+                if not str(page.get("kind")).endswith("List"):
+                    raise faults.Garbled("the answer is no list")
+                metadata = answers.member(page, "metadata")
+                items += answers.objects(page, "items")
+                before, token = token, metadata.get("continue") or ""
+                if not token:
+                    return Listing(items, answers.text(metadata, "resourceVersion"))
+                if token == before:
+                    break
+                if following is not None:
+                    futures.wait([following])
+                raw = (
+                    following.result() if following and guess == token else self._page(path, token)
+                )
         raise faults.Garbled("the list does not end")
+
+    def _page(self, path: str, token: str) -> bytes:
+        query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
+        return self._raw("GET", path, query)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Manifest:
         """One object. Also raises ObjectAbsent."""
@@ -303,10 +319,20 @@ class Gateway:
         body: Manifest | bytes | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        response = self._send(method, path, query or {}, body=body, content_type=content_type)
+        return answers.parsed(self._raw(method, path, query or {}, body, content_type))
+
+    def _raw(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Manifest | bytes | None = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        response = self._send(method, path, query, body=body, content_type=content_type)
         if not 200 <= response.status < 300:
             raise self._refusal(response)
-        return answers.parsed(self._body(response))
+        return self._body(response)
 
     def _send(
         self,
@@ -355,6 +381,12 @@ def _official_client() -> Any:
     # are read, they would double the time of a list.
     gc.freeze()
     return client
+
+
+def _guessed_token(page: bytes) -> str:
+    """What `continue` of a list seems to be, which stands at its beginning or its end; "" for none."""
+    found = _TOKEN.search(page[:_METADATA]) or _TOKEN.search(page[-_METADATA:])
+    return found[1].decode() if found else ""
 
 
 def _event(told: Manifest) -> WatchEvent:

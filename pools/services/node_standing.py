@@ -7,7 +7,6 @@ a block was handed out here and the cluster does not know it yet.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
@@ -215,7 +214,7 @@ class Standing:
         """What it lists outside the CIDRs that the pools have in the cluster."""
         return [one for one in self.listed if one.orphaned]
 
-    @functools.cached_property
+    @property
     def free(self) -> list[Listed]:
         """Blocks that it lists and nobody holds."""
         return [
@@ -227,16 +226,17 @@ class Standing:
     @property
     def unlisted(self) -> list[Row]:
         """Blocks that this very object listed once and lists no more: it gave them back."""
-        return [row for row in self._not_listed() if row.uid == self.demand.uid]
+        return [row for row in self._not_listed if row.uid == self.demand.uid]
 
     @property
     def unpublished(self) -> list[Row]:
         """Blocks that were handed to it here and that it has not been told of."""
-        return [row for row in self._not_listed() if row.uid == ""]
+        return [row for row in self._not_listed if row.uid == ""]
 
-    def _not_listed(self) -> Iterator[Row]:
-        listed = {one.text for one in self.listed}
-        return (row for row in self.held if row.text not in listed)
+    @property
+    def _not_listed(self) -> list[Row]:
+        listed = {one.text for one in self.listed} if self.held else ()
+        return [row for row in self.held if row.text not in listed]
 
     def counted(self, pool: PodPool) -> Iterator[addresses.Network]:
         """The CIDRs whose addresses count for what it asks of a pool."""
@@ -275,7 +275,7 @@ class Standing:
             or bool(self.demand.operator_error)
             or any(one.orphaned or one.taken_from(self.name) for one in self.listed)
             or bool(self.free or self.misfits)
-            or any(row.uid in {"", self.demand.uid} for row in self._not_listed())
+            or any(row.uid in {"", self.demand.uid} for row in self._not_listed)
         )
 
     def failures(self) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 
 import pytest
 
 from pools.clusters import client, faults
-from tests.kube import gateways
+from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
 from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, OLD_POOLS, POOLS
 
@@ -65,6 +66,29 @@ def test_a_list_is_complete(fake: FakeCluster, gateway: client.Gateway, count: i
     ]
     assert listing.resource_version
     assert [one.query["limit"] for one in fake.log] == ["500"] * max(1, -(-count // 500))
+
+
+def test_what_looks_like_the_next_page_is_none() -> None:
+    """The next page is asked for before this one is parsed."""
+    pages = {
+        b"decoy": b'{"items": [{"not": "this"}], "kind": "XList", "metadata": {"resourceVersion": "1"}}',
+        b"true": b'{"items": [{"continue": "x"}], "kind": "XList", "metadata": {"resourceVersion": "2"}}',
+        b"": b'{"items": [{"continue": "decoy"}], "kind": "XList", "metadata": {"continue": "true"}}',
+    }
+    asked: list[bytes] = []
+
+    def answer(connection: ssl.SSLSocket) -> None:
+        name = next(name for name in pages if name in requests[-1])
+        asked.append(name)
+        connection.sendall(raw_server.ok(pages[name], b"Connection: close"))
+
+    with (
+        raw_server.serving(answer) as (access, requests),
+        client.Gateway(access, allow_loopback=True) as gateway,
+    ):
+        listing = gateway.list(POOLS)
+    assert listing == client.Listing([{"continue": "decoy"}, {"continue": "x"}], "2")
+    assert asked[:3] == [b"", b"decoy", b"true"]
 
 
 def test_a_list_that_expires_begins_again(fake: FakeCluster, gateway: client.Gateway) -> None:
