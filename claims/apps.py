@@ -6,8 +6,15 @@ class ClaimsConfig(AppConfig):
     verbose_name = "VM networks"
 
     def ready(self) -> None:
-        """What pools shall know of VM networks."""
-        from claims.models import history  # noqa: PLC0415 - models exist only now
+        """What pools shall know of VM networks; networks before all that names one."""
+        from claims.core import resources  # noqa: PLC0415 - models exist only now
+        from claims.handlers import ippools, nads, networks  # noqa: PLC0415
+        from claims.models import history  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
+        from pools.handlers import registry  # noqa: PLC0415
 
         events.add_logs(*history.ALL)
+        registry.register(networks.UserDefinedNetworks(resources.CLUSTER_UDN))
+        registry.register(networks.UserDefinedNetworks(resources.UDN))
+        registry.register(nads.NetworkAttachmentDefinitions())
+        registry.register(ippools.IPPools())

@@ -52,16 +52,14 @@ def parse(manifest: reading.Json) -> Attachment:
     data = _config(spec.data["config"])
     if data.get("type") != TYPE:
         return foreign
-    found = Attachment(
+    return Attachment(
         namespace=foreign.namespace,
         name=foreign.name,
-        network=_network(reading.Fields(data, "spec.config", report), foreign),
+        network=network_of(data, namespace=foreign.namespace, name=foreign.name),
         allow_persistent_ips=data.get("allowPersistentIPs") is True,
         generated=_generated(metadata),
         config=data,
     )
-    report.raise_any()
-    return found
 
 
 def _config(value: object) -> reading.Json:
@@ -87,7 +85,15 @@ def _generated(metadata: reading.Fields) -> bool:
     )
 
 
-def _network(part: reading.Fields, nad: Attachment) -> UDN:
+def network_of(config: reading.Json, *, namespace: str, name: str) -> UDN:
+    """The network that the config of a NAD of OVN-Kubernetes describes; InvalidInput as `parse`."""
+    report = reading.Report(strict=False)
+    found = _network(reading.Fields(config, "spec.config", report), namespace, name)
+    report.raise_any()
+    return found
+
+
+def _network(part: reading.Fields, namespace: str, object_name: str) -> UDN:
     topology = networks.optional_text(part, "topology").lower()
     subnets = _listed(part, "subnets")
     if topology == networks.LAYER3:
@@ -96,8 +102,8 @@ def _network(part: reading.Fields, nad: Attachment) -> UDN:
     return UDN(
         name=part.parse("name", networks.text) or "",
         kind=networks.NAD_KIND,
-        object_name=nad.name,
-        namespace=nad.namespace,
+        object_name=object_name,
+        namespace=namespace,
         topology=topology,
         role=networks.optional_text(part, "role").lower() or networks.SECONDARY,
         ipam_mode=networks.ENABLED if subnets else networks.DISABLED,

@@ -5,15 +5,27 @@ from __future__ import annotations
 from pools.core.resources import Resource
 
 CLUSTER_UDN = Resource(
-    "k8s.ovn.org", "v1", "clusteruserdefinednetworks", "ClusterUserDefinedNetwork"
+    "k8s.ovn.org",
+    "v1",
+    "clusteruserdefinednetworks",
+    "ClusterUserDefinedNetwork",
+    optional=True,
 )
-UDN = Resource("k8s.ovn.org", "v1", "userdefinednetworks", "UserDefinedNetwork", namespaced=True)
+UDN = Resource(
+    "k8s.ovn.org",
+    "v1",
+    "userdefinednetworks",
+    "UserDefinedNetwork",
+    namespaced=True,
+    optional=True,
+)
 NAD = Resource(
     "k8s.cni.cncf.io",
     "v1",
     "network-attachment-definitions",
     "NetworkAttachmentDefinition",
     namespaced=True,
+    optional=True,
 )
 IPPOOL = Resource("ippool.k8s.cni.cncf.io", "v1alpha", "ippools", "IPPool")
 IPAM_CLAIM = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True)

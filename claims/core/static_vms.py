@@ -104,7 +104,7 @@ def _notes(network: Judged, nads: Sequence[bool], *, gone: bool) -> list[Reason]
             found.append(Reason("logical_name", message, "Check the name in a NAD's spec.config."))
     if gone:
         return found
-    if not network.uid:
+    if not network.uid and network.kind != networks.NAD_KIND:
         message = "It was made here by hand and has not been seen in the cluster yet."
         found.append(Reason("not_in_cluster", message, "Apply its manifest."))
     elif not nads:

@@ -13,14 +13,24 @@ _WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "pools": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
     "pod-cidrs": (("update", "CiliumNode", ""), ("update", "CiliumNode", "status")),
     "claims": (("patch", "IPAMClaim", "status"),),
-    "ippool-status": (("patch", "IPPool", "status"),),
+    "ippool-status": (
+        ("create", "IPPool", ""),
+        ("patch", "IPPool", ""),
+        ("patch", "IPPool", "status"),
+    ),
     "conversion": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
 }
+# Whatever its duties are, a managed cluster may be given networks that are made here.
+_MANAGED = (
+    ("create", "ClusterUserDefinedNetwork", ""),
+    ("patch", "ClusterUserDefinedNetwork", ""),
+)
+_NETWORKS = "networks made here"
 
 
 @dataclass(frozen=True)
 class Right:
-    """One verb on a resource; `needed_for` is `reading` or the duties that write."""
+    """One verb on a resource; `needed_for` is `reading` or what is written."""
 
     verb: str
     resource: Resource
@@ -42,9 +52,11 @@ def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
         by_kind.setdefault(resource.kind, resource)
     rights = [Right(verb, resource) for resource in by_kind.values() for verb in READ]
     writes: dict[tuple[str, str, str], list[str]] = {}
-    for duty in duties:
-        for write in _WRITES[duty]:
-            writes.setdefault(write, []).append(duty)
+    wanted = [(write, duty) for duty in duties for write in _WRITES[duty]]
+    if wanted:
+        wanted += [(write, _NETWORKS) for write in _MANAGED]
+    for write, purpose in wanted:
+        writes.setdefault(write, []).append(purpose)
     rights += [
         Right(verb, by_kind[kind], subresource, ", ".join(names))
         for (verb, kind, subresource), names in writes.items()

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 
 @dataclass(frozen=True, order=True)
 class Resource:
-    """One kind in one version; `group` is "" for the core group."""
+    """One kind in one version; `group` is "" for the core group.
+
+    A cluster may well be without an `optional` kind: the project that has it is not installed there.
+    """
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool = False
+    optional: bool = field(default=False, compare=False)
 
     @property
     def api_version(self) -> str:

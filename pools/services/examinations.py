@@ -29,6 +29,7 @@ class Kind:
     served: tuple[str, ...]  # apiVersions, the one that is read first
     shape: str = ""
     note: str = ""
+    optional: bool = False  # a cluster may be without it
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Examination:
     @property
     def succeeded(self) -> bool:
         """Whether passes would succeed."""
-        return not (self.code or self.missing or any(not kind.served for kind in self.kinds))
+        return not (self.code or self.missing or any(map(_is_missing, self.kinds)))
 
     def as_json(self) -> dict[str, Any]:
         """What REST answers and `cluster test --json` prints."""
@@ -87,6 +88,10 @@ class Examination:
                 for one in self.endings
             ],
         }
+
+
+def _is_missing(kind: Kind) -> bool:
+    return not (kind.served or kind.optional)
 
 
 def of_connection(connection: Connection, wanted: Iterable[Resource]) -> Examination:
@@ -138,7 +143,8 @@ def _examine(
         served = reached.served(wanted)
         for kind in dict.fromkeys(resource.kind for resource in wanted):
             versions = [one for one in wanted if one.kind == kind and one in served]
-            found.kinds.append(_kind(reached, kind, versions))
+            optional = all(one.optional for one in wanted if one.kind == kind)
+            found.kinds.append(_kind(reached, kind, versions, optional=optional))
         # Rights are asked for by the version that will be read.
         reads = [one for one in wanted if one in served] or list(wanted)
         for right in cluster_rights.needed(reads, duties):
@@ -155,8 +161,10 @@ def _check_identity(found: Examination, known: Connection | None) -> None:
         raise errors.SameCluster(f"This cluster is registered already, as {other.cluster}.")
 
 
-def _kind(reached: Gateway, kind: str, versions: Sequence[Resource]) -> Kind:
+def _kind(reached: Gateway, kind: str, versions: Sequence[Resource], *, optional: bool) -> Kind:
     served = tuple(one.api_version for one in versions)
+    if not versions and optional:
+        return Kind(kind, (), note="not installed", optional=True)
     if not versions:
         return Kind(kind, (), note="its CRD is missing")
     if kind != CILIUM_POD_IP_POOL.kind:

@@ -1,0 +1,159 @@
+"""One cluster of the register with OVN-Kubernetes, and passes over it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from claims.core import resources
+from claims.handlers.nads import NetworkAttachmentDefinitions
+from claims.handlers.networks import UserDefinedNetworks
+from claims.models import NAD, Network
+from pools.models import Connection, Drift, Finding, ObservedObject, PoolCIDR, ReservedRange, Run
+from pools.models.connections import Mode
+from pools.models.fields import Now
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes
+from tests import factories
+from tests.kube import gateways
+
+Manifest = dict[str, Any]
+SUBNET = "10.0.0.0/16"
+
+
+class Ovn:
+    def __init__(self, server: Any) -> None:
+        self.server = server
+        self.cluster = factories.cluster()
+        self.connection = Connection.objects.create(
+            cluster=self.cluster, server=server.url, due_at=Now()
+        )
+
+    def manage(self) -> None:
+        """Networks that are made here are written from now on."""
+        Connection.objects.filter(pk=self.connection.pk).update(mode=Mode.MANAGED)
+
+    def passed(self) -> Run:
+        """A full pass, as a worker makes it."""
+        lease = leases.take(self.connection.pk, "test")
+        assert lease is not None
+        handlers = [
+            UserDefinedNetworks(resources.CLUSTER_UDN),
+            UserDefinedNetworks(resources.UDN),
+            NetworkAttachmentDefinitions(),
+        ]
+        run = passes.run(
+            lease,
+            handlers,
+            trigger=Trigger.SCHEDULE,
+            open_gateway=lambda _: gateways.to(self.server),
+        )
+        assert not run.error_code, (run.error_code, run.error)
+        return run
+
+    def counted(self) -> dict[str, int]:
+        """Objects changed and written in a pass, of all kinds."""
+        kinds = self.passed().kinds.values()
+        return {name: sum(one[name] for one in kinds) for name in ("changed", "written", "failed")}
+
+    # --- the cluster ------------------------------------------------------------------------------
+
+    def put(self, manifest: Manifest, *, manager: str = "kubectl") -> Manifest:
+        stored: Manifest = self.server.put(manifest, manager=manager)
+        return stored
+
+    def remove(self, plural: str, name: str, namespace: str = "") -> None:
+        self.server.remove(plural, name, namespace)
+
+    def there(self, name: str) -> Manifest:
+        found: Manifest = self.server.object("clusteruserdefinednetworks", name)
+        return found
+
+    # --- the register -----------------------------------------------------------------------------
+
+    def network(self, name: str = "cluster_udn_prod") -> Network:
+        return Network.objects.get(cluster=self.cluster, name=name)
+
+    def names(self) -> list[str]:
+        rows = Network.objects.filter(cluster=self.cluster).order_by("name")
+        return list(rows.values_list("name", flat=True))
+
+    def nads(self, name: str = "cluster_udn_prod") -> list[str]:
+        return [str(nad) for nad in NAD.objects.filter(network=self.network(name))]
+
+    def subnets(self, name: str = "cluster_udn_prod", *, orphaned: bool = False) -> list[str]:
+        rows = PoolCIDR.objects.filter(
+            pool=self.network(name).pool, orphaned_at__isnull=not orphaned
+        )
+        return [str(row) for row in rows]
+
+    def ranges(self, name: str = "cluster_udn_prod") -> list[tuple[str, str]]:
+        rows = ReservedRange.objects.filter(pool=self.network(name).pool).order_by("first")
+        return [(str(row), row.reason.split()[0]) for row in rows]
+
+    def found(self) -> list[tuple[str, str]]:
+        rows = Finding.objects.filter(cluster=self.cluster).order_by("code", "subject")
+        return list(rows.values_list("code", "subject"))
+
+    def problems(self) -> dict[str, str]:
+        rows = ObservedObject.objects.filter(cluster=self.cluster).exclude(problem_code="")
+        return dict(rows.values_list("name", "problem_code"))
+
+    def drift(self) -> list[tuple[str, str]]:
+        rows = Drift.objects.filter(cluster=self.cluster).order_by("name", "path")
+        return list(rows.values_list("name", "path"))
+
+
+def cudn(name: str = "prod", *subnets: str, status: Any = None, **layer2: Any) -> Manifest:
+    """A primary layer2 network with persistent IPs."""
+    part = {
+        "role": "Primary",
+        "subnets": list(subnets or (SUBNET,)),
+        "ipam": {"lifecycle": "Persistent"},
+        **layer2,
+    }
+    found: Manifest = {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "ClusterUserDefinedNetwork",
+        "metadata": {"name": name},
+        "spec": {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}},
+            "network": {
+                "topology": "Layer2",
+                "layer2": {key: value for key, value in part.items() if value is not None},
+            },
+        },
+    }
+    return found | ({"status": status} if status else {})
+
+
+def udn(name: str = "net", namespace: str = "default", *subnets: str) -> Manifest:
+    part = {"role": "Primary", "subnets": list(subnets or (SUBNET,))}
+    return {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "UserDefinedNetwork",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"topology": "Layer2", "layer2": part},
+    }
+
+
+def nad(nad_name: str = "prod", namespace: str = "default", /, **config: Any) -> Manifest:
+    """As OVN-Kubernetes makes it of `cudn()`; `type` names another plugin."""
+    said = {
+        "cniVersion": "1.1.0",
+        "type": "ovn-k8s-cni-overlay",
+        "name": "cluster_udn_prod",
+        "netAttachDefName": f"{namespace}/{nad_name}",
+        "topology": "layer2",
+        "role": "primary",
+        "subnets": SUBNET,
+        "allowPersistentIPs": True,
+        **config,
+    }
+    text = config.get("config") or json.dumps({k: v for k, v in said.items() if v is not None})
+    return {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {"name": nad_name, "namespace": namespace},
+        "spec": {"config": text},
+    }

@@ -1,0 +1,104 @@
+"""NADs: through which namespaces a network is used, and networks that only NADs make."""
+
+from __future__ import annotations
+
+import pytest
+
+from claims.services import networks
+from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad
+from tests.pools.conftest import Clock
+
+pytestmark = pytest.mark.django_db
+NADS = "network-attachment-definitions"
+
+
+def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
+    ovn.put(nad("a", name="tenant"))
+    ovn.put(nad("b", name="tenant", subnets="10.9.0.0/16"))
+    ovn.passed()
+    network = ovn.network("tenant")
+    assert (network.kind, network.object_name, network.subnets) == ("nad", "a", [SUBNET])
+    assert ovn.nads("tenant") == ["default/a", "default/b"]
+    assert networks.verdict(network).ok
+    assert ovn.found() == [("nad_differs", "default/b")]
+    ovn.remove(NADS, "a", "default")
+    ovn.passed()
+    clock.advance(40)
+    ovn.passed()
+    assert (ovn.network("tenant").object_name, ovn.subnets("tenant")) == ("b", ["10.9.0.0/16"])
+    ovn.remove(NADS, "b", "default")
+    ovn.passed()
+    clock.advance(40)
+    ovn.passed()
+    assert ovn.network("tenant").gone_at is not None
+    assert (ovn.subnets("tenant"), ovn.found()) == ([], [])
+
+
+def test_foreign_ones_are_left_alone(ovn: Ovn) -> None:
+    ovn.put(nad("bridge", type="bridge", name="bridge"))
+    ovn.put(nad("prod", name="tenant"))
+    ovn.passed()
+    assert ovn.names() == ["tenant"]
+    ovn.put(nad("prod", type="macvlan", name="tenant"))
+    ovn.passed()
+    assert (ovn.nads("tenant"), ovn.problems()) == ([], {})
+    assert ovn.network("tenant").gone_at is not None
+
+
+def test_a_broken_one_is_its_own_problem(ovn: Ovn) -> None:
+    ovn.put(nad("broken", config="{"))
+    ovn.put(nad("prod"))
+    ovn.passed()
+    assert (ovn.problems(), ovn.nads()) == ({"broken": "config_syntax"}, ["default/prod"])
+
+
+def test_a_nad_that_moves_to_another_network(ovn: Ovn) -> None:
+    ovn.put(nad("a", name="one"))
+    ovn.passed()
+    ovn.put(nad("a", name="two"))
+    ovn.passed()
+    assert (ovn.nads("one"), ovn.nads("two")) == ([], ["default/a"])
+    assert ovn.network("one").gone_at is not None
+
+
+def test_the_udn_counts_whichever_was_seen_first(ovn: Ovn) -> None:
+    ovn.put(nad("prod", subnets="10.5.0.0/16"))
+    ovn.passed()
+    assert ovn.network().kind == "nad"
+    ovn.put(cudn())
+    ovn.passed()
+    assert (ovn.network().kind, ovn.subnets()) == ("cudn", [SUBNET])
+    assert ovn.found() == [("nad_differs", "default/prod")]
+
+
+def test_without_persistent_ips_there_are_no_static_vms(ovn: Ovn) -> None:
+    ovn.put(cudn())
+    ovn.put(nad("prod", allowPersistentIPs=None))
+    ovn.passed()
+    found = networks.verdict(ovn.network())
+    assert [one.code for one in found.reasons] == ["nad_not_persistent"]
+
+
+def test_a_nad_by_hand_that_takes_the_name_of_a_udn(ovn: Ovn) -> None:
+    ovn.put(cudn())
+    ovn.put(nad("mine"))
+    ovn.passed()
+    assert ovn.found() == [("network_name_taken", "default/mine")]
+
+
+def test_what_ovn_kubernetes_could_not_do_is_told(ovn: Ovn) -> None:
+    ovn.put(cudn())
+    conditions = [
+        {
+            "type": kind,
+            "status": status,
+            "reason": "SyncError",
+            "message": "no such label",
+            "lastTransitionTime": "2026-11-20T00:00:00Z",
+        }
+        for kind, status in (("NetworkCreated", "False"), ("NetworkAllocationSucceeded", "True"))
+    ]
+    ovn.put(cudn(status={"conditions": conditions}))
+    ovn.passed()
+    assert ovn.network().conditions == conditions
+    assert ovn.found() == [("network_not_created", "cluster_udn_prod")]

@@ -1,0 +1,224 @@
+"""A cluster's networks are taken in and followed; nothing is written to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from claims.models import Network
+from claims.services import named, networks
+from pools.models import Block, Event, Pool, PoolCIDR
+from tests import factories
+from tests.claims import worlds
+from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad, udn
+from tests.pools.conftest import Clock
+
+pytestmark = pytest.mark.django_db
+CUDNS, NADS = "clusteruserdefinednetworks", "network-attachment-definitions"
+
+
+def test_a_network_is_taken_in_with_its_pool(ovn: Ovn) -> None:
+    ovn.put(
+        cudn(
+            "prod", SUBNET, "fd00::/64",
+            defaultGatewayIPs=["10.0.0.1", "fd00::1"],
+            reservedSubnets=["10.0.1.0/24"],
+            infrastructureSubnets=["10.0.0.0/28", "fd00::/120"],
+            mtu=1400,
+        )
+    )  # fmt: skip
+    ovn.put(nad())
+    assert ovn.counted() == {"changed": 2, "written": 0, "failed": 0}
+    network = ovn.network()
+    assert (network.kind, network.object_name, network.follows_cluster) == ("cudn", "prod", True)
+    assert (network.topology, network.role, network.lifecycle) == (
+        "layer2",
+        "primary",
+        "Persistent",
+    )
+    assert (network.subnets, network.mtu) == ([SUBNET, "fd00::/64"], 1400)
+    assert network.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
+    assert ovn.nads() == ["default/prod"]
+    assert networks.verdict(network).ok
+    pool = network.pool
+    assert pool is not None
+    assert (pool.name, pool.category, str(pool.space)) == (network.name, "vm", str(pool.space))
+    assert (pool.mask_size_v4, pool.mask_size_v6, pool.space.name) == (32, 128, network.name)
+    assert ovn.subnets() == [SUBNET, "fd00::/64"]
+    assert ovn.ranges() == [
+        ("10.0.0.0-10.0.0.15", "infrastructure"),
+        ("10.0.1.0-10.0.1.255", "reserved"),
+        ("fd00::-fd00::ff", "infrastructure"),
+    ]
+    assert factories.take(pool, family=4)["cidr"] == "10.0.0.16/32"
+
+
+def test_the_first_address_is_the_gateway_and_is_reserved(ovn: Ovn) -> None:
+    ovn.put(cudn("prod", SUBNET, "fd00::/64", reservedSubnets=["10.0.0.0/24"]))
+    ovn.passed()
+    assert ovn.ranges() == [
+        ("10.0.0.0-10.0.0.0", "reserved"),
+        ("10.0.0.1-10.0.0.1", "default"),
+        ("10.0.0.2-10.0.0.255", "reserved"),
+        ("fd00::1-fd00::1", "default"),
+    ]
+
+
+def test_a_second_pass_changes_nothing(ovn: Ovn) -> None:
+    ovn.put(cudn("prod", SUBNET, "fd00::/64", reservedSubnets=["10.0.1.0/24"]))
+    ovn.put(udn())
+    ovn.put(nad())
+    ovn.put(nad("net", name="default_net", allowPersistentIPs=None))
+    ovn.passed()
+
+    def state() -> object:
+        rows = [list(model.objects.order_by("pk").values()) for model in (Network, Pool, PoolCIDR)]
+        return rows, Event.objects.count()
+
+    before = state()
+    assert ovn.counted() == {"changed": 0, "written": 0, "failed": 0}
+    assert state() == before
+
+
+def test_udns_and_cudns_are_told_apart(ovn: Ovn) -> None:
+    ovn.put(cudn())
+    ovn.put(udn("net", "default"))
+    ovn.passed()
+    assert ovn.names() == ["cluster_udn_prod", "default_net"]
+    network = ovn.network("default_net")
+    assert (network.kind, network.namespace, network.object_name) == ("udn", "default", "net")
+    found = networks.verdict(network)
+    assert [one.code for one in found.reasons] == ["not_persistent"]
+
+
+def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
+    network = named.network(ovn.cluster.pk, "cluster_udn_prod")
+    ippool = worlds.ippool(network)
+    worlds.entry(ippool, "00:1a:4b:00:00:01", "10.0.0.5/16", vm="one", namespace="blue")
+    worlds.entry(ippool, "00:1a:4b:00:00:02", "10.0.0.1/16")
+    assert not networks.verdict(network).ok
+    ovn.put(cudn())
+    ovn.passed()
+    assert ovn.network().pk == network.pk
+    held = Block.objects.filter(pool=ovn.network().pool, state="held")
+    assert {(str(one.cidr), one.holder_id) for one in held} == {
+        ("10.0.0.5/32", "blue/one"),
+        ("10.0.0.1/32", "00:1a:4b:00:00:02"),
+    }
+    flagged = network.places.filter(duplicate_ip=True)
+    assert [str(one.address) for one in flagged] == ["10.0.0.1"], "the gateway has it"
+
+
+def test_changes_are_followed(ovn: Ovn) -> None:
+    ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
+    ovn.passed()
+    ovn.put(cudn("prod", SUBNET, "fd00::/64", defaultGatewayIPs=["10.0.9.1", "fd00::9"]))
+    ovn.passed()
+    assert ovn.subnets() == [SUBNET, "fd00::/64"]
+    assert [span for span, _ in ovn.ranges()] == ["10.0.9.1-10.0.9.1", "fd00::9-fd00::9"]
+
+
+def test_what_people_reserved_stays(ovn: Ovn) -> None:
+    ovn.put(cudn())
+    ovn.passed()
+    pool = ovn.network().pool
+    assert pool is not None
+    factories.reserve(pool, "10.0.1.128-10.0.2.10")
+    ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
+    ovn.passed()
+    assert [span for span, _ in _spans(pool)] == [
+        "10.0.0.1-10.0.0.1", "10.0.1.0-10.0.1.127", "10.0.1.128-10.0.2.10",
+    ]  # fmt: skip
+
+
+def _spans(pool: Pool) -> list[tuple[str, str]]:
+    rows = pool.reserved_ranges.order_by("first")
+    return [(str(row), row.reason) for row in rows]
+
+
+def test_a_lost_subnet_in_use_is_an_orphan_until_nothing_holds_it(ovn: Ovn) -> None:
+    ovn.put(cudn("prod", SUBNET))
+    ovn.passed()
+    pool = ovn.network().pool
+    assert pool is not None
+    block = factories.take(pool)
+    ovn.put(cudn("prod", "10.1.0.0/16"))
+    ovn.passed()
+    assert (ovn.subnets(), ovn.subnets(orphaned=True)) == (["10.1.0.0/16"], [SUBNET])
+    assert ovn.found() == [("orphaned_subnet", f"cluster_udn_prod {SUBNET}")]
+    factories.give_back(block)
+    ovn.passed()
+    assert (ovn.subnets(), ovn.subnets(orphaned=True)) == (["10.1.0.0/16"], [])
+    assert ovn.found() == []
+
+
+@pytest.mark.parametrize("in_use", [False, True])
+def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: bool) -> None:
+    ovn.put(cudn())
+    ovn.put(nad())
+    ovn.passed()
+    if in_use:
+        worlds.entry(worlds.ippool(ovn.network()), "00:1a:4b:00:00:01", "10.0.0.5/16")
+    for plural, name, space in ((NADS, "prod", "default"), (CUDNS, "prod", "")):
+        ovn.remove(plural, name, space)
+    ovn.passed()
+    assert ovn.network().gone_at is None, "one list without it is no proof"
+    clock.advance(40)
+    ovn.passed()
+    network = ovn.network()
+    assert network.gone_at is not None
+    assert [one.code for one in networks.verdict(network).reasons] == ["gone"]
+    assert (ovn.nads(), ovn.subnets()) == ([], [])
+    assert ovn.subnets(orphaned=True) == ([SUBNET] if in_use else [])
+    ovn.put(cudn())
+    ovn.passed()
+    assert (ovn.network().gone_at, ovn.subnets()) == (None, [SUBNET])
+    held = Block.objects.filter(pool=ovn.network().pool, state="held").count()
+    assert held == int(in_use)
+
+
+def test_a_network_made_again_is_another_one(ovn: Ovn, clock: Clock) -> None:
+    ovn.put(cudn())
+    ovn.passed()
+    ovn.remove(CUDNS, "prod")
+    ovn.put(cudn("prod", "10.1.0.0/16"))
+    for _ in range(2):
+        ovn.passed()
+        clock.advance(40)
+    assert (ovn.network().gone_at, ovn.subnets()) == (None, ["10.1.0.0/16"])
+
+
+def test_networks_may_have_the_same_subnets(ovn: Ovn) -> None:
+    factories.pool(SUBNET, within=ovn.cluster, category="pod", mask=24)
+    ovn.put(cudn("one"))
+    ovn.put(cudn("two"))
+    ovn.passed()
+    assert ovn.subnets("cluster_udn_one") == ovn.subnets("cluster_udn_two") == [SUBNET]
+
+
+def test_layer3_has_a_pool_of_its_cidrs(ovn: Ovn) -> None:
+    manifest = cudn()
+    layer3 = {"role": "Primary", "subnets": [{"cidr": SUBNET, "hostSubnet": 24}]}
+    manifest["spec"]["network"] = {"topology": "Layer3", "layer3": layer3}
+    ovn.put(manifest)
+    ovn.passed()
+    assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], [])
+    assert "not_layer2" in {one.code for one in networks.verdict(ovn.network()).reasons}
+
+
+def test_one_bad_network_fails_alone(ovn: Ovn) -> None:
+    ovn.put(cudn("bad", "10.0.0.0/99"))
+    ovn.put(cudn("twice", SUBNET, "10.0.1.0/24"))
+    ovn.put(cudn())
+    ovn.passed()
+    assert ovn.names() == ["cluster_udn_prod"]
+    assert ovn.problems() == {"bad": "not_a_cidr", "twice": "cidr_overlap"}
+
+
+def test_a_pool_of_the_name_of_a_network(ovn: Ovn) -> None:
+    """Only the name of a NAD made by hand can be that of a pool."""
+    factories.pool(SUBNET, within=ovn.cluster, category="pod", mask=24, name="green")
+    ovn.put(nad("green", name="green"))
+    ovn.passed()
+    pool = ovn.network("green").pool
+    assert pool is not None
+    assert pool.name == "network/green"
