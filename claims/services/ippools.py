@@ -153,10 +153,9 @@ def changing(
         yield change
         if change.deleted:
             return
-        IPPool.objects.filter(pk=ippool_id).update(
-            version=F("version") + 1, follows_cluster=follows, **change.values
-        )
-        found.refresh_from_db(fields=["version", "follows_cluster", *change.values])
+        values = {"follows_cluster": follows, **change.values}
+        IPPool.objects.filter(pk=ippool_id).update(version=F("version") + 1, **values)
+        found.refresh_from_db(fields=["version", *values])
         keep_conditions(found)
 
 

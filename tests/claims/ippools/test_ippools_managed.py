@@ -1,0 +1,134 @@
+"""With the duty `ippool-status` the register writes its own IPPools, and the status of all."""
+
+from __future__ import annotations
+
+import pytest
+
+from claims.core.entries import EntrySpec
+from claims.models import NAD, Entry
+from claims.services import entries, ippools
+from pools.models import Finding
+from pools.models.connections import Duty
+from tests.claims import worlds
+from tests.claims.ippools.fleet import Fleet, manifest
+from tests.pools.conftest import Clock
+
+pytestmark = pytest.mark.django_db
+A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+CLEAN = {"Success": "True", "DuplicateMACAddresses": "False", "DuplicateIPAddresses": "False"}
+
+
+@pytest.fixture
+def managed(fleet: Fleet) -> Fleet:
+    fleet.manage(Duty.IPPOOL_STATUS)
+    return fleet
+
+
+def test_an_ippool_of_the_register_is_made_and_told_of(managed: Fleet) -> None:
+    managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)), EntrySpec(B, ("10.0.0.6/24",)))
+    NAD.objects.create(network=managed.network, namespace="shop", name="n")
+    managed.settled()
+    assert managed.written() == {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]}
+    assert managed.conditions() == CLEAN
+    status = managed.there()["status"]
+    assert status["associated-nads"] == [{"namespace": "shop", "name": "n"}]
+    assert {one["observedGeneration"] for one in status["conditions"]} == {1}
+    assert managed.drift() == []
+
+
+def test_changes_here_arrive_there(managed: Fleet) -> None:
+    of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)), EntrySpec(B, ("10.0.0.6/24",)))
+    managed.settled()
+    entries.delete([Entry.objects.get(mac=A).pk], by=worlds.BY)
+    managed.add(of, EntrySpec(B, ("10.0.0.7/24",)))
+    managed.settled()
+    assert managed.written() == {B: ["10.0.0.6/24", "10.0.0.7/24"]}
+    assert managed.conditions()["DuplicateMACAddresses"] == "True"
+    entries.delete(list(Entry.objects.values_list("pk", flat=True)), by=worlds.BY)
+    managed.settled()
+    assert managed.written() == {}
+    assert managed.conditions() == CLEAN
+
+
+def test_a_time_moves_only_with_its_status(managed: Fleet) -> None:
+    of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
+    managed.settled()
+    before = managed.there()["status"]["conditions"]
+    managed.add(of, EntrySpec(B, ("10.0.0.6/24",)))
+    managed.settled()
+    after = managed.there()["status"]["conditions"]
+    times = [[one["lastTransitionTime"] for one in each] for each in (before, after)]
+    assert times[0] == times[1]
+
+
+def test_one_that_is_followed_gets_its_status_only(managed: Fleet) -> None:
+    managed.put("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.5/24"], "x": ["10.0.0.6/24"]})
+    managed.settled()
+    assert set(managed.written()) == {A, B.upper(), "x"}
+    assert managed.conditions() == {
+        "Success": "False",
+        "DuplicateMACAddresses": "False",
+        "DuplicateIPAddresses": "True",
+    }
+    success = managed.there()["status"]["conditions"][0]
+    assert success["reason"] == "DuplicatesExist"
+    assert "1 entry cannot be used; x: " in success["message"]
+    assert managed.ippool().follows_cluster
+
+
+def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> None:
+    managed.put("prod", {A: ["10.0.0.5/24"], B.upper(): ["10.0.0.6/24"]})
+    managed.settled()
+    of = managed.ippool()
+    managed.add(of, EntrySpec(C, ("10.0.0.7/24",)))
+    assert not managed.ippool().follows_cluster
+    managed.settled()
+    # In the object's own words, where it has the MAC already.
+    assert managed.written() == {
+        A: ["10.0.0.5/24"],
+        B.upper(): ["10.0.0.6/24"],
+        C: ["10.0.0.7/24"],
+    }
+
+
+def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
+    managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
+    managed.settled()
+    entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), by=worlds.BY)
+    entries.delete([Entry.objects.get(mac=B).pk], by=worlds.BY)
+    managed.passed()
+    managed.passed()
+    assert managed.written() == {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]}
+    assert managed.drift() == [("prod", f"spec.entries.{A}")]
+    found = Finding.objects.get(code="more_in_cluster")
+    assert found.details["macs"] == [B]
+    assert managed.entries() == {A: ["10.0.0.9/24"]}
+
+
+def test_one_that_was_deleted_here_is_not_taken_in_again(managed: Fleet) -> None:
+    of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
+    managed.settled()
+    ippools.delete(of.pk, by=worlds.BY)
+    managed.settled()
+    assert managed.written() == {A: ["10.0.0.5/24"]}
+    assert managed.found() == [("ippool_not_in_register", "prod")]
+
+
+def test_one_that_was_deleted_there_is_made_again(managed: Fleet, clock: Clock) -> None:
+    managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
+    managed.settled()
+    managed.server.remove("ippools", "prod")
+    managed.counted()
+    clock.advance(3600)
+    managed.settled()
+    assert managed.written() == {A: ["10.0.0.5/24"]}
+
+
+def test_without_the_duty_the_object_is_right_again(managed: Fleet) -> None:
+    managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
+    managed.settled()
+    managed.manage()
+    managed.server.put(manifest("prod", {B: ["10.0.0.6/24"]}), manager="kubectl")
+    managed.settled()
+    assert managed.ippool().follows_cluster
+    assert B in managed.entries()
