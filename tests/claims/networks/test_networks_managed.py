@@ -1,0 +1,203 @@
+"""Networks that are made here: written to a managed cluster once, and otherwise only noted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.core.network_rules import select
+from claims.core.networks import UDN
+from claims.models import Network
+from claims.services import named, networks
+from pools.core import errors
+from pools.models import AddressSpace, Pool
+from tests import factories
+from tests.claims import worlds
+from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad
+from tests.pools.conftest import Clock
+
+pytestmark = pytest.mark.django_db
+BY = factories.BY
+
+
+def wanted(name: str = "prod", **more: Any) -> UDN:
+    return UDN(
+        name=f"cluster_udn_{name}",
+        kind="cudn",
+        object_name=name,
+        topology="layer2",
+        role="primary",
+        ipam_mode="Enabled",
+        lifecycle="Persistent",
+        subnets=more.pop("subnets", (SUBNET,)),
+        namespace_selector=select(["blue"]),
+        **more,
+    )
+
+
+def make(ovn: Ovn, **more: Any) -> Network:
+    settings = {name: more.pop(name) for name in ("applied", "description") if name in more}
+    return networks.create_by_hand(ovn.cluster, wanted(**more), by=BY, **settings)
+
+
+def test_it_is_written_once(ovn: Ovn) -> None:
+    ovn.manage()
+    made = make(
+        ovn, applied=True, default_gateways=("10.0.0.9",), reserved_subnets=("10.0.1.0/24",)
+    )
+    assert ovn.subnets() == [SUBNET]
+    assert ovn.counted()["written"] == 1
+    spec = ovn.there("prod")["spec"]
+    assert spec["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
+    assert spec["network"] == {
+        "topology": "Layer2",
+        "layer2": {
+            "role": "Primary",
+            "subnets": [SUBNET],
+            "defaultGatewayIPs": ["10.0.0.9"],
+            "reservedSubnets": ["10.0.1.0/24"],
+            "ipam": {"lifecycle": "Persistent"},
+        },
+    }
+    for _ in range(2):
+        assert ovn.counted()["written"] == 0
+    network = ovn.network()
+    assert network.pk == made.pk
+    assert network.uid == ovn.there("prod")["metadata"]["uid"]
+    assert (network.applied, network.follows_cluster) == (True, False)
+    assert (ovn.drift(), ovn.found()) == ([], [])
+
+
+def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
+    ovn.manage()
+    network = make(ovn, applied=True)
+    ovn.passed()
+    ovn.passed()
+    network = ovn.network()
+    changed = {"namespace_selector": select(["blue", "red"]), "description": "d"}
+    networks.change(network, changed, by=BY)
+    assert ovn.counted()["written"] == 1
+    assert ovn.there("prod")["spec"]["namespaceSelector"] == select(["blue", "red"])
+    assert ovn.counted()["written"] == 0
+
+
+def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
+    ovn.manage()
+    ovn.put(cudn("prod", "10.7.0.0/16"))
+    make(ovn, applied=True)
+    assert ovn.counted()["written"] == 0
+    assert ovn.network().subnets == [SUBNET]
+    assert ovn.found() == [("network_differs", "cluster_udn_prod")]
+    assert ("prod", "spec.network.layer2.subnets") in ovn.drift()
+    networks.change(ovn.network(), {"applied": False}, by=BY)
+    ovn.put(cudn("prod", "10.7.0.0/16", mtu=1400))
+    ovn.passed()
+    assert (ovn.network().subnets, ovn.network().follows_cluster) == (["10.7.0.0/16"], True)
+    assert (ovn.found(), ovn.drift()) == ([], [])
+
+
+def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Clock) -> None:
+    ovn.manage()
+    make(ovn, applied=True)
+    ovn.passed()
+    ovn.remove("clusteruserdefinednetworks", "prod")
+    ovn.passed()
+    clock.advance(40)
+    ovn.passed()
+    ovn.passed()
+    assert ovn.there("prod")
+    assert ovn.network().gone_at is None
+
+
+def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
+    with pytest.raises(errors.NotManaged):
+        make(ovn, applied=True)
+    make(ovn, description="the one of the migration")
+    assert ovn.counted()["written"] == 0
+    assert ovn.found() == [("network_not_in_cluster", "cluster_udn_prod")]
+    notes = networks.verdict(ovn.network()).notes
+    assert [one.code for one in notes] == ["not_in_cluster"]
+    ovn.put(cudn("prod", "10.7.0.0/16"))
+    ovn.passed()
+    network = ovn.network()
+    assert (network.subnets, network.follows_cluster) == (["10.7.0.0/16"], True)
+    assert (network.description, ovn.subnets()) == ("the one of the migration", ["10.7.0.0/16"])
+    assert ovn.found() == []
+
+
+def test_names_are_free_once(ovn: Ovn) -> None:
+    known = named.network(ovn.cluster.pk, "cluster_udn_prod")
+    assert make(ovn).pk == known.pk
+    with pytest.raises(errors.AlreadyExists):
+        make(ovn)
+
+
+@pytest.mark.parametrize(
+    ("follows", "values", "error"),
+    [
+        (False, {"subnets": ["10.1.0.0/16"]}, errors.ImmutableInUse),
+        (False, {"lifecycle": ""}, errors.ImmutableInUse),
+        (False, {"applied": True}, errors.NotManaged),
+        (True, {"subnets": ["10.1.0.0/16"]}, errors.ClusterDecides),
+        (True, {"namespace_selector": {}}, errors.ClusterDecides),
+    ],
+)
+def test_what_cannot_be_changed(
+    ovn: Ovn, follows: bool, values: dict[str, Any], error: type[Exception]
+) -> None:
+    if follows:
+        ovn.put(cudn())
+        ovn.passed()
+    else:
+        make(ovn)
+    before = Network.objects.values().get()
+    with pytest.raises(error):
+        networks.change(ovn.network(), {"description": "new", **values}, by=BY)
+    assert Network.objects.values().get() == before
+    networks.change(ovn.network(), {"description": "new", "subnets": [SUBNET]}, by=BY)
+    assert ovn.network().description == "new"
+
+
+def test_deleting_one_that_is_used(ovn: Ovn) -> None:
+    network = make(ovn)
+    ippool = worlds.ippool(network)
+    claim = worlds.claim(network, "one", "10.0.0.7/16")
+    with pytest.raises(errors.NetworkInUse, match=r"the IPPool blue .*1 IPAMClaim \(blue/one"):
+        networks.delete(ovn.network(), by=BY)
+    ippool.delete()
+    from claims.services import places
+
+    places.remove(claims=[claim.pk])
+    claim.delete()
+    pool = ovn.network().pool
+    assert pool is not None
+    block = factories.take(pool)
+    with pytest.raises(errors.PoolInUse):
+        networks.delete(ovn.network(), by=BY)
+    factories.give_back(block)
+    networks.delete(ovn.network(), by=BY)
+    assert (ovn.names(), Pool.objects.count()) == ([], 0)
+    assert [one.name for one in AddressSpace.objects.filter(cluster=ovn.cluster)] == [""]
+
+
+def test_the_cluster_decides_what_it_has(ovn: Ovn, clock: Clock) -> None:
+    ovn.put(cudn())
+    ovn.put(nad())
+    ovn.passed()
+    with pytest.raises(
+        errors.ClusterDecides, match="kubectl delete clusteruserdefinednetwork prod"
+    ):
+        networks.delete(ovn.network(), by=BY)
+    ovn.remove("clusteruserdefinednetworks", "prod")
+    ovn.passed()
+    clock.advance(40)
+    ovn.passed()
+    with pytest.raises(errors.NetworkInUse, match="1 network attachment definition"):
+        networks.delete(ovn.network(), by=BY)
+    ovn.remove("network-attachment-definitions", "prod", "default")
+    ovn.passed()
+    clock.advance(40)
+    ovn.passed()
+    networks.delete(ovn.network(), by=BY)
+    assert ovn.names() == []
