@@ -1,0 +1,134 @@
+"""The admission of IPPools: one for each network, and only entries that can be used."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from claims.core.entries import EntrySpec
+from claims.models import IPPool, Network
+from claims.services import entries, ippools
+from pools.webhooks import keys
+from tests.claims import worlds
+from tests.claims.ippools.fleet import manifest
+from tests.edges import webhooks
+
+pytestmark = pytest.mark.django_db
+A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
+_KIND = {"group": "ippool.k8s.cni.cncf.io", "version": "v1alpha"}
+Manifest = dict[str, Any]
+
+
+@pytest.fixture
+def network() -> Network:
+    return worlds.network("prod-network")
+
+
+@pytest.fixture
+def key(network: Network) -> str:
+    return keys.make(network.cluster, by=worlds.BY)
+
+
+def ask(key: str, new: Manifest | None, old: Manifest | None = None) -> Manifest:
+    body = webhooks.review(new, old, resource=_KIND | {"resource": "ippools"}, requestResource=None)
+    answer = Client().post(
+        f"/webhooks/v1/prod/{key}/validate-ippools",
+        json.dumps(body),
+        content_type="application/json",
+    )
+    assert answer.status_code == 200, answer.content
+    response: Manifest = answer.json()["response"]
+    return response
+
+
+def made(network: Network, *specs: EntrySpec) -> IPPool:
+    of = ippools.create(network.cluster, "prod", network.name, by=worlds.BY)
+    entries.add(of.pk, specs, source="hand", by=worlds.BY)
+    return of
+
+
+def test_a_good_one_passes(key: str) -> None:
+    assert ask(key, manifest("prod", {A: ["10.0.0.5/24"]})) == {
+        "uid": webhooks.UID,
+        "allowed": True,
+    }
+
+
+def test_nobody_else_may_ask() -> None:
+    worlds.network("prod-network")
+    for path in ("prod/validate-ippools", "prod/cadw_x/validate-ippools"):
+        answer = Client().post(f"/webhooks/v1/{path}", b"{}", content_type="application/json")
+        assert answer.status_code == 403
+
+
+def test_a_second_one_of_a_network_is_refused(key: str, network: Network) -> None:
+    made(network)
+    told = webhooks.refused(ask(key, manifest("second", {})), "network_has_ippool")
+    assert "prod-network has an IPPool already: prod" in told
+    other = manifest("second", {}, network="other")
+    webhooks.refused(ask(key, manifest("second", {}), other), "network_has_ippool")
+    # What is so already is not judged again.
+    assert ask(key, manifest("second", {A: ["10.0.0.5/24"]}), manifest("second", {}))["allowed"]
+
+
+def test_one_whose_object_is_gone_is_in_nobodys_way(key: str, network: Network) -> None:
+    made(network)
+    IPPool.objects.update(follows_cluster=True, uid="")
+    assert ask(key, manifest("second", {}))["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [
+        ({A: ["10.0.0.0/24"]}, "network_address_not_host"),
+        ({A: ["10.0.0.5/16"]}, "prefix_mismatch"),
+        ({A: ["10.1.0.5/24"]}, "outside_subnet"),
+        ({A: []}, "empty_list"),
+        ({A: "10.0.0.5/24"}, "wrong_type"),
+        ({"nonsense": ["10.0.0.5/24"]}, "mac_syntax"),
+        ([], "wrong_type"),
+    ],
+)
+def test_entries_that_cannot_be_used_are_refused(key: str, written: Any, code: str) -> None:
+    told = webhooks.refused(ask(key, manifest("prod", written)), code)
+    assert told.startswith("spec.entries")
+    changed = manifest("prod", written)
+    old = manifest("prod", written)
+    changed["metadata"]["labels"] = {"a": "b"}
+    assert ask(key, changed, old)["allowed"]
+
+
+def test_what_was_wrong_before_stays_possible(key: str) -> None:
+    old = manifest("prod", {A: ["10.0.0.0/24"]})
+    assert ask(key, manifest("prod", {A: ["10.0.0.0/24"], B: ["10.0.0.6/24"]}), old)["allowed"]
+
+
+def test_duplicates_in_the_object_are_warned_of(key: str) -> None:
+    new = manifest("prod", {A: ["10.0.0.5/24"], A.upper(): ["10.0.0.6/24"], B: ["10.0.0.5/24"]})
+    told = webhooks.warned(ask(key, new))
+    assert f"the MAC address {A} is there in several spellings" in told
+    assert "10.0.0.5 is the address of several MAC addresses" in told
+
+
+def test_duplicates_of_what_runs_are_warned_of(key: str, network: Network) -> None:
+    made(network, EntrySpec(A, ("10.0.0.5/24",)))
+    worlds.workload(network, "web", B, "10.0.0.6")
+    worlds.claim(network, "db", "10.0.0.7/24", mac="02:00:00:00:00:0c")
+    old = manifest("prod", {A: ["10.0.0.5/24"]})
+    new = manifest("prod", {A: ["10.0.0.6/24", "10.0.0.7/24", "10.0.0.1/24"]})
+    told = webhooks.warned(ask(key, new, old))
+    assert "10.0.0.6 is also that of the workload blue/web" in told
+    assert "10.0.0.7 is also that of the ipamclaim blue/db.prod-network" in told
+    assert "10.0.0.1 is also that of the gateway 10.0.0.1" in told
+    assert "at most one of each family" in told
+    assert A not in told.replace(f"spec.entries.{A}", "")
+
+
+def test_unknown_networks_and_removals(key: str, network: Network) -> None:
+    told = webhooks.warned(ask(key, manifest("x", {}, network="later")))
+    assert "knows no logical network later" in told
+    made(network, EntrySpec(A, ("10.0.0.5/24",)))
+    assert "one entry keeps" in webhooks.warned(ask(key, None, manifest("prod", {})))
