@@ -14,6 +14,7 @@ from claims.models.ippools import Entry, IPPool
 from claims.models.networks import NAD, Network
 from claims.models.places import Place
 from claims.models.settings import NetworkSettings
+from claims.models.verdicts import Verdict
 from claims.models.workloads import Workload
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "NetworkEvent",
     "NetworkSettings",
     "Place",
+    "Verdict",
     "Workload",
 ]

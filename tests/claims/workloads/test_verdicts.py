@@ -1,0 +1,147 @@
+"""Matching, missing, different, unknown: what runs beside what is registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import Network, Verdict
+from claims.services import workloads
+from pools.models import Cluster, ObservedObject
+from pools.models.fields import Now
+from tests.claims import worlds
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
+
+
+def told(network: Network) -> list[tuple[str, set[str]]]:
+    """Verdict and codes of the reasons, in the order of the rows."""
+    rows = list(workloads.rows().filter(network=network).order_by(*workloads.ORDER).values())
+    shapes = workloads.shapes(rows)
+    for shape in shapes:
+        differs = {"other_mac", "other_vm", "address_not_running", "address_not_registered"}
+        codes = {one["code"] for one in shape["reasons"]}
+        assert (shape["verdict"] == "different") == bool(codes & differs)
+    found = [(shape["verdict"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
+    entries = [(shape["registered"]["id"], shape) for shape in shapes if _entry(shape)]
+    assert workloads.seen([pk for pk, _ in entries]) == dict(reversed(entries))
+    counted = {answer: sum(one == answer for one, _ in found) for answer in workloads.Answer}
+    assert workloads.counts(network.pk) == counted
+    return found
+
+
+def _entry(shape: dict[str, Any]) -> bool:
+    return bool(shape["registered"]) and shape["registered"]["source"] == "ippool"
+
+
+def vm(of: Cluster, name: str, status: str, namespace: str = "blue") -> None:
+    ObservedObject.objects.create(
+        cluster=of, kind="VirtualMachine", namespace=namespace, name=name, uid=f"vm-{name}",
+        resource_version="1", manifest={"status": {"printableStatus": status}},
+        first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("entry", "runs", "verdict", "codes"),
+    [
+        ({}, (A, FIVE), "matching", set()),
+        ({"vm": "db", "namespace": "blue"}, (A, FIVE), "matching", set()),
+        ({"vm": "db"}, (A, FIVE), "matching", set()),
+        ({}, (A,), "matching", {"no_address_seen"}),
+        ({}, (None, FIVE), "matching", {"no_mac_seen"}),
+        ({}, (A, SIX), "different", {"address_not_running", "address_not_registered"}),
+        ({}, (A, FIVE, SIX), "different", {"address_not_registered"}),
+        ({}, (B, FIVE), "different", {"other_mac"}),
+        ({"vm": "db", "namespace": "blue"}, (B, SIX), "different", {"other_mac", "address_not_running", "address_not_registered"}),
+        ({"vm": "web", "namespace": "blue"}, (A, FIVE), "different", {"other_vm"}),
+        ({"vm": "db", "namespace": "red"}, (A, FIVE), "different", {"other_vm"}),
+    ],
+)  # fmt: skip
+def test_an_entry_beside_what_runs(
+    entry: dict[str, str], runs: Any, verdict: str, codes: set[str]
+) -> None:
+    network = worlds.network()
+    worlds.entry(worlds.ippool(network), A, FIVE, **entry)
+    worlds.workload(network, "db", *runs)
+    assert told(network) == [(verdict, codes)]
+
+
+@pytest.mark.parametrize("ips", [(FIVE, "fd00::5/64"), ("fd00::5/64", "10.0.0.5")])
+def test_addresses_are_compared_as_a_set(ips: tuple[str, ...]) -> None:
+    network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
+    worlds.entry(worlds.ippool(network), A, FIVE, "fd00::5/64")
+    worlds.workload(network, "db", A, *ips)
+    found = workloads.rows().filter(network=network).get()
+    assert found.answer == "matching"
+
+
+def test_nothing_runs() -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    for name, status in (("stopped", "Stopped"), ("elsewhere", "Running")):
+        vm(network.cluster, name, status)
+    for last, name in enumerate(("stopped", "elsewhere", "nobody", "")):
+        worlds.entry(ippool, f"02:00:00:00:00:{last:02}", f"10.0.0.{9 + last}/24", vm=name, namespace="blue")  # fmt: skip
+    codes = ["vm_stopped", "vm_not_attached", "vm_unknown", "vm_not_named"]
+    assert told(network) == [("missing", {code}) for code in codes]
+
+
+def test_nothing_is_registered() -> None:
+    network, other = worlds.network(), worlds.network("cluster_udn_red", subnets=("10.0.0.0/24",))
+    worlds.entry(worlds.ippool(other, "red"), A, FIVE, vm="db", namespace="blue")
+    worlds.workload(network, "db", A, FIVE)
+    worlds.workload(network, "web", B, SIX, kind="pod")
+    assert told(network) == [("unknown", {"not_registered"})] * 2
+    assert told(other) == [("missing", {"vm_unknown"})]
+
+
+def test_two_interfaces_of_a_vm_are_told_apart_by_mac() -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    for mac, ip in ((A, FIVE), (B, SIX)):
+        worlds.entry(ippool, mac, ip, vm="db", namespace="blue")
+    worlds.workload(network, "db", A, FIVE, interface="one")
+    assert [one for one, _ in told(network)] == ["matching", "missing"]
+    worlds.workload(network, "db", C, SIX, interface="two")
+    assert told(network) == [("matching", set()), ("different", {"other_mac"})]
+
+
+def test_claims_count_where_no_entry_speaks() -> None:
+    network = worlds.network()
+    worlds.claim(network, "db", FIVE)
+    worlds.claim(network, "web", SIX)
+    worlds.claim(network, "asked", ips_requested=["10.0.0.7/24"])
+    worlds.claim(network, "empty")
+    worlds.workload(network, "db", A, FIVE)
+    worlds.workload(network, "asked", C, "10.0.0.8/24")
+    codes = {"address_not_running", "address_not_registered"}
+    assert told(network) == [
+        ("matching", set()),
+        ("missing", {"vm_unknown"}),
+        ("different", codes),
+    ]
+    worlds.entry(worlds.ippool(network), A, SIX, vm="db", namespace="blue")
+    assert [one for one, _ in told(network)] == ["different", "missing", "different"]
+
+
+def test_an_address_of_a_claim_that_another_runs_with() -> None:
+    network = worlds.network()
+    worlds.claim(network, "web", FIVE)
+    worlds.workload(network, "db", A, FIVE)
+    assert told(network) == [("different", {"other_vm"})]
+
+
+def test_what_runs_with_some_entries() -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    one, two = worlds.entry(ippool, A, FIVE), worlds.entry(ippool, B, SIX)
+    runs = worlds.workload(network, "db", A, FIVE)
+    found = workloads.seen([one.pk, two.pk])
+    assert {pk: shape["verdict"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
+    assert found[one.pk]["workload"]["id"] == runs.pk
+    assert Verdict.objects.filter(entry=two).get().verdict == "missing"
