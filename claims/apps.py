@@ -10,11 +10,15 @@ class ClaimsConfig(AppConfig):
         from claims.core import resources  # noqa: PLC0415 - models exist only now
         from claims.handlers import ippools, nads, networks  # noqa: PLC0415
         from claims.models import history  # noqa: PLC0415
+        from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
         from pools.handlers import registry  # noqa: PLC0415
+        from pools.webhooks import configuration  # noqa: PLC0415
 
         events.add_logs(*history.ALL)
         registry.register(networks.UserDefinedNetworks(resources.CLUSTER_UDN))
         registry.register(networks.UserDefinedNetworks(resources.UDN))
         registry.register(nads.NetworkAttachmentDefinitions())
         registry.register(ippools.IPPools())
+        for hook in hooks.ALL:
+            configuration.register(hook)

@@ -303,12 +303,15 @@ CELERY_BEAT_SCHEDULE = {
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
+    "tidy decisions": _every(3600, "claims.tasks.tidy_decisions"),
 }
 
 # --- history --------------------------------------------------------------------------------------
 
 # Events older than this are deleted; 0 keeps them for ever.
 EVENT_RETENTION_DAYS = env.integer("EVENT_RETENTION_DAYS", 0, minimum=0)
+# The same for what the webhooks of VM networks decided.
+IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
 # In the event's own row: one insert per change, and a context that can never be missing.

@@ -1,0 +1,51 @@
+"""The log of what the webhooks decided: for people who ask why a VM has the address that it has."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from django.db import DatabaseError, connection, transaction
+
+from claims.models import Decision
+from pools.models.fields import Now
+
+log = logging.getLogger(__name__)
+
+WAIT_MS = 300  # an API server waits for the answer meanwhile
+_LONGEST = {one.name: one.max_length for one in Decision._meta.fields if one.max_length}
+_AT_ONCE = 10_000
+
+
+def record(cluster_id: int, **values: Any) -> None:
+    """Write one decision; `values` are the fields of a Decision. That it fails is logged, no more."""
+    texts = {key: _fitting(value, _LONGEST.get(key)) for key, value in values.items()}
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT set_config('statement_timeout', %(ms)s, true),"
+                    " set_config('lock_timeout', %(ms)s, true)",
+                    {"ms": str(WAIT_MS)},
+                )
+            Decision.objects.create(cluster_id=cluster_id, at=Now(), **texts)
+    except DatabaseError as error:
+        log.warning("a decision of a webhook was not written down: %s", error)
+
+
+def _fitting(value: Any, longest: int | None) -> Any:
+    return value[:longest] if isinstance(value, str) else value
+
+
+def tidy(days: int) -> int:
+    """Delete decisions older than so many days; how many. 0 keeps them for ever."""
+    if days <= 0:
+        return 0
+    deleted = 0
+    while True:
+        old = Decision.objects.filter(at__lt=Now() - timedelta(days=days)).order_by("at")
+        ids = list(old.values_list("pk", flat=True)[:_AT_ONCE])
+        deleted += Decision.objects.filter(pk__in=ids).delete()[0]
+        if len(ids) < _AT_ONCE:
+            return deleted

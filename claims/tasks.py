@@ -1,0 +1,13 @@
+"""What runs by the clock for VM networks; each task calls one service."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.conf import settings
+
+from claims.services import decisions
+
+
+@shared_task
+def tidy_decisions() -> int:
+    return decisions.tidy(settings.IPAM_DECISION_DAYS)

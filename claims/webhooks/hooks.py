@@ -1,0 +1,81 @@
+"""The webhook configurations of VM networks.
+
+API servers call mutating webhooks in the order of their configurations' names. Ours come after
+`kubevirt-ipam-claims-…`, so that ipam-extensions finds no annotation (it refuses pods that bring one)
+and what it wrote is completed here.
+"""
+
+from __future__ import annotations
+
+from claims.core import resources, vm_objects
+from claims.services import vm_lookup
+from pools.models import Cluster
+from pools.webhooks.configuration import IGNORE, MUTATING, VALIDATING, Hook
+
+
+def _on_vms(cluster: Cluster) -> bool:
+    return vm_lookup.settings(cluster.pk).addresses
+
+
+def _on_pods(cluster: Cluster) -> bool:
+    return not _on_vms(cluster)
+
+
+MUTATE_PODS = Hook(
+    address="mutate-pods",
+    kind=MUTATING,
+    name="vm-addresses-cadastre-pods",
+    webhook="pods.vm-addresses.cadastre.internal",
+    rules=(
+        {
+            "apiGroups": [resources.POD.group],
+            "apiVersions": [resources.POD.version],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": [resources.POD.plural],
+            "scope": "Namespaced",
+        },
+    ),
+    failure_policy=IGNORE,
+    selector={"matchLabels": dict([vm_objects.LAUNCHER])},
+    wanted=_on_pods,
+)
+MUTATE_VMS = Hook(
+    address="mutate-vms",
+    kind=MUTATING,
+    name="vm-addresses-cadastre-vms",
+    webhook="vms.vm-addresses.cadastre.internal",
+    rules=(
+        {
+            "apiGroups": [resources.VM.group],
+            "apiVersions": [resources.VM.version],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": [resources.VM.plural],
+            "scope": "Namespaced",
+        },
+        {
+            "apiGroups": [resources.VMI.group],
+            "apiVersions": [resources.VMI.version],
+            "operations": ["CREATE"],
+            "resources": [resources.VMI.plural],
+            "scope": "Namespaced",
+        },
+    ),
+    failure_policy=IGNORE,
+    wanted=_on_vms,
+)
+VALIDATE_IPPOOLS = Hook(
+    address="validate-ippools",
+    kind=VALIDATING,
+    name="cadastre-ippools",
+    webhook="ippools.cadastre.internal",
+    rules=(
+        {
+            "apiGroups": [resources.IPPOOL.group],
+            "apiVersions": [resources.IPPOOL.version],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": [resources.IPPOOL.plural],
+            "scope": "Cluster",
+        },
+    ),
+)
+ALL = (MUTATE_PODS, MUTATE_VMS, VALIDATE_IPPOOLS)

@@ -1,0 +1,111 @@
+"""What API servers ask about launcher pods and VMs: their addresses are written into them.
+
+Nothing is ever refused: an object that is not understood, or that has no addresses here, passes as it
+is. What was decided is told in the warnings and written down.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+
+from django.db import DatabaseError
+
+from claims.core import pod_mutation, resources, vm_mutation, vm_objects
+from claims.core.pod_mutation import QUIET, Outcome
+from claims.core.vm_addresses import VM
+from claims.services import decisions, vm_lookup
+from pools.models import AddressSpace
+from pools.webhooks import reviews, views
+from pools.webhooks.reviews import Review, Verdict
+
+log = logging.getLogger(__name__)
+
+# Of these an update, of which there are many, leaves no line in the log of decisions.
+_NOTHING_NEW = QUIET | {"no_entry", "left_to_ipam_extensions"}
+
+
+class _Mutation(views.Webhook):
+    """Looks up, decides, answers, writes down; in this order."""
+
+    path_name = ""
+
+    def judge(self, review: Review, space: AddressSpace) -> Verdict:
+        started = time.perf_counter()
+        self.vm: VM | None = None
+        self.outcome = Outcome("not_asked", "only creations and updates are of interest")
+        if review.new is not None:
+            self.outcome = self._outcome(review, space.cluster_id)
+        self.milliseconds = (time.perf_counter() - started) * 1000
+        return Verdict(warnings=list(self.outcome.warnings), patch=self.outcome.patch)
+
+    def _outcome(self, review: Review, cluster_id: int) -> Outcome:
+        try:
+            found = self.decide(review, cluster_id)
+        except DatabaseError:
+            raise  # 503: the failurePolicy decides
+        except Exception:
+            # A VM that does not start is worse than one with another address.
+            log.exception("the webhook %s could not decide", self.path_name)
+            return pod_mutation.told("unexpected", "an error of Cadastre; see its log")
+        if review.operation != reviews.CREATE and found.code in _NOTHING_NEW:
+            return dataclasses.replace(found, warnings=())
+        return found
+
+    def decide(self, review: Review, cluster_id: int) -> Outcome:
+        """Sets `vm` and gives the outcome."""
+        raise NotImplementedError
+
+    def judged(self, review: Review, space: AddressSpace) -> None:
+        found = self.outcome
+        is_update = review.operation != reviews.CREATE
+        is_other_pod = found.code == "not_a_vm" and not vm_objects.is_launcher(review.new)
+        if review.dry_run or is_other_pod or (is_update and found.code in _NOTHING_NEW):
+            return
+        decisions.record(
+            space.cluster_id,
+            path=self.path_name,
+            operation=review.operation,
+            namespace=review.namespace,
+            name=review.name,
+            vm=self.vm.name if self.vm else "",
+            network=found.network,
+            code=found.code,
+            message=found.message,
+            patch=found.patch,
+            milliseconds=self.milliseconds,
+        )
+
+
+class MutatePods(_Mutation):
+    """virt-launcher pods get the default-network element; every other pod passes as it is."""
+
+    group = resources.POD.group
+    plurals = (resources.POD.plural,)
+    path_name = "mutate-pods"
+
+    def decide(self, review: Review, cluster_id: int) -> Outcome:
+        pod = review.new
+        self.vm = vm = pod_mutation.subject(pod, review.namespace)
+        settings, what = pod_mutation.Settings(), vm_lookup.NOTHING
+        if vm is not None:
+            settings = vm_lookup.settings(cluster_id)
+        if vm is not None and not settings.addresses:
+            self.vm = vm = vm_lookup.seen(cluster_id, vm, vmi_uid=vm_objects.owner_uid(pod))
+            what = vm_lookup.known(cluster_id, vm)
+        return pod_mutation.decide(pod, vm, what, settings, review.operation)
+
+
+class MutateVMs(_Mutation):
+    """VirtualMachines get the annotation of the cluster's settings in their template, VMIs their own."""
+
+    group = resources.VM.group
+    plurals = (resources.VM.plural, resources.VMI.plural)
+    path_name = "mutate-vms"
+
+    def decide(self, review: Review, cluster_id: int) -> Outcome:
+        self.vm = vm = vm_mutation.subject(review.new, review.namespace)
+        settings = vm_lookup.settings(cluster_id)
+        what = vm_lookup.known(cluster_id, vm)
+        return vm_mutation.decide(review.new, vm, what, settings, review.operation)

@@ -1,0 +1,52 @@
+"""What the mutating webhook answers while tables are locked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+
+from claims.models import Decision
+from tests.claims import worlds
+from tests.claims.webhooks.doors import Door, review, world
+from tests.core.vm_world import MAC, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def door() -> Door:
+    pool = world()
+    worlds.entry(pool, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
+    return Door(pool.cluster)
+
+
+@contextlib.contextmanager
+def _locked(table: str) -> Iterator[None]:
+    """By another connection."""
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            yield
+            cursor.execute("ROLLBACK")
+    finally:
+        other.close()
+
+
+def test_without_the_register_the_failure_policy_decides(door: Door) -> None:
+    with _locked("claims_nad"):
+        assert door.post(review(pod())).status_code == 503
+    assert "patch" in door.ask(pod())
+
+
+def test_a_decision_that_cannot_be_written_blocks_nobody(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    with _locked("claims_decision"):
+        assert "patch" in door.ask(pod())
+    assert "was not written down" in caplog.text
+    assert not Decision.objects.exists()

@@ -1,0 +1,69 @@
+"""What the webhooks decided is written down: by dry runs nothing, and never for ever."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from claims import tasks
+from claims.models import Decision, IPPool
+from claims.services import decisions
+from pools import database
+from tests.claims import worlds
+from tests.claims.webhooks.doors import Door, world
+from tests.core.vm_world import MAC, pod
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def door() -> Door:
+    pool: IPPool = world()
+    worlds.entry(pool, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
+    return Door(pool.cluster)
+
+
+def test_a_decision(door: Door) -> None:
+    response = door.ask(pod())
+    found = Decision.objects.get()
+    assert (found.cluster, found.path, found.operation) == (door.cluster, "mutate-pods", "CREATE")
+    assert (found.namespace, found.name) == ("blue", "virt-launcher-vm-server-00000")
+    assert (found.vm, found.network) == ("vm-server", "cluster_udn_blue")
+    assert (found.code, found.allowed) == ("patched", True)
+    assert f"cadastre: {found.message}" == response["warnings"][0]
+    assert found.patch[0]["op"] == "add"
+    assert 0 < found.milliseconds < 1000
+    assert abs(database.now() - found.at) < timedelta(seconds=10)
+
+
+def test_a_dry_run_leaves_none(door: Door) -> None:
+    assert door.ask(pod(), dryRun=True) == door.ask(pod(), dryRun=False)
+    assert Decision.objects.count() == 1
+
+
+def test_a_launcher_pod_without_a_vm(door: Door) -> None:
+    odd = pod(labels={"kubevirt.io": "virt-launcher"})
+    odd["metadata"]["annotations"] = {}
+    assert "warnings" not in door.ask(odd)
+    assert Decision.objects.get().code == "not_a_vm"
+
+
+def test_long_names_are_cut(door: Door) -> None:
+    decisions.record(door.cluster.pk, path="mutate-pods", code="x", message="m" * 2000)
+    assert len(Decision.objects.get().message) == 1000
+
+
+def test_old_ones_are_deleted(door: Door, settings: Any) -> None:
+    for _ in range(3):
+        door.ask(pod())
+    old = Decision.objects.first()
+    assert old is not None
+    Decision.objects.filter(pk=old.pk).update(at=database.now() - timedelta(days=31))
+    settings.IPAM_DECISION_DAYS = 0
+    assert tasks.tidy_decisions() == 0
+    settings.IPAM_DECISION_DAYS = 30
+    assert tasks.tidy_decisions() == 1
+    assert Decision.objects.count() == 2
+    assert tasks.tidy_decisions() == 0

@@ -1,0 +1,213 @@
+"""Launcher pods get the addresses of their VM; every other pod passes as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from claims.core.network_selection import DEFAULT_NETWORK
+from claims.models import Decision, Entry, IPPool, NetworkSettings
+from tests.claims import worlds
+from tests.claims.webhooks.doors import Door, bring, review, see, world
+from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
+
+pytestmark = pytest.mark.django_db
+OTHER = "02:00:00:00:00:99"
+VMI = "VirtualMachineInstance"
+
+
+@pytest.fixture
+def pool() -> IPPool:
+    """With an entry for the VM of `pod()`."""
+    found = world()
+    worlds.entry(found, MAC, "10.0.0.5/16", vm="vm-server", namespace="blue")
+    return found
+
+
+@pytest.fixture
+def door(pool: IPPool) -> Door:
+    return Door(pool.cluster)
+
+
+def _element(stored: Manifest) -> Any:
+    (found,) = json.loads(stored["metadata"]["annotations"][DEFAULT_NETWORK])
+    return found
+
+
+def _code() -> str:
+    return Decision.objects.latest("pk").code
+
+
+def test_the_element_of_spec_002(door: Door) -> None:
+    see(door.cluster, vm_manifest())
+    assert _element(door.mutated(pod())) == {
+        "name": "default",
+        "namespace": "ovn-kubernetes",
+        "mac": MAC,
+        "ips": ["10.0.0.5/16"],
+        "ipam-claim-reference": "vm-server.podnet",
+    }
+
+
+def test_asking_twice_is_the_same_and_once_more_changes_nothing(door: Door) -> None:
+    first = door.ask(pod())
+    assert door.ask(pod()) == first
+    assert "patch" not in door.ask(door.mutated(pod()))
+    assert _code() == "unchanged"
+
+
+def test_by_the_mac_of_the_vmi_of_the_pod(pool: IPPool, door: Door) -> None:
+    """A VMI that ran before, and a VM that was changed since, say less."""
+    worlds.entry(pool, OTHER, "10.0.0.9/16")
+    see(door.cluster, vm_manifest(kind=VMI, mac=MAC), uid="old")
+    see(door.cluster, vm_manifest(mac=MAC))
+    see(door.cluster, vm_manifest(kind=VMI, mac=OTHER), uid="new")
+    owner = [{"kind": VMI, "uid": "new", "name": "vm-server"}]
+    assert _element(door.mutated(pod(ownerReferences=owner)))["mac"] == OTHER
+    assert _element(door.mutated(pod()))["mac"] == MAC
+
+
+def test_by_the_mac_that_the_pod_asks_for(pool: IPPool, door: Door) -> None:
+    worlds.entry(pool, OTHER, "10.0.0.9/16")
+    asking = pod(
+        "another", annotations={DEFAULT_NETWORK: f'[{{"name":"default","mac":"{OTHER}"}}]'}
+    )
+    assert _element(door.mutated(asking))["ips"] == ["10.0.0.9/16"]
+    see(door.cluster, vm_manifest("another", mac=None))
+    assert _element(door.mutated(asking))["ips"] == ["10.0.0.9/16"]
+    assert _code() == "completed"
+
+
+def test_the_request_of_a_claim_and_what_it_was_granted(pool: IPPool, door: Door) -> None:
+    asked = worlds.claim(
+        pool.network, "another", mac=OTHER, ips_requested=["10.0.0.7/16"], name="another.net"
+    )
+    found = _element(door.mutated(pod("another")))
+    assert (found["mac"], found["ips"]) == (OTHER, ["10.0.0.7/16"])
+    assert found["ipam-claim-reference"] == "another.net"
+    asked.ips = ["10.0.0.70/16"]
+    asked.save()
+    assert _element(door.mutated(pod("another")))["ips"] == ["10.0.0.70/16"]
+
+
+def test_a_claim_of_another_vm_with_the_name_of_ours(pool: IPPool, door: Door) -> None:
+    worlds.entry(pool, OTHER, "10.0.0.9/16", vm="a.b", namespace="blue")
+    see(door.cluster, vm_manifest("a.b", mac=OTHER))
+    worlds.claim(pool.network, "a", "10.0.0.10/16", name="a.b.podnet")
+    assert "patch" not in door.ask(pod("a.b"))
+    assert _code() == "claim_of_another_vm"
+
+
+def test_both_pods_of_a_migration(door: Door) -> None:
+    first, second = door.ask(pod()), door.ask(pod(labels={"kubevirt.io": "virt-launcher"}))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"role": "secondary"}, "nad_missing"),
+        ({"allow_persistent_ips": False}, "not_persistent"),
+    ],
+)
+def test_nads_that_take_none(door: Door, pool: IPPool, fields: Manifest, code: str) -> None:
+    pool.network.nads.update(**fields)
+    response = door.ask(pod())
+    assert "patch" not in response
+    assert response["warnings"]
+    assert _code() == code
+
+
+def test_several_primary_networks(door: Door) -> None:
+    bring(worlds.network("another", subnets=("10.9.0.0/16",)))
+    assert "patch" not in door.ask(pod())
+    assert _code() == "several_networks"
+
+
+def test_secondary_networks_beside_the_primary_one(door: Door) -> None:
+    bring(worlds.network("secondary", subnets=("10.9.0.0/16",)), role="secondary")
+    assert _element(door.mutated(pod()))["ips"] == ["10.0.0.5/16"]
+
+
+def test_another_namespace_and_another_cluster(door: Door) -> None:
+    quiet = door.ask(pod(), namespace="green")
+    assert quiet == {"uid": quiet["uid"], "allowed": True}
+    assert _code() == "no_primary_network"
+    elsewhere = Door(worlds.cluster("east"))
+    assert "patch" not in elsewhere.ask(pod())
+
+
+def test_an_entry_of_another_vm_is_given_to_nobody(pool: IPPool, door: Door) -> None:
+    see(door.cluster, vm_manifest("thief"))
+    response = door.ask(pod("thief"))
+    assert "patch" not in response
+    assert _code() == "entry_of_another_vm"
+
+
+def test_an_ippool_whose_object_is_gone(pool: IPPool, door: Door) -> None:
+    pool.gone_at = pool.created_at
+    pool.save()
+    assert "patch" not in door.ask(pod())
+
+
+@pytest.mark.parametrize("labels", [{}, {"app": "web"}, {"kubevirt.io": "virt-handler"}])
+def test_other_pods(door: Door, labels: Manifest) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        response = door.ask(pod(labels=labels, annotations={DEFAULT_NETWORK: "nonsense"}))
+    assert response == {"uid": response["uid"], "allowed": True}
+    assert not Decision.objects.exists()
+    assert len([one for one in queries if "claims_" in one["sql"]]) == 0
+
+
+def test_by_the_settings_of_the_cluster(door: Door) -> None:
+    settings = NetworkSettings.objects.create(
+        cluster=door.cluster, default_nad_namespace="openshift-ovn-kubernetes"
+    )
+    assert _element(door.mutated(pod()))["namespace"] == "openshift-ovn-kubernetes"
+    settings.annotation = "addresses"
+    settings.save()
+    assert "patch" not in door.ask(pod())
+    assert _code() == "left_to_ipam_extensions"
+
+
+def test_a_row_that_nobody_expects_blocks_nobody(door: Door) -> None:
+    Entry.objects.update(ips=["nonsense"])
+    response = door.ask(pod())
+    assert "patch" not in response
+    assert "an error of Cadastre" in response["warnings"][0]
+    assert _code() == "unexpected"
+
+
+def test_few_statements_each_by_an_index(pool: IPPool, door: Door) -> None:
+    see(door.cluster, vm_manifest())
+    with CaptureQueriesContext(connection) as queries:
+        door.ask(pod())
+    reads = [one["sql"] for one in queries if one["sql"].startswith("SELECT")]
+    assert len(reads) <= 8  # limits twice, the caller, and five of the VM
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", "json_syntax"),
+        ({}, "unsupported_kind"),
+        (review(vm_manifest()), "unsupported_kind"),
+        (review(pod(), object=None), "required"),
+        (review(pod(), namespace=7), "wrong_type"),
+        (review(pod(), dryRun="yes"), "wrong_type"),
+    ],
+)
+def test_what_is_no_review(door: Door, body: Any, code: str) -> None:
+    answer = door.post(body)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+
+
+def test_unknown_callers(door: Door) -> None:
+    body = json.dumps(review(pod()))
+    for path in (door.path.replace(door.key, "cadw_x"), door.path.replace(f"{door.key}/", "")):
+        assert Client().post(path, body, content_type="application/json").status_code == 403

@@ -1,0 +1,93 @@
+"""VirtualMachines and VirtualMachineInstances get the annotation of their cluster's settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK
+from claims.models import Decision, IPPool, NetworkSettings
+from tests.claims import worlds
+from tests.claims.webhooks.doors import Door, review, world
+from tests.core.vm_world import MAC, Manifest, vm_manifest
+
+pytestmark = pytest.mark.django_db
+VMI = "VirtualMachineInstance"
+
+
+@pytest.fixture
+def pool() -> IPPool:
+    found = world()
+    worlds.entry(found, MAC, "10.0.0.5/16")
+    return found
+
+
+@pytest.fixture
+def door(pool: IPPool) -> Door:
+    NetworkSettings.objects.create(cluster=pool.cluster, annotation="addresses")
+    return Door(pool.cluster, "mutate-vms")
+
+
+def _annotations(stored: Manifest) -> Any:
+    if stored["kind"] == "VirtualMachine":
+        stored = stored["spec"]["template"]
+    return {key: json.loads(text) for key, text in stored["metadata"]["annotations"].items()}
+
+
+@pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
+def test_bare_addresses(door: Door, kind: str) -> None:
+    stored = door.mutated(vm_manifest(kind=kind))
+    assert _annotations(stored) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
+    found = Decision.objects.get()
+    assert (found.code, found.path, found.vm, found.namespace) == (
+        "patched", "mutate-vms", "vm-server", "blue"
+    )  # fmt: skip
+
+
+def test_the_element_of_spec_002(door: Door) -> None:
+    NetworkSettings.objects.update(annotation="default-network")
+    element = {
+        "name": "default",
+        "namespace": "ovn-kubernetes",
+        "mac": MAC,
+        "ips": ["10.0.0.5/16"],
+    }
+    assert _annotations(door.mutated(vm_manifest())) == {DEFAULT_NETWORK: [element]}
+
+
+def test_an_update_is_told_the_same_and_leaves_no_line_when_nothing_is_new(door: Door) -> None:
+    old = vm_manifest()
+    stored = door.mutated(vm_manifest(), old)
+    assert _annotations(stored) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
+    again = door.ask(stored, stored)
+    assert again == {"uid": again["uid"], "allowed": True}
+    unknown = vm_manifest("other", mac="02:00:00:00:00:77")
+    assert "warnings" not in door.ask(unknown, unknown)
+    assert [one.code for one in Decision.objects.all()] == ["patched"]
+
+
+def test_what_the_owner_wrote_stays(door: Door) -> None:
+    theirs = vm_manifest(annotations={ADDRESSES: '{"podnet":["10.0.0.9"]}'})
+    response = door.ask(theirs)
+    assert "patch" not in response
+    assert "10.0.0.9 and stays" in response["warnings"][0]
+
+
+def test_a_vm_that_is_named_later(door: Door) -> None:
+    unnamed = vm_manifest()
+    unnamed["metadata"] = {"generateName": "vm-", "namespace": "blue"}
+    stored = door.mutated(unnamed, name="")
+    assert _annotations(stored) == {ADDRESSES: {"podnet": ["10.0.0.5"]}}
+
+
+def test_a_manifest_of_nothing(door: Door) -> None:
+    empty = {"kind": "VirtualMachine", "metadata": {"name": "vm-server"}, "spec": None}
+    assert "patch" not in door.ask(empty)
+
+
+def test_other_resources(door: Door) -> None:
+    asked = review(vm_manifest())
+    asked["request"]["resource"]["resource"] = "virtualmachineinstancereplicasets"
+    assert door.post(asked).status_code == 400
