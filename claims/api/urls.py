@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import URLPattern
 
-from claims.api import memberships
+from claims.api import memberships, networks
 
 app_name = "claims-api"
 urlpatterns: list[URLPattern] = [
     *memberships.urlpatterns,
+    *networks.urlpatterns,
 ]

@@ -85,7 +85,7 @@ def read(body: reading.Fields, *, door: addresses.Door = addresses.Door.API) -> 
         reserved_subnets=tuple(str(one) for _, one in lists.reserved),
         infrastructure_subnets=tuple(str(one) for _, one in lists.infrastructure),
         join_subnets=tuple(str(one) for _, one in lists.join),
-        namespace_selector=_selector(body, kind),
+        namespace_selector=selector(body, kind),
     )
     _check_ipam(body, found)
     _check_topology(body, found)
@@ -234,7 +234,8 @@ def _mtu(body: reading.Fields, lists: Lists) -> int | None:
     return body.parse("mtu", parse)
 
 
-def _selector(body: reading.Fields, kind: str) -> reading.Json | None:
+def selector(body: reading.Fields, kind: str) -> reading.Json | None:
+    """Of `namespace_selector`, or of the names in `namespaces`; None without both."""
     names = [name for name in ("namespace_selector", "namespaces") if body.has(name)]
     if kind != networks.CUDN:
         for name in names:

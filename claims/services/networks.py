@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from claims.core import network_rules, networks, static_vms
 from claims.core.networks import UDN
@@ -18,8 +18,8 @@ from claims.models import NAD, Network
 from claims.models.networks import Kind
 from claims.services import network_pools
 from pools import database, events
-from pools.core import errors
-from pools.models import Cluster, Connection
+from pools.core import addresses, errors
+from pools.models import Cluster, Connection, PoolCIDR
 from pools.models.connections import Mode
 from pools.reconcile import leases
 
@@ -36,25 +36,50 @@ def said(network: Network) -> UDN:
     return UDN(**(values | lists), name=network.name, conditions=tuple(network.conditions))
 
 
-def verdict(network: Network) -> static_vms.Verdict:
-    """Whether it can hold static VMs; reads the network's NADs, prefetched or not."""
-    persistent = [nad.allow_persistent_ips for nad in network.nads.all()]
+def verdict(network: Network, nads: Iterable[NAD] | None = None) -> static_vms.Verdict:
+    """Whether it can hold static VMs, by all its NADs or by those that somebody sees."""
+    judged = network.nads.all() if nads is None else nads
+    persistent = [nad.allow_persistent_ips for nad in judged]
     return static_vms.verdict(network, persistent, gone=network.gone_at is not None)
 
 
-def with_nads(rows: QuerySet[Network], nads: QuerySet[NAD] | None = None) -> QuerySet[Network]:
-    """What a page or an answer shows of networks, in few queries; `nads` are those that are shown.
+def fit(nads: QuerySet[NAD]) -> Q:
+    """The networks of which `verdict` says yes, by these NADs; the same rules, for the database."""
+    own = nads.filter(network=OuterRef("pk"))
+    return Q(
+        Exists(own.filter(allow_persistent_ips=True)) | ~Exists(own),
+        gone_at=None,
+        topology=networks.LAYER2,
+        role=networks.PRIMARY,
+        lifecycle=networks.PERSISTENT,
+        subnets__len__gt=0,
+    ) & ~Q(Q(kind="") | Q(ipam_mode=networks.DISABLED))
 
-    They are in `shown_nads`; `nads` are all of them.
-    """
-    found = rows.select_related("cluster", "pool").prefetch_related("nads")
+
+def with_nads(rows: QuerySet[Network], nads: QuerySet[NAD] | None = None) -> QuerySet[Network]:
+    """With what is shown of networks, in few queries; these of their NADs are in `shown_nads`."""
     shown = NAD.objects.all() if nads is None else nads
+    found = rows.select_related("cluster", "pool")
     return found.prefetch_related(Prefetch("nads", queryset=shown, to_attr="shown_nads"))
 
 
 def managed(cluster: Cluster) -> bool:
     """Whether networks of this cluster can be written to it."""
     return Connection.objects.filter(cluster=cluster, mode=Mode.MANAGED).exists()
+
+
+def search(words: str) -> Q:
+    """By a part of the name or the description, or by an address or CIDR of a subnet."""
+    try:
+        wanted: object = (
+            addresses.parse_cidr(words, allow_short=True)
+            if "/" in words
+            else addresses.parse_address(words)
+        )
+    except errors.InvalidInput:
+        return Q(name__icontains=words) | Q(description__icontains=words)
+    cidrs = PoolCIDR.objects.filter(cidr__net_overlaps=str(wanted), orphaned_at=None)
+    return Q(pool__in=cidrs.values("pool_id"))
 
 
 # --- from the cluster -----------------------------------------------------------------------------

@@ -1,0 +1,266 @@
+"""networks/: logical networks, whether they can hold static VMs, and their manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from claims.api import network_schema as schema
+from claims.api import scoped
+from claims.core import network_rules, networks
+from claims.core.static_vms import Reason
+from claims.models import NAD, Network
+from claims.models.networks import Kind
+from claims.services import access, network_manifests
+from claims.services import networks as services
+from pools import events, idempotency
+from pools.api import pagination, parsing, query, views
+from pools.core import block_answer, reading
+
+YAML = "application/yaml"
+_CREATED = ("cluster", *network_rules.FIELDS, "applied", "description")
+_CHANGED = ("description", "applied", "namespace_selector", "namespaces")
+_READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
+
+
+class Networks(views.View):
+    needs = {"GET": ("claims.view_network",), "POST": ("claims.add_network",)}
+
+    @extend_schema(**schema.NETWORKS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = _chosen(request, parameters, scoped.rows(request, Network))
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",), "name": ("name", "id")},
+                fields=schema.FIELDS,
+                shape=lambda found: _page(request, found),
+                columns=("id", "name"),
+            )
+        )
+
+    @extend_schema(**schema.NETWORK_CREATE)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
+        work = _creation(request, body)
+        done = views.once(request, work)
+        return views.answer(done.answer, status=done.status)
+
+
+class NetworkView(views.View):
+    needs = {
+        "GET": ("claims.view_network",),
+        "PATCH": ("claims.change_network",),
+        "DELETE": ("claims.delete_network",),
+    }
+
+    @extend_schema(**schema.NETWORK_ONE)
+    def get(self, request: Request, network_id: int) -> views.Answer:
+        return views.answer(_one(request, network_id))
+
+    @extend_schema(**schema.NETWORK_PATCH)
+    def patch(self, request: Request, network_id: int) -> views.Answer:
+        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
+        found = scoped.one(request, Network.objects.select_related("cluster"), network_id)
+        services.change(found, _changes(body, found), by=views.author(request))
+        return views.answer(_one(request, network_id))
+
+    @extend_schema(**schema.NETWORK_DELETE)
+    def delete(self, request: Request, network_id: int) -> views.Answer:
+        rows = Network.objects.select_related("cluster", "pool")
+        services.delete(scoped.one(request, rows, network_id), by=views.author(request))
+        return views.nothing()
+
+
+class NetworkManifest(views.View):
+    needs = {"GET": ("claims.view_network",)}
+
+    @extend_schema(**schema.NETWORK_MANIFEST)
+    def get(self, request: Request, network_id: int) -> views.Answer:
+        parameters = query.Query(request)
+        shape = parameters.parse("format", query.choice("json", "yaml"))
+        parameters.done()
+        found = scoped.one(request, Network, network_id)
+        if found.kind == Kind.CUDN:  # its selector names other namespaces
+            views.require(request, access.EVERY_NAMESPACE)
+        manifest = network_manifests.of(found)
+        if shape == "yaml":
+            return HttpResponse(network_manifests.text(manifest).encode(), content_type=YAML)
+        return views.answer(manifest)
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def _one(request: Request, network_id: int) -> dict[str, Any]:
+    found = scoped.one(request, _full(request, Network.objects.all()), network_id)
+    return _shape(found, access_all=scoped.seen(request).everything)
+
+
+def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = _full(request, Network.objects.all()).in_bulk([row["id"] for row in rows])
+    everything = scoped.seen(request).everything
+    return [_shape(found[row["id"]], access_all=everything) for row in rows if row["id"] in found]
+
+
+def _full(request: Request, rows: QuerySet[Network]) -> QuerySet[Network]:
+    return services.with_nads(rows, scoped.rows(request, NAD))
+
+
+def _shape(network: Network, *, access_all: bool) -> dict[str, Any]:
+    """What tells of others' namespaces is for those who see all of them."""
+    shown: list[NAD] = network.shown_nads  # type: ignore[attr-defined]  # `with_nads`
+    found = services.verdict(network, shown)
+    return {
+        "id": network.pk,
+        "cluster": network.cluster.name,
+        "name": network.name,
+        "kind": network.kind,
+        "object_name": network.object_name,
+        "namespace": network.namespace,
+        "topology": network.topology,
+        "role": network.role,
+        "ipam_mode": network.ipam_mode,
+        "lifecycle": network.lifecycle,
+        "mtu": network.mtu,
+        "subnets": network.subnets,
+        "default_gateways": networks.gateways(network) or network.default_gateways,
+        "gateways_configured": bool(network.default_gateways),
+        "reserved_subnets": network.reserved_subnets,
+        "infrastructure_subnets": network.infrastructure_subnets,
+        "exclude_subnets": network.exclude_subnets,
+        "join_subnets": network.join_subnets,
+        "namespace_selector": network.namespace_selector if access_all else None,
+        "nads": [
+            {
+                "namespace": nad.namespace,
+                "name": nad.name,
+                "role": nad.role,
+                "allow_persistent_ips": nad.allow_persistent_ips,
+            }
+            for nad in shown
+        ],
+        "static_vms": {
+            "ok": found.ok,
+            "reasons": list(map(_reason, found.reasons)),
+            "notes": list(map(_reason, found.notes)),
+        },
+        "pool": network.pool_id if access_all else None,
+        "applied": network.applied,
+        "known": bool(network.kind),
+        "follows_cluster": network.follows_cluster,
+        "gone": network.gone_at is not None,
+        "gone_at": block_answer.time(network.gone_at),
+        "conditions": network.conditions if access_all else [],
+        "description": network.description,
+        "created_at": block_answer.time(network.created_at),
+    }
+
+
+def _reason(one: Reason) -> dict[str, str]:
+    return {"code": one.code, "message": one.message, "remedy": one.remedy}
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+def _chosen(
+    request: Request, parameters: query.Query, rows: QuerySet[Network]
+) -> QuerySet[Network]:
+    if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        rows = rows.filter(cluster=cluster)
+    if name := parameters.text("name"):
+        rows = rows.filter(name=name)
+    if kind := parameters.parse("kind", query.choice("cudn", "udn", "nad")):
+        rows = rows.filter(kind=kind)
+    if namespace := parameters.text("namespace"):
+        seen = scoped.rows(request, NAD).filter(namespace=namespace)
+        rows = rows.filter(Q(pk__in=seen.values("network_id")) | Q(namespace=namespace))
+    fit = parameters.parse("static_vms", query.flag)
+    if fit is not None:
+        holds = services.fit(scoped.rows(request, NAD))
+        rows = rows.filter(holds) if fit else rows.exclude(holds)
+    if words := parameters.text("q"):
+        rows = rows.filter(services.search(words))
+    known = parameters.parse("known", query.choice("true", "false", "all")) or "true"
+    if known != "all":
+        rows = rows.filter(kind=Kind.UNKNOWN) if known == "false" else rows.exclude(kind="")
+    return rows
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+def _creation(request: Request, body: reading.Fields) -> Any:
+    for name in _READ_ONLY:
+        if name in body.data:
+            body.report.add(name, "read_only_field", "is worked out and cannot be set")
+    cluster = body.parse("cluster", scoped.cluster(request))
+    wanted = network_rules.read(body)
+    applied = body.flag("applied")
+    if applied:
+        wanted = network_rules.check_applied(body, wanted)
+    description = _description(body)
+    body.report.raise_any()
+    if cluster is None:
+        raise AssertionError("a body without a cluster is refused")
+
+    def work() -> idempotency.Stored:
+        by: events.Author = views.author(request)
+        made = services.create_by_hand(
+            cluster, wanted, by=by, applied=applied, description=description
+        )
+        return idempotency.Stored(201, _one(request, made.pk))
+
+    return work
+
+
+def _description(body: reading.Fields) -> str:
+    if not body.has("description"):
+        return ""
+    return body.parse("description", parsing.description) or ""
+
+
+def _changes(body: reading.Fields, network: Network) -> dict[str, Any]:
+    """What differs; what is said again as it is is no change, whatever way it was said."""
+    now = _shape_of_fixed(network)
+    for name in _READ_ONLY:
+        if name in body.data:
+            body.report.add(name, "read_only_field", "is worked out and cannot be set")
+    found: dict[str, Any] = {
+        name: value for name, value in body.data.items() if name in now and value not in now[name]
+    }
+    if body.has("description"):
+        found["description"] = _description(body)
+    if "applied" in body.data:
+        found["applied"] = body.flag("applied")
+    if body.has("namespace_selector") or body.has("namespaces"):
+        found["namespace_selector"] = network_rules.selector(body, network.kind)
+    body.report.raise_any()
+    return found
+
+
+def _shape_of_fixed(network: Network) -> dict[str, list[Any]]:
+    """What never changes, as it may be said."""
+    now: dict[str, list[Any]] = {
+        name: [getattr(network, name)]
+        for name in network_rules.FIELDS
+        if name not in {"namespace_selector", "namespaces"}
+    }
+    now["default_gateways"].append(networks.gateways(network))
+    return now | {"cluster": [network.cluster.name, network.cluster_id]}
+
+
+urlpatterns = [
+    path("networks/", Networks.as_view(), name="networks"),
+    path("networks/<int:network_id>/", NetworkView.as_view(), name="network"),
+    path("networks/<int:network_id>/manifest/", NetworkManifest.as_view(), name="network-manifest"),
+]

@@ -1,0 +1,287 @@
+"""networks/ over REST: shapes, filters, what is refused and how, and what VM owners see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from claims.api import network_schema
+from claims.models import NAD, Membership, Network
+from claims.services import named, networks
+from pools.models import Cluster, Connection, PoolCIDR
+from pools.models.connections import Mode
+from pools.models.fields import Now
+from tests.claims import worlds
+from tests.edges.api import PROBLEM, Api
+
+pytestmark = pytest.mark.django_db
+BLUE: dict[str, Any] = {
+    "cluster": "prod",
+    "name": "cluster_udn_blue",
+    "kind": "cudn",
+    "topology": "layer2",
+    "role": "primary",
+    "lifecycle": "Persistent",
+    "subnets": ["10.0.0.0/16", "fd00::/64"],
+    "default_gateways": ["10.0.9.1", "fd00::9"],
+    "reserved_subnets": ["10.0.1.0/24"],
+    "infrastructure_subnets": ["10.0.9.0/28", "fd00::/120"],
+    "namespaces": ["blue"],
+}
+
+
+@pytest.fixture
+def api() -> Api:
+    api = Api()
+    api.cluster("prod")
+    return api
+
+
+def made(api: Api, **changes: Any) -> dict[str, Any]:
+    body = {key: value for key, value in {**BLUE, **changes}.items() if value is not None}
+    found: dict[str, Any] = api.made("networks/", body)
+    return found
+
+
+def names(api: Api, query: str = "") -> list[str]:
+    answer = api("GET", f"networks/?{query}")
+    assert answer.status_code == 200, answer.content
+    return [one["name"] for one in answer.json()["results"]]
+
+
+def test_one_by_hand_for_an_observed_cluster(api: Api) -> None:
+    found = made(api)
+    assert set(found) == set(network_schema.FIELDS)
+    for name in ("cluster", "name", "kind", "topology", "role", "lifecycle", "subnets"):
+        assert found[name] == BLUE[name]
+    for name in ("default_gateways", "reserved_subnets", "infrastructure_subnets"):
+        assert found[name] == BLUE[name]
+    assert (found["namespace"], found["nads"], found["applied"]) == ("", [], False)
+    assert (found["static_vms"]["ok"], found["static_vms"]["reasons"]) == (True, [])
+    pool = api("GET", f"pools/{found['pool']}/").json()
+    assert (pool["name"], pool["category"]) == ("cluster_udn_blue", "vm")
+    assert [one["cidr"] for one in pool["ipv4"]["cidrs"]] == ["10.0.0.0/16"]
+    assert api("GET", f"networks/{found['id']}/").json() == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [
+        ({"lifecycle": None}, ["not_persistent"]),
+        ({"role": "secondary", "default_gateways": None, "reserved_subnets": None,
+          "infrastructure_subnets": None}, ["not_primary"]),
+        ({"topology": "layer3", "lifecycle": None, "default_gateways": None,
+          "reserved_subnets": None, "infrastructure_subnets": None},
+         ["not_layer2", "not_persistent"]),
+        ({"kind": "udn", "name": "shop_blue", "namespace": "shop", "namespaces": None}, []),
+    ],
+)  # fmt: skip
+def test_verdicts(api: Api, changes: dict[str, Any], codes: list[str]) -> None:
+    found = made(api, **changes)["static_vms"]
+    assert [one["code"] for one in found["reasons"]] == codes
+    assert found["ok"] is not bool(codes)
+    assert names(api, f"static_vms={'false' if codes else 'true'}") != []
+    assert names(api, f"static_vms={'true' if codes else 'false'}") == []
+
+
+def test_the_first_address_is_the_gateway_unless_one_is_given(api: Api) -> None:
+    found = made(api, default_gateways=None, infrastructure_subnets=None)
+    assert found["default_gateways"] == ["10.0.0.1", "fd00::1"]
+    assert found["gateways_configured"] is False
+
+
+BAD = {
+    "host-bits": ({"subnets": ["10.0.0.1/16"]}, "subnets.0", "host_bits_set"),
+    "gateway": ({"default_gateways": ["10.1.0.1", "fd00::9"]}, "default_gateways.0", "gateway_conflict"),
+    "overlap": ({"reserved_subnets": ["10.0.9.0/24"]}, "infrastructure_subnets.0", "cidr_overlap"),
+    "family": ({"subnets": ["10.0.0.0/16"]}, "default_gateways.1", "mixed_family"),
+    "unknown": ({"gateway": "10.0.0.1"}, "gateway", "unknown_field"),
+    "read-only": ({"static_vms": {"ok": True}}, "static_vms", "read_only_field"),
+    "cluster": ({"cluster": "nowhere"}, "cluster", "unknown_cluster"),
+    "type": ({"subnets": "10.0.0.0/16"}, "subnets", "wrong_type"),
+    "nested": ({"subnets": [["10.0.0.0/16"]]}, "subnets.0", "wrong_type"),
+    "number": ({"name": 7}, "name", "wrong_type"),
+    "applied": ({"applied": "yes"}, "applied", "wrong_type"),
+    "blank": ({"description": 7}, "description", "wrong_type"),
+    "bidi": ({"name": "cluster_udn_\u202eb"}, "name", "invisible_character"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "field", "code"), BAD.values(), ids=BAD.keys())
+def test_bad_input(api: Api, changes: dict[str, Any], field: str, code: str) -> None:
+    answer = api("POST", "networks/", {**BLUE, **changes})
+    assert answer.status_code == 400
+    assert set(answer.json()) == PROBLEM
+    assert (field, code) in [(one["field"], one["code"]) for one in answer.json()["errors"]]
+    assert not Network.objects.exists()
+
+
+def test_a_body_that_says_nothing(api: Api) -> None:
+    answer = api("POST", "networks/", {})
+    assert (answer.status_code, answer.json()["code"]) == (400, "object_expected")
+
+
+def test_the_same_key_gives_the_same_network(api: Api) -> None:
+    first = api("POST", "networks/", BLUE, Idempotency_Key="k")
+    again = api("POST", "networks/", BLUE, Idempotency_Key="k")
+    assert (first.status_code, again.json()) == (201, first.json())
+    twice = api("POST", "networks/", BLUE)
+    assert (twice.status_code, twice.json()["code"]) == (409, "already_exists")
+
+
+def test_applying_needs_a_managed_cluster(api: Api) -> None:
+    answer = api("POST", "networks/", {**BLUE, "applied": True})
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_managed")
+    cluster = Cluster.objects.get()
+    Connection.objects.create(cluster=cluster, server="https://x", mode=Mode.MANAGED, due_at=Now())
+    wrong = api("POST", "networks/", {**BLUE, "applied": True, "name": "blue"})
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "logical_name")
+    assert made(api, applied=True)["applied"] is True
+
+
+def test_changes(api: Api) -> None:
+    found = made(api)
+    place = f"networks/{found['id']}/"
+    changed = api("PATCH", place, {**BLUE, "description": "for the move", "namespaces": ["a", "b"]})
+    assert changed.status_code == 200, changed.content
+    assert changed.json()["description"] == "for the move"
+    assert changed.json()["namespace_selector"]["matchExpressions"][0]["values"] == ["a", "b"]
+    for body in ({"subnets": ["10.0.0.0/15"]}, {"name": "x"}, {"cluster": "other"}):
+        refused = api("PATCH", place, body)
+        assert (refused.status_code, refused.json()["code"]) == (409, "immutable_in_use")
+    assert api("PATCH", place, {"id": 7}).json()["code"] == "read_only_field"
+    assert api("PATCH", place, {"description": "\u0000"}).status_code == 400
+
+
+def test_what_the_cluster_decides(api: Api) -> None:
+    found = made(api)
+    Network.objects.update(follows_cluster=True, uid="u")
+    place = f"networks/{found['id']}/"
+    for method, body in (("PATCH", {"subnets": []}), ("DELETE", None)):
+        answer = api(method, place, body)
+        assert (answer.status_code, answer.json()["code"]) == (409, "cluster_decides")
+    assert api("PATCH", place, {"description": "d"}).status_code == 200
+
+
+def test_deleting(api: Api) -> None:
+    found = made(api)
+    ippool = worlds.ippool(Network.objects.get())
+    place = f"networks/{found['id']}/"
+    answer = api("DELETE", place)
+    assert (answer.status_code, answer.json()["code"]) == (409, "network_in_use")
+    assert "the IPPool blue" in answer.json()["detail"]
+    ippool.delete()
+    assert api("DELETE", place).status_code == 204
+    assert api("GET", place).status_code == 404
+    assert not PoolCIDR.objects.exists()
+
+
+def test_the_manifest(api: Api) -> None:
+    place = f"networks/{made(api)['id']}/manifest/"
+    manifest = api("GET", place).json()
+    assert manifest["metadata"] == {"name": "blue"}
+    assert manifest["spec"]["network"]["layer2"]["defaultGatewayIPs"] == BLUE["default_gateways"]
+    answer = api("GET", f"{place}?format=yaml")
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert yaml.safe_load(answer.content) == manifest
+    assert api("GET", f"{place}?format=xml").json()["code"] == "invalid_choice"
+    nobody = named.network(Cluster.objects.get().pk, "unknown")
+    assert api("GET", f"networks/{nobody.pk}/manifest/").status_code == 404
+
+
+def test_filters(api: Api) -> None:
+    blue = made(api)
+    made(api, name="cluster_udn_red", subnets=["10.8.0.0/16", "fd08::/64"], lifecycle=None,
+         default_gateways=None, reserved_subnets=None, infrastructure_subnets=None)  # fmt: skip
+    made(api, name="shop_net", kind="udn", namespace="shop", namespaces=None)
+    named.network(Cluster.objects.get().pk, "mentioned")
+    NAD.objects.create(
+        network_id=blue["id"], namespace="team", name="blue", allow_persistent_ips=True
+    )
+    every = ["cluster_udn_blue", "cluster_udn_red", "shop_net"]
+    for query, expected in {
+        "": every,
+        "cluster=prod&ordering=-name": every[::-1],
+        "name=shop_net": every[2:],
+        "kind=udn": every[2:],
+        "namespace=team": every[:1],
+        "namespace=shop": every[2:],
+        "static_vms=true": [every[0], every[2]],
+        "q=UDN_r": [every[1]],
+        "q=10.8.7.7": [every[1]],
+        "q=10.0.0.0/8": every,
+        "q=fd08::/16": [every[1]],
+        "known=false": ["mentioned"],
+        "known=all&ordering=name": ["cluster_udn_blue", "cluster_udn_red", "mentioned", "shop_net"],
+    }.items():
+        assert names(api, query) == expected, query
+    assert api("GET", "networks/?knwon=all").json()["code"] == "unknown_parameter"
+    assert api("GET", "networks/?cluster=x").json()["code"] == "unknown_cluster"
+    page = api("GET", "networks/?limit=2&fields=name,static_vms").json()
+    assert set(page["results"][0]) == {"name", "static_vms"}
+    following = api("GET", page["next"].partition("/api/v1/")[2]).json()
+    assert [one["name"] for one in following["results"]] == every[2:]
+
+
+def test_fit_for_the_database_is_the_verdict(api: Api) -> None:
+    made(api)
+    network = Network.objects.get()
+    persistent = [[], [True], [False], [True, False]]
+    values = [
+        {}, {"lifecycle": ""}, {"topology": "layer3"}, {"role": "secondary"}, {"subnets": []},
+        {"ipam_mode": "Disabled"}, {"ipam_mode": ""}, {"kind": ""}, {"gone_at": Now()},
+    ]  # fmt: skip
+    for nads in persistent:
+        for value in values:
+            Network.objects.update(
+                **{"lifecycle": "Persistent", "topology": "layer2", "role": "primary",
+                   "subnets": ["10.0.0.0/16"], "ipam_mode": "Enabled", "kind": "cudn",
+                   "gone_at": None, **value}
+            )  # fmt: skip
+            network.refresh_from_db()
+            network.nads.all().delete()
+            for number, one in enumerate(nads):
+                NAD.objects.create(
+                    network=network, namespace="a", name=f"n{number}", allow_persistent_ips=one
+                )
+            found = Network.objects.filter(networks.fit(NAD.objects.all())).exists()
+            assert found is networks.verdict(network).ok, (nads, value)
+
+
+def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:
+    blue, red = made(api), made(api, name="cluster_udn_red")
+    for network, space in ((blue, "mine"), (blue, "theirs"), (red, "theirs")):
+        NAD.objects.create(
+            network_id=network["id"],
+            namespace=space,
+            name="n",
+            allow_persistent_ips=space != "mine",
+        )
+    owner = Api("vm-owner")
+    Membership.objects.create(user=owner.user, cluster=Cluster.objects.get(), namespaces=["mine"])
+    (found,) = owner("GET", "networks/").json()["results"]
+    assert (found["name"], [one["namespace"] for one in found["nads"]]) == (
+        "cluster_udn_blue",
+        ["mine"],
+    )
+    assert (found["pool"], found["namespace_selector"], found["conditions"]) == (None, None, [])
+    assert [one["code"] for one in found["static_vms"]["reasons"]] == ["nad_not_persistent"]
+    assert names(owner, "static_vms=true") == names(owner, "namespace=theirs") == []
+    absent = owner("GET", "networks/999999/")
+    foreign = owner("GET", f"networks/{red['id']}/")
+    assert (foreign.status_code, foreign.json()["detail"]) == (404, absent.json()["detail"])
+    assert owner("GET", f"networks/{red['id']}/manifest/").status_code == 404
+    assert owner("GET", f"networks/{blue['id']}/manifest/").status_code == 403
+    assert owner("POST", "networks/", BLUE).status_code == 403
+    assert owner("DELETE", f"networks/{blue['id']}/").status_code == 403
+
+
+def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
+    made(api)
+    made(api, name="cluster_udn_red")
+    pods = {"mask_size": 24, "cidrs": [{"cidr": "10.0.0.0/8"}]}
+    api.made("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": pods})
+    found = api("GET", "overlaps/?kind=vm-network").json()["results"]
+    assert [one["cidr"] for one in found] == ["10.0.0.0/8", "fd00::/64"]
