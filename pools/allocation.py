@@ -207,24 +207,21 @@ def _stored(allocation: Allocation) -> idempotency.Stored:
 
 
 def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
-    pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
+    pool = batches.locked_pool(pool_id)
     if pool is None:
         raise errors.NotFound("There is no such pool.")
     if pool.category in SINGLE and wanted.count > 1:
         raise errors.OnePerHolder
     if wanted.cidr is not None:
-        status, rows = batches.take_exact(pool, wanted, wanted.cidr)
+        status, said = batches.take_exact(pool, wanted, wanted.cidr)
     else:
-        status, rows = batches.take_for_holders(pool, wanted)
+        status, said = batches.take_for_holders(pool, wanted)
     if wanted.environment and status == 201:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT ipam_environment_served(%s, %s, %s)",
-                [pool.cluster_id, wanted.org, wanted.environment],
-            )
-    name, cluster = pool.name, pool.cluster.name
-    said = [block_answer.answer(row, pool=name, cluster=cluster) for row in rows]
+        database.rows(_SERVED, [pool.cluster_id, wanted.org, wanted.environment])
     return Allocation(status, said)
+
+
+_SERVED = "SELECT ipam_environment_served(%s::bigint, %s::text, %s::text)"
 
 
 # --- taking back ----------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 
 from pools import database, window
 from pools.core import addresses, block_answer, blocks, errors
+from pools.core.block_answer import BlockAnswer
 from pools.core.demand import ENV, Holder, Wanted
-from pools.models import Block, Pool, PoolCIDR
+from pools.models import Block, Cluster, Pool, PoolCIDR
 from pools.models.blocks import State
 from pools.models.pools import SINGLE
 
@@ -29,9 +30,38 @@ def no_family(family: int) -> errors.InvalidInput:
     )
 
 
-def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[Row]]:
-    """(201, or 200 when all holders had theirs; the blocks' rows)."""
-    status, rows = 200, []
+def locked_pool(pool_id: int) -> Pool | None:
+    """What the allocator must know of a pool, and its cluster's name; other columns are deferred."""
+    found = database.rows(_POOL, [pool_id])
+    if not found:
+        return None
+    *values, cluster = found[0]
+    pool = Pool.from_db(DEFAULT_DB_ALIAS, _POOL_COLUMNS, values)
+    pool.cluster = Cluster.from_db(DEFAULT_DB_ALIAS, ["id", "name"], [pool.cluster_id, cluster])
+    return pool
+
+
+_POOL_COLUMNS = (
+    "id",
+    "cluster_id",
+    "space_id",
+    "name",
+    "category",
+    "mask_size_v4",
+    "mask_size_v6",
+    "allow_first_ip",
+    "allow_last_ip",
+)
+_POOL = (
+    f"SELECT {', '.join(f'p.{column}' for column in _POOL_COLUMNS)}, c.name"  # noqa: S608  # our names
+    " FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s"
+)
+
+
+def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[BlockAnswer]]:
+    """(201, or 200 when all holders had theirs; the blocks)."""
+    status: int = 200
+    said: list[BlockAnswer] = []
     for family in wanted.families or families(pool):
         if pool.mask_size(family) is None:
             raise no_family(family)
@@ -44,9 +74,14 @@ def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[Row]]:
         rest *= wanted.count
         if back or rest:
             status = 201
-        rows += [*kept.values(), *_take_back(pool, family, back, wanted)]
-        rows += _take(pool, family, rest, wanted)
-    return status, rows
+        said += _said(pool, [*kept.values(), *_take_back(pool, family, back, wanted)])
+        said += _take(pool, family, rest, wanted)
+    return status, said
+
+
+def _said(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
+    name, cluster = pool.name, pool.cluster.name
+    return [block_answer.answer(row, pool=name, cluster=cluster) for row in rows]
 
 
 def _known(pool: Pool, family: int, wanted: Wanted) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
@@ -90,7 +125,7 @@ def _take_back(pool: Pool, family: int, back: Mapping[Holder, Row], wanted: Want
     return database.fetch(_TAKE_THESE, _values(pool, family, list(back), wanted) | {"blocks": ids})
 
 
-def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> list[Row]:
+def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> list[BlockAnswer]:
     """One block for each entry of `holders`: from the window first, then fresh ones."""
     if not holders:
         return []
@@ -107,41 +142,45 @@ def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) ->
                 f"The pool {pool} has {left} blocks left, {len(holders)} wanted."
             )
         ids = waited
-    rows: list[Row] = []
+    said: list[BlockAnswer] = []
     if ids:
-        rows += database.fetch(
-            _TAKE_THESE, _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
-        )
+        values = _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
+        said += _said(pool, database.fetch(_TAKE_THESE, values))
     if texts:
-        rows += insert_held(pool, family, holders[len(ids) :], wanted, cidrs=texts)
-    return rows
+        said += insert_held(pool, family, holders[len(ids) :], wanted, cidrs=texts)
+    return said
 
 
 def insert_held(
     pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted, *, cidrs: Sequence[str]
-) -> list[Row]:
-    """Fresh blocks, each for its holder; the rows are put together here, only ids come back."""
+) -> list[BlockAnswer]:
+    """Fresh blocks, each for its holder; only ids come back, what is said of them is known here."""
     values = _values(pool, family, holders, wanted) | {"cidrs": SEPARATOR.join(cidrs)}
     ids = [row[0] for row in database.rows(_INSERT_HELD, values, prepare=False)]
-    common = {
+    first = {
+        "id": ids[0],
+        "cidr": cidrs[0],
         "pool_id": pool.pk,
         "family": family,
         "state": State.HELD.value,
         "withheld": False,
+        "holder_kind": holders[0].kind,
+        "holder_id": holders[0].id,
+        "holder_uid": holders[0].uid,
         "org": wanted.org,
         "env": wanted.environment,
-        "allocated_at": block_answer.time(database.now()),
+        "allocated_at": database.now(),
         "released_at": None,
         "available_from": None,
     }
+    (like,) = _said(pool, [first])
     return [
         {
-            **common,
+            **like,
             "id": block_id,
             "cidr": cidr,
-            "holder_kind": holder.kind,
-            "holder_id": holder.id,
-            "holder_uid": holder.uid,
+            "address": block_answer.address(cidr),
+            "holder": {"kind": holder.kind, "id": holder.id, "uid": holder.uid},
         }
         for block_id, cidr, holder in zip(ids, cidrs, holders, strict=True)
     ]
@@ -221,7 +260,9 @@ _INSERT_HELD = """
 # --- one exact block ------------------------------------------------------------------------------
 
 
-def take_exact(pool: Pool, wanted: Wanted, cidr: addresses.Network) -> tuple[int, list[Row]]:
+def take_exact(
+    pool: Pool, wanted: Wanted, cidr: addresses.Network
+) -> tuple[int, list[BlockAnswer]]:
     if len(wanted.holders) != 1 or wanted.count != 1:
         raise errors.InvalidInput.of(
             "cidr", "one_holder", "An exact block goes to one holder.", cidr
@@ -251,9 +292,9 @@ def take_exact(pool: Pool, wanted: Wanted, cidr: addresses.Network) -> tuple[int
     if row["state"] == State.HELD:
         same_org = holder.kind != ENV or row["org"] == wanted.org
         if same_org and (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
-            return 200, [_own(pool, row, holder)]
+            return 200, _said(pool, [_own(pool, row, holder)])
         raise errors.AlreadyAllocated(f"{cidr} is held by another holder.")
-    return 201, _take_row(pool, row, holder, wanted)
+    return 201, _said(pool, _take_row(pool, row, holder, wanted))
 
 
 def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:

@@ -110,9 +110,7 @@ def call(statement: str, values: Sequence[object]) -> Any:
 
 def now() -> datetime:
     """The register's clock: the database's, the same during a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT ipam_now()")
-        moment: datetime = cursor.fetchone()[0]
+    moment: datetime = call("SELECT ipam_now()", [])
     return moment
 
 

@@ -25,8 +25,7 @@ LOCK = 4242  # first key of the advisory locks of pools; the second is the pool'
 
 def lock(pool_id: int) -> None:
     """Hold the pool's allocation lock until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, pool_id])
+    database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", [LOCK, pool_id])
 
 
 def layout(cidr: PoolCIDR) -> blocks.Layout:
@@ -110,7 +109,7 @@ def draw(pool: Pool, family: int, count: int) -> list[str]:
         if taken == last:
             FreeSpan.objects.filter(pk=span_id).delete()
         else:
-            FreeSpan.objects.filter(pk=span_id).update(first=Decimal(taken + 1))
+            database.rows(_SHORTEN, [Decimal(taken + 1), span_id])
         if len(texts) == count:
             break
     return texts
@@ -121,6 +120,7 @@ _SPANS = """
     FROM pools_freespan s JOIN pools_poolcidr c ON c.id = s.pool_cidr_id
     WHERE c.pool_id = %s AND family(c.cidr) = %s ORDER BY c.position, c.id, s.first LIMIT %s
 """
+_SHORTEN = "UPDATE pools_freespan SET first = %s::numeric WHERE id = %s RETURNING id"
 _RANGES = "SELECT host(first), host(last) FROM pools_reservedrange WHERE pool_cidr_id = %s"
 
 
