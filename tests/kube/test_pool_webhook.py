@@ -4,72 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
-import socketserver
-import threading
-import time
-import wsgiref.simple_server
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
 import pytest
 import yaml
 from django.core import management
-from django.core.wsgi import get_wsgi_application
-from django.db import connection
 
-from ipam_site import tls
 from pools.webhooks import configuration
 from tests import factories
+from tests.kube import own_site
 from tests.kube.api import OLD_POOLS, POOLS, Api, Cluster, pool
-from tests.kube.certificates import Authority
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEPLOY = pathlib.Path(__file__).parents[2] / "deploy" / "kubernetes"
 _KIND = "validatingwebhookconfigurations"
 
 
-class _Server(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
-    daemon_threads = False
-
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        try:
-            super().finish_request(request, client_address)
-        finally:
-            connection.close()  # this thread's
-
-
-class _Handler(wsgiref.simple_server.WSGIRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
-
-
-@contextlib.contextmanager
-def _site(folder: pathlib.Path) -> Iterator[str]:
-    """The site over TLS in threads of this process; its URL. Its authority is `ca.pem`."""
-    authority = Authority()
-    (folder / "ca.pem").write_text(authority.pem)
-    files = tls.of(*authority.server().files(folder, "server"), "")
-    assert files is not None
-    server = wsgiref.simple_server.make_server(
-        "127.0.0.1", 0, get_wsgi_application(), server_class=_Server, handler_class=_Handler
-    )
-    server.socket = files.context().wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"https://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
     """A cluster of the register, whose webhook the API server calls."""
     known = factories.cluster()
-    with _site(tmp_path) as url:
+    with own_site.serving(tmp_path) as url:
         said = StringIO()
         management.call_command(
             "webhook",
@@ -82,22 +39,15 @@ def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any
             stdout=said,
         )
         cluster.put(yaml.safe_load(said.getvalue()))
-        _until(lambda: _denied(api))
+        own_site.until(lambda: _denied(api))
         yield known
         cluster.remove(_KIND, configuration.CILIUM_POD_IP_POOLS.name)
-        _until(lambda: not _denied(api))
+        own_site.until(lambda: not _denied(api))
 
 
 def _denied(api: Api) -> bool:
     """Whether it is in force: it refuses host bits."""
     return api.call("POST", POOLS, pool("probe", "10.0.0.7/16"), dryRun="All").status == 422
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    """A server learns of a configuration a moment after it was written."""
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
 
 
 def _taken(register: Any, name: str, *cidrs: str) -> None:
@@ -172,7 +122,7 @@ def test_the_role_that_manages_may_create_by_server_side_apply(cluster: Cluster,
             made.append(managing.apply(POOLS, pool(name, "10.8.0.0/16"), "cadastre"))
             return made[-1].status in {200, 201}
 
-        _until(applied)  # a server learns of a role a moment after it was written
+        own_site.until(applied)  # a server learns of a role a moment after it was written
         assert managing.call("DELETE", f"{POOLS}/{name}").status == 403
 
 

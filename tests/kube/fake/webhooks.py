@@ -11,6 +11,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from pools.core import label_selector
 from tests.kube.fake import patches, refusals
 from tests.kube.fake.access import User
 
@@ -34,26 +35,43 @@ def _matches(rule: dict[str, Any], write: Write, operation: str) -> bool:
     )
 
 
+def _selects(hook: dict[str, Any], namespace: dict[str, str], *objects: Item | None) -> bool:
+    """Whether the objectSelector takes the object before or after, and the namespace is taken."""
+    by_object = label_selector.parse(hook.get("objectSelector") or {})
+    by_namespace = label_selector.parse(hook.get("namespaceSelector") or {})
+    labels = [one["metadata"].get("labels") or {} for one in objects if one is not None]
+    return any(map(by_object.matches, labels)) and by_namespace.matches(namespace)
+
+
 @dataclass
 class Webhooks:
     """The webhooks that one request may meet; mutating ones come first."""
 
     hooks: list[tuple[bool, dict[str, Any]]]
     user: User
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # their labels
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, cluster: FakeCluster, user: User) -> Self:
         hooks = []
         for word in ("mutating", "validating"):
-            for configuration in cluster.objects(f"{word}webhookconfigurations"):
+            found = cluster.objects(f"{word}webhookconfigurations")
+            for configuration in sorted(found, key=lambda one: str(one["metadata"]["name"])):
                 hooks += [(word == "mutating", one) for one in configuration.get("webhooks", ())]
-        return cls(hooks, user)
+        named = (one["metadata"] for one in cluster.objects("namespaces")) if hooks else ()
+        namespaces = {
+            one["name"]: {"kubernetes.io/metadata.name": one["name"], **one.get("labels", {})}
+            for one in named
+        }
+        return cls(hooks, user, namespaces)
 
     def admit(self, write: Write, operation: str, before: Item | None, after: Item | None) -> None:
         """Refused when one denies, or cannot be asked and its policy is Fail; may change `after`."""
         for mutating, hook in self.hooks:
             if not any(_matches(rule, write, operation) for rule in hook.get("rules", ())):
+                continue
+            if not _selects(hook, self.namespaces.get(write.namespace or "", {}), before, after):
                 continue
             if write.dry_run and hook.get("sideEffects") not in {"None", "NoneOnDryRun"}:
                 raise refusals.bad_request(

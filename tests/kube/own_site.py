@@ -1,0 +1,61 @@
+"""Cadastre itself over TLS in threads of this process, for API servers that ask it."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import socketserver
+import threading
+import time
+import wsgiref.simple_server
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core.wsgi import get_wsgi_application
+from django.db import connection
+
+from ipam_site import tls
+from tests.kube.certificates import Authority
+
+
+class _Server(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
+    daemon_threads = False
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            connection.close()  # this thread's
+
+
+class _Handler(wsgiref.simple_server.WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@contextlib.contextmanager
+def serving(folder: pathlib.Path) -> Iterator[str]:
+    """The site over TLS in threads of this process; its URL. Its authority is `ca.pem`."""
+    authority = Authority()
+    (folder / "ca.pem").write_text(authority.pem)
+    files = tls.of(*authority.server().files(folder, "server"), "")
+    assert files is not None
+    server = wsgiref.simple_server.make_server(
+        "127.0.0.1", 0, get_wsgi_application(), server_class=_Server, handler_class=_Handler
+    )
+    server.socket = files.context().wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """A server learns of a configuration a moment after it was written."""
+    latest = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < latest

@@ -1,0 +1,191 @@
+"""The mutating webhooks, called by the API server as the printed manifests tell it to."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+import yaml
+from django.core import management
+
+from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK
+from claims.models import Decision, NetworkSettings
+from claims.webhooks import hooks
+from tests.claims import worlds
+from tests.claims.webhooks import doors
+from tests.core.vm_world import MAC, Manifest, vm_manifest
+from tests.core.vm_world import pod as launcher
+from tests.kube import own_site
+from tests.kube.api import JSON_PATCH, MERGE, Api, Cluster, Reply
+
+pytestmark = pytest.mark.django_db(transaction=True)
+_KIND = "mutatingwebhookconfigurations"
+NAMESPACE = "blue"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+VMS = f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachines"
+VMIS = f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachineinstances"
+# As virt-controller makes it.
+SPEC = {
+    "automountServiceAccountToken": False,
+    "containers": [{"name": "compute", "image": "quay.io/kubevirt/virt-launcher"}],
+}
+
+
+@pytest.fixture
+def known(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
+    """An IPPool of a network of the namespace `blue`, whose webhooks the API server calls."""
+    cluster.crds("kubevirt.io_virtualmachines", "kubevirt.io_virtualmachineinstances")
+    cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    pool = doors.world()
+    worlds.entry(pool, MAC, "10.0.0.5/16", vm="probe", namespace=NAMESPACE)
+    NetworkSettings.objects.create(cluster=pool.cluster)
+    with own_site.serving(tmp_path) as url:
+        for document in _printed(pool.cluster.name, url, tmp_path):
+            cluster.put(document)
+        own_site.until(lambda: _annotation(_probe(api)) is not None)
+        yield pool
+        for hook in (hooks.MUTATE_PODS, hooks.MUTATE_VMS):
+            cluster.remove(_KIND, hook.name)
+        own_site.until(lambda: _annotation(_probe(api)) is None)
+
+
+def _printed(name: str, url: str, folder: pathlib.Path) -> list[Any]:
+    said = StringIO()
+    only = ("--only=mutate-pods", "--only=mutate-vms")
+    where = (f"--url={url}", f"--ca={folder / 'ca.pem'}", "--failure-policy=Fail")
+    management.call_command(
+        "webhook", name, "--new-key", "--print-manifest", *only, *where, stdout=said
+    )
+    return list(yaml.safe_load_all(said.getvalue()))
+
+
+def _pod(name: str, vm: str, **more: Any) -> Manifest:
+    made = launcher(vm, **more) | {"spec": copy.deepcopy(SPEC)}
+    made["metadata"] = {**made["metadata"], "name": name}
+    return made
+
+
+def _probe(api: Api) -> Reply:
+    return api.call("POST", PODS, _pod("probe", "probe"), dryRun="All")
+
+
+def _annotation(answer: Reply, name: str = DEFAULT_NETWORK) -> Any:
+    assert answer.status in {200, 201}, answer.json
+    text = answer.json["metadata"].get("annotations", {}).get(name)
+    return text and json.loads(text)
+
+
+def _entry(known: Any, vm: str) -> None:
+    worlds.entry(known, f"02:00:00:00:01:{len(vm):02x}", "10.0.1.5/16", vm=vm, namespace=NAMESPACE)
+
+
+def test_a_launcher_pod(api: Api, known: Any, name: str) -> None:
+    doors.see(known.cluster, vm_manifest(name, mac=None))
+    _entry(known, name)
+    Decision.objects.all().delete()
+    made = api.call("POST", PODS, _pod(name, name))
+    (element,) = _annotation(made)
+    assert element == {
+        "name": "default",
+        "namespace": "ovn-kubernetes",
+        "mac": f"02:00:00:00:01:{len(name):02x}",
+        "ips": ["10.0.1.5/16"],
+        "ipam-claim-reference": f"{name}.podnet",
+    }
+    assert "cadastre: gets 10.0.1.5/16" in made.headers["Warning"]
+    assert _annotation(api.get(f"{PODS}/{name}")) == [element]
+    decision = Decision.objects.get()
+    assert (decision.vm, decision.code, decision.operation) == (name, "patched", "CREATE")
+
+
+def test_a_generated_name_and_no_annotations(api: Api, known: Any, name: str) -> None:
+    _entry(known, name)
+    bare = _pod(name, name)
+    bare["metadata"] = {
+        "generateName": f"virt-launcher-{name}-",
+        "labels": {"kubevirt.io": "virt-launcher", "vm.kubevirt.io/name": name},
+    }
+    (element,) = _annotation(api.call("POST", PODS, bare))
+    assert element["ips"] == ["10.0.1.5/16"]
+
+
+def test_a_dry_run_is_answered_and_leaves_no_decision(api: Api, known: Any, name: str) -> None:
+    Decision.objects.all().delete()
+    assert _annotation(_probe(api)) is not None
+    assert not Decision.objects.exists()
+
+
+def test_updates(api: Api, known: Any, name: str) -> None:
+    _entry(known, name)
+    _annotation(api.call("POST", PODS, _pod(name, name)))
+    Decision.objects.all().delete()
+    labelled = {"metadata": {"labels": {"a": "b"}}}
+    answer = api.call("PATCH", f"{PODS}/{name}", labelled, content_type=MERGE)
+    before = _annotation(answer)
+    assert "Warning" not in answer.headers
+    assert not Decision.objects.exists()
+    # Somebody who writes the annotation anew without the addresses, as ipam-extensions does.
+    less = json.dumps([{key: value for key, value in before[0].items() if key != "ips"}])
+    patch = {"metadata": {"annotations": {DEFAULT_NETWORK: less}}}
+    assert _annotation(api.call("PATCH", f"{PODS}/{name}", patch, content_type=MERGE)) == before
+    other = {"metadata": {"annotations": {DEFAULT_NETWORK: '[{"name":"theirs"}]'}}}
+    kept = api.call("PATCH", f"{PODS}/{name}", other, content_type=MERGE)
+    assert _annotation(kept) == [{"name": "theirs"}]
+    assert "is there and stays" in kept.headers["Warning"]
+
+
+def test_ordinary_pods_are_not_touched(api: Api, known: Any, name: str) -> None:
+    Decision.objects.all().delete()
+    ordinary = _pod(name, "probe", labels={"app": "web"})
+    made = api.call("POST", PODS, ordinary)
+    assert _annotation(made) is None
+    assert "Warning" not in made.headers
+    system = api.call(
+        "POST", "/api/v1/namespaces/kube-system/pods", _pod(name, "probe"), dryRun="All"
+    )
+    assert _annotation(system) is None
+    assert not Decision.objects.exists()
+
+
+def test_a_vm_without_an_entry_starts(api: Api, known: Any, name: str) -> None:
+    made = api.call("POST", PODS, _pod(name, name))
+    assert _annotation(made) is None
+    assert "neither a MAC entry nor an IPAMClaim" in made.headers["Warning"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "written"),
+    [("addresses", ADDRESSES), ("default-network", DEFAULT_NETWORK)],
+)
+def test_a_virtual_machine(api: Api, known: Any, name: str, annotation: str, written: str) -> None:
+    NetworkSettings.objects.update(annotation=annotation)
+    _entry(known, name)
+    mac = f"02:00:00:00:01:{len(name):02x}"
+    expected: Any = {"podnet": ["10.0.1.5"]}
+    if annotation == "default-network":
+        ips = ["10.0.1.5/16"]
+        expected = [{"name": "default", "namespace": "ovn-kubernetes", "mac": mac, "ips": ips}]
+    made = api.call("POST", VMS, vm_manifest(name, mac=mac))
+    assert made.status == 201, made.json
+    template = made.json["spec"]["template"]
+    assert json.loads(template["metadata"]["annotations"][written]) == expected
+    vmi = vm_manifest(name, mac=mac, kind="VirtualMachineInstance")
+    assert _annotation(api.call("POST", VMIS, vmi), written) == expected
+    removed = [{"op": "remove", "path": "/spec/template/metadata/annotations"}]
+    again = api.call("PATCH", f"{VMS}/{name}", removed, content_type=JSON_PATCH)
+    assert again.json["spec"]["template"] == template
+    for path in (VMS, VMIS):
+        api.call("DELETE", f"{path}/{name}")
+
+
+def test_a_virtual_machine_of_no_entry(api: Api, known: Any, name: str) -> None:
+    NetworkSettings.objects.update(annotation="addresses")
+    manifest = vm_manifest(name, mac="02:00:00:00:77:77")
+    made = api.call("POST", VMS, manifest)
+    assert made.json["spec"]["template"]["spec"] == manifest["spec"]["template"]["spec"]
+    assert "annotations" not in (made.json["spec"]["template"].get("metadata") or {})
