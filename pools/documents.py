@@ -102,6 +102,16 @@ def load_json(
     Raises InvalidInput: too_large, encoding, too_deep, json_syntax (with line and column),
     object_expected, duplicate_key, not_finite, bad_number.
     """
+    data = load_json_value(text, limit=limit, repeatable=repeatable)
+    if not isinstance(data, dict):
+        raise errors.InvalidInput.of("", "object_expected", "an object is expected")
+    return data
+
+
+def load_json_value(
+    text: str | bytes, *, limit: int = LARGEST, repeatable: Collection[Path] = ()
+) -> dict[str, Any] | list[Any]:
+    """The object or the list of a JSON text; raises as load_json does."""
     decoded = _decoded(text, limit)
     _check_depth(decoded)
     if not decoded.strip():
@@ -117,9 +127,9 @@ def load_json(
     except json.JSONDecodeError as error:
         message = f"line {error.lineno}, column {error.colno}: {error.msg}"
         raise errors.InvalidInput.of("", "json_syntax", message) from None
-    if problems := _problems(data, (), repeatable):
+    if problems := _problems(data, (), repeatable, (dict, list)):
         raise errors.InvalidInput.all(problems[:MOST_PROBLEMS])
-    return data  # type: ignore[no-any-return]  # _problems refuses all but an object
+    return data  # type: ignore[no-any-return]  # _problems refuses everything else
 
 
 def _decoded(text: str | bytes, limit: int) -> str:
@@ -182,8 +192,10 @@ def _not_finite(text: str) -> _Flaw:
     return _Flaw("not_finite", f"{text[:LONGEST_NUMBER]} is not a finite number")
 
 
-def _problems(root: object, prefix: Path, repeatable: Collection[Path]) -> list[errors.Problem]:
-    if not isinstance(root, dict | _Flaw):
+def _problems(
+    root: object, prefix: Path, repeatable: Collection[Path], roots: tuple[type, ...] = (dict,)
+) -> list[errors.Problem]:
+    if not isinstance(root, (*roots, _Flaw)):
         root = _Flaw("object_expected", "an object is expected")
     allowed = {(*prefix, *path) for path in repeatable}
     found = _flaws(root, prefix, allowed)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.urls import URLPattern
 
-from claims.api import memberships, networks
+from claims.api import ippools, memberships, networks
 
 app_name = "claims-api"
 urlpatterns: list[URLPattern] = [
+    *ippools.urlpatterns,
     *memberships.urlpatterns,
     *networks.urlpatterns,
 ]

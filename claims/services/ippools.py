@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import yaml
 from django.db import IntegrityError
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from claims.core import entries, ippool
-from claims.models import Entry, IPPool, Network
-from claims.services import flags, named, places
+from claims.models import NAD, Entry, IPPool, Network
+from claims.services import access, flags, named, places
 from pools import database, events
 from pools.core import errors, holders
 from pools.models import Cluster, Connection
@@ -197,25 +198,42 @@ def _now() -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def associated_nads(found: Sequence[IPPool]) -> dict[int, list[dict[str, str]]]:
+def associated_nads(
+    found: Sequence[IPPool], seen: access.Scope = access.EVERYTHING
+) -> dict[int, list[dict[str, str]]]:
     """The NADs of the networks of some IPPools, `{"namespace", "name"}`, by the IPPool's id."""
     by_network: dict[int, list[tuple[str, str]]] = {}
-    rows = Network.objects.filter(pk__in={of.network_id for of in found})
-    for network, namespace, name in rows.filter(nads__isnull=False).values_list(
-        "pk", "nads__namespace", "nads__name"
+    rows = NAD.objects.filter(network__in={of.network_id for of in found})
+    for network, namespace, name in access.visible(rows, seen).values_list(
+        "network_id", "namespace", "name"
     ):
         by_network.setdefault(network, []).append((namespace, name))
     return {of.pk: ippool.associated_nads(by_network.get(of.network_id, ())) for of in found}
 
 
-def manifest(of: IPPool, *, status: bool = True) -> dict[str, Any]:
-    """The object as the register would have it, in entries of one MAC together."""
-    written = Entry.objects.filter(ippool=of).order_by("mac", "id").values_list("mac", "ips")
-    rendered = ippool.render(of.name, of.network.name, written.iterator())
+def manifest(
+    of: IPPool, *, rows: QuerySet[Entry] | None = None, status: bool = True
+) -> dict[str, Any]:
+    """The object as the register would have it, entries of one MAC together.
+
+    `rows` are those entries that may be shown, all without a word.
+    """
+    shown = (Entry.objects.all() if rows is None else rows).filter(ippool=of)
+    written = shown.order_by("mac", "id").values_list("mac", "ips")
+    rendered = ippool.render(of.name, of.network.name, written.iterator(chunk_size=10_000))
     if status:
         nads = associated_nads([of])[of.pk]
         rendered["status"] = {"conditions": of.conditions, "associated-nads": nads}
     return rendered
+
+
+def text_of(manifest: Mapping[str, Any]) -> str:
+    """The object as YAML."""
+    return str(yaml.dump(manifest, Dumper=_DUMPER, sort_keys=False, allow_unicode=True))
+
+
+# The C emitter is some ten times faster.
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def rules(network: Network, *, lenient: bool = False) -> entries.Rules:

@@ -1,0 +1,241 @@
+"""ippools/: which MAC address has which addresses on a network; ETag and If-Match.
+
+Of an IPPool a VM owner sees that it is there; what it tells of all namespaces is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Count
+from django.http import HttpResponse
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from claims.api import entries, ippool_schema, scoped
+from claims.models import Entry, IPAMClaim, IPPool, Network
+from claims.services import access, ippools
+from claims.services import entries as entry_services
+from pools import events, idempotency
+from pools.api import pagination, parsing, pools, query, views
+from pools.core import block_answer, errors, holders
+from pools.models import Cluster
+
+_READ_ONLY = (
+    "id", "network", "version", "conditions", "associated_nads", "problems", "duplicates", "entries",
+    "follows_cluster", "gone_at", "created_at",
+)  # fmt: skip
+
+
+class IPPools(views.View):
+    needs = {"GET": ("claims.view_ippool",), "POST": ("claims.add_ippool",)}
+
+    @extend_schema(**ippool_schema.IPPOOLS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = scoped.rows(request, IPPool)
+        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+            rows = rows.filter(cluster=cluster)
+        if name := parameters.text("name"):
+            rows = rows.filter(name=name)
+        if network := parameters.text("network_name"):
+            rows = rows.filter(network__name=network)
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",), "name": ("name", "id")},
+                fields=ippool_schema.IPPOOL_FIELDS,
+                shape=lambda found: _page(request, found),
+            )
+        )
+
+    @extend_schema(**ippool_schema.IPPOOL_CREATE)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, "cluster", "name", "network_name", "note", *_READ_ONLY)
+        entries.refuse(body, _READ_ONLY)
+        cluster = body.parse("cluster", scoped.cluster(request))
+        name = body.parse("name", parsing.name)
+        network = body.parse("network_name", _network_name)
+        note = body.parse("note", parsing.description) if body.has("note") else ""
+        body.report.raise_any()
+
+        def create() -> idempotency.Stored:
+            made = ippools.create(
+                cluster or Cluster(), name or "", network or "", note=note or "", by=_by(request)
+            )
+            return idempotency.Stored(201, shape(request, _get(request, made.pk)))
+
+        done = views.once(request, create)
+        return views.answer(done.answer, status=done.status)
+
+
+class IPPoolView(views.View):
+    needs = {
+        "GET": ("claims.view_ippool",),
+        "PATCH": ("claims.change_ippool",),
+        "DELETE": ("claims.delete_ippool",),
+    }
+
+    @extend_schema(**ippool_schema.IPPOOL)
+    def get(self, request: Request, ippool_id: int) -> views.Answer:
+        return _answer(request, ippool_id)
+
+    @extend_schema(**ippool_schema.IPPOOL_PATCH)
+    def patch(self, request: Request, ippool_id: int) -> views.Answer:
+        found = _get(request, ippool_id)
+        body = parsing.fields(request, "name", "note", "cluster", "network_name", *_READ_ONLY)
+        entries.refuse(body, _READ_ONLY)
+        for field, present in (
+            ("cluster", found.cluster.name),
+            ("network_name", found.network.name),
+        ):
+            if field in body.data and body.data[field] != present:
+                raise errors.ImmutableInUse(f"The {field} of an IPPool never changes.")
+        name = body.parse("name", parsing.name) if body.has("name") else None
+        note = body.parse("note", parsing.description) if body.has("note") else None
+        body.report.raise_any()
+        ippools.change(
+            ippool_id, name=name, note=note, by=_by(request), version=pools.version(request)
+        )
+        return _answer(request, ippool_id)
+
+    @extend_schema(**ippool_schema.IPPOOL_DELETE)
+    def delete(self, request: Request, ippool_id: int) -> views.Answer:
+        found = _get(request, ippool_id)
+        ippools.delete(found.pk, by=_by(request), version=pools.version(request))
+        return views.nothing()
+
+
+class IPPoolManifest(views.View):
+    needs = {"GET": ("claims.view_ippool", "claims.view_entry")}
+
+    @extend_schema(**ippool_schema.IPPOOL_MANIFEST)
+    def get(self, request: Request, ippool_id: int) -> views.Answer:
+        parameters = query.Query(request)
+        wanted = parameters.parse("format", query.choice("json", "yaml"))
+        parameters.done()
+        found = _get(request, ippool_id)
+        everything = scoped.seen(request).everything
+        rows = scoped.rows(request, Entry)
+        manifest = ippools.manifest(found, rows=rows, status=everything)
+        if wanted == "yaml":
+            return HttpResponse(ippools.text_of(manifest), content_type="application/yaml")
+        return views.answer(manifest)
+
+
+class AddressesForMAC(views.View):
+    """getIPsForMAC of spec/002: what is provisioned for a MAC address, else what was claimed."""
+
+    needs = {"GET": ("claims.view_network", "claims.view_entry")}
+
+    @extend_schema(**ippool_schema.ADDRESSES_FOR_MAC)
+    def get(self, request: Request, network_id: int) -> views.Answer:
+        parameters = query.Query(request)
+        given = parameters.parse("mac", entries.mac)
+        if given is None and not parameters.report.problems:
+            parameters.report.add("mac", "required", "name a MAC address")
+        parameters.done()
+        network = scoped.one(request, Network, network_id)
+        return views.answer(_for_mac(request, network, given or ""))
+
+
+def _for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
+    entry = entry_services.for_mac(scoped.rows(request, Entry), network.pk, mac)
+    if entry is not None:
+        return _addresses(mac, entry.ips, "ippool", entry)
+    claims = scoped.rows(request, IPAMClaim).filter(network=network, mac=mac, gone_at=None)
+    for claim in claims.order_by("pk"):
+        if ips := claim.ips or claim.ips_requested:
+            return _addresses(mac, ips, "ipamclaim", claim)
+    missing = errors.NotFound(f"The network {network.name} has no addresses for {mac}.")
+    missing.code = "mac_not_found"
+    raise missing
+
+
+def _addresses(mac: str, ips: Sequence[str], source: str, of: Entry | IPAMClaim) -> dict[str, Any]:
+    return {"mac": mac, "ips": list(ips), "source": source, "vm": of.vm, "namespace": of.namespace}
+
+
+def _by(request: Request) -> events.Author:
+    return views.author(request)
+
+
+def _get(request: Request, ippool_id: int) -> IPPool:
+    return scoped.one(request, IPPool.objects.select_related("cluster", "network"), ippool_id)
+
+
+def _answer(request: Request, ippool_id: int) -> views.Answer:
+    said = shape(request, _get(request, ippool_id))
+    headers = {"ETag": f'"{said["version"]}"'} if said["version"] else {}
+    return views.answer(said, headers=headers)
+
+
+def shape(request: Request, of: IPPool) -> dict[str, Any]:
+    """An IPPool as whoever asks sees it."""
+    return _shapes(request, [of])[0]
+
+
+def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ids = [row["id"] for row in rows]
+    found = IPPool.objects.select_related("cluster", "network").in_bulk(ids)
+    return _shapes(request, [found[number] for number in ids if number in found])
+
+
+def _shapes(request: Request, found: Sequence[IPPool]) -> list[dict[str, Any]]:
+    seen = scoped.seen(request)
+    nads = ippools.associated_nads(found, seen)
+    rows = access.visible(Entry.objects.filter(ippool__in=found), seen)
+    counts = dict(rows.order_by().values_list("ippool").annotate(Count("pk")))
+    return [
+        {
+            "id": of.pk,
+            "cluster": of.cluster.name,
+            "name": of.name,
+            "network": of.network_id,
+            "network_name": of.network.name,
+            "note": of.note,
+            "entries": counts.get(of.pk, 0),
+            "associated_nads": nads[of.pk],
+            "follows_cluster": of.follows_cluster,
+            "gone_at": block_answer.time(of.gone_at),
+            "created_at": block_answer.time(of.created_at),
+            **(_of_all_namespaces(of) if seen.everything else _HIDDEN),
+        }
+        for of in found
+    ]
+
+
+_HIDDEN: dict[str, Any] = {"conditions": [], "problems": [], "duplicates": None, "version": None}
+
+
+def _of_all_namespaces(of: IPPool) -> dict[str, Any]:
+    return {
+        "conditions": of.conditions,
+        "problems": of.problems,
+        "duplicates": {"mac": of.duplicate_macs, "ip": of.duplicate_ips},
+        "version": of.version,
+    }
+
+
+def _network_name(value: object, at: str) -> str:
+    return holders.parse_identifier(value, field=at)
+
+
+urlpatterns = [
+    path("ippools/", IPPools.as_view(), name="ippools"),
+    path("ippools/<int:ippool_id>/", IPPoolView.as_view(), name="ippool"),
+    path("ippools/<int:ippool_id>/manifest/", IPPoolManifest.as_view(), name="ippool-manifest"),
+    path("ippools/<int:ippool_id>/entries/", entries.Entries.as_view(), name="entries"),
+    path(
+        "ippools/<int:ippool_id>/entries/<int:entry_id>/", entries.EntryView.as_view(), name="entry"
+    ),
+    path(
+        "networks/<int:network_id>/addresses-for-mac/",
+        AddressesForMAC.as_view(),
+        name="addresses-for-mac",
+    ),
+]

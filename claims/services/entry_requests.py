@@ -1,0 +1,68 @@
+"""Addresses that VM owners ask for: entries for VMs of their own namespaces, nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from claims.core.entries import EntrySpec
+from claims.models import Entry, IPPool
+from claims.models.ippools import Source
+from claims.services import access, duplicates
+from pools.core import errors
+
+_WITHHELD = {"gateway", "infrastructure", "reserved_range"}
+
+
+def check(user: Any, of: IPPool, wanted: Sequence[EntrySpec]) -> None:
+    """Whether somebody may have these entries; each names a VM and a namespace of their own.
+
+    What others have, or the network itself, is refused without a word of who (B41); contradictions
+    among what they see themselves are theirs to have, as an administrator may have them. Raises
+    NotAllowed, InvalidInput, AlreadyAllocated, ReservedAddress.
+    """
+    if not user.has_perm("claims.add_entry") and not user.has_perm("claims.request_address"):
+        raise errors.NotAllowed("This needs the permission claims.request_address.")
+    seen = access.own(user)
+    problems = []
+    for index, spec in enumerate(wanted):
+        at = f"{index}." if len(wanted) > 1 else ""
+        problems += [
+            errors.Problem(f"{at}{name}", "required", "say for which of your VMs it is")
+            for name in ("namespace", "vm")
+            if not getattr(spec, name)
+        ]
+    if problems:
+        raise errors.InvalidInput.all(problems)
+    for spec in wanted:
+        access.require_request(user, of.cluster_id, spec.namespace or "")
+    for spec in wanted:
+        _refuse_taken(of, spec, seen)
+
+
+def _refuse_taken(of: IPPool, spec: EntrySpec, seen: access.Scope) -> None:
+    found = duplicates.of_candidate(
+        of.network,
+        mac=spec.mac,
+        addresses=[ip.partition("/")[0] for ip in spec.ips],
+        vm=spec.vm or "",
+        namespace=spec.namespace or "",
+        seen=seen,
+    )
+    for duplicate in found:
+        types = {where.type for where in duplicate.places}
+        if duplicate.note:
+            continue
+        if types & _WITHHELD:
+            raise errors.ReservedAddress(f"{duplicate.value} is kept for the network itself.")
+        if "other" in types:
+            raise errors.AlreadyAllocated(f"{duplicate.value} is in use already.")
+
+
+def require_withdrawal(user: Any, entry: Entry) -> None:
+    """NotAllowed unless the user may delete entries, or this one was asked for by an owner of its VM."""
+    if user.has_perm("claims.delete_entry"):
+        return
+    if entry.source != Source.REQUEST or not user.has_perm("claims.request_address"):
+        raise errors.NotAllowed("This needs the permission claims.delete_entry.")
+    access.own(user).require(entry.ippool.cluster_id, entry.namespace)

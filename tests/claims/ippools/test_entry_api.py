@@ -1,0 +1,266 @@
+"""ippools/ID/entries/ over REST: duplicates said, pages, filters, and the whole set in every shape."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from claims.models import Entry, IPPool, Network
+from claims.services import ippools
+from tests.claims import worlds
+from tests.core.test_entries_together import CONFLICTS, CORRECT
+from tests.edges.api import Api
+
+pytestmark = pytest.mark.django_db
+A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+MAC = "00:1a:4b:12:34:56"
+
+
+@pytest.fixture
+def network() -> Network:
+    return worlds.network("prod-network")
+
+
+@pytest.fixture
+def ippool(network: Network) -> IPPool:
+    return worlds.ippool(network, "prod-pool")
+
+
+@pytest.fixture
+def unknown() -> IPPool:
+    """Of a network that nobody saw: spec/002 does not say its subnets."""
+    return ippools.create(worlds.cluster(), "later", "later", by=worlds.BY)
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+def at(of: IPPool) -> str:
+    return f"ippools/{of.pk}/entries/"
+
+
+def test_one_entry(api: Api, ippool: IPPool) -> None:
+    body = {"mac": "02-00-00-00-00-0A", "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"}
+    said = api.made(at(ippool), body)
+    assert said.pop("created_at").endswith("Z")
+    assert said == {
+        "id": Entry.objects.get().pk,
+        "ippool": ippool.pk,
+        "mac": A,
+        "ips": ["10.0.0.5/24"],
+        "vm": "web",
+        "namespace": "shop",
+        "source": "api",
+        "note": "",
+        "duplicates": [],
+        "warnings": [],
+    }
+    assert api("GET", f"{at(ippool)}{said['id']}/").json()["mac"] == A
+
+
+def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Network) -> None:
+    first = api.made(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
+    second, third = api.made(
+        at(ippool),
+        [{"mac": A, "ips": ["10.0.0.6/24"]}, {"mac": B, "ips": ["10.0.0.5/24", "10.0.0.1/24"]}],
+    )
+    (found,) = second["duplicates"]
+    assert (found["kind"], found["value"]) == ("mac", A)
+    assert found["with"] == [
+        {"type": "entry", "id": first["id"], "name": "prod-pool", "vm": "web", "mac": A}
+    ]
+    assert [(one["kind"], one["value"], one["with"][0]["type"]) for one in third["duplicates"]] == [
+        ("ip", "10.0.0.1", "gateway"),
+        ("ip", "10.0.0.5", "entry"),
+    ]
+    assert third["warnings"][0]["code"] == "one_per_family"
+    said = api("GET", f"ippools/{ippool.pk}/").json()
+    assert said["duplicates"] == {"mac": 1, "ip": 2}
+    assert said["conditions"][1]["message"] == f"MAC address {A} appears 2 times"
+
+    def listed(query: str) -> list[int]:
+        return [one["id"] for one in api("GET", at(ippool) + query).json()["results"]]
+
+    assert listed("?duplicate=mac") == [first["id"], second["id"]]
+    assert listed("?duplicate=ip") == [first["id"], third["id"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"mac": A, "ips": ["10.0.0.0/24"]}, "network_address_not_host"),
+        ({"mac": A, "ips": ["10.0.0.5/16"]}, "prefix_mismatch"),
+        ({"mac": A, "ips": ["10.0.0.5"]}, "prefix_required"),
+        ({"mac": A, "ips": "10.0.0.5/24"}, "wrong_type"),
+        ({"mac": A, "ips": []}, "empty_list"),
+        ({"mac": "0:1:2:3:4:5", "ips": ["10.0.0.5/24"]}, "mac_syntax"),
+        ({"mac": 1, "ips": ["10.0.0.5/24"]}, "wrong_type"),
+        ({"ips": ["10.0.0.5/24"]}, "required"),
+        ({"mac": A, "ips": ["10.0.0.5/24"], "source": "hand"}, "unknown_field"),
+        ([], "object_expected"),
+        ({}, "object_expected"),
+        ([1], "wrong_type"),
+        ("null", "object_expected"),
+        ("{", "json_syntax"),
+        ('{"mac": 1, "mac": 2}', "duplicate_key"),
+    ],
+)
+def test_what_is_refused(api: Api, ippool: IPPool, body: Any, code: str) -> None:
+    answer = api("POST", at(ippool), body)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert not Entry.objects.exists()
+
+
+def test_a_list_is_all_or_nothing(api: Api, ippool: IPPool) -> None:
+    body = [{"mac": A, "ips": ["10.0.0.5/24"]}, {"mac": B, "ips": ["10.1.0.5/24"]}]
+    answer = api("POST", at(ippool), body)
+    assert [one["field"] for one in answer.json()["errors"]] == ["1.ips.0"]
+    assert not Entry.objects.exists()
+
+
+def test_the_same_key_is_answered_the_same(api: Api, ippool: IPPool) -> None:
+    body = {"mac": A, "ips": ["10.0.0.5/24"]}
+    answers = [api("POST", at(ippool), body, Idempotency_Key="k1") for _ in range(2)]
+    assert answers[0].json() == answers[1].json()
+    assert Entry.objects.count() == 1
+
+
+def test_filters_and_pages(api: Api, ippool: IPPool) -> None:
+    entries = [
+        {
+            "mac": f"02:00:00:00:01:{n:02x}",
+            "ips": [f"10.0.0.{n}/24"],
+            "vm": f"vm-{n}",
+            "namespace": "a",
+        }
+        for n in range(10, 20)
+    ]
+    api.made(at(ippool), entries)
+
+    def vms(query: str) -> list[str]:
+        return [one["vm"] for one in api("GET", at(ippool) + query).json()["results"]]
+
+    assert vms("?mac=0200.0000.010A") == ["vm-10"]
+    assert vms("?ip=10.0.0.12") == ["vm-12"]
+    assert vms("?ip=10.0.0.16/31") == ["vm-16", "vm-17"]
+    assert vms("?vm=vm-13&namespace=a") == ["vm-13"]
+    assert vms("?q=01:0b") == ["vm-11"]
+    assert vms("?q=10.0.0.14") == ["vm-14"]
+    assert vms("?q=m-15") == ["vm-15"]
+    assert vms("?source=hand") == []
+    first = api("GET", at(ippool) + "?limit=6&fields=vm").json()
+    assert len(first["results"]) == 6
+    rest = api.client.get(first["next"]).json()
+    assert [one["vm"] for one in rest["results"]] == [f"vm-{n}" for n in range(16, 20)]
+    for query, code in (
+        ("?duplicate=x", "invalid_choice"),
+        ("?mac=x", "mac_syntax"),
+        ("?ip=x", "not_an_address"),
+        ("?colour=x", "unknown_parameter"),
+    ):
+        assert api("GET", at(ippool) + query).json()["code"] == code
+
+
+def test_changing_and_deleting_one(api: Api, ippool: IPPool) -> None:
+    one = api.made(at(ippool), {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"})
+    here = f"{at(ippool)}{one['id']}/"
+    answer = api("PATCH", here, {"ips": ["10.0.0.9/24"], "note": "moved"})
+    assert (answer.status_code, answer.json()["ips"]) == (200, ["10.0.0.9/24"])
+    assert (answer.json()["vm"], answer.json()["note"]) == ("web", "moved")
+    assert api("PATCH", here, {"ips": ["10.0.0.0/24"]}).json()["code"] == "network_address_not_host"
+    assert api("PATCH", here, {"source": "hand"}).json()["code"] == "read_only_field"
+    assert api("PATCH", here, {}).status_code == 400
+    assert api("PATCH", f"ippools/999/entries/{one['id']}/", {"note": ""}).status_code == 404
+    assert api("DELETE", here).status_code == 204
+    assert api("GET", here).status_code == 404
+
+
+def told(answer: Any) -> tuple[int, int, int, int]:
+    assert answer.status_code == 200, answer.content
+    said = answer.json()
+    return said["created"], said["changed"], said["deleted"], said["unchanged"]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_whole_set(api: Api, ippool: IPPool, wrapped: bool) -> None:
+    def body(said: Any) -> Any:
+        return {"entries": said} if wrapped else said
+
+    first = [{"mac": A, "ips": ["10.0.0.5/24"], "vm": "web"}, {"mac": B, "ips": ["10.0.0.6/24"]}]
+    assert told(api("PUT", at(ippool), body(first))) == (2, 0, 0, 0)
+    mapped = {A: ["10.0.0.5/24"], B: ["10.0.0.7/24"], C: ["10.0.0.8/24"]}
+    assert told(api("PUT", at(ippool), body(mapped))) == (1, 1, 0, 1)
+    assert Entry.objects.get(mac=A).vm == "web"
+    assert told(api("PUT", at(ippool), body({}))) == (0, 0, 3, 0)
+    stale = api("PUT", at(ippool), body([]), If_Match='"1"')
+    assert (stale.status_code, stale.json()["code"]) == (412, "version_mismatch")
+
+
+def test_keys_that_are_there_twice_are_two_entries(api: Api, unknown: IPPool) -> None:
+    text = f'{{"{MAC}": ["10.0.0.2/24"], "{MAC}": ["10.0.0.14/24"]}}'
+    assert told(api("PUT", at(unknown), text)) == (2, 0, 0, 0)
+    assert Entry.objects.filter(mac=MAC).count() == 2
+
+
+def test_the_examples_of_the_spec(api: Api, unknown: IPPool) -> None:
+    here = f"/api/v1/{at(unknown)}"
+
+    def put(text: str) -> Any:
+        said = text.replace("prod-network", "later")
+        return api.client.put(here, said, content_type="application/yaml")
+
+    refused = put(CORRECT)
+    assert (refused.status_code, refused.json()["code"]) == (400, "network_address_not_host")
+    assert told(put(CONFLICTS)) == (2, 0, 0, 0)
+    success, macs, ips = api("GET", f"ippools/{unknown.pk}/").json()["conditions"]
+    for each in (success, macs, ips):
+        each.pop("lastTransitionTime")
+    assert success == {
+        "type": "Success",
+        "status": "False",
+        "reason": "DuplicatesExist",
+        "message": "Duplicate MAC 00:1a:4b:12:34:56 found in entries",
+    }
+    assert macs == {
+        "type": "DuplicateMACAddresses",
+        "status": "True",
+        "reason": "DuplicateMACFound",
+        "message": "MAC address 00:1a:4b:12:34:56 appears 2 times",
+    }
+    assert ips == {
+        "type": "DuplicateIPAddresses",
+        "status": "False",
+        "reason": "NoIPDuplicates",
+        "message": "All IP addresses are unique per MAC",
+    }
+    wrong = api("PUT", at(unknown), json.dumps({"kind": "IPPool", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {"network-name": "n"}}))  # fmt: skip
+    assert wrong.json()["code"] == "unsupported_kind"
+    other = api.client.put(here, CONFLICTS, content_type="application/yaml")
+    assert other.json()["code"] == "another_network"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('{"entries": {}, "entries": []}', "wrong_type"),
+        ('{"entries": {}, "more": 1}', "unknown_field"),
+        ("5", "object_expected"),
+        ('[{"mac": 1, "mac": 2}]', "duplicate_key"),
+        ('{"x": ["10.0.0.5/24"]}', "mac_syntax"),
+    ],
+)
+def test_sets_that_are_none(api: Api, ippool: IPPool, text: str, code: str) -> None:
+    answer = api("PUT", at(ippool), text)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+
+
+def test_other_bodies(api: Api, ippool: IPPool) -> None:
+    here = f"/api/v1/{at(ippool)}"
+    assert api.client.put(here, "<x/>", content_type="text/xml").status_code == 415
+    assert api.client.post(here, "a: 1", content_type="application/yaml").status_code == 415
+    large = api.client.put(here, b" " * (10 * 1024 * 1024 + 1), content_type="application/json")
+    assert large.status_code == 413

@@ -1,0 +1,132 @@
+"""VM owners ask for addresses of their own VMs, and learn nothing of others'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import NAD, Entry, IPPool, Network
+from claims.services import memberships
+from tests.claims import worlds
+from tests.edges.api import Api
+
+pytestmark = pytest.mark.django_db
+A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+
+
+@pytest.fixture
+def network() -> Network:
+    made = worlds.network("prod-network")
+    for namespace in ("shop", "bank"):
+        NAD.objects.create(network=made, namespace=namespace, name="n")
+    return made
+
+
+@pytest.fixture
+def ippool(network: Network) -> IPPool:
+    return worlds.ippool(network, "prod-pool")
+
+
+@pytest.fixture
+def foreign(ippool: IPPool) -> Entry:
+    return worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
+
+
+@pytest.fixture
+def api(network: Network) -> Api:
+    found = Api("vm-owner")
+    memberships.create(network.cluster, ["shop"], by=worlds.BY, user=found.user)
+    return found
+
+
+def at(of: IPPool) -> str:
+    return f"ippools/{of.pk}/entries/"
+
+
+def asking(**more: Any) -> dict[str, Any]:
+    return {"mac": A, "ips": ["10.0.0.5/24"], "vm": "web", "namespace": "shop"} | more
+
+
+def test_a_request_for_an_own_vm(api: Api, ippool: IPPool, foreign: Entry) -> None:
+    said = api.made(at(ippool), asking())
+    assert (said["source"], said["duplicates"]) == ("request", [])
+    listed = api("GET", at(ippool)).json()["results"]
+    assert [one["vm"] for one in listed] == ["web"]
+    assert api("DELETE", f"{at(ippool)}{said['id']}/").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "code"),
+    [
+        ({"namespace": "bank"}, 403, "permission_denied"),
+        ({"namespace": "nowhere"}, 403, "permission_denied"),
+        ({"namespace": ""}, 400, "required"),
+        ({"vm": ""}, 400, "required"),
+        ({"ips": ["10.0.0.6/24"]}, 409, "already_allocated"),
+        ({"mac": B}, 409, "already_allocated"),
+        ({"ips": ["10.0.0.1/24"]}, 409, "reserved_address"),
+    ],
+)
+def test_what_is_not_theirs(
+    api: Api, ippool: IPPool, foreign: Entry, more: Any, status: int, code: str
+) -> None:
+    answer = api("POST", at(ippool), asking(**more))
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert "vault" not in answer.text
+    assert Entry.objects.count() == 1
+
+
+def test_their_own_duplicates_are_said(api: Api, ippool: IPPool) -> None:
+    api.made(at(ippool), asking())
+    said = api.made(at(ippool), asking(mac=C, vm="db"))
+    assert [(one["kind"], one["with"][0]["vm"]) for one in said["duplicates"]] == [("ip", "web")]
+
+
+def test_what_came_to_be_a_duplicate_names_nobody(api: Api, ippool: IPPool) -> None:
+    api.made(at(ippool), asking())
+    worlds.entry(ippool, B, "10.0.0.5/24", vm="vault", namespace="bank")
+    (one,) = api("GET", at(ippool)).json()["results"]
+    assert one["duplicates"] == [{"kind": "ip", "value": "10.0.0.5", "with": [{"type": "other"}]}]
+
+
+def test_the_ippool_tells_nothing_of_others(api: Api, ippool: IPPool, foreign: Entry) -> None:
+    worlds.entry(ippool, B, "10.0.0.7/24", vm="vault", namespace="bank")
+    said = api("GET", f"ippools/{ippool.pk}/").json()
+    assert (said["entries"], said["conditions"], said["duplicates"]) == (0, [], None)
+    assert (said["version"], said["associated_nads"]) == (
+        None,
+        [{"namespace": "shop", "name": "n"}],
+    )
+    manifest = api("GET", f"ippools/{ippool.pk}/manifest/")
+    assert manifest.json()["spec"]["entries"] == {}
+    assert "status" not in manifest.json()
+    here = f"{at(ippool)}{foreign.pk}/"
+    assert [api(verb, here).status_code for verb in ("GET", "DELETE")] == [404, 404]
+    assert api("GET", f"networks/{ippool.network_id}/addresses-for-mac/?mac={B}").status_code == 404
+
+
+def test_what_only_operators_do(api: Api, ippool: IPPool) -> None:
+    made = worlds.entry(ippool, C, "10.0.0.9/24", vm="db", namespace="shop")
+    calls: list[tuple[str, str, Any]] = [
+        ("PUT", at(ippool), {}),
+        ("PATCH", f"{at(ippool)}{made.pk}/", {"note": "x"}),
+        ("DELETE", f"{at(ippool)}{made.pk}/", None),
+        ("POST", "ippools/", {"cluster": "prod", "name": "x", "network_name": "y"}),
+        ("PATCH", f"ippools/{ippool.pk}/", {"note": "x"}),
+        ("DELETE", f"ippools/{ippool.pk}/", None),
+    ]
+    for verb, path, body in calls:
+        assert api(verb, path, body).status_code == 403, (verb, path)
+
+
+def test_networks_of_others_are_not_there(api: Api) -> None:
+    other = worlds.ippool(worlds.network("other", subnets=("10.9.0.0/24",)), "other")
+    assert api("GET", f"ippools/{other.pk}/").status_code == 404
+    assert api("POST", at(other), asking(ips=["10.9.0.5/24"])).status_code == 404
+
+
+@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("operator", 201)])
+def test_roles(ippool: IPPool, role: str, status: int) -> None:
+    answer = Api(role)("POST", at(ippool), asking(namespace="bank"))
+    assert answer.status_code == status
