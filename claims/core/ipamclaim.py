@@ -91,7 +91,7 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
         vm_uid=owner_uid,
         owner_kind=owner_kind,
         finalizers=tuple(
-            one for one in metadata.data.get("finalizers") or () if isinstance(one, str)
+            value for _, value in metadata.items("finalizers") if isinstance(value, str)
         ),
         deleted_at=_moment(metadata.data.get("deletionTimestamp")),
         problems=tuple(report.problems),
@@ -154,7 +154,8 @@ def _addresses(part: reading.Fields, key: str, *, strict: bool) -> tuple[str, ..
 def _owner(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
     """(kind, name, uid) of the VM, or the VMI, that owns the claim."""
     listed = metadata.get("ownerReferences")
-    references = [one for one in listed if isinstance(one, Mapping)] if _is_list(listed) else []
+    members = listed if isinstance(listed, list) else []
+    references = [one for one in members if isinstance(one, Mapping)]
     for kind in OWNERS:
         for one in references:
             group = str(one.get("apiVersion", "")).partition("/")[0]
@@ -172,10 +173,6 @@ def _owner_pod(value: object) -> str:
 def _conditions(value: object) -> list[Condition]:
     listed = value if isinstance(value, list) else []
     return [dict(one) for one in listed if isinstance(one, Mapping) and "type" in one]
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
 
 
 def _moment(value: object) -> datetime | None:

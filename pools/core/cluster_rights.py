@@ -12,7 +12,11 @@ READ = ("get", "list", "watch")
 _WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "pools": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
     "pod-cidrs": (("update", "CiliumNode", ""), ("update", "CiliumNode", "status")),
-    "claims": (("patch", "IPAMClaim", "status"),),
+    "claims": (
+        ("create", "IPAMClaim", ""),
+        ("patch", "IPAMClaim", ""),
+        ("patch", "IPAMClaim", "status"),
+    ),
     "ippool-status": (
         ("create", "IPPool", ""),
         ("patch", "IPPool", ""),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from claims.core.resources import IPAM_CLAIM
 from pools.clusters import kubeconfig, secrets
 from pools.core import cluster_rights, resources
 from pools.core.resources import Resource
@@ -90,8 +91,8 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
     plurals = {each.plural for each in registry.resources()} | {"ciliumpodippools", "ciliumnodes"}
     with FakeCluster() as running:
-        for path in sorted(CRDS.glob("*.yaml")):
-            if path.stem.endswith(("proposal", "v2alpha1")):
+        for path in sorted([*CRDS.glob("*.yaml"), *(FOLDER.parent / "crds").glob("*.yaml")]):
+            if path.stem.endswith(("proposal", "v2alpha1", "spec-002")):
                 continue
             for manifest in definitions(path):
                 if manifest["spec"]["names"]["plural"] in plurals:
@@ -157,6 +158,8 @@ def _write(gateway: Any, duties: list[str]) -> None:
             gateway.replace(
                 resources.CILIUM_NODE, node, manager="cadastre", subresource=subresource
             )
+    if "claims" in duties:
+        assert gateway.schema(IPAM_CLAIM)
 
 
 def _put_objects(fake: FakeCluster) -> None:

@@ -1,0 +1,180 @@
+"""What stands in the way of a claim is said in its condition, and it is tried again (R8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from claims.models import Entry, Workload
+from claims.services import places
+from pools import events
+from pools.models import FailureEvent
+from tests.claims import worlds
+from tests.claims.ipamclaims.conftest import both, decentralized
+from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, World
+
+pytestmark = pytest.mark.django_db
+CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
+
+
+@decentralized
+@pytest.mark.parametrize("holder", ["claim", "entry", "mac", "workload", "pod", "gateway", "edge"])
+def test_an_address_that_another_has(world: World, holder: str) -> None:
+    network = world.network(default_gateways=["10.0.0.5"] if holder == "gateway" else [])
+    asked = "10.0.0.255" if holder == "edge" else "10.0.0.5"
+    if holder == "claim":
+        world.claim("vm9", ips=["10.0.0.5"])
+        world.passed()
+    elif holder in {"entry", "mac"}:
+        named = {"vm": "vm9", "namespace": "blue"} if holder == "entry" else {}
+        worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24", **named)
+    elif holder == "workload":
+        worlds.workload(network, "vm9", OTHER_MAC, "10.0.0.5/24")
+    elif holder == "pod":
+        worlds.workload(network, "web", OTHER_MAC, "10.0.0.5/24", kind="pod")
+    before = world.held()
+    world.claim(mac=MAC, ips=[asked])
+    world.passed()
+    assert world.condition() == (
+        "IPAllocated", "False", "IPAlreadyExists", CONFLICT.replace("10.0.0.5", asked),
+    )  # fmt: skip
+    assert world.status()["ips"] == []
+    assert world.held() == before
+    assert "blue/vm1.podnet" in world.findings()["ipamclaim_refused"]
+    (event,) = FailureEvent.objects.all()
+    assert (event.holder_id, event.code) == ("blue/vm1", "already_allocated")
+    assert world.passed()["written"] == 0
+    assert FailureEvent.objects.count() == 1
+
+
+@decentralized
+def test_an_address_is_free_again(world: World) -> None:
+    """R8: a claim with an old error is tried again when the conflict clears."""
+    network = world.network()
+    entry = worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24")
+    world.claim(mac=MAC, ips=["10.0.0.5"])
+    world.passed()
+    failed = world.status()["conditions"][0]["lastTransitionTime"]
+    with events.recorded(BY):
+        places.remove(entries=[entry.pk])
+        Entry.objects.all().delete()
+    world.passed()
+    assert world.status()["ips"] == ["10.0.0.5/24"]
+    assert world.condition()[1:3] == ("True", "SuccessfulAllocation")
+    assert world.status()["conditions"][0]["lastTransitionTime"] >= failed
+    assert world.held() == {"10.0.0.5": "blue/vm1"}
+    assert "ipamclaim_refused" not in world.findings()
+
+
+@both
+def test_an_entry_whose_address_another_uses(world: World, definition: str) -> None:
+    network = world.network()
+    worlds.workload(network, "vm9", OTHER_MAC, "10.0.0.5/24")
+    worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24", vm="vm1", namespace="blue")
+    world.claim()
+    world.passed()
+    reason = "IPAddressConflict" if definition == SHIPPED else "IPAlreadyExists"
+    assert world.condition()[2:] == (reason, CONFLICT)
+
+
+@decentralized
+@pytest.mark.parametrize("holder", ["claim", "entry", "workload"])
+def test_a_mac_that_another_vm_has(world: World, holder: str) -> None:
+    network = world.network()
+    if holder == "claim":
+        world.claim("vm9", mac=MAC)
+        world.passed()
+    elif holder == "entry":
+        worlds.entry(worlds.ippool(network), MAC, "10.0.0.9/24", vm="vm9", namespace="blue")
+    else:
+        worlds.workload(network, "vm9", MAC, "10.0.0.9/24")
+    world.claim(mac=MAC, ips=["10.0.0.5"])
+    world.passed()
+    message = f"Requested MAC {MAC} is already assigned in the network"
+    assert world.condition()[1:] == ("False", "MACAlreadyExists", message)
+    assert "10.0.0.5" not in world.held()
+
+
+@decentralized
+def test_of_two_that_ask_for_one_address_the_first_gets_it(world: World) -> None:
+    world.network()
+    world.claim("vm1", mac=MAC, ips=["10.0.0.5"])
+    world.claim("vm2", mac=OTHER_MAC, ips=["10.0.0.5"])
+    world.claim("vm3", mac=MAC)
+    world.passed()
+    assert world.held() == {"10.0.0.5": "blue/vm1"}
+    assert world.condition("vm2.podnet")[2] == "IPAlreadyExists"
+    assert world.condition("vm3.podnet")[2] == "MACAlreadyExists"
+
+
+@decentralized
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"ips": ["10.9.0.5"]}, "Requested IP 10.9.0.5 is outside the subnets of the network (10.0.0.0/24)"),
+        ({"mac": "nonsense"}, "spec.mac: must be a MAC address such as 00:1a:4b:12:34:56"),
+        ({"ips": ["10.0.0.5", "10.0.0.6"]}, "spec.ips: a claim has at most one address of each family"),
+    ],
+)  # fmt: skip
+def test_requests_that_can_never_be_granted(world: World, spec: dict[str, object], text: str) -> None:  # fmt: skip
+    world.network()
+    world.claim(**spec)
+    world.run()
+    assert world.condition()[1:] == ("False", "InternalError", text)
+    assert world.run().kinds["IPAMClaim"]["written"] == 0
+    assert world.held() == {}
+    world.claim()
+    world.passed()
+    assert world.status()["ips"] == ["10.0.0.2/24"]
+
+
+@both
+def test_a_full_subnet_and_space_that_frees(world: World) -> None:
+    """R8, and nothing of one family is kept when the other one is full (I11)."""
+    world.network("10.0.0.0/24", "fd00::/126")
+    for number in (1, 2, 3):
+        world.claim(f"vm{number}")
+    world.passed()
+    assert world.condition("vm3.podnet")[1:] == (
+        "False", "SubnetExhausted", "The network has no free IPv6 address",
+    )  # fmt: skip
+    assert set(world.held().values()) == {"blue/vm1", "blue/vm2"}
+    gone = world.there("vm1.podnet")
+    world.fake.remove("ipamclaims", "vm1.podnet", "blue")
+    world.tell(("DELETED", gone))
+    assert world.status("vm3.podnet")["ips"][1] == "fd00::2/126"
+    assert set(world.held().values()) == {"blue/vm2", "blue/vm3"}
+
+
+@decentralized
+def test_a_requested_address_is_not_kept_when_the_other_family_is_full(world: World) -> None:
+    world.network("10.0.0.0/24", "fd00::/126")
+    for number in range(4):
+        world.claim(f"vm{number}", ips=[f"10.0.0.{10 + number}"])
+    world.claim("vm9", ips=["fd00::3"])
+    world.passed()
+    assert world.status("vm9.podnet")["ips"] == ["10.0.0.2/24", "fd00::3/126"]
+    assert world.status("vm0.podnet")["ips"] == ["10.0.0.10/24", "fd00::2/126"]
+    assert [world.condition(f"vm{number}.podnet")[2] for number in (1, 2, 3)] == [
+        "SubnetExhausted"
+    ] * 3
+    assert set(world.held()) == {"10.0.0.2", "10.0.0.10", "fd00::2", "fd00::3"}
+    assert world.cooling() == []
+
+
+@decentralized
+def test_claims_that_ask_come_before_those_that_take_anything(world: World) -> None:
+    world.network("10.0.0.0/29")
+    world.claim("vm1")
+    world.claim("vm2", ips=["10.0.0.2"])
+    world.passed()
+    assert world.held() == {"10.0.0.2": "blue/vm2", "10.0.0.3": "blue/vm1"}
+
+
+def test_many_claims_for_few_addresses(world: World) -> None:
+    world.network("10.0.0.0/29")
+    for number in range(8):
+        world.claim(f"vm{number}")
+    world.passed()
+    assert len(world.held()) == 5
+    assert len(world.findings()["ipamclaim_refused"]) == 3
+    assert Workload.objects.count() == 0

@@ -1,0 +1,252 @@
+"""A claim's life: its VM stops, migrates, is replaced, and goes; passes that end in the middle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import IPAMClaim, IPAMClaimEvent, Workload
+from claims.services import claim_answers, claim_intake, places
+from pools import events
+from pools.clusters import faults
+from pools.clusters.client import Gateway
+from pools.models import ObservedObject
+from pools.reconcile import seen, settling
+from tests.claims import worlds
+from tests.claims.ipamclaims.conftest import both
+from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, World, manifest
+from tests.pools.conftest import Clock
+
+pytestmark = pytest.mark.django_db
+
+
+def _gone(world: World, name: str = "vm1.podnet") -> None:
+    world.fake.remove("ipamclaims", name, "blue")
+
+
+@both
+def test_r6_migration_changes_the_owner_pod_and_nothing_else(world: World, definition: str) -> None:
+    network = world.network()
+    world.claim()
+    running = worlds.workload(
+        network, "vm1", MAC, "10.0.0.2/24", vm_uid="uid-blue-vm1", pods=["launcher-a"]
+    )
+    world.passed()
+    pod: Any = {"name": "launcher-a"} if definition == SHIPPED else "launcher-a"
+    assert world.status()["ownerPod"] == pod
+    moved = world.status()["conditions"]
+    for pods, owner in (
+        (["launcher-a", "launcher-b"], "launcher-a"),
+        (["launcher-b", "launcher-a"], "launcher-a"),
+        (["launcher-b"], "launcher-b"),
+    ):
+        Workload.objects.filter(pk=running.pk).update(pods=pods)
+        world.passed()
+        assert world.row().owner_pod == owner
+        assert world.status()["ips"] == ["10.0.0.2/24"]
+    pod = {"name": "launcher-b"} if definition == SHIPPED else "launcher-b"
+    assert world.status()["ownerPod"] == pod
+    assert world.status()["conditions"] == moved
+    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.passed()["written"] == 0
+
+
+def test_a_vm_that_stops_keeps_its_addresses(world: World) -> None:
+    network = world.network()
+    world.claim()
+    running = worlds.workload(network, "vm1", MAC, "10.0.0.2/24", vm_uid="uid-blue-vm1")
+    world.passed()
+    with events.recorded(BY):
+        places.remove(workloads=[running.pk])
+        running.delete()
+    world.passed()
+    assert world.status()["ips"] == ["10.0.0.2/24"]
+    assert world.held() == {"10.0.0.2": "blue/vm1"}
+
+
+def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
+    world: World, clock: Clock
+) -> None:
+    world.network(cooldown=3600)
+    world.claim()
+    world.passed()
+    _gone(world)
+    world.passed()
+    assert world.held() == {"10.0.0.2": "blue/vm1"}, "one list without it is no proof (I16)"
+    clock.advance(seen.GRACE + 1)
+    world.passed()
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
+    assert not IPAMClaim.objects.filter(cluster=world.cluster).exists()
+    labels = IPAMClaimEvent.objects.order_by("pgh_id").values_list("pgh_label", flat=True)
+    assert list(labels) == ["created", "changed", "deleted"]
+
+
+def test_a_deletion_that_was_told_releases_at_once(world: World) -> None:
+    world.network(cooldown=3600)
+    world.claim()
+    world.passed()
+    last = world.there()
+    _gone(world)
+    world.tell(("DELETED", last))
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
+
+
+def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None:
+    world.network()
+    world.claim()
+    world.passed()
+    ending = world.there()
+    ending["metadata"]["deletionTimestamp"] = "2026-05-05T10:00:00Z"
+    ending["metadata"]["resourceVersion"] = "999999"
+    world.tell(("MODIFIED", ending))
+    assert world.row().deleted_at is not None
+    assert world.held() == {"10.0.0.2": "blue/vm1"}
+
+
+def test_r2_r6_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
+    world.network(cooldown=3600)
+    world.claim()
+    world.passed()
+    _gone(world)
+    world.claim(uid="another")
+    world.passed()
+    assert world.status()["ips"] == ["10.0.0.3/24"]
+    assert world.row().vm_uid == "another"
+    assert (world.held(), world.cooling()) == ({"10.0.0.3": "blue/vm1"}, ["10.0.0.2"])
+
+
+def test_r6_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World) -> None:
+    world.network()
+    world.claim("vm0")
+    world.claim()
+    world.passed()
+    _gone(world)
+    world.claim()
+    world.passed()
+    assert world.status()["ips"] == ["10.0.0.3/24"]
+    assert world.held()["10.0.0.3"] == "blue/vm1"
+
+
+def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
+    world: World, clock: Clock
+) -> None:
+    world.network(cooldown=3600)
+    world.claim()
+    world.passed()
+    last = world.there()
+    _gone(world)
+    world.tell(("DELETED", last))
+    world.claim("vm2")
+    world.claim()
+    world.passed()
+    assert world.held() == {"10.0.0.2": "blue/vm1", "10.0.0.3": "blue/vm2"}
+
+
+@pytest.mark.parametrize("fault", [faults.Forbidden, faults.ServerFault, faults.Unreachable])
+def test_r4_a_list_that_fails_releases_nothing(
+    world: World, fault: type[faults.ClusterFault], monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    world.network()
+    world.claim()
+    world.passed()
+    _gone(world)
+
+    def fails(*_: object, **__: object) -> None:
+        raise fault("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Gateway, "list", fails)
+        for _ in range(3):
+            world.run()
+            clock.advance(600)
+    assert world.held() == {"10.0.0.2": "blue/vm1"}
+
+
+def test_r5_nothing_is_granted_before_all_is_known(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kind that was seen before and cannot be listed now may hold addresses."""
+    world.network()
+    world.machine()
+    world.passed()
+    world.claim()
+    real = Gateway.list
+
+    def partly(self: Gateway, resource: Any, **more: Any) -> Any:
+        if resource.kind == "VirtualMachine":
+            raise faults.Forbidden("no")
+        return real(self, resource, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Gateway, "list", partly)
+        world.run()
+        assert (world.held(), world.status()) == ({}, {})
+    world.passed()
+    assert world.status()["ips"] == ["10.0.0.2/24"]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("where", ["granted", "written"])
+def test_a_worker_that_is_killed_in_between(
+    world: World, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Granted, and the cluster not told; told, and not taken in: the next pass ends the same."""
+    world.network()
+    world.claim()
+    name = "_send_all" if where == "granted" else "_take_in"
+    real = getattr(settling, name)
+
+    def dies(pass_: Any, handler: Any, *rest: Any) -> None:
+        if handler is world.handler:
+            raise Killed
+        real(pass_, handler, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(settling, name, dies)
+        with pytest.raises(Killed):
+            world.run()
+    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert bool(world.status()) == (where == "written")
+    world.passed()
+    assert world.status()["ips"] == ["10.0.0.2/24"]
+    assert world.held() == {"10.0.0.2": "blue/vm1"}
+    assert world.passed()["written"] == 0
+
+
+def test_a_claim_that_breaks_an_answer_fails_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I22"""
+    world.network()
+    for number in range(3):
+        world.claim(f"vm{number}")
+    real = claim_answers.answer
+
+    def poisoned(claims: Any, *args: Any, **more: Any) -> int:
+        if any(claim.vm == "vm1" for claim in claims):
+            raise KeyError("bug")
+        return real(claims, *args, **more)
+
+    monkeypatch.setattr(claim_answers, "answer", poisoned)
+    world.passed()
+    assert set(world.held().values()) == {"blue/vm0", "blue/vm2"}
+    assert world.condition("vm1.podnet")[2] == "InternalError"
+
+
+def test_many_are_taken_in_with_few_statements(
+    world: World, django_assert_max_num_queries: Any
+) -> None:
+    world.network("10.0.0.0/16")
+    found = [
+        world.handler.parse(manifest(f"vm{n}", status={"ips": [f"10.0.1.{n}/16"]}))
+        for n in range(1, 201)
+    ]
+    with django_assert_max_num_queries(40), events.recorded(BY):
+        claim_intake.take_in(world.cluster, found, answering=False)
+    assert IPAMClaim.objects.count() == 200
+    assert len(world.held()) == 200
+    assert not ObservedObject.objects.exists()

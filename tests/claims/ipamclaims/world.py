@@ -1,0 +1,198 @@
+"""A cluster with VM networks and its fake API server, passed over as an installation does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from claims.core.resources import IPAM_CLAIM, VM
+from claims.handlers.ipamclaims import IPAMClaims
+from claims.models import IPAMClaim, Network
+from pools import events
+from pools.models import Block, Connection, Finding, ObservedObject, Run
+from pools.models.connections import Duty, Mode
+from pools.models.fields import Now
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes, positions, telling
+from pools.reconcile.kinds import Found, Pass, Seen, Write
+from pools.services import pools
+from tests import factories
+from tests.claims import worlds
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+
+SHIPPED = "k8s.cni.cncf.io_ipamclaims"
+SPEC_002 = "k8s.cni.cncf.io_ipamclaims.spec-002"
+MACHINES = "kubevirt.io_virtualmachines"
+BLUE = "cluster_udn_blue"
+MAC, OTHER_MAC = "02:03:04:05:06:07", "02:03:04:05:06:08"
+BY = events.Author(actor="tester", source="command")
+Manifest = dict[str, Any]
+
+
+class Machines:
+    """VirtualMachines are read, and nothing is made of them."""
+
+    kind = VM.kind
+    resources = (VM,)
+    optional = True
+
+    def parse(self, manifest: Manifest) -> Manifest:
+        return manifest
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None: ...
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None: ...
+
+    def desired(self, _pass: Pass) -> list[Write]:
+        return []
+
+    def findings(self, _pass: Pass) -> list[Found]:
+        return []
+
+
+class World:
+    """`duty`: the register answers; without it, it records. One network with two free addresses."""
+
+    def __init__(self, fake: FakeCluster, *, duty: bool = True) -> None:
+        self.fake = fake
+        for name in ("blue", "green"):
+            fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        self.cluster = factories.cluster()
+        self.connection = Connection.objects.create(
+            cluster=self.cluster, server=fake.url, sealed="-", due_at=Now()
+        )
+        self.handler: Any = IPAMClaims()
+        self.manage(duty=duty)
+
+    def manage(self, *, duty: bool) -> None:
+        mode = Mode.MANAGED if duty else Mode.OBSERVED
+        self.connection.duties = [Duty.CLAIMS] if duty else []
+        self.connection.mode = mode
+        self.connection.save(update_fields=["duties", "mode"])
+
+    def network(self, *subnets: str, name: str = BLUE, cooldown: int = 0, **more: Any) -> Network:
+        """With the gateway reserved, as networks that are taken in have it."""
+        made = worlds.network(name, subnets=subnets or ("10.0.0.0/24",), of=self.cluster, **more)
+        assert made.pool is not None
+        pools.change(made.pool.pk, pools.PoolChange(cooldown_seconds=cooldown), by=BY)
+        for cidr in made.pool.cidrs.all():
+            first = cidr.cidr[1]
+            pools.reserve(
+                cidr.pk, factories.entry(str(cidr.cidr), f"{first}-{first}").reserved[0], by=BY
+            )
+        return made
+
+    # --- the cluster ------------------------------------------------------------------------------
+
+    def claim(self, vm: str = "vm1", **more: Any) -> Manifest:
+        return self.fake.put(manifest(vm, **more), manager="ipam-extensions")
+
+    def machine(
+        self,
+        vm: str = "vm1",
+        *,
+        namespace: str = "blue",
+        networks: tuple[str, ...] = ("podnet",),
+        mac: str = "",
+    ) -> str:
+        """A VirtualMachine of the cluster; its uid."""
+        nics = [{"name": one} | ({"macAddress": mac} if mac else {}) for one in networks]
+        listed = [{"name": one, "pod": {}} for one in networks]
+        spec = {"domain": {"devices": {"interfaces": nics}}, "networks": listed}
+        made = {
+            "apiVersion": VM.api_version, "kind": VM.kind,
+            "metadata": {"name": vm, "namespace": namespace},
+            "spec": {"running": True, "template": {"spec": spec}},
+        }  # fmt: skip
+        return str(self.fake.put(made)["metadata"]["uid"])
+
+    def status(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
+        found: Manifest = self.there(name, namespace).get("status") or {}
+        return found
+
+    def there(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
+        return self.fake.object(IPAM_CLAIM.plural, name, namespace)
+
+    def condition(self, name: str = "vm1.podnet") -> tuple[str, str, str, str]:
+        """(type, status, reason, message) of the only condition."""
+        (one,) = self.status(name)["conditions"]
+        return one["type"], one["status"], one["reason"], one["message"]
+
+    # --- passes -----------------------------------------------------------------------------------
+
+    def run(self, *, dry: bool = False) -> Run:
+        lease = leases.take(self.connection.pk, "tester")
+        assert lease is not None
+        trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
+        return passes.run(
+            lease,
+            [Machines(), self.handler],
+            trigger=trigger,
+            open_gateway=lambda _: gateways.to(self.fake),
+        )
+
+    def passed(self) -> Manifest:
+        """A pass without any trouble; what it counts of claims."""
+        record = self.run()
+        assert record.succeeded, (record.error, record.kinds)
+        counts: Manifest = record.kinds[IPAM_CLAIM.kind]
+        return counts
+
+    def tell(self, *told: tuple[str, Manifest]) -> Run:
+        """What a watch told since the last list."""
+        lease = leases.borrow(self.connection.pk, "watcher")
+        assert lease is not None
+        self.connection.refresh_from_db()
+        at = positions.read(self.connection.positions, IPAM_CLAIM.kind)
+        assert at is not None
+        return telling.absorb_events(
+            lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, at=at, to=at,
+            open_gateway=lambda _: gateways.to(self.fake),
+        )  # fmt: skip
+
+    # --- the register -----------------------------------------------------------------------------
+
+    def row(self, name: str = "vm1.podnet", namespace: str = "blue") -> IPAMClaim:
+        return IPAMClaim.objects.get(cluster=self.cluster, namespace=namespace, name=name)
+
+    def held(self) -> dict[str, str]:
+        """Who holds each address, by the register's blocks."""
+        rows = Block.objects.filter(pool__cluster=self.cluster, state="held").order_by("cidr")
+        return {str(row.cidr.network_address): row.holder_id for row in rows}
+
+    def cooling(self) -> list[str]:
+        rows = Block.objects.filter(pool__cluster=self.cluster, state="cooling")
+        return [str(row.cidr.network_address) for row in rows.order_by("cidr")]
+
+    def findings(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for row in Finding.objects.filter(cluster=self.cluster).order_by("code", "subject"):
+            found.setdefault(row.code, []).append(row.subject)
+        return found
+
+
+def manifest(
+    vm: str = "vm1",
+    *,
+    namespace: str = "blue",
+    name: str = "",
+    network: str = BLUE,
+    uid: str = "",
+    status: Manifest | None = None,
+    **spec: Any,
+) -> Manifest:
+    """A claim as ipam-extensions makes it, with the VM as its owner."""
+    owner = {
+        "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": vm,
+        "uid": uid or f"uid-{namespace}-{vm}", "controller": True, "blockOwnerDeletion": True,
+    }  # fmt: skip
+    metadata = {
+        "name": name or f"{vm}.podnet", "namespace": namespace, "ownerReferences": [owner],
+        "labels": {"kubevirt.io/vm": vm}, "finalizers": ["kubevirt.io/persistent-ipam"],
+    }  # fmt: skip
+    made = {
+        "apiVersion": IPAM_CLAIM.api_version, "kind": IPAM_CLAIM.kind, "metadata": metadata,
+        "spec": {"network": network, "interface": "", **spec},
+    }  # fmt: skip
+    return made | ({"status": status} if status else {})
