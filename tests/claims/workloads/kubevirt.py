@@ -1,0 +1,140 @@
+"""A cluster with OVN-Kubernetes and KubeVirt, and the objects that a VM consists of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from claims.handlers.nads import NetworkAttachmentDefinitions
+from claims.handlers.workloads import Pods, VirtualMachineInstances, VirtualMachines
+from claims.models import Workload
+from pools.models import ObservedObject, Run
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes
+from tests.claims.networks.ovn import Ovn
+from tests.kube import gateways
+
+Manifest = dict[str, Any]
+CRDS = (
+    "k8s.cni.cncf.io_network-attachment-definitions",
+    "kubevirt.io_virtualmachines",
+    "kubevirt.io_virtualmachineinstances",
+)
+MAC = "02:00:00:00:00:0a"
+NAMESPACE = "default"
+
+
+def handlers() -> list[Any]:
+    return [NetworkAttachmentDefinitions(), VirtualMachines(), VirtualMachineInstances(), Pods()]
+
+
+class KubeVirt(Ovn):
+    def passed(self, without: str = "") -> Run:
+        """A full pass, as a worker makes it; `without` a kind of which nothing is known yet."""
+        lease = leases.take(self.connection.pk, "test")
+        assert lease is not None
+        run = passes.run(
+            lease,
+            [one for one in handlers() if one.kind != without], trigger=Trigger.SCHEDULE, open_gateway=lambda _: gateways.to(self.server)
+        )  # fmt: skip
+        assert not run.error_code, (run.error_code, run.error)
+        return run
+
+    def twice(self) -> None:
+        """Two passes, so far apart that what both lack is gone."""
+        self.passed()
+        ObservedObject.objects.filter(missed_at__isnull=False).update(missed_at="2026-01-01T00:00Z")
+        self.passed()
+
+    def rows(self) -> list[Workload]:
+        rows = Workload.objects.filter(network__cluster=self.cluster)
+        return list(rows.order_by("name", "interface"))
+
+    def running(self) -> list[tuple[str, str, str | None, list[str], list[str]]]:
+        """Kind, name, MAC, addresses and pods of all that runs."""
+        return [(row.kind, row.name, row.mac, row.ips, row.pods) for row in self.rows()]
+
+    def kept(self, kind: str) -> dict[str, Manifest]:
+        rows = ObservedObject.objects.filter(cluster=self.cluster, kind=kind)
+        return dict(rows.values_list("name", "manifest"))
+
+    def vm(self, name: str, status: str = "Running") -> Manifest:
+        return self.put(
+            {
+                "apiVersion": "kubevirt.io/v1",
+                "kind": "VirtualMachine",
+                "metadata": {"name": name, "namespace": NAMESPACE},
+                "spec": {"runStrategy": "Always", "template": {"spec": _spec()}},
+                "status": {"printableStatus": status},
+            }
+        )
+
+    def vmi(self, vm: Manifest, *ips: str, phase: str = "Running", node: str = "n1") -> Manifest:
+        interface = {"name": "default", "mac": MAC, "infoSource": "domain, guest-agent",
+                     "ipAddress": ips[0] if ips else None, "ipAddresses": list(ips)}  # fmt: skip
+        return self.put(
+            {
+                "apiVersion": "kubevirt.io/v1",
+                "kind": "VirtualMachineInstance",
+                "metadata": {
+                    "name": vm["metadata"]["name"],
+                    "namespace": NAMESPACE,
+                    "ownerReferences": [owner(vm)],
+                },
+                "spec": _spec(),
+                "status": {"phase": phase, "nodeName": node, "interfaces": [interface]},
+            }
+        )
+
+    def pod(self, name: str, networks: Any = None, **more: Any) -> Manifest:
+        annotations = more.pop("annotations", {})
+        if networks is not None:
+            text = networks if isinstance(networks, str) else json.dumps(networks)
+            annotations = annotations | {"k8s.ovn.org/pod-networks": text}
+        metadata = {"name": name, "namespace": NAMESPACE, "annotations": annotations}
+        return self.put(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata | more.pop("metadata", {}),
+                "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]} | more.pop("spec", {}),
+                "status": {"phase": "Running"} | more,
+            }
+        )  # fmt: skip
+
+    def launcher(self, name: str, vmi: Manifest, *ips: str, node: str = "n1", **more: Any) -> Manifest:  # fmt: skip
+        metadata = {"labels": {"kubevirt.io": "virt-launcher"}, "ownerReferences": [owner(vmi)]}
+        annotations = {"kubevirt.io/domain": vmi["metadata"]["name"]}
+        networks = attachment(*ips) if ips else None
+        return self.pod(
+            name, networks, metadata=metadata | _with(annotations, networks),
+            spec={"nodeName": node}, **more,
+        )  # fmt: skip
+
+
+def _with(annotations: Manifest, networks: Any) -> Manifest:
+    if networks is not None:
+        annotations = annotations | {"k8s.ovn.org/pod-networks": json.dumps(networks)}
+    return {"annotations": annotations}
+
+
+def attachment(*ips: str, mac: str = MAC, nad: str = "default/prod") -> Manifest:
+    """As OVN-Kubernetes annotates a pod of a namespace with a primary network."""
+    default = {"ip_addresses": ["10.244.0.9/24"], "mac_address": "0a:58:0a:f4:00:09", "role": "infrastructure-locked"}  # fmt: skip
+    return {
+        "default": default,
+        nad: {"ip_addresses": list(ips), "mac_address": mac, "role": "primary"},
+    }
+
+
+def owner(of: Manifest) -> Manifest:
+    found = {"apiVersion": of["apiVersion"], "kind": of["kind"], "controller": True}
+    return found | {"name": of["metadata"]["name"], "uid": of["metadata"]["uid"]}
+
+
+def _spec() -> Manifest:
+    interfaces = [{"name": "default", "macAddress": MAC, "binding": {"name": "l2bridge"}}]
+    return {
+        "networks": [{"name": "default", "pod": {}}],
+        "domain": {"devices": {"interfaces": interfaces}},
+    }
