@@ -149,6 +149,29 @@ def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
     add(cidr, left)
 
 
+def cut(cidr_id: int, indexes: Sequence[int]) -> None:
+    """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
+    found = database.rows(_SPANS_OF, [",".join(map(str, indexes)), cidr_id], prepare=False)
+    if not found:
+        return
+    spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
+    left = blocks.subtract(spans, blocks.merge(blocks.Span(index, index) for index in indexes))
+    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
+    FreeSpan.objects.bulk_create(
+        FreeSpan(pool_cidr_id=cidr_id, first=Decimal(span.first), last=Decimal(span.last))
+        for span in left
+    )
+
+
+_SPANS_OF = """
+    SELECT DISTINCT s.id, s.first, s.last
+    FROM unnest(string_to_array(%s, ',')::numeric[]) AS taken(index) CROSS JOIN LATERAL (
+        SELECT id, first, last FROM pools_freespan f
+        WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
+    WHERE s.last >= taken.index
+"""
+
+
 def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[blocks.Span]) -> None:
     """What a removed reserved range withheld may be handed out again.
 

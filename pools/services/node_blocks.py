@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from ipaddress import ip_network
 
 from django.db import connection
 
 from pools import database, window
 from pools.core import addresses, blocks, ciliumnode
-from pools.models import FreeSpan, ObservedObject
+from pools.models import ObservedObject
 from pools.services import node_standing
 from pools.services.node_standing import HOLDER, Place, PodPools, Row, Standing
 
@@ -209,7 +208,7 @@ def insert(fresh: Sequence[Fresh]) -> list[Row]:
     for one in fresh:
         indexes.setdefault(one.place.id, []).append(one.index)
     for cidr_id, taken in indexes.items():
-        _cut(cidr_id, taken)
+        window.cut(cidr_id, taken)
     columns = {
         "kind": HOLDER,
         "pools": _joined(one.place.pool.id for one in fresh),
@@ -247,29 +246,6 @@ _INSERT = """
     JOIN pools_pool p ON p.id = f.pool::bigint ORDER BY f.n
     ON CONFLICT DO NOTHING
     RETURNING id, pool_id, cidr::text
-"""
-
-
-def _cut(cidr_id: int, indexes: Sequence[int]) -> None:
-    """Take blocks out of the free spans of a CIDR."""
-    found = database.rows(_SPANS_OF, [_joined(indexes), cidr_id])
-    if not found:
-        return
-    spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
-    left = blocks.subtract(spans, [blocks.Span(index, index) for index in indexes])
-    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
-    FreeSpan.objects.bulk_create(
-        FreeSpan(pool_cidr_id=cidr_id, first=Decimal(span.first), last=Decimal(span.last))
-        for span in left
-    )
-
-
-_SPANS_OF = """
-    SELECT DISTINCT s.id, s.first, s.last
-    FROM unnest(string_to_array(%s, ',')::numeric[]) AS taken(index) CROSS JOIN LATERAL (
-        SELECT id, first, last FROM pools_freespan f
-        WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
-    WHERE s.last >= taken.index
 """
 
 

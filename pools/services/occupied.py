@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 
 from pools import database, window
 from pools.core import blocks
 from pools.core.index_set import IndexSet
-from pools.models import FreeSpan, Pool, PoolCIDR
+from pools.models import Pool, PoolCIDR
 from pools.models.blocks import State
 
 Address = IPv4Address | IPv6Address
@@ -154,7 +153,7 @@ def _insert(pool: Pool, places: Sequence[_Place], fresh: Sequence[tuple[Address,
         indexes.setdefault(place.id, []).append(index)
         withheld.append(place.withheld.has_all(blocks.Span(index, index)))
     for cidr_id, taken in indexes.items():
-        cut(cidr_id, taken)
+        window.cut(cidr_id, taken)
     values = {
         "pool": pool.pk,
         "addresses": ",".join(str(address) for address, _ in fresh),
@@ -230,27 +229,4 @@ _RELEASE = """
     FROM pools_pool p
     WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
     RETURNING b.id
-"""
-
-
-def cut(cidr_id: int, indexes: Sequence[int]) -> None:
-    """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
-    found = database.rows(_SPANS_OF, [",".join(map(str, indexes)), cidr_id], prepare=False)
-    if not found:
-        return
-    spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
-    left = blocks.subtract(spans, blocks.merge(blocks.Span(index, index) for index in indexes))
-    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
-    FreeSpan.objects.bulk_create(
-        FreeSpan(pool_cidr_id=cidr_id, first=Decimal(span.first), last=Decimal(span.last))
-        for span in left
-    )
-
-
-_SPANS_OF = """
-    SELECT DISTINCT s.id, s.first, s.last
-    FROM unnest(string_to_array(%s, ',')::numeric[]) AS taken(index) CROSS JOIN LATERAL (
-        SELECT id, first, last FROM pools_freespan f
-        WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
-    WHERE s.last >= taken.index
 """
