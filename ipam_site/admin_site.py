@@ -59,6 +59,13 @@ _MENU = [
         ],
     },
     {
+        "title": "VM networks",
+        "items": [
+            _entry("Networks", "lan", "claims_network_changelist", "claims.view_network"),
+            _entry("Decisions", "rule", "claims_decision_changelist", "claims.view_decision"),
+        ],
+    },
+    {
         "title": "Guides",
         "items": [
             _entry("Pool for a pod", "alt_route", "pool_for_pod", "pools.view_pool"),

@@ -1,0 +1,235 @@
+"""The pages of networks: list, one network, and the form that shows first what never changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from claims.core.networks import UDN
+from claims.models import NAD, Membership, Network
+from claims.services import named, networks
+from pools.models import Cluster, Connection
+from pools.models.connections import Mode
+from pools.models.fields import Now
+from tests import people
+from tests.claims import worlds
+from tests.edges.api import user
+
+pytestmark = pytest.mark.django_db
+LIST, ADD = reverse("admin:claims_network_changelist"), reverse("admin:claims_network_add")
+
+
+@pytest.fixture
+def browser() -> Client:
+    return people.browser()
+
+
+def network(name: str = "blue", **more: Any) -> Network:
+    values = {"lifecycle": "Persistent", "subnets": ("10.0.0.0/16", "fd00::/64")} | more
+    wanted = UDN(
+        f"cluster_udn_{name}", "cudn", name, topology="layer2", role="primary",
+        ipam_mode="Enabled", **values,
+    )  # fmt: skip
+    return networks.create_by_hand(worlds.cluster(), wanted, by=worlds.BY)
+
+
+def text(client: Client, url: str, **query: str) -> str:
+    answer = client.get(url, query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def typed(**changes: Any) -> dict[str, Any]:
+    said = {
+        "cluster": str(worlds.cluster().pk),
+        "kind": "cudn",
+        "object_name": "blue",
+        "namespaces": "shop\n",
+        "topology": "layer2",
+        "role": "primary",
+        "lifecycle": "Persistent",
+        "subnets": " 10.0.0.0/16 \n",
+        "default_gateways": "10.0.9.1",
+        "reserved_subnets": "10.0.1.0/24\n10.0.2.0/24",
+        "mtu": "1400",
+        "description": "for the move",
+    }
+    return {**said, **changes}
+
+
+def test_an_empty_list_says_what_to_do(browser: Client) -> None:
+    assert reverse("admin:pools_cluster_add") in text(browser, LIST)
+    worlds.cluster()
+    assert ADD in text(browser, LIST)
+
+
+def test_the_list(browser: Client) -> None:
+    blue = network()
+    network("red", lifecycle="")
+    named.network(worlds.cluster().pk, "only-mentioned")
+    NAD.objects.create(network=blue, namespace="shop", name="n", allow_persistent_ips=True)
+    worlds.entry(worlds.ippool(blue), "00:1a:4b:00:00:01", "10.0.0.5/16")
+    page = text(browser, LIST)
+    for words in ("cluster_udn_blue", "cluster_udn_red", "10.0.0.0/16", "fd00::1", "Persistent"):
+        assert words in page
+    assert "only-mentioned" not in page
+    assert "not Persistent" in page, "why not, on hover"
+    assert "only-mentioned" in text(browser, LIST, known="false")
+    for query, seen in (
+        ({"static": "yes"}, "cluster_udn_blue"),
+        ({"static": "no"}, "cluster_udn_red"),
+        ({"q": "_red"}, "cluster_udn_red"),
+    ):
+        page = text(browser, LIST, **query)
+        other = {"cluster_udn_blue": "cluster_udn_red", "cluster_udn_red": "cluster_udn_blue"}[seen]
+        assert seen in page
+        assert other not in page
+    assert "cluster_udn_blue" in text(browser, LIST, q="10.0.7.7", kind="cudn")
+    export = reverse("admin:claims_network_export")
+    assert b"cluster_udn_red" in b"".join(browser.get(export).streaming_content)  # type: ignore[arg-type]
+
+
+def test_one_network(browser: Client) -> None:
+    blue = network(reserved_subnets=("10.0.1.0/24",))
+    other = network("red")
+    assert other.pool is not None
+    NAD.objects.create(network=blue, namespace="shop", name="n", allow_persistent_ips=True)
+    place = reverse("admin:claims_network_change", args=[blue.pk])
+    page = text(browser, place)
+    for words in (
+        "It can hold static VMs", "the first address of each subnet", "given on request only",
+        "kind: ClusterUserDefinedNetwork", "shop", f"/api/v1/networks/{blue.pk}/", "cad-map",
+        reverse("admin:pools_pool_change", args=[blue.pool_id]),
+        reverse("admin:pools_pool_change", args=[other.pool_id]),  # the same addresses
+    ):  # fmt: skip
+        assert words in page
+    assert "10.0.0.0/26" in text(browser, place, map="10.0.0.0/16")
+    for name in ("edit", "delete"):
+        text(browser, reverse(f"admin:claims_network_{name}", args=[blue.pk]))
+    Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3")
+    page = text(browser, place)
+    assert "It cannot hold static VMs, because" in page
+    assert "layer2 is a must" in page
+    unknown = named.network(worlds.cluster().pk, "mentioned")
+    page = text(browser, reverse("admin:claims_network_change", args=[unknown.pk]))
+    assert "Nobody knows yet" in page
+
+
+def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
+    preview = browser.post(ADD, typed())
+    page = preview.content.decode()
+    for words in ("can never be changed afterwards", "a wrong or forgotten one means a new network",
+                  "kind: ClusterUserDefinedNetwork", "10.0.9.1", "It will be able to hold static VMs"):  # fmt: skip
+        assert words in page
+    assert not Network.objects.exists()
+    back = browser.post(ADD, typed(_back="1")).content.decode()
+    assert "10.0.2.0/24" in back
+    assert "for the move" in back
+    done = browser.post(ADD, typed(_confirmed="1"))
+    made = Network.objects.get()
+    assert done["Location"] == reverse("admin:claims_network_change", args=[made.pk])
+    assert (made.name, made.mtu, made.default_gateways) == ("cluster_udn_blue", 1400, ["10.0.9.1"])
+    assert made.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
+    twice = browser.post(ADD, typed()).content.decode()
+    assert "has a network cluster_udn_blue" in twice
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"subnets": "10.0.0.1/16"}, "did you mean 10.0.0.0/16?"),
+        ({"subnets": "10.0.0.0/16 10.1.0.0/33"}, "10.1.0.0/33: the prefix length"),
+        ({"subnets": ""}, "Name a subnet"),
+        ({"default_gateways": "10.1.0.1"}, "lies in none of the subnets"),
+        ({"reserved_subnets": "10.9.0.0/24"}, "lies in none of the subnets"),
+        ({"infrastructure_subnets": "10.0.1.0/28"}, "overlaps 10.0.1.0/24"),
+        ({"object_name": "Blue"}, "lower-case letters"),
+        ({"object_name": ""}, "This field is required"),
+        ({"kind": "udn", "namespaces": ""}, "Is required"),
+        ({"namespaces": "a_b"}, "lower-case letters"),
+        ({"mtu": "9"}, "Must be 576 to 65536"),
+        ({"mtu": "many"}, "Must be a whole number"),
+        ({"applied": "on"}, "is observed: nothing is written to it"),
+        ({"applied": "on", "namespaces": ""}, "Say which namespaces it is for"),
+        ({"role": "secondary"}, "Only a primary network has these"),
+        ({"cluster": "0"}, "Select a valid choice"),
+    ],
+)
+@pytest.mark.parametrize("confirmed", [{}, {"_confirmed": "1"}], ids=["first", "confirmed"])
+def test_errors_stand_beside_the_field(
+    browser: Client, changes: dict[str, str], words: str, confirmed: dict[str, str]
+) -> None:
+    page = browser.post(ADD, typed(**changes, **confirmed)).content.decode()
+    assert words in page
+    assert "Nothing was made yet" in page
+    assert "for the move" in page, "what was typed is kept"
+    assert not Network.objects.exists()
+
+
+def test_applying_says_what_is_written(browser: Client) -> None:
+    Connection.objects.create(
+        cluster=worlds.cluster(), server="https://x", mode=Mode.MANAGED, due_at=Now()
+    )
+    assert "What is written to prod" in browser.post(ADD, typed(applied="on")).content.decode()
+    browser.post(ADD, typed(applied="on", _confirmed="1"))
+    made = Network.objects.get()
+    assert made.applied
+    edit = reverse("admin:claims_network_edit", args=[made.pk])
+    browser.post(edit, {"description": "new", "namespaces": "a\nb", "applied": "on"})
+    made.refresh_from_db()
+    assert made.description == "new"
+    assert made.namespace_selector["matchExpressions"][0]["values"] == ["a", "b"]  # type: ignore[index]
+    wrong = browser.post(edit, {"description": "", "namespaces": "A"}).content.decode()
+    assert "lower-case letters" in wrong
+
+
+def test_deleting_one_that_is_used_says_by_whom(browser: Client) -> None:
+    made = network()
+    ippool = worlds.ippool(made)
+    place = reverse("admin:claims_network_delete", args=[made.pk])
+    answer = browser.post(place, follow=True)
+    assert "the IPPool blue" in answer.content.decode()
+    ippool.delete()
+    browser.post(place)
+    assert not Network.objects.exists()
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "vm-owner", ""])
+def test_roles(role: str) -> None:
+    made = network()
+    NAD.objects.create(network=made, namespace="mine", name="n", allow_persistent_ips=True)
+    NAD.objects.create(network=made, namespace="theirs", name="n", allow_persistent_ips=True)
+    foreign = network("red")
+    person = user(role or "viewer", is_staff=True)
+    if not role:
+        person.groups.clear()
+    cluster = Cluster.objects.get()
+    Membership.objects.create(user=person, cluster=cluster, namespaces=["mine"])
+    client = Client()
+    client.force_login(person)
+    place = reverse("admin:claims_network_change", args=[made.pk])
+    statuses = [
+        client.get(url).status_code
+        for url in (
+            LIST, place, reverse("admin:claims_network_change", args=[foreign.pk]), ADD,
+            reverse("admin:claims_network_edit", args=[made.pk]),
+            reverse("admin:claims_network_delete", args=[made.pk]),
+        )
+    ]  # fmt: skip
+    assert (
+        statuses
+        == {
+            "viewer": [200, 200, 200, 403, 403, 403],
+            "operator": [200] * 6,
+            "vm-owner": [200, 200, 404, 403, 403, 403],
+            "": [403] * 6,
+        }[role]
+    )
+    if role == "vm-owner":
+        page = text(client, LIST) + text(client, place)
+        assert "mine" in page
+        for hidden in ("theirs", "cluster_udn_red", "namespaceSelector", "cad-map"):
+            assert hidden not in page
