@@ -304,6 +304,7 @@ CELERY_BEAT_SCHEDULE = {
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
     "tidy decisions": _every(3600, "claims.tasks.tidy_decisions"),
+    "recheck duplicates": _every(300, "claims.tasks.recheck_duplicates"),
 }
 
 # --- history --------------------------------------------------------------------------------------

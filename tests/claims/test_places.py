@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 import pytest
 
+from claims import tasks
 from claims.models import Place
 from claims.services import duplicates, flags, places
 from pools import events
+from pools.core.addresses import AddressRange
 from pools.models import Block
 from pools.models.blocks import State
+from pools.services import pools
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db
@@ -224,3 +229,17 @@ def test_a_whole_network_is_judged_as_its_changes_were() -> None:
     Place.objects.update(duplicate_mac=False, duplicate_ip=False)
     assert flags.full(network) == len([one for one in before if one[1] or one[2]])
     assert set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before
+
+
+def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock() -> None:
+    network = worlds.network()
+    entry = worlds.entry(worlds.ippool(network), A, "10.0.0.5/24")
+    span = AddressRange(ip_address("10.0.0.4"), ip_address("10.0.0.6"))
+    made = pools.reserve(network.pool.cidrs.get().pk, span, by=worlds.BY, reason="printers")
+    assert tasks.recheck_duplicates() == 1
+    assert _flags(entry=entry.pk) == {"ip"}
+    (found,) = duplicates.of_entries([entry])[entry.pk]
+    assert [(where.type, where.name) for where in found.places] == [("reserved_range", "printers")]
+    pools.unreserve(made.pk, by=worlds.BY)
+    assert (tasks.recheck_duplicates(), tasks.recheck_duplicates()) == (1, 0)
+    assert _flags(entry=entry.pk) == set()
