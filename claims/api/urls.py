@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern
 
-from claims.api import ippools, memberships, networks
+from claims.api import ippools, memberships, networks, webhooks, workloads
 
 app_name = "claims-api"
 urlpatterns: list[URLPattern] = [
     *ippools.urlpatterns,
     *memberships.urlpatterns,
     *networks.urlpatterns,
+    *webhooks.urlpatterns,
+    *workloads.urlpatterns,
 ]

@@ -1,0 +1,188 @@
+"""Decisions of the webhooks, and how each cluster's VMs are told of their addresses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from claims.admin import scoped
+from claims.models import Decision, NetworkSettings
+from claims.models.settings import Annotation
+from claims.services import network_settings
+from pools.admin import edge, lists, show
+from pools.admin import forms as fields
+from pools.core import addresses
+from pools.models import Cluster
+from pools.webhooks import configuration
+
+SETTINGS = "admin:claims_networksettings_changelist"
+
+
+class ClusterFilter(scoped.ClusterFilter):
+    pass
+
+
+class PathFilter(lists.Choice):
+    title = "webhook"
+    parameter_name = "path"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("mutate-pods", "launcher pods"), ("mutate-vms", "VMs")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
+        return rows.filter(path=self.value()) if self.value() else rows
+
+
+class OutcomeFilter(lists.Choice):
+    title = "outcome"
+    parameter_name = "outcome"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("written", "addresses were written"), ("nothing", "nothing was written")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
+        if self.value() == "written":
+            return rows.exclude(patch=None)
+        return rows.filter(patch=None) if self.value() == "nothing" else rows
+
+
+@admin.register(Decision)
+class DecisionAdmin(scoped.Scoped[Decision]):
+    list_display = ("shown_vm", "shown_cluster", "shown_code", "message", "shown_network", "shown_at")  # fmt: skip
+    list_display_links = None
+    list_filter = (ClusterFilter, PathFilter, OutcomeFilter)
+    search_fields = ("=vm", "=namespace", "=code", "=network", "=name")
+    search_help_text = "VM, namespace, network or code, in full"
+    exported = (
+        "id", "at", "cluster.name", "path", "operation", "namespace", "name", "vm", "network", "code",
+        "message", "allowed", "milliseconds",
+    )  # fmt: skip
+    ordering = ("-id",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/decisions_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
+        return super().get_queryset(request).select_related("cluster")
+
+    @admin.display(description="VM")
+    def shown_vm(self, row: Decision) -> SafeString:
+        return show.to(row, f"{row.namespace}/{row.vm or row.name}")
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, row: Decision) -> SafeString:
+        return show.to(row.cluster)
+
+    @admin.display(description="decision")
+    def shown_code(self, row: Decision) -> SafeString:
+        return format_html('<code class="cad-mono">{}</code>', row.code)
+
+    @admin.display(description="network")
+    def shown_network(self, row: Decision) -> str:
+        return row.network
+
+    @admin.display(description="when")
+    def shown_at(self, row: Decision) -> SafeString:
+        return show.when(row.at)
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "claims.view_decision")
+        row = self.row_or_404(request, object_id)
+        return edge.page(
+            request,
+            "decision.html",
+            title=f"{row.namespace}/{row.vm or row.name}: {row.code}",
+            opts=Decision._meta,
+            original=row,
+            decision=row,
+            patch=json.dumps(row.patch, indent=2, ensure_ascii=False) if row.patch else "",
+        )
+
+
+class SettingsForm(forms.Form):
+    annotation = forms.ChoiceField(
+        label="What is written",
+        choices=Annotation.choices,
+        widget=fields.select(),
+        help_text="Beside kubevirt/ipam-extensions the second one is the safe choice.",
+    )
+    default_nad_namespace = fields.ParsedField(
+        lambda text: network_settings.parse_namespace(text.strip(addresses.BLANKS)),
+        label="Namespace of the default network's NAD",
+        widget=fields.text(),
+        help_text="ovn-kubernetes; of OpenShift openshift-ovn-kubernetes. OVN-Kubernetes refuses pods"
+        " that name another one.",
+    )
+    default_nad_name = fields.ParsedField(
+        lambda text: network_settings.parse_name(text.strip(addresses.BLANKS)),
+        label="Name of the default network's NAD",
+        widget=fields.text(),
+    )
+
+
+@admin.register(NetworkSettings)
+class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
+    """Every cluster has settings, whether somebody chose them or not."""
+
+    def get_urls(self) -> list[URLPattern]:
+        edit = path("of/<int:cluster_id>/", edge.in_admin(_edit), name="claims_networksettings_of")
+        return [edit, *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponseBase:  # type: ignore[override]
+        edge.require(request, "claims.view_networksettings")
+        known = {row.cluster_id: row for row in NetworkSettings.objects.all()}
+        every = Cluster.objects.order_by("name")
+        return edge.page(
+            request,
+            "network_settings_list.html",
+            title="How VMs are told of their addresses",
+            opts=NetworkSettings._meta,
+            rows=[known.get(one.pk) or NetworkSettings(cluster=one) for one in every],
+        )
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "claims.view_networksettings")
+        row = NetworkSettings.objects.filter(pk=lists.number(object_id)).first()
+        if row is None:
+            raise Http404("There is no such object.")
+        return HttpResponseRedirect(
+            reverse("admin:claims_networksettings_of", args=[row.cluster_id])
+        )
+
+
+def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    edge.require(request, "claims.view_networksettings")
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        raise Http404("There is no such cluster.")
+    row = network_settings.of(cluster)
+    names = tuple(SettingsForm.base_fields)
+    form = SettingsForm(request.POST or None, initial={name: getattr(row, name) for name in names})
+    if request.method == "POST":
+        edge.require(request, "claims.change_networksettings")
+        if form.is_valid():
+            network_settings.change(cluster, form.cleaned_data, by=edge.author(request))
+            messages.success(request, f"The settings of {cluster} were changed.")
+            return HttpResponseRedirect(reverse(SETTINGS))
+    return edge.page(
+        request,
+        "network_settings.html",
+        title=f"How VMs of {cluster} are told of their addresses",
+        opts=NetworkSettings._meta,
+        cluster=cluster,
+        form=form,
+        webhooks=[configuration.path(hook, cluster.name) for hook in configuration.all()],
+        call=f"clusters/{cluster.name}/network-settings/",
+    )

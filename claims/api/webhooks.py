@@ -1,0 +1,137 @@
+"""clusters/{}/network-settings/ and decisions/: what the webhooks write into VMs, and what they did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+
+from claims.api import scoped
+from claims.models import Decision, NetworkSettings
+from claims.models.settings import Annotation
+from claims.services import network_settings
+from pools.api import clusters, openapi, pagination, parsing, query, views
+from pools.core import block_answer
+from pools.models import Cluster
+from pools.webhooks import configuration
+
+_ANNOTATION = {"type": "string", "enum": list(Annotation.values)}
+_CHANGEABLE = {
+    "annotation": _ANNOTATION,
+    "default_nad_namespace": openapi.TEXT,
+    "default_nad_name": openapi.TEXT,
+}
+_SETTINGS = openapi.shape(
+    "cluster annotation default_nad_namespace default_nad_name webhooks",
+    cluster=openapi.TEXT, **_CHANGEABLE, webhooks=openapi.listed(openapi.TEXT),
+)  # fmt: skip
+_GET = openapi.says(
+    "How the VMs of a cluster are told of their addresses", {200: _SETTINGS}, fails="404"
+)
+_PATCH = openapi.says(
+    "Change how the VMs of a cluster are told of their addresses",
+    {200: _SETTINGS},
+    fails="404 411 413 415",
+    **openapi.body(openapi.shape(**_CHANGEABLE) | openapi.SOMETHING),
+    examples=[
+        OpenApiExample(
+            "beside kubevirt/ipam-extensions", {"annotation": "addresses"}, request_only=True
+        )
+    ],
+)
+_DECISION = openapi.shape(
+    "id cluster at path operation namespace name vm network code message allowed patch",
+    id=openapi.WHOLE, cluster=openapi.TEXT, at=openapi.TIME, path=openapi.TEXT,
+    operation=openapi.TEXT, namespace=openapi.TEXT, name=openapi.TEXT, vm=openapi.TEXT,
+    network=openapi.TEXT, code=openapi.TEXT, message=openapi.TEXT, allowed=openapi.FLAG,
+    patch=openapi.null(openapi.listed({"type": "object", "additionalProperties": True})),
+    milliseconds={"type": "number"},
+)  # fmt: skip
+_DECISIONS = openapi.says(
+    "What the webhooks decided",
+    {200: openapi.page(_DECISION)},
+    parameters=openapi.query(
+        cluster="name or id", namespace="of the VM", vm="by name", network="by logical name",
+        code="such as patched, no_entry", path="mutate-pods, mutate-vms",
+        **openapi.PAGED,
+    ),
+)  # fmt: skip
+
+
+class Settings(views.View):
+    needs = {
+        "GET": ("claims.view_networksettings",),
+        "PATCH": ("claims.change_networksettings",),
+    }
+
+    @extend_schema(**_GET)
+    def get(self, request: Request, cluster: str) -> views.Answer:
+        found = clusters.get(cluster)
+        return views.answer(_settings(found, network_settings.of(found)))
+
+    @extend_schema(**_PATCH)
+    def patch(self, request: Request, cluster: str) -> views.Answer:
+        body = parsing.fields(request, *_CHANGEABLE)
+        parsers: dict[str, Any] = {
+            "annotation": lambda value, at: parsing.choice(value, at, tuple(Annotation.values)),
+            "default_nad_namespace": network_settings.parse_namespace,
+            "default_nad_name": network_settings.parse_name,
+        }
+        wanted = {name: body.parse(name, parsers[name]) for name in parsers if name in body.data}
+        body.report.raise_any()
+        found = clusters.get(cluster)
+        row = network_settings.change(found, wanted, by=views.author(request))
+        return views.answer(_settings(found, row))
+
+
+class Decisions(views.View):
+    needs = {"GET": ("claims.view_decision",)}
+
+    @extend_schema(**_DECISIONS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = scoped.rows(request, Decision)
+        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+            rows = rows.filter(cluster=cluster)
+        for name in ("namespace", "vm", "network", "code", "path"):
+            if value := parameters.text(name):
+                rows = rows.filter(**{name: value})
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=_DECISION["properties"],
+                shape=_decisions,
+                default="-id",
+            )
+        )
+
+
+def _settings(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
+    return {
+        "cluster": cluster.name,
+        **{name: getattr(row, name) for name in _CHANGEABLE},
+        "webhooks": [configuration.path(hook, cluster.name) for hook in configuration.all()],
+    }
+
+
+def _decisions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    names = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
+    return [
+        {
+            **{name: row[name] for name in _DECISION["properties"] if name in row},
+            "cluster": names[row["cluster_id"]].name,
+            "at": block_answer.time(row["at"]),
+        }
+        for row in rows
+    ]
+
+
+urlpatterns = [
+    path("clusters/<str:cluster>/network-settings/", Settings.as_view(), name="network-settings"),
+    path("decisions/", Decisions.as_view(), name="decisions"),
+]
