@@ -14,7 +14,7 @@ from claims.models.ippools import Entry, IPPool
 from claims.models.networks import NAD, Network
 from claims.models.places import Place
 from claims.models.settings import NetworkSettings
-from claims.models.verdicts import Verdict
+from claims.models.verdicts import OwnVerdict, Verdict
 from claims.models.workloads import Workload
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Network",
     "NetworkEvent",
     "NetworkSettings",
+    "OwnVerdict",
     "Place",
     "Verdict",
     "Workload",

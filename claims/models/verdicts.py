@@ -17,7 +17,7 @@ class Answer(models.TextChoices):
     UNKNOWN = "unknown", "unknown"  # runs, and nothing is registered
 
 
-class Verdict(models.Model):
+class _Verdict(models.Model):
     """What is registered beside what runs with it (a view: claims/sql/verdicts.sql).
 
     One row for each entry or claim and each workload that it speaks of; for one of which nothing
@@ -26,19 +26,13 @@ class Verdict(models.Model):
     """
 
     id = models.CharField(max_length=64, primary_key=True)
-    network = models.ForeignKey(Network, on_delete=models.DO_NOTHING, related_name="verdicts")
+    network = models.ForeignKey(Network, on_delete=models.DO_NOTHING, related_name="+")
     section = models.IntegerField()  # 1 entries, 2 claims, 3 workloads alone
     item = models.BigIntegerField()
     beside = models.BigIntegerField()  # the workload's id, 0 without one
-    entry = models.ForeignKey(
-        Entry, on_delete=models.DO_NOTHING, null=True, related_name="verdicts"
-    )
-    claim = models.ForeignKey(
-        IPAMClaim, on_delete=models.DO_NOTHING, null=True, related_name="verdicts"
-    )
-    workload = models.ForeignKey(
-        Workload, on_delete=models.DO_NOTHING, null=True, related_name="verdicts"
-    )
+    entry = models.ForeignKey(Entry, on_delete=models.DO_NOTHING, null=True, related_name="+")
+    claim = models.ForeignKey(IPAMClaim, on_delete=models.DO_NOTHING, null=True, related_name="+")
+    workload = models.ForeignKey(Workload, on_delete=models.DO_NOTHING, null=True, related_name="+")
     by = models.CharField(max_length=7)
     registered_namespace = models.CharField(max_length=253)
     registered_vm = models.CharField(max_length=253)
@@ -47,9 +41,29 @@ class Verdict(models.Model):
     verdict = models.CharField(max_length=9, choices=Answer)
 
     class Meta:
-        managed = False
-        db_table = "claims_verdict"
+        abstract = True
         ordering = ["section", "item", "beside"]
 
     def __str__(self) -> str:
         return f"{self.verdict} {self.id}"
+
+
+class Verdict(_Verdict):
+    """Of a network as a whole."""
+
+    class Meta(_Verdict.Meta):
+        abstract = False
+        managed = False
+        db_table = "claims_verdict"
+
+
+class OwnVerdict(_Verdict):
+    """Of each namespace by itself, for those who see no other: foreign things do not exist in it."""
+
+    id = models.CharField(max_length=512, primary_key=True)
+    namespace = models.CharField(max_length=253)
+
+    class Meta(_Verdict.Meta):
+        abstract = False
+        managed = False
+        db_table = "claims_own_verdict"

@@ -94,7 +94,7 @@ def plan(
     found = Workload.objects.in_bulk(by_workload)
     if ids is not None and set(ids) != set(found):
         raise errors.NotFound("There is no such workload on this network.")
-    known = {row["entry_id"] for row in rows if row["entry_id"] and row["sees_registered"]}
+    known = {row["entry_id"] for row in rows if row["entry_id"]}
     entry_rows = Entry.objects.in_bulk(known)
     taken = _agreeing(network, known)
     steps = []
@@ -130,9 +130,9 @@ def adopt(
 def _rows(
     network: Network, ids: Collection[int] | None, verdict: str, seen: Scope
 ) -> Iterator[dict[str, Any]]:
-    rows = workloads.rows(seen).filter(network_id=network.pk, sees_running=1)
+    rows = workloads.rows(seen).filter(network_id=network.pk)
     rows = rows.filter(workload_id__isnull=False)
-    rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(answer=verdict)
+    rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(verdict=verdict)
     yield from rows.order_by(*workloads.ORDER).values()
 
 
@@ -140,7 +140,7 @@ def _agreeing(network: Network, entry_ids: Collection[int]) -> set[int]:
     """Those of the entries that some workload runs with exactly."""
     if not entry_ids:
         return set()
-    rows = workloads.rows().filter(network_id=network.pk, answer=Answer.MATCHING)
+    rows = workloads.rows().filter(network_id=network.pk, verdict=Answer.MATCHING)
     return set(rows.filter(entry_id__in=entry_ids).values_list("entry_id", flat=True))
 
 
@@ -167,7 +167,7 @@ def _entry_of(
 def _step(
     workload: Workload, entry: Entry | None, network: Network, pairs: Sequence[dict[str, Any]]
 ) -> Step:
-    if any(row["answer"] == Answer.MATCHING and row["entry_id"] for row in pairs):
+    if any(row["verdict"] == Answer.MATCHING and row["entry_id"] for row in pairs):
         return Step(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
         lacking = "MAC address" if workload.mac is None else "addresses"

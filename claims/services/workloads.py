@@ -1,8 +1,8 @@
 """Does what runs agree with the register? Verdicts of a network's entries, claims and workloads.
 
 The comparison is one statement in the database, whatever the number (claims/sql/verdicts.sql). For
-somebody who sees some namespaces only, what is foreign does not exist: an entry of theirs that only a
-foreign workload runs with is missing, a workload of theirs with a foreign entry is unknown.
+somebody who sees some namespaces only, what is foreign does not exist: each namespace is compared by
+itself.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Case, CharField, Count, F, Q, QuerySet, Value, When
+from django.db.models import Count, QuerySet
 
 from claims.core import verdicts
 from claims.core.verdicts import Side
-from claims.models import Entry, IPAMClaim, Verdict, Workload
+from claims.models import Entry, IPAMClaim, OwnVerdict, Verdict, Workload
 from claims.models.verdicts import Answer
 from claims.models.workloads import WorkloadKind
 from claims.services.access import EVERYTHING, Scope
@@ -28,39 +28,16 @@ Shape = dict[str, Any]
 
 
 def rows(seen: Scope = EVERYTHING) -> QuerySet[Any]:
-    """The verdicts that somebody sees; `answer` is the verdict as they see it.
-
-    `sees_registered` and `sees_running` say which side of a row they see. Filter by network: each
-    network that is left in is compared as a whole.
-    """
-    found: QuerySet[Any] = Verdict.objects.all()
-    yes = Value(1)
-    told: QuerySet[Any] = found.annotate(answer=F("verdict"), sees_registered=yes, sees_running=yes)
+    """The verdicts that somebody sees. Filter by network: each that is left in is compared whole."""
     if seen.everything:
-        return told
-    registered = ~Q(section=3) & seen.within("network__cluster_id", "registered_namespace")
-    running = Q(workload__isnull=False) & seen.within("network__cluster_id", "running_namespace")
-    told = found.filter(registered | running).annotate(
-        answer=Case(
-            When(registered & running, then=F("verdict")),
-            When(registered, then=Value(Answer.MISSING.value)),
-            default=Value(Answer.UNKNOWN.value),
-            output_field=CharField(),
-        ),
-        sees_registered=_flag(registered),
-        sees_running=_flag(running),
-    )
-    return told
-
-
-def _flag(condition: Q) -> Case:
-    return Case(When(condition, then=Value(1)), default=Value(0))
+        return Verdict.objects.all()
+    return OwnVerdict.objects.filter(seen.within("network__cluster_id", "namespace"))
 
 
 def counts(network_id: int, seen: Scope = EVERYTHING) -> dict[str, int]:
     """By verdict, how many rows the network has of it: `{"matching": 3, "missing": 0, …}`."""
     found = rows(seen).filter(network_id=network_id).order_by()
-    counted = dict(found.values_list("answer").annotate(number=Count("id")))
+    counted = dict(found.values_list("verdict").annotate(number=Count("id")))
     return {str(answer): counted.get(str(answer), 0) for answer in Answer}
 
 
@@ -71,26 +48,20 @@ def shapes(found: Sequence[Mapping[str, Any]]) -> list[Shape]:
     "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; each part null
     when there is none, or none that may be seen.
     """
-    told = [row for row in found if row["sees_registered"]]
-    entries = Entry.objects.select_related("ippool").in_bulk(_ids(told, "entry_id"))
-    claims = IPAMClaim.objects.in_bulk(_ids(told, "claim_id"))
-    workloads = Workload.objects.in_bulk(
-        _ids([r for r in found if r["sees_running"]], "workload_id")
-    )
-    registered: dict[str, Shape | None] = {}
+    entries = Entry.objects.select_related("ippool").in_bulk(_ids(found, "entry_id"))
+    claims = IPAMClaim.objects.in_bulk(_ids(found, "claim_id"))
+    workloads = Workload.objects.in_bulk(_ids(found, "workload_id"))
+    sides: list[tuple[Shape | None, Workload | None]] = []
     for row in found:
         entry, claim = entries.get(row["entry_id"]), claims.get(row["claim_id"])
         shape = _of_entry(entry) if entry else _of_claim(claim) if claim else None
-        registered[row["id"]] = shape if row["sees_registered"] else None
-    running = {
-        row["id"]: workloads.get(row["workload_id"]) if row["sees_running"] else None
-        for row in found
-    }
-    missing = [row["id"] for row in found if registered[row["id"]] and not running[row["id"]]]
-    statuses = _vm_statuses(
-        {row["network_id"] for row in found}, [registered[pk] for pk in missing]
-    )
-    return [_shape(row, registered[row["id"]], running[row["id"]], statuses) for row in found]
+        sides.append((shape, workloads.get(row["workload_id"])))
+    missing = [registered for registered, runs in sides if registered and runs is None]
+    statuses = _vm_statuses(_ids(found, "network_id"), missing)
+    return [
+        _shape(row, registered, runs, statuses)
+        for row, (registered, runs) in zip(found, sides, strict=True)
+    ]
 
 
 def _ids(found: Collection[Mapping[str, Any]], column: str) -> set[int]:
@@ -171,7 +142,7 @@ def _shape(
             *verdicts.untold(runs),
         ]
     return {
-        "verdict": row["answer"],
+        "verdict": row["verdict"],
         "workload": _of_workload(workload) if workload else None,
         "registered": registered,
         "running": {"mac": workload.mac, "ips": workload.ips} if workload else None,
@@ -180,10 +151,10 @@ def _shape(
 
 
 def _vm_statuses(
-    networks: Collection[int], wanted: Sequence[Shape | None]
+    networks: Collection[int], wanted: Sequence[Shape]
 ) -> dict[tuple[int, str, str], str]:
     """The printableStatus of the VMs that are there, by network, namespace and name."""
-    named = [one for one in wanted if one and one["vm"]]
+    named = [one for one in wanted if one["vm"]]
     if not named:
         return {}
     values = {
@@ -216,39 +187,36 @@ def seen(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Sha
     Of several workloads the one that agrees best. By indexes alone, so that it costs the same in a
     network of any size. Entries that may not be seen are left out.
     """
-    entries = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
-    mine = {one.pk: one for one in entries if scope.has(one.ippool.cluster_id, one.namespace)}
+    found = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
+    entries = {one.pk: one for one in found if scope.has(one.ippool.cluster_id, one.namespace)}
     beside: dict[int, tuple[int, list[int]]] = {}
-    for entry_id, level, workload_id in database.rows(
-        _BESIDE, {"ids": ",".join(map(str, mine))}, prepare=False
-    ):
-        if beside.setdefault(entry_id, (level, []))[0] == level:
-            beside[entry_id][1].append(workload_id)
-    ids = {pk for _, found in beside.values() for pk in found}
-    rows_ = Workload.objects.filter(pk__in=ids).select_related("network")
-    running = {one.pk: one for one in rows_ if scope.has(one.network.cluster_id, one.namespace)}
-    registered = {pk: _of_entry(one) for pk, one in mine.items()}
+    values = {"ids": ",".join(map(str, entries)), "all": scope.everything}
+    for row in database.fetch(_BESIDE, values):
+        level, ids = beside.setdefault(row["id"], (row["level"], []))
+        if level == row["level"]:
+            ids.append(row["workload_id"])
+    running = Workload.objects.in_bulk({pk for _, ids in beside.values() for pk in ids})
+    registered = {pk: _of_entry(one) for pk, one in entries.items()}
     runs = {
-        pk: _best(registered[pk], [running[one] for one in found if one in running])
-        for pk, (_, found) in beside.items()
+        pk: _best(registered[pk], [running[one] for one in ids if one in running])
+        for pk, (_, ids) in beside.items()
     }
-    missing = [registered[pk] for pk in mine if runs.get(pk) is None]
-    statuses = _vm_statuses({one.ippool.network_id for one in mine.values()}, missing)
+    missing = [registered[pk] for pk in entries if runs.get(pk) is None]
+    statuses = _vm_statuses({one.ippool.network_id for one in entries.values()}, missing)
     told = {}
-    for pk, one in mine.items():
-        workload = runs.get(pk)
-        answer = _answer(registered[pk], workload)
-        row = {"answer": answer, "network_id": one.ippool.network_id}
-        told[pk] = _shape(row, registered[pk], workload, statuses)
+    for pk, one in entries.items():
+        verdict = _verdict(registered[pk], runs.get(pk))
+        row = {"verdict": verdict, "network_id": one.ippool.network_id}
+        told[pk] = _shape(row, registered[pk], runs.get(pk), statuses)
     return told
 
 
 def _best(registered: Shape, found: Sequence[Workload]) -> Workload | None:
-    agreeing = (one for one in found if _answer(registered, one) == Answer.MATCHING)
+    agreeing = (one for one in found if _verdict(registered, one) == Answer.MATCHING)
     return next(agreeing, found[0] if found else None)
 
 
-def _answer(registered: Shape, workload: Workload | None) -> str:
+def _verdict(registered: Shape, workload: Workload | None) -> str:
     if workload is None:
         return Answer.MISSING.value
     differs = any(verdicts.differences(_said(registered), side(workload)))
@@ -263,23 +231,26 @@ _BESIDE = """
         WHERE e.id = ANY(string_to_array(%(ids)s, ',')::bigint[]))
     SELECT e.id, 1 AS level, p.workload_id FROM e CROSS JOIN LATERAL (
         SELECT DISTINCT workload_id FROM claims_place
-        WHERE network_id = e.network_id AND mac = e.mac AND workload_id IS NOT NULL) p
+        WHERE network_id = e.network_id AND mac = e.mac AND workload_id IS NOT NULL
+            AND (%(all)s OR namespace = e.namespace)) p
     UNION ALL
     SELECT e.id, 2, w.id FROM e CROSS JOIN LATERAL (
         SELECT id, mac FROM claims_workload
         WHERE namespace = e.namespace AND name = e.vm AND network_id = e.network_id
             AND kind = 'vmi') w
     WHERE e.vm <> '' AND e.namespace <> '' AND NOT EXISTS (SELECT FROM claims_place
-        WHERE network_id = e.network_id AND mac = w.mac AND entry_id IS NOT NULL)
+        WHERE network_id = e.network_id AND mac = w.mac AND entry_id IS NOT NULL
+            AND (%(all)s OR namespace = e.namespace))
     UNION ALL
     SELECT e.id, 2, w.id FROM e JOIN claims_workload w ON w.name = e.vm
         AND w.network_id = e.network_id AND w.kind = 'vmi'
-    WHERE e.vm <> '' AND e.namespace = '' AND NOT EXISTS (SELECT FROM claims_place
+    WHERE %(all)s AND e.vm <> '' AND e.namespace = '' AND NOT EXISTS (SELECT FROM claims_place
         WHERE network_id = e.network_id AND mac = w.mac AND entry_id IS NOT NULL)
     UNION ALL
     SELECT e.id, 3, q.workload_id FROM e
         JOIN claims_place p ON p.entry_id = e.id CROSS JOIN LATERAL (
         SELECT DISTINCT workload_id FROM claims_place
-        WHERE network_id = e.network_id AND address = p.address AND workload_id IS NOT NULL) q
+        WHERE network_id = e.network_id AND address = p.address AND workload_id IS NOT NULL
+            AND (%(all)s OR namespace = e.namespace)) q
     ORDER BY 1, 2, 3
 """

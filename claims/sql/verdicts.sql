@@ -12,18 +12,23 @@ $$;
 -- A claim counts where no entry speaks of its VM or of the workload. What a workload does not tell (a
 -- MAC, addresses) contradicts nothing.
 --
+-- With `within` nothing counts but what is in this namespace, as if all else did not exist.
+--
 -- All at once, for a hundred thousand entries; each step leaves less for the next one. Nested loops
 -- are what the planner takes for a network that it has no statistics of, and they would never end.
-CREATE OR REPLACE FUNCTION claims_verdicts(network bigint) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION claims_verdicts(network bigint, within text DEFAULT NULL)
+RETURNS TABLE (
     section integer, item bigint, beside bigint, entry_id bigint, claim_id bigint,
     workload_id bigint, by text, registered_namespace text, registered_vm text,
     running_namespace text, running_name text, verdict text)
 LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
     WITH w AS MATERIALIZED (
-        SELECT id, kind, namespace, name, mac, ips FROM claims_workload WHERE network_id = network),
+        SELECT id, kind, namespace, name, mac, ips FROM claims_workload
+        WHERE network_id = network AND (within IS NULL OR namespace = within)),
     e AS MATERIALIZED (
         SELECT id, mac, ips, vm, namespace FROM claims_entry
-        WHERE ippool_id = (SELECT id FROM claims_ippool WHERE network_id = network)),
+        WHERE ippool_id = (SELECT id FROM claims_ippool WHERE network_id = network)
+            AND (within IS NULL OR namespace = within)),
     e_mac AS MATERIALIZED (
         SELECT e.id AS item, w.id AS beside FROM e JOIN w ON w.mac = e.mac),
     e_left AS MATERIALIZED (
@@ -46,7 +51,7 @@ LANGUAGE sql STABLE SET enable_nestloop = off SET work_mem = '64MB' AS $$
     c AS MATERIALIZED (
         SELECT id, mac, CASE WHEN ips = '{}' THEN ips_requested ELSE ips END AS ips, vm, namespace
         FROM claims_ipamclaim
-        WHERE network_id = network AND gone_at IS NULL
+        WHERE network_id = network AND gone_at IS NULL AND (within IS NULL OR namespace = within)
             AND (mac IS NOT NULL OR ips <> '{}' OR ips_requested <> '{}')),
     c_left AS MATERIALIZED (
         SELECT * FROM c
@@ -93,3 +98,15 @@ $$;
 CREATE OR REPLACE VIEW claims_verdict AS
     SELECT v.section || '-' || v.item || '-' || v.beside AS id, n.id AS network_id, v.*
     FROM claims_network n CROSS JOIN LATERAL claims_verdicts(n.id) v;
+
+-- The same of each namespace by itself.
+CREATE OR REPLACE VIEW claims_own_verdict AS
+    SELECT n.id || '-' || s.namespace || '-' || v.section || '-' || v.item || '-' || v.beside AS id,
+        n.id AS network_id, s.namespace, v.*
+    FROM claims_network n
+    CROSS JOIN LATERAL (
+        SELECT namespace FROM claims_workload WHERE network_id = n.id
+        UNION SELECT namespace FROM claims_ipamclaim WHERE network_id = n.id
+        UNION SELECT e.namespace FROM claims_entry e
+            JOIN claims_ippool i ON i.id = e.ippool_id WHERE i.network_id = n.id) s
+    CROSS JOIN LATERAL claims_verdicts(n.id, s.namespace) v;

@@ -77,7 +77,7 @@ def test_addresses_are_compared_as_a_set(ips: tuple[str, ...]) -> None:
     worlds.entry(worlds.ippool(network), A, FIVE, "fd00::5/64")
     worlds.workload(network, "db", A, *ips)
     found = workloads.rows().filter(network=network).get()
-    assert found.answer == "matching"
+    assert found.verdict == "matching"
 
 
 def test_nothing_runs() -> None:

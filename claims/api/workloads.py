@@ -1,0 +1,174 @@
+"""networks/ID/workloads/: what runs beside what is registered; adopting what runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from claims.api import scoped
+from claims.models import Network
+from claims.models.verdicts import Answer
+from claims.services import adoption, workloads
+from pools import idempotency
+from pools.api import openapi, pagination, parsing, query, views
+from pools.api.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
+from pools.core import errors, reading
+
+_ANSWERS = tuple(str(answer) for answer in Answer)
+_WORKLOAD = shape(
+    "id kind namespace name interface node phase pods since",
+    id=WHOLE, kind={"type": "string", "enum": ["vmi", "pod"]}, namespace=TEXT, name=TEXT,
+    interface=TEXT, node=TEXT, phase=TEXT, pods=listed(TEXT), since=TIME,
+)  # fmt: skip
+_REGISTERED = shape(
+    "source id name mac ips vm namespace",
+    source={"type": "string", "enum": ["ippool", "ipamclaim"]}, id=WHOLE, name=TEXT,
+    mac=null(TEXT), ips=listed(TEXT), vm=TEXT, namespace=TEXT,
+)  # fmt: skip
+_VERDICT = shape(
+    "verdict workload registered running reasons",
+    verdict={"type": "string", "enum": list(_ANSWERS)},
+    workload=null(_WORKLOAD),
+    registered=null(_REGISTERED),
+    running=null(shape("mac ips", mac=null(TEXT), ips=listed(TEXT))),
+    reasons=listed(shape("code message", code=TEXT, message=TEXT)),
+)
+_SIDE = null(shape("mac ips", mac=TEXT, ips=listed(TEXT)))
+_PLAN = shape(
+    "ippool makes_ippool create change unchanged refuse steps",
+    ippool=TEXT, makes_ippool=FLAG, create=WHOLE, change=WHOLE, unchanged=WHOLE, refuse=WHOLE,
+    steps=listed(shape(
+        "workload name action", workload=WHOLE, name=TEXT,
+        action={"type": "string", "enum": ["create", "change", "unchanged", "refuse"]},
+        entry=null(WHOLE), before=_SIDE, after=_SIDE, code=TEXT, message=TEXT,
+    )),
+)  # fmt: skip
+FIELDS = tuple(_VERDICT["properties"])
+_LIST = openapi.says(
+    "What runs on a network beside what is registered",
+    {200: openapi.page(_VERDICT)},
+    fails="404",
+    parameters=openapi.query(verdict=", ".join(_ANSWERS), **openapi.PAGED),
+)
+_COUNTS = openapi.says(
+    "How many workloads agree with the register",
+    {200: shape(" ".join(_ANSWERS), **dict.fromkeys(_ANSWERS, WHOLE))},
+    fails="404",
+)
+_ADOPT = openapi.writes(
+    "Take what runs into the IPPool of the network",
+    {200: _PLAN},
+    shape(
+        "reason",
+        workloads=listed(WHOLE),
+        verdict={"type": "string", "enum": list(adoption.ADOPTABLE)},
+        reason=TEXT,
+    ),
+    fails="404",
+    parameters=openapi.query(dry_run="true: only say what would change"),
+)
+
+
+class Workloads(views.View):
+    needs = {"GET": ("claims.view_workload",)}
+
+    @extend_schema(**_LIST)
+    def get(self, request: Request, network_id: int) -> views.Answer:
+        network = scoped.one(request, Network, network_id)
+        parameters = query.Query(request)
+        rows = workloads.rows(scoped.seen(request)).filter(network_id=network.pk)
+        if verdict := parameters.parse("verdict", query.choice(*_ANSWERS)):
+            rows = rows.filter(verdict=verdict)
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": workloads.ORDER},
+                fields=FIELDS,
+                shape=workloads.shapes,
+            )
+        )
+
+
+class Counts(views.View):
+    needs = {"GET": ("claims.view_workload",)}
+
+    @extend_schema(**_COUNTS)
+    def get(self, request: Request, network_id: int) -> views.Answer:
+        network = scoped.one(request, Network, network_id)
+        query.Query(request).done()
+        return views.answer(workloads.counts(network.pk, scoped.seen(request)))
+
+
+class Adopt(views.View):
+    needs = {"POST": ("claims.view_workload", "claims.add_entry", "claims.change_entry")}
+
+    @extend_schema(**_ADOPT)
+    def post(self, request: Request, network_id: int) -> views.Answer:
+        """Which are adopted is `workloads`, by their ids, or all of a `verdict`."""
+        network = scoped.one(request, Network.objects.select_related("cluster"), network_id)
+        parameters = query.Query(request)
+        dry_run = parameters.parse("dry_run", query.flag)
+        parameters.done()
+        chosen, reason = _asked(request)
+        seen = scoped.seen(request)
+        if dry_run:
+            return views.answer(adoption.plan(network, seen=seen, **chosen).as_json())
+        if not hasattr(network, "ippool"):
+            views.require(request, "claims.add_ippool")
+
+        def work() -> idempotency.Stored:
+            by = views.author(request, reason)
+            return idempotency.Stored(
+                200, adoption.adopt(network, seen=seen, by=by, **chosen).as_json()
+            )
+
+        done = views.once(request, work)
+        return views.answer(done.answer, status=done.status)
+
+
+def _asked(request: Request) -> tuple[dict[str, Any], str]:
+    body = parsing.fields(request, "workloads", "verdict", "reason")
+    reason = body.parse("reason", parsing.reason) or ""
+    if body.has("workloads") == body.has("verdict"):
+        body.report.add("workloads", "one_of", "give either workloads or verdict")
+    ids = body.parse("workloads", _ids) if body.has("workloads") else None
+    verdict = body.parse("verdict", _verdict) if body.has("verdict") else ""
+    body.report.raise_any()
+    return {"ids": ids, "verdict": verdict or ""}, reason
+
+
+def _ids(value: object, at: str) -> list[int]:
+    if not isinstance(value, list) or not 1 <= len(value) <= adoption.MOST:
+        message = f"a list of 1 to {adoption.MOST} ids is expected"
+        raise errors.InvalidInput.of(at, "wrong_type", message, value)
+    report = reading.Report()
+    found = []
+    for index, one in enumerate(value):
+        with report.collecting():
+            found.append(parsing.integer(one, f"{at}.{index}", least=1, most=(1 << 63) - 1))
+    report.raise_any()
+    return found
+
+
+def _verdict(value: object, at: str) -> str:
+    return parsing.choice(value, at, adoption.ADOPTABLE)
+
+
+urlpatterns = [
+    path("networks/<int:network_id>/workloads/", Workloads.as_view(), name="network-workloads"),
+    path(
+        "networks/<int:network_id>/workloads/counts/",
+        Counts.as_view(),
+        name="network-workload-counts",
+    ),
+    path(
+        "networks/<int:network_id>/workloads/adopt/",
+        Adopt.as_view(),
+        name="network-workloads-adopt",
+    ),
+]

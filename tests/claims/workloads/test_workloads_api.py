@@ -1,0 +1,124 @@
+"""networks/ID/workloads/ over REST: pages, filters, scope, and adopting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import NAD, Entry, IPPool, Network
+from claims.services import access, workloads
+from tests.claims import worlds
+from tests.edges.api import Api
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
+
+
+@pytest.fixture
+def network() -> Network:
+    """One of each verdict."""
+    found = worlds.network()
+    ippool = worlds.ippool(found)
+    NAD.objects.create(network=found, namespace="blue", name="n")
+    worlds.entry(ippool, A, FIVE, vm="db", namespace="blue")
+    worlds.entry(ippool, B, SIX, vm="web", namespace="blue")
+    worlds.entry(ippool, C, "10.0.0.7/24")
+    worlds.workload(found, "db", A, FIVE)
+    worlds.workload(found, "web", B, "10.0.0.66/24")
+    worlds.workload(found, "new", "02:00:00:00:00:0d", "10.0.0.8/24")
+    return found
+
+
+def page(api: Api, network: Network, query: str = "") -> dict[str, Any]:
+    answer = api("GET", f"networks/{network.pk}/workloads/?{query}")
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_each_verdict(network: Network) -> None:
+    api = Api()
+    found = [one["verdict"] for one in page(api, network)["results"]]
+    assert found == ["matching", "different", "missing", "unknown"]
+    for verdict in found:
+        (one,) = page(api, network, f"verdict={verdict}")["results"]
+        assert one["verdict"] == verdict
+    counts = api("GET", f"networks/{network.pk}/workloads/counts/").json()
+    assert counts == dict.fromkeys(found, 1)
+    assert api("GET", f"networks/{network.pk}/workloads/?verdict=odd").status_code == 400
+
+
+def test_a_row(network: Network) -> None:
+    (one,) = page(Api(), network, "verdict=different")["results"]
+    assert one["registered"]["ips"] == [SIX]
+    assert (one["registered"]["source"], one["registered"]["vm"]) == ("ippool", "web")
+    assert one["running"] == {"mac": B, "ips": ["10.0.0.66/24"]}
+    assert (one["workload"]["kind"], one["workload"]["name"]) == ("vmi", "web")
+    assert [reason["code"] for reason in one["reasons"]] == [
+        "address_not_running",
+        "address_not_registered",
+    ]
+
+
+def test_pages(network: Network) -> None:
+    api, seen, query = Api(), [], "limit=1"
+    while query:
+        found = page(api, network, query)
+        seen += [one["verdict"] for one in found["results"]]
+        query = (found["next"] or "").partition("?")[2]
+    assert seen == ["matching", "different", "missing", "unknown"]
+
+
+def adopt(api: Api, network: Network, body: Any, query: str = "") -> Any:
+    return api("POST", f"networks/{network.pk}/workloads/adopt/{query}", body)
+
+
+def test_adopting(network: Network) -> None:
+    api = Api()
+    body = {"verdict": "unknown", "reason": "they run"}
+    before = adopt(api, network, body, "?dry_run=true").json()
+    assert (before["create"], Entry.objects.count()) == (1, 3)
+    assert adopt(api, network, body).json() == before
+    assert Entry.objects.filter(source="adopted", vm="new").count() == 1
+    assert adopt(api, network, body).json()["steps"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"verdict": "unknown"}, "required"),
+        ({"reason": "r"}, "one_of"),
+        ({"reason": "r", "verdict": "unknown", "workloads": [1]}, "one_of"),
+        ({"reason": "r", "verdict": "matching"}, "invalid_choice"),
+        ({"reason": "r", "workloads": []}, "wrong_type"),
+        ({"reason": "r", "workloads": ["1"]}, "wrong_type"),
+        ({"reason": "r", "verdict": "unknown", "more": 1}, "unknown_field"),
+    ],
+)
+def test_what_is_refused(network: Network, body: Any, code: str) -> None:
+    answer = adopt(Api(), network, body)
+    assert answer.status_code == 400
+    assert code in {one["code"] for one in answer.json()["errors"]}
+
+
+def test_a_workload_that_is_not_there(network: Network) -> None:
+    assert adopt(Api(), network, {"reason": "r", "workloads": [1 << 40]}).status_code == 404
+
+
+def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> None:
+    """A foreign VM runs with their MAC, and theirs with a foreign one: neither can be told."""
+    ippool = IPPool.objects.get(network=network)
+    worlds.entry(ippool, "02:00:00:00:00:1a", "10.0.0.20/24", vm="mine", namespace="red")
+    worlds.workload(network, "foreign", "02:00:00:00:00:1a", "10.0.0.20/24")
+    worlds.entry(ippool, "02:00:00:00:00:1b", "10.0.0.21/24", vm="foreign-2", namespace="blue")
+    worlds.workload(network, "mine", "02:00:00:00:00:1b", "10.0.0.21/24", namespace="red")
+    scope = access.Scope(namespaces={network.cluster_id: frozenset({"red"})})
+    rows = list(workloads.rows(scope).filter(network=network).order_by(*workloads.ORDER).values())
+    shapes = workloads.shapes(rows)
+    assert [(one["verdict"], one["workload"]["name"]) for one in shapes] == [("different", "mine")]
+    own = Entry.objects.get(namespace="red")
+    assert workloads.seen(Entry.objects.values_list("pk", flat=True), scope) == {own.pk: shapes[0]}
+    assert workloads.counts(network.pk, scope)["different"] == 1
