@@ -3,6 +3,7 @@ that is and shows the manifest that will be written."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -219,7 +220,7 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
         cluster=form.cleaned_data["cluster"],
         applied=form.cleaned_data["applied"],
         gateways=networks.gateways(row),
-        found=static_vms.verdict(row, []),
+        found=replace(static_vms.verdict(row, []), notes=()),
         immutable=_immutable(row),
         mutable=network_rules.MUTABLE,
         manifest=network_manifests.text_of(wanted),
@@ -236,6 +237,8 @@ def _immutable(network: Network) -> list[tuple[str, str]]:
         if name == "default_gateways":
             value = networks.gateways(network)
         text = ", ".join(value) if isinstance(value, list | tuple) else str(value or "")
+        if name == "mtu" and not text:
+            text = "that of the cluster"
         found.append((words, text))
     return found
 

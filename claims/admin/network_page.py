@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from claims.admin import scoped
@@ -29,6 +29,18 @@ _SHORT = {Kind.CUDN: "ClusterUDN", Kind.UDN: "UDN", Kind.NAD: "NAD", Kind.UNKNOW
 _FIRST = 8  # overlaps that are told
 
 
+# Why not, as short as a list has room for.
+_BRIEF = {
+    "gone": "gone",
+    "not_layer2": "not layer2",
+    "not_primary": "not primary",
+    "ipam_disabled": "no IPAM",
+    "not_persistent": "not Persistent",
+    "no_subnets": "no subnets",
+    "nad_not_persistent": "no persistent IPs",
+}
+
+
 def kind(network: Network) -> SafeString:
     """Short, the kind of the object on hover."""
     return format_html(
@@ -37,18 +49,21 @@ def kind(network: Network) -> SafeString:
 
 
 def verdict(found: Verdict) -> SafeString:
-    """yes or no, by word, shape and colour; why not on hover."""
+    """yes or no, by word, shape and colour, and why not; all of it on hover."""
     if found.ok:
         return SafeString(
             '<span class="cad-state cad-state-ok"><span aria-hidden="true">●</span> yes</span>'
         )
     unknown = [one.code for one in found.reasons] == ["not_seen"]
+    brief = [_BRIEF[one.code] for one in found.reasons if one.code in _BRIEF]
     return format_html(
-        '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
-        "cad-dim" if unknown else "cad-state-refused",
+        '<span class="cad-stack" title="{}"><span class="cad-state {}">'
+        '<span aria-hidden="true">{}</span> {}</span>{}</span>',
         " ".join(one.message for one in found.reasons),
+        "cad-dim" if unknown else "cad-state-refused",
         "?" if unknown else "✕",
         "not known" if unknown else "no",
+        format_html_join("", '<span class="cad-dim">{}</span>', ((one,) for one in brief)),
     )
 
 

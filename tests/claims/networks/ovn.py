@@ -66,7 +66,8 @@ class Ovn:
         self.server.remove(plural, name, namespace)
 
     def there(self, name: str) -> Manifest:
-        found: Manifest = self.server.object("clusteruserdefinednetworks", name)
+        with gateways.to(self.server) as gateway:
+            found: Manifest = gateway.get(resources.CLUSTER_UDN, name)
         return found
 
     # --- the register -----------------------------------------------------------------------------

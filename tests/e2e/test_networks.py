@@ -1,0 +1,74 @@
+"""Networks in a browser: the pages fit, and a network is made with what never changes told first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from claims.core.networks import UDN
+from claims.models import NAD, Network
+from claims.services import networks
+from tests.claims import worlds
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _made() -> Network:
+    wanted = UDN(
+        "cluster_udn_blue",
+        "cudn",
+        "blue",
+        topology="layer2",
+        role="primary",
+        ipam_mode="Enabled",
+        lifecycle="Persistent",
+        subnets=("10.0.0.0/24", "fd00::/64"),
+        reserved_subnets=("10.0.0.128/26",),
+        infrastructure_subnets=("10.0.0.0/29",),
+    )
+    made = networks.create_by_hand(worlds.cluster(), wanted, by=worlds.BY)
+    NAD.objects.create(network=made, namespace="shop", name="blue", allow_persistent_ips=True)
+    worlds.entry(worlds.ippool(made), "00:1a:4b:00:00:01", "10.0.0.40/24", vm="web")
+    return made
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+def test_every_page_of_networks_fits(visit: Visit) -> None:
+    row = f"/admin/claims/network/{_made().pk}"
+    networks.create_by_hand(
+        worlds.cluster(),
+        UDN("cluster_udn_red", "cudn", "red", subnets=("2001:db8:1234:5678::/64",)),
+        by=worlds.BY,
+    )
+    for path in (
+        "/admin/claims/network/", f"{row}/change/", f"{row}/edit/", f"{row}/delete/",
+        "/admin/claims/network/add/",
+    ):  # fmt: skip
+        visit.open(path)
+        assert visit.complaints == [], path
+        assert not visit.scrolls_sideways(), path
+
+
+def test_a_network_is_made(visit: Visit) -> None:
+    worlds.cluster()
+    visit.open("/admin/claims/network/add/")
+    page = visit.page
+    page.select_option("select[name=cluster]", label="prod")
+    page.fill("input[name=object_name]", "green")
+    page.fill("textarea[name=namespaces]", "shop")
+    page.fill("textarea[name=subnets]", "10.0.0.1/24")
+    page.click("button:has-text('Show what it would be')")
+    assert page.get_by_text("did you mean 10.0.0.0/24?").is_visible()
+    page.fill("textarea[name=subnets]", "10.0.0.0/24")
+    page.click("button:has-text('Show what it would be')")
+    assert page.get_by_text("This can never be changed afterwards").is_visible()
+    page.click("button:has-text('No, change something first')")
+    assert page.input_value("textarea[name=subnets]") == "10.0.0.0/24"
+    page.click("button:has-text('Show what it would be')")
+    page.click("button:has-text('Yes, make it')")
+    page.wait_for_url("**/change/")
+    assert Network.objects.get().name == "cluster_udn_green"
