@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions
@@ -17,11 +16,11 @@ from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.models import Entry, IPPool, Place
 from claims.models.ippools import Source
-from claims.services import access, duplicates, entry_requests, ippools
+from claims.services import access, duplicates, entry_requests, entry_search, ippools
 from claims.services import entries as services
 from pools import documents, idempotency
 from pools.api import pagination, parsing, pools, query, views
-from pools.core import addresses, block_answer, errors, reading
+from pools.core import block_answer, errors, reading
 
 LARGEST = 10 * 1024 * 1024  # bytes: a hundred thousand entries are some six million
 MOST = 10_000  # entries in one POST
@@ -153,21 +152,8 @@ def _filtered(rows: QuerySet[Entry], of: IPPool, parameters: query.Query) -> Que
     if source := parameters.parse("source", query.choice(*Source.values)):
         rows = rows.filter(source=source)
     if text := parameters.text("q"):
-        rows = searched(rows, text)
+        rows = entry_search.found(rows, text)
     return rows
-
-
-def searched(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
-    """Entries of which a part of the MAC, VM, namespace or note is this text, or an address."""
-    found = Q(vm__icontains=text) | Q(namespace__icontains=text) | Q(note__icontains=text)
-    found |= Q(mac_text__contains=text.lower().replace("-", ":"))
-    try:
-        address = addresses.parse_address(text.strip().partition("/")[0])
-    except errors.InvalidInput:
-        pass
-    else:
-        found |= Q(pk__in=Place.objects.filter(address=str(address)).values("entry_id"))
-    return rows.annotate(mac_text=Cast("mac", TextField())).filter(found)
 
 
 def _body(request: Request) -> bytes:

@@ -59,10 +59,16 @@ def _refuse_taken(of: IPPool, spec: EntrySpec, seen: access.Scope) -> None:
             raise errors.AlreadyAllocated(f"{duplicate.value} is in use already.")
 
 
-def require_withdrawal(user: Any, entry: Entry) -> None:
-    """NotAllowed unless the user may delete entries, or this one was asked for by an owner of its VM."""
+def may_withdraw(user: Any, entry: Entry) -> bool:
+    """Whether the user may delete the entry: any, or one that was asked for by an owner of its VM."""
     if user.has_perm("claims.delete_entry"):
-        return
+        return True
     if entry.source != Source.REQUEST or not user.has_perm("claims.request_address"):
+        return False
+    return access.own(user).has(entry.ippool.cluster_id, entry.namespace)
+
+
+def require_withdrawal(user: Any, entry: Entry) -> None:
+    """NotAllowed unless the user may delete the entry."""
+    if not may_withdraw(user, entry):
         raise errors.NotAllowed("This needs the permission claims.delete_entry.")
-    access.own(user).require(entry.ippool.cluster_id, entry.namespace)

@@ -1,0 +1,246 @@
+"""MAC entries and IPPools in the admin: badges that name all places, warnings while typing, rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.urls import reverse
+
+from claims.models import NAD, Entry, IPPool, Network
+from claims.services import ippools, memberships
+from tests import people
+from tests.claims import worlds
+
+pytestmark = pytest.mark.django_db
+A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+
+
+@pytest.fixture
+def network() -> Network:
+    made = worlds.network("prod-network")
+    for namespace in ("shop", "bank"):
+        NAD.objects.create(network=made, namespace=namespace, name="n")
+    return made
+
+
+@pytest.fixture
+def ippool(network: Network) -> IPPool:
+    return worlds.ippool(network, "prod-pool")
+
+
+@pytest.fixture
+def browser() -> Client:
+    return people.browser()
+
+
+@pytest.fixture
+def owner(network: Network) -> Client:
+    user = people.user()
+    user.groups.set([Group.objects.get(name="vm-owner")])
+    memberships.create(network.cluster, ["shop"], by=worlds.BY, user=user)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def text(answer: Any) -> str:
+    assert answer.status_code == 200, answer.status_code
+    return " ".join(answer.content.decode().split())
+
+
+def page(client: Client, name: str, *args: Any, **query: Any) -> str:
+    return text(client.get(reverse(f"admin:claims_{name}", args=args), query))
+
+
+def typed(ippool: IPPool, **more: str) -> dict[str, Any]:
+    return {
+        "ippool": ippool.pk,
+        "mac": A,
+        "ips": "10.0.0.5",
+        "vm": "web",
+        "namespace": "shop",
+    } | more
+
+
+def test_the_list_names_what_is_doubled(browser: Client, ippool: IPPool, network: Network) -> None:
+    first = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
+    worlds.entry(ippool, A, "10.0.0.1/24")
+    worlds.entry(ippool, C, "10.0.0.9/24", vm="db", namespace="shop")
+    worlds.workload(network, "web", A, "10.0.0.7", namespace="shop")
+    shown = page(browser, "entry_changelist")
+    assert shown.count("duplicate MAC") >= 2
+    assert "MAC entry of shop/web in prod-pool" in shown
+    assert "gateway 10.0.0.1" in shown
+    assert "shop/web runs with 10.0.0.7" in shown
+    only = page(browser, "entry_changelist", duplicate="ip")
+    assert "10.0.0.1/24" in only
+    assert reverse("admin:claims_entry_change", args=[first.pk]) in only
+    assert C not in only
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("02-00-00-00-00-0B", True),
+        ("0200.0000.000b", True),
+        ("00:0b", True),
+        ("10.0.0.6", True),
+        ("10.0.0.6/24", True),
+        ("10.0.0.4/30", True),
+        ("vaul", True),
+        ("bank/vault", True),
+        ("shop", False),
+        ("10.0.0.7", False),
+    ],
+)
+def test_searching(browser: Client, ippool: IPPool, search: str, found: bool) -> None:
+    worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
+    assert (B in page(browser, "entry_changelist", q=search)) is found
+
+
+def test_adding_one_fills_in_the_prefix(browser: Client, ippool: IPPool) -> None:
+    url = reverse("admin:claims_entry_add")
+    worlds.entry(ippool, B, "10.0.0.5/24")
+    answer = browser.post(url, typed(ippool, mac="2:0:0:0:0:a"), follow=True)
+    entry = Entry.objects.get(mac=A)
+    assert (entry.ips, entry.source) == (["10.0.0.5/24"], "hand")
+    assert f"10.0.0.5 is a duplicate: also MAC entry of {B} in prod-pool." in text(answer)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"mac": "x"}, "Must be a MAC address"),
+        ({"ips": "10.0.0.0/24"}, "is the address of the network"),
+        ({"ips": "10.0.0.5/16"}, "did you mean 10.0.0.5/24?"),
+        ({"ips": "10.9.0.5"}, "in none of the network&#x27;s subnets"),
+        ({"vm": "A B"}, "a name is made of"),
+    ],
+)
+def test_errors_stand_beside_their_field(
+    browser: Client, ippool: IPPool, more: Any, says: str
+) -> None:
+    answer = browser.post(reverse("admin:claims_entry_add"), typed(ippool, **more))
+    assert says.lower() in text(answer).lower()
+    assert not Entry.objects.exists()
+
+
+def test_changing_and_deleting(browser: Client, ippool: IPPool) -> None:
+    entry = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
+    url = reverse("admin:claims_entry_change", args=[entry.pk])
+    assert "data-check" in text(browser.get(url))
+    browser.post(url, typed(ippool, ips="10.0.0.9/24", note="moved"))
+    entry.refresh_from_db()
+    assert (entry.ips, entry.note) == (["10.0.0.9/24"], "moved")
+    gone = reverse("admin:claims_entry_delete", args=[entry.pk])
+    assert "has <span" in text(browser.get(gone))
+    assert browser.post(gone).status_code == 302
+    assert not Entry.objects.exists()
+
+
+def test_what_is_told_while_somebody_types(
+    browser: Client, ippool: IPPool, network: Network
+) -> None:
+    first = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
+
+    def told(**said: Any) -> dict[str, Any]:
+        url = reverse("admin:claims_entry_check")
+        found: dict[str, Any] = browser.get(url, {"ippool": ippool.pk, **said}).json()
+        return found
+
+    found = told(mac=A.upper(), ips="10.0.0.6")
+    (one,) = found["duplicates"]
+    assert (one["kind"], one["value"]) == ("mac", A)
+    assert one["places"][0]["url"] == reverse("admin:claims_entry_change", args=[first.pk])
+    assert found["problems"] == []
+    assert told(mac=A, ips="10.0.0.5", entry=first.pk)["duplicates"] == []
+    assert told(mac="02:00", ips="")["problems"][0]["field"] == "mac"
+    found = told(mac=C, ips="10.0.0.1, 10.0.0.5")
+    assert [one["places"][0]["text"] for one in found["duplicates"]] == [
+        "gateway 10.0.0.1",
+        "MAC entry of shop/web in prod-pool",
+    ]
+    assert told(mac="", ips="10.0.0.9") == {"problems": [], "warnings": [], "duplicates": []}
+    assert "at most one of each family" in found["warnings"][0]
+    empty = {"problems": [], "warnings": [], "duplicates": []}
+    assert told(ippool="x", mac=A) == empty
+
+
+def test_an_ippool_is_made_and_shown(browser: Client, network: Network) -> None:
+    url = reverse("admin:claims_ippool_add")
+    said = {"cluster": network.cluster_id, "name": "prod-pool", "network_name": "prod-network"}
+    assert browser.post(url, said).status_code == 302
+    again = text(browser.post(url, {**said, "name": "second"}))
+    assert "has an IPPool already: prod-pool" in again
+    of = IPPool.objects.get()
+    worlds.entry(of, A, "10.0.0.5/24")
+    worlds.entry(of, A, "10.0.0.6/24")
+    ippools.keep_conditions(IPPool.objects.get())
+    shown = page(browser, "ippool_change", of.pk)
+    assert "MAC addresses appear more than once" in shown
+    assert "DuplicateMACFound" in shown
+    assert "also <a" in shown
+    assert "network-name: prod-network" in shown
+    assert f"/api/v1/ippools/{of.pk}/entries/" in shown
+    listed = page(browser, "ippool_changelist", duplicate="yes")
+    assert "1 MAC" in listed
+
+
+def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> None:
+    one = worlds.entry(ippool, A, "10.0.0.5/24", vm="web", namespace="shop")
+    two = worlds.entry(ippool, B, "10.0.0.6/24")
+    url = reverse("admin:claims_ippool_entries", args=[ippool.pk])
+    assert text(browser.get(url)).count("data-entry-row") == 5
+    rows = {
+        f"{one.pk}": (A, "10.0.0.7", "web", "shop", "moved"),
+        f"{two.pk}": (B, "10.0.0.6/24", "", "", ""),
+        "new0": (C, "10.0.0.8", "db", "shop", ""),
+        "new1": ("", "", "", "", ""),
+    }
+    posted = {
+        f"{prefix}-{name}": value
+        for prefix, values in rows.items()
+        for name, value in zip(("mac", "ips", "vm", "namespace", "note"), values, strict=True)
+    }
+    bad = text(browser.post(url, posted | {f"{one.pk}-ips": "10.0.0.0/24"}))
+    assert "Nothing was changed yet" in bad
+    assert Entry.objects.count() == 2
+    assert browser.post(url, posted | {f"{two.pk}-remove": "on"}).status_code == 302
+    found = Entry.objects.order_by("mac").values_list("mac", "ips", "note")
+    assert list(found) == [(A, ["10.0.0.7/24"], "moved"), (C, ["10.0.0.8/24"], "")]
+    assert A in text(browser.get(url, {"q": "web"}))
+    assert A not in text(browser.get(url, {"duplicate": "1"}))
+
+
+def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool: IPPool) -> None:
+    foreign = worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
+    url = reverse("admin:claims_entry_add")
+    assert "Request the address" in text(owner.get(url))
+    assert "In use already" in text(owner.post(url, typed(ippool, ips="10.0.0.6"))).replace(
+        "10.0.0.6 is in", "In"
+    )
+    assert owner.post(url, typed(ippool)).status_code == 302
+    entry = Entry.objects.get(mac=A)
+    assert entry.source == "request"
+    for shown in (
+        page(owner, "entry_changelist"),
+        page(owner, "ippool_changelist"),
+        page(owner, "ippool_change", ippool.pk),
+        page(owner, "entry_change", entry.pk),
+    ):
+        assert "vault" not in shown
+        assert B not in shown
+    check = reverse("admin:claims_entry_check")
+    told = owner.get(check, {"ippool": ippool.pk, "mac": B, "ips": "10.0.0.6"}).json()
+    assert {place["text"] for one in told["duplicates"] for place in one["places"]} == {
+        "somebody else"
+    }
+    at = reverse("admin:claims_entry_change", args=[foreign.pk])
+    assert owner.get(at).status_code == 404
+    for name in ("ippool_entries", "ippool_edit", "ippool_delete"):
+        assert owner.get(reverse(f"admin:claims_{name}", args=[ippool.pk])).status_code == 403
+    assert owner.post(reverse("admin:claims_entry_delete", args=[entry.pk])).status_code == 302
+    assert not Entry.objects.filter(mac=A).exists()
