@@ -1,0 +1,370 @@
+"""ipamclaims/: which VM has which address on which network, and why one has none; VM manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.http import HttpResponse
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from claims.api import claim_schema as schema
+from claims.api import entries, scoped
+from claims.core import macs
+from claims.models import IPAMClaim, Network, Place
+from claims.services import (
+    access,
+    claim_states,
+    duplicates,
+    ipamclaims,
+    network_manifests,
+    vm_manifests,
+)
+from claims.services.ipamclaims import ClaimSpec
+from pools import idempotency
+from pools.api import pagination, parsing, query, views
+from pools.core import block_answer, errors, holders, reading
+from pools.models import Cluster
+
+YAML = "application/yaml"
+_CHANGED = ("mac", "ips_requested", "note")
+_CREATED = ("cluster", "namespace", "network", "vm", "name", "interface", *_CHANGED)
+_READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
+
+
+class IPAMClaims(views.View):
+    # Who may make one is said by access.require_request.
+    needs = {"GET": ("claims.view_ipamclaim",), "POST": ()}
+
+    @extend_schema(**schema.CLAIMS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = _chosen(request, parameters, scoped.rows(request, IPAMClaim))
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",), "name": ("name", "id"), "vm": ("vm", "id")},
+                fields=schema.FIELDS,
+                shape=lambda found: _page(request, found),
+                columns=("id", "name", "vm"),
+            )
+        )
+
+    @extend_schema(**schema.CLAIM_CREATE)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
+        spec = _spec(request, body)
+        access.require_request(request.user, spec.network.cluster_id, spec.namespace)
+
+        def make() -> idempotency.Stored:
+            made = ipamclaims.create(spec, by=views.author(request), seen=_free_to_ask(request))
+            return idempotency.Stored(201, _one(request, made.pk))
+
+        done = views.once(request, make)
+        return views.answer(done.answer, status=done.status)
+
+
+class IPAMClaimView(views.View):
+    needs = {"GET": ("claims.view_ipamclaim",), "PATCH": (), "DELETE": ()}
+
+    @extend_schema(**schema.CLAIM)
+    def get(self, request: Request, claim_id: int) -> views.Answer:
+        return views.answer(_one(request, claim_id))
+
+    @extend_schema(**schema.CLAIM_PATCH)
+    def patch(self, request: Request, claim_id: int) -> views.Answer:
+        found = _writable(request, claim_id)
+        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
+        wanted = _change(body, found)
+        by = views.author(request)
+        ipamclaims.change(found.pk, wanted, by=by, seen=_free_to_ask(request))
+        return views.answer(_one(request, claim_id))
+
+    @extend_schema(**schema.CLAIM_DELETE)
+    def delete(self, request: Request, claim_id: int) -> views.Answer:
+        ipamclaims.delete(_writable(request, claim_id).pk, by=views.author(request))
+        return views.nothing()
+
+
+class IPAMClaimManifest(views.View):
+    needs = {"GET": ("claims.view_ipamclaim",)}
+
+    @extend_schema(**schema.CLAIM_MANIFEST)
+    def get(self, request: Request, claim_id: int) -> views.Answer:
+        shape = _shape_asked(request)
+        return _written(ipamclaims.manifest(_get(request, claim_id)), shape)
+
+
+class IPAMClaimRelease(views.View):
+    needs = {"POST": ("claims.delete_ipamclaim",)}
+
+    @extend_schema(**schema.CLAIM_RELEASE)
+    def post(self, request: Request, claim_id: int) -> views.Answer:
+        found = _get(request, claim_id)
+        body = parsing.fields(request, "reason")
+        reason = body.parse("reason", parsing.reason) or ""
+        body.report.raise_any()
+
+        def work() -> idempotency.Stored:
+            ipamclaims.release(found.pk, by=views.author(request, reason))
+            return idempotency.Stored(200, _one(request, claim_id))
+
+        return views.answer(views.once(request, work).answer)
+
+
+class VMManifest(views.View):
+    """A question, although it is asked by POST: it needs the right to look only."""
+
+    needs = {"POST": ("claims.view_network",)}
+
+    @extend_schema(**schema.VM_MANIFEST)
+    def post(self, request: Request, network_id: int) -> views.Answer:
+        shape = _shape_asked(request)
+        network = scoped.one(request, Network, network_id)
+        body = parsing.fields(request, "vm", "namespace", "mac")
+        vm = body.parse("vm", parsing.name) or ""
+        namespace = body.parse("namespace", _namespace) or ""
+        mac = body.parse("mac", _mac) if body.has("mac") else None
+        body.report.raise_any()
+        seen = scoped.seen(request)
+        seen.require(network.cluster_id, namespace)
+        made = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=seen)
+        return _written(made, shape)
+
+
+def _shape_asked(request: Request) -> str:
+    parameters = query.Query(request)
+    shape = parameters.parse("format", query.choice("json", "yaml"))
+    parameters.done()
+    return shape or "json"
+
+
+def _written(manifest: dict[str, Any], shape: str) -> views.Answer:
+    if shape == "yaml":
+        return HttpResponse(network_manifests.text(manifest).encode(), content_type=YAML)
+    return views.answer(manifest)
+
+
+def _free_to_ask(request: Request) -> access.Scope:
+    """What is seen of others when somebody asks for an address; operators may contradict them."""
+    operator = request.user.has_perm("claims.add_ipamclaim")
+    return access.EVERYTHING if operator else access.own(request.user)
+
+
+def _get(request: Request, claim_id: int) -> IPAMClaim:
+    return scoped.one(request, IPAMClaim.objects.select_related("cluster", "network"), claim_id)
+
+
+def _writable(request: Request, claim_id: int) -> IPAMClaim:
+    """A claim that whoever asks may write; NotAllowed comes after NotFound."""
+    found = _get(request, claim_id)
+    access.require_request(request.user, found.cluster_id, found.namespace)
+    return found
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def _one(request: Request, claim_id: int) -> dict[str, Any]:
+    return _shapes(request, [_get(request, claim_id).pk])[0]
+
+
+def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return _shapes(request, [row["id"] for row in rows])
+
+
+def _shapes(request: Request, ids: list[int]) -> list[dict[str, Any]]:
+    rows = claim_states.with_state(IPAMClaim.objects.select_related("cluster", "network"))
+    found = rows.in_bulk(ids)
+    claims = [found[pk] for pk in ids if pk in found]
+    named = duplicates.of_claims(claims, scoped.seen(request))
+    codes = claim_states.codes(claims)
+    answered = claim_states.clusters_answered({claim.cluster_id for claim in claims})
+    return [
+        _shape(
+            claim,
+            named.get(claim.pk, []),
+            claim_states.next_step(
+                claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered
+            ),
+        )
+        for claim in claims
+    ]
+
+
+def _shape(claim: Any, named: list[duplicates.Duplicate], next_step: str) -> dict[str, Any]:
+    return {
+        "id": claim.pk,
+        "cluster": claim.cluster.name,
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "network": claim.network.name,
+        "interface": claim.interface,
+        "mac": claim.mac,
+        "ips_requested": claim.ips_requested,
+        "vm": claim.vm,
+        "vm_uid": claim.vm_uid,
+        "status": {
+            "ips": claim.ips,
+            "owner_pod": claim.owner_pod,
+            "conditions": claim.conditions,
+        },
+        "state": claim.state,
+        "next_step": next_step,
+        "finalizers": claim.finalizers,
+        "deleted_at": block_answer.time(claim.deleted_at),
+        "follows_cluster": claim.follows_cluster,
+        "in_cluster": bool(claim.uid),
+        "given_back_at": block_answer.time(claim.gone_at),
+        "note": claim.note,
+        "duplicates": [one.as_json() for one in named],
+        "created_at": block_answer.time(claim.created_at),
+    }
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+def _chosen(
+    request: Request, parameters: query.Query, rows: QuerySet[IPAMClaim]
+) -> QuerySet[IPAMClaim]:
+    if cluster := parameters.parse("cluster", scoped.cluster(request)):
+        rows = rows.filter(cluster=cluster)
+    for name, column in _EXACT.items():
+        if value := parameters.text(name):
+            rows = rows.filter(**{column: value})
+    if mac := parameters.parse("mac", entries.mac):
+        rows = rows.filter(mac=mac)
+    if within := parameters.parse("ip", query.cidr):
+        rows = rows.filter(pk__in=_within(within))
+    if words := parameters.text("q"):
+        rows = search(rows, words)
+    if state := parameters.parse("state", query.choice(*claim_states.STATES)):
+        rows = claim_states.with_state(rows).filter(state=state)
+    return rows
+
+
+_EXACT = {"network": "network__name", "namespace": "namespace", "vm": "vm", "name": "name"}
+
+
+def _within(text: str) -> QuerySet[Place, Any]:
+    lookup = "address__net_contained_or_equal" if "/" in text else "address"
+    return Place.objects.filter(claim__isnull=False, **{lookup: text}).values("claim_id")
+
+
+def search(rows: QuerySet[IPAMClaim], words: str) -> QuerySet[IPAMClaim]:
+    """By a part of the name, the VM, the MAC or an address."""
+    text = words.strip().lower()
+    found = Q(name__icontains=text) | Q(vm__icontains=text) | Q(namespace=text)
+    listed = rows.annotate(listed=Cast("ips", TextField()), macs=Cast("mac", TextField()))
+    return listed.filter(found | Q(listed__contains=text) | Q(macs__contains=text))
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+def _spec(request: Request, body: reading.Fields) -> ClaimSpec:
+    _refuse(body, _READ_ONLY)
+    cluster = body.parse("cluster", scoped.cluster(request))
+    namespace = body.parse("namespace", _namespace) or ""
+    vm = body.parse("vm", parsing.name) or "" if body.has("vm") else ""
+    name = body.parse("name", parsing.name) or "" if body.has("name") else ""
+    if not (vm or name):
+        body.report.add("vm", "required", "say for which VM it is")
+    network = body.parse("network", lambda value, at: _network(request, cluster, value, at))
+    interface = body.parse("interface", _interface) or "" if body.has("interface") else ""
+    mac = body.parse("mac", _mac) if body.has("mac") else None
+    note = body.parse("note", parsing.description) or "" if body.has("note") else ""
+    ips: tuple[str, ...] = ()
+    if body.has("ips_requested") and network is not None:
+        of = network
+        ips = body.parse(
+            "ips_requested", lambda value, at: ipamclaims.parse_ips(value, of, field=at)
+        ) or ()  # fmt: skip
+    body.report.raise_any()
+    return ClaimSpec(
+        network=network or Network(),
+        namespace=namespace,
+        vm=vm,
+        name=name,
+        mac=mac,
+        ips=ips,
+        interface=interface,
+        note=note,
+    )
+
+
+def _network(request: Request, cluster: Cluster | None, value: object, at: str) -> Network:
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+    rows = scoped.rows(request, Network).select_related("cluster")
+    found = (
+        rows.filter(cluster=cluster, name=value).first() if cluster and "\0" not in value else None
+    )
+    if found is None:
+        message = "the cluster has no such network"
+        raise errors.InvalidInput.of(at, "unknown_network", message, value)
+    return found
+
+
+def _change(body: reading.Fields, claim: IPAMClaim) -> ipamclaims.Change:
+    _refuse(body, _READ_ONLY)
+    fixed = {
+        "cluster": claim.cluster.name, "namespace": claim.namespace, "name": claim.name,
+        "network": claim.network.name, "vm": claim.vm, "interface": claim.interface,
+    }  # fmt: skip
+    for name, present in fixed.items():
+        if name in body.data and body.data[name] != present:
+            raise errors.ImmutableInUse(f"The {name} of a claim never changes.")
+    mac = None
+    if "mac" in body.data:
+        mac = "" if body.data["mac"] is None else body.parse("mac", _mac)
+    ips = None
+    if "ips_requested" in body.data:
+        ips = () if body.data["ips_requested"] is None else body.parse(
+            "ips_requested",
+            lambda value, at: ipamclaims.parse_ips(value, claim.network, field=at),
+        )  # fmt: skip
+    note = None
+    if "note" in body.data:
+        note = body.parse("note", parsing.description)
+    body.report.raise_any()
+    return ipamclaims.Change(mac=mac, ips=ips, note=note)
+
+
+def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name in body.data:
+            body.report.add(name, "read_only_field", "is worked out and cannot be set")
+
+
+def _mac(value: object, at: str) -> str:
+    return macs.parse_mac(value, field=at)
+
+
+def _namespace(value: object, at: str) -> str:
+    return holders.parse_name(value, field=at, kind="label")
+
+
+def _interface(value: object, at: str) -> str:
+    return holders.parse_reason(value, field=at, max_length=253, required=False)
+
+
+urlpatterns = [
+    path("ipamclaims/", IPAMClaims.as_view(), name="ipamclaims"),
+    path("ipamclaims/<int:claim_id>/", IPAMClaimView.as_view(), name="ipamclaim"),
+    path(
+        "ipamclaims/<int:claim_id>/manifest/",
+        IPAMClaimManifest.as_view(),
+        name="ipamclaim-manifest",
+    ),
+    path(
+        "ipamclaims/<int:claim_id>/release/", IPAMClaimRelease.as_view(), name="ipamclaim-release"
+    ),
+    path("networks/<int:network_id>/vm-manifest/", VMManifest.as_view(), name="vm-manifest"),
+]

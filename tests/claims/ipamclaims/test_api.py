@@ -1,0 +1,228 @@
+"""ipamclaims/ over HTTP: what a claim says, filters, claims by hand, manifests, who may what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from claims.models import NAD, IPAMClaim, Membership, Network
+from pools.models import Block, Cluster, Connection, Finding
+from pools.models.connections import Mode
+from pools.models.fields import Now
+from tests.claims import worlds
+from tests.edges import api as apis
+from tests.edges.api import fields, refused
+
+pytestmark = pytest.mark.django_db
+PATH = "ipamclaims/"
+MAC, OTHER = "02:03:04:05:06:07", "02:03:04:05:06:08"
+FAILED = [
+    {
+        "type": "IPsAllocated", "status": "False", "reason": "SubnetExhausted", "message": "full",
+        "lastTransitionTime": "2026-05-05T10:00:00Z",
+    }
+]  # fmt: skip
+CONFLICT = [FAILED[0] | {"reason": "IPAddressConflict"}]
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    return apis.Api()
+
+
+@pytest.fixture
+def network() -> Network:
+    return worlds.network(default_gateways=["10.0.0.1"])
+
+
+@pytest.fixture
+def owner(network: Network) -> apis.Api:
+    """A VM owner of the namespace blue."""
+    NAD.objects.create(network=network, namespace="blue", name="blue", role="primary")
+    found = apis.Api("vm-owner")
+    Membership.objects.create(user=found.user, cluster=network.cluster, namespaces=["blue"])
+    return found
+
+
+def body(**more: Any) -> dict[str, Any]:
+    said = {"cluster": "prod", "namespace": "blue", "network": "cluster_udn_blue", "vm": "vm1"}
+    return {key: value for key, value in (said | more).items() if value is not None}
+
+
+def listed(api: apis.Api, query: str = "") -> list[str]:
+    answer = api("GET", f"{PATH}?{query}")
+    assert answer.status_code == 200, answer.content
+    return [one["name"].split(".")[0] for one in answer.json()["results"]]
+
+
+def test_what_a_claim_says(api: apis.Api, network: Network) -> None:
+    claim = worlds.claim(network, "vm1", "10.0.0.5/24", mac=MAC, owner_pod="p", uid="u", vm_uid="v")
+    said = api("GET", f"{PATH}{claim.pk}/").json()
+    assert said == {
+        "id": claim.pk, "cluster": "prod", "namespace": "blue", "name": "vm1.cluster_udn_blue",
+        "network": "cluster_udn_blue", "interface": "", "mac": MAC, "ips_requested": [], "vm": "vm1",
+        "vm_uid": "v", "state": "bound", "next_step": "", "finalizers": [], "deleted_at": None,
+        "status": {"ips": ["10.0.0.5/24"], "owner_pod": "p", "conditions": []}, "note": "",
+        "follows_cluster": False, "in_cluster": True, "given_back_at": None, "duplicates": [],
+        "created_at": said["created_at"],
+    }  # fmt: skip
+
+
+def test_filters(api: apis.Api, network: Network) -> None:
+    green = worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
+    worlds.claim(network, "vm1", "10.0.0.5/24", mac=MAC)
+    worlds.claim(network, "vm2", conditions=FAILED)
+    worlds.claim(network, "vm3", conditions=CONFLICT, namespace="other")
+    worlds.claim(green, "vm4")
+    leaked = worlds.claim(green, "vm5", "10.1.0.7/24")
+    worlds.claim(green, "vm6", "10.1.0.9/24")
+    worlds.claim(green, "vm7", "10.1.0.9/24")
+    Finding.objects.create(
+        cluster=green.cluster, kind="IPAMClaim", code="leaked_ipamclaim", subject=str(leaked),
+        message="", since=Now(),
+    )  # fmt: skip
+    for query, found in {
+        "": ["vm1", "vm2", "vm3", "vm4", "vm5", "vm6", "vm7"],
+        "cluster=prod&network=cluster_udn_blue": ["vm1", "vm2", "vm3"],
+        "namespace=other": ["vm3"],
+        "vm=vm4": ["vm4"],
+        f"mac={MAC.upper().replace(':', '-')}": ["vm1"],
+        "ip=10.0.0.5": ["vm1"],
+        "ip=10.1.0.0/24": ["vm5", "vm6", "vm7"],
+        "state=bound": ["vm1"],
+        "state=pending": ["vm4"],
+        "state=failed": ["vm2"],
+        "state=conflict": ["vm3", "vm6", "vm7"],
+        "state=leaked": ["vm5"],
+        "q=10.1.0.7": ["vm5"],
+        "q=VM4": ["vm4"],
+        "q=nothing": [],
+        "ordering=-vm&limit=2": ["vm7", "vm6"],
+    }.items():
+        assert listed(api, query) == found, query
+    refused(api("GET", f"{PATH}?state=odd"), 400, "invalid_choice")
+    refused(api("GET", f"{PATH}?cluster=none"), 400, "unknown_cluster")
+
+
+def test_a_claim_by_hand(api: apis.Api, network: Network) -> None:
+    made = api.made(PATH, body(mac=MAC, ips_requested=["10.0.0.5"]))
+    assert (made["name"], made["ips_requested"]) == ("vm1.cluster.udn.blue", ["10.0.0.5/24"])
+    assert (made["state"], made["in_cluster"], made["status"]["ips"]) == ("pending", False, [])
+    assert "OVN-Kubernetes" in made["next_step"]
+    refused(api("POST", PATH, body()), 409, "already_exists")
+    one = f"{PATH}{made['id']}/"
+    changed = api("PATCH", one, {"ips_requested": ["10.0.0.6/24"], "mac": None, "note": "later"})
+    assert changed.json()["ips_requested"] == ["10.0.0.6/24"]
+    assert (changed.json()["mac"], changed.json()["note"]) == (None, "later")
+    refused(api("PATCH", one, {"vm": "other"}), 409, "immutable_in_use")
+    assert api("DELETE", one).status_code == 204
+    refused(api("GET", one), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "code"),
+    [
+        ({"network": "none"}, "network", "unknown_network"),
+        ({"namespace": "a.b"}, "namespace", "k8s_name"),
+        ({"mac": "02:03"}, "mac", "mac_syntax"),
+        ({"ips_requested": ["10.9.0.5/24"]}, "ips_requested.0", "outside_subnet"),
+        ({"ips_requested": ["10.0.0.0/24"]}, "ips_requested.0", "network_address_not_host"),
+        ({"ips_requested": ["10.0.0.5", "10.0.0.6"]}, "ips_requested", "one_per_family"),
+        ({"ips_requested": "10.0.0.5"}, "ips_requested", "wrong_type"),
+        ({"vm": None}, "vm", "required"),
+        ({"name": "Not_A_Name"}, "name", "k8s_name"),
+        ({"vm": "v" * 252}, "name", "k8s_name"),
+        ({"status": {}}, "status", "read_only_field"),
+        ({"nonsense": 1}, "nonsense", "unknown_field"),
+    ],
+)
+def test_refused_input(
+    api: apis.Api, network: Network, more: dict[str, Any], field: str, code: str
+) -> None:
+    problem = refused(api("POST", PATH, body(**more)), 400, code)
+    assert fields(problem)[field] == code
+    assert not IPAMClaim.objects.exists()
+
+
+def test_addresses_are_never_changed_and_a_clusters_claim_is_the_clusters(
+    api: apis.Api, network: Network
+) -> None:
+    claim = worlds.claim(network, "vm1", "10.0.0.5/24", uid="u", follows_cluster=True)
+    other = worlds.claim(network, "vm2", uid="u2", follows_cluster=True)
+    refused(api("PATCH", f"{PATH}{claim.pk}/", {"mac": MAC}), 409, "immutable_in_use")
+    refused(api("PATCH", f"{PATH}{other.pk}/", {"mac": MAC}), 409, "cluster_decides")
+    problem = refused(api("DELETE", f"{PATH}{claim.pk}/"), 409, "cluster_decides")
+    assert "kubectl delete" in problem["detail"]
+    assert api("PATCH", f"{PATH}{other.pk}/", {"note": "x"}).json()["note"] == "x"
+
+
+def test_a_leaked_claim_is_given_back_with_a_reason(api: apis.Api, network: Network) -> None:
+    claim = worlds.claim(network, "vm1", "10.0.0.5/24", uid="u", follows_cluster=True)
+    path = f"{PATH}{claim.pk}/release/"
+    refused(api("POST", path, {"reason": ""}), 400, "blank")
+    refused(api("POST", path, {"reason": "gone"}), 409, "conflict")
+    Finding.objects.create(
+        cluster=network.cluster, kind="IPAMClaim", code="leaked_ipamclaim", subject=str(claim),
+        message="", since=Now(),
+    )  # fmt: skip
+    refused(apis.Api("viewer")("POST", path, {"reason": "gone"}), 403, "permission_denied")
+    said = api("POST", path, {"reason": "its VM is gone"}).json()
+    assert (said["status"]["ips"], said["given_back_at"] is not None) == ([], True)
+    assert not Block.objects.filter(state="held").exists()
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_manifests(api: apis.Api, network: Network, asks: bool) -> None:
+    more: dict[str, Any] = {"mac": MAC, "ips_requested": ["10.0.0.5/24"]} if asks else {}
+    claim = worlds.claim(network, "vm1", **more)
+    found = api("GET", f"{PATH}{claim.pk}/manifest/").json()
+    spec = {"network": "cluster_udn_blue", "interface": ""}
+    assert found["spec"] == spec | ({"mac": MAC, "ips": ["10.0.0.5/24"]} if asks else {})
+    text = api("GET", f"{PATH}{claim.pk}/manifest/?format=yaml")
+    assert text.headers["Content-Type"] == "application/yaml"
+    assert yaml.safe_load(text.content) == found
+
+
+def test_a_vm_owner_sees_and_asks_in_their_namespaces_only(
+    owner: apis.Api, network: Network
+) -> None:
+    worlds.claim(network, "vm1", "10.0.0.5/24")
+    foreign = worlds.claim(network, "secret", "10.0.0.6/24", namespace="red")
+    assert listed(owner) == ["vm1"]
+    assert listed(owner, "q=secret") == listed(owner, "ip=10.0.0.6") == []
+    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "manifest/")):
+        answer = owner(method, f"{PATH}{foreign.pk}/{path}", {"note": "x"} if method == "PATCH" else None)  # fmt: skip
+        refused(answer, 404, "not_found")
+    made = owner.made(PATH, body(vm="vm2", ips_requested=["10.0.0.9"]))
+    assert made["duplicates"] == []
+    for namespace in ("red", "none"):
+        refused(owner("POST", PATH, body(namespace=namespace)), 403, "permission_denied")
+    taken = refused(owner("POST", PATH, body(vm="vm3", ips_requested=["10.0.0.6"])), 409, "already_allocated")  # fmt: skip
+    assert "secret" not in str(taken)
+    refused(
+        owner("POST", PATH, body(vm="vm3", ips_requested=["10.0.0.1"])), 409, "reserved_address"
+    )
+    claim = IPAMClaim.objects.get(vm="vm1")
+    refused(owner("POST", f"{PATH}{claim.pk}/release/", {"reason": "x"}), 403, "permission_denied")
+
+
+def test_a_viewer_reads(network: Network) -> None:
+    viewer = apis.Api("viewer")
+    claim = worlds.claim(network, "vm1")
+    assert listed(viewer) == ["vm1"]
+    refused(viewer("POST", PATH, body(vm="vm2")), 403, "permission_denied")
+    refused(viewer("DELETE", f"{PATH}{claim.pk}/"), 403, "permission_denied")
+
+
+def test_a_managed_cluster_is_due_after_a_change(api: apis.Api, network: Network) -> None:
+    cluster = Cluster.objects.get(name="prod")
+    connection = Connection.objects.create(
+        cluster=cluster, server="https://x", sealed="-", due_at="2100-01-01T00:00:00Z",
+        mode=Mode.MANAGED, duties=["claims"],
+    )  # fmt: skip
+    made = api.made(PATH, body())
+    assert made["next_step"] == "Wait for the next pass over the cluster."
+    connection.refresh_from_db()
+    assert connection.due_at.year < 2100

@@ -1,0 +1,103 @@
+"""networks/ID/vm-manifest/: the VirtualMachine with its annotation, ready to be copied."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from claims.models import NAD, Membership, Network, NetworkSettings
+from tests.claims import worlds
+from tests.edges import api as apis
+from tests.edges.api import refused
+
+pytestmark = pytest.mark.django_db
+MAC, OTHER = "02:03:04:05:06:07", "02:03:04:05:06:08"
+ASKED = {"vm": "vm1", "namespace": "blue", "mac": MAC}
+
+
+@pytest.fixture
+def api() -> apis.Api:
+    return apis.Api()
+
+
+@pytest.fixture
+def network() -> Network:
+    made = worlds.network()
+    NAD.objects.create(
+        network=made, namespace="blue", name="blue", role="primary", allow_persistent_ips=True
+    )
+    return made
+
+
+def _path(network: Network) -> str:
+    return f"networks/{network.pk}/vm-manifest/"
+
+
+def _annotation(manifest: Any) -> Any:
+    ((name, value),) = manifest["spec"]["template"]["metadata"]["annotations"].items()
+    return name, json.loads(value)
+
+
+def test_the_default_network_element_of_spec_002(api: apis.Api, network: Network) -> None:
+    worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24")
+    manifest = api("POST", _path(network), ASKED).json()
+    assert (manifest["apiVersion"], manifest["kind"]) == ("kubevirt.io/v1", "VirtualMachine")
+    assert manifest["metadata"] == {"name": "vm1", "namespace": "blue"}
+    element = {
+        "name": "default", "namespace": "ovn-kubernetes", "mac": MAC, "ips": ["10.0.0.5/24"]
+    }  # fmt: skip
+    assert _annotation(manifest) == ("v1.multus-cni.io/default-network", [element])
+    spec = manifest["spec"]["template"]["spec"]
+    (interface,) = spec["domain"]["devices"]["interfaces"]
+    assert (interface["macAddress"], spec["networks"][0]["name"]) == (MAC, interface["name"])
+
+
+def test_the_annotation_of_todays_ipam_extensions(api: apis.Api, network: Network) -> None:
+    NetworkSettings.objects.create(cluster=network.cluster, annotation="addresses")
+    worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24", vm="vm1", namespace="blue")
+    manifest = api("POST", _path(network), {"vm": "vm1", "namespace": "blue"}).json()
+    assert _annotation(manifest) == ("network.kubevirt.io/addresses", {"default": ["10.0.0.5"]})
+    interfaces = manifest["spec"]["template"]["spec"]["domain"]["devices"]["interfaces"]
+    assert interfaces[0]["macAddress"] == MAC
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_the_addresses_of_a_claim(api: apis.Api, network: Network, granted: bool) -> None:
+    ips = ["10.0.0.7/24"]
+    worlds.claim(network, "vm1", *(ips if granted else []), ips_requested=[] if granted else ips)
+    manifest = api("POST", _path(network), ASKED).json()
+    assert _annotation(manifest)[1][0]["ips"] == ips
+
+
+def test_as_yaml(api: apis.Api, network: Network) -> None:
+    worlds.claim(network, "vm1", "10.0.0.7/24")
+    answer = api("POST", _path(network) + "?format=yaml", ASKED)
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert yaml.safe_load(answer.content) == api("POST", _path(network), ASKED).json()
+
+
+def test_what_cannot_be_written(api: apis.Api, network: Network) -> None:
+    refused(api("POST", _path(network), ASKED), 404, "no_entry")
+    refused(api("POST", "networks/999/vm-manifest/", ASKED), 404, "not_found")
+    refused(api("POST", _path(network), ASKED | {"vm": "A_B"}), 400, "k8s_name")
+    refused(api("POST", _path(network), ASKED | {"mac": "x"}), 400, "mac_syntax")
+    worlds.entry(worlds.ippool(network), OTHER, "10.0.0.5/24", vm="vm1", namespace="blue")
+    refused(api("POST", _path(network), ASKED), 409, "mac_differs")
+    flat = worlds.network("flat", subnets=("10.1.0.0/24",), role="secondary")
+    refused(api("POST", _path(flat), ASKED), 409, "not_primary")
+
+
+def test_a_vm_owner_gets_those_of_their_namespaces(network: Network) -> None:
+    owner = apis.Api("vm-owner")
+    Membership.objects.create(user=owner.user, cluster=network.cluster, namespaces=["blue"])
+    pool = worlds.ippool(network)
+    worlds.entry(pool, MAC, "10.0.0.5/24", vm="vm1", namespace="blue")
+    worlds.entry(pool, OTHER, "10.0.0.6/24", vm="secret", namespace="red")
+    assert _annotation(owner("POST", _path(network), ASKED).json())[1][0]["mac"] == MAC
+    for namespace in ("red", "none"):
+        refused(owner("POST", _path(network), ASKED | {"namespace": namespace}), 403, "permission_denied")  # fmt: skip
+    foreign = refused(owner("POST", _path(network), ASKED | {"vm": "vm9", "mac": OTHER}), 404, "no_entry")  # fmt: skip
+    assert "secret" not in str(foreign)
