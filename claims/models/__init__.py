@@ -8,7 +8,10 @@ from claims.models.history import (
     IPPoolEvent,
     MembershipEvent,
     NetworkEvent,
+    VMImportEvent,
+    WaveEvent,
 )
+from claims.models.imports import ImportFile, ImportRow, PortGroup, VMImport, Wave, WaveVM
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import NAD, Network
@@ -26,6 +29,8 @@ __all__ = [
     "IPAMClaimEvent",
     "IPPool",
     "IPPoolEvent",
+    "ImportFile",
+    "ImportRow",
     "Membership",
     "MembershipEvent",
     "Network",
@@ -33,6 +38,12 @@ __all__ = [
     "NetworkSettings",
     "OwnVerdict",
     "Place",
+    "PortGroup",
+    "VMImport",
+    "VMImportEvent",
     "Verdict",
+    "Wave",
+    "WaveEvent",
+    "WaveVM",
     "Workload",
 ]

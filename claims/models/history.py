@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Func, Value
 
 from claims.models.access import Membership
+from claims.models.imports import VMImport, Wave
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network
@@ -109,4 +110,46 @@ class MembershipEvent(_MembershipEvent):  # type: ignore[misc]  # made at run ti
     pgh_id = _number()
 
 
-ALL: tuple[Any, ...] = (NetworkEvent, IPPoolEvent, EntryEvent, IPAMClaimEvent, MembershipEvent)
+_VMImportEvent: Any = pghistory.create_event_model(
+    VMImport,
+    # One event for what became of an import; its rows say the rest.
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent(
+        "changed",
+        condition=pgtrigger.Q(
+            old__status__df=pgtrigger.F("new__status"),
+            new__status__in=["drafted", "committed", "undone", "cancelled", "failed"],
+        ),
+    ),
+    fields=["cluster", "network", "target", "format", "file_name", "status", "counts"],
+    obj_field=pghistory.ObjForeignKey(related_name="+", db_index=False),
+    context_field=pghistory.ContextJSONField(),
+    context_id_field=None,  # type: ignore[arg-type]  # None leaves the field out
+    append_only=True,
+)
+
+
+class VMImportEvent(_VMImportEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+    class Meta:
+        triggers = [_APPEND_ONLY]
+        indexes = [models.Index(fields=["pgh_obj", "pgh_id"], name="vm_import_event_object")]
+
+
+_WaveEvent: Any = _whole_life(Wave, ["cluster", "name", "planned_at", "note"])
+
+
+class WaveEvent(_WaveEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+
+ALL: tuple[Any, ...] = (
+    NetworkEvent,
+    IPPoolEvent,
+    EntryEvent,
+    IPAMClaimEvent,
+    MembershipEvent,
+    VMImportEvent,
+    WaveEvent,
+)
