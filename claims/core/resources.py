@@ -27,14 +27,26 @@ NAD = Resource(
     namespaced=True,
     optional=True,
 )
-IPPOOL = Resource("ippool.k8s.cni.cncf.io", "v1alpha", "ippools", "IPPool")
-IPAM_CLAIM = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True)
-VM = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", namespaced=True)
+IPPOOL = Resource("ippool.k8s.cni.cncf.io", "v1alpha", "ippools", "IPPool", optional=True)
+IPAM_CLAIM = Resource(
+    "k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True, optional=True
+)
+VM = Resource(
+    "kubevirt.io",
+    "v1",
+    "virtualmachines",
+    "VirtualMachine",
+    namespaced=True,
+    optional=True,
+    only_with=NAD,
+)
 VMI = Resource(
     "kubevirt.io",
     "v1",
     "virtualmachineinstances",
     "VirtualMachineInstance",
     namespaced=True,
+    optional=True,
+    only_with=NAD,
 )
-POD = Resource("", "v1", "pods", "Pod", namespaced=True)
+POD = Resource("", "v1", "pods", "Pod", namespaced=True, optional=True, only_with=NAD)

@@ -39,3 +39,21 @@ def test_a_right_of_two_duties_is_asked_for_once() -> None:
     patch = [right for right in found if right.verb == "patch"]
     assert [right.needed_for for right in patch] == ["pools, conversion"]
     assert {right.resource.version for right in patch} == {"v2"}
+
+
+@pytest.mark.parametrize(
+    ("duties", "expected"),
+    [
+        ((), set()),
+        (("pools",), {"create", "patch"}),
+        (("pools", "conversion"), {"create", "patch"}),
+    ],
+)
+def test_networks_made_here_are_written_to_every_managed_cluster(
+    duties: tuple[str, ...], expected: set[str]
+) -> None:
+    kind = resources.Resource("k8s.ovn.org", "v1", "cudns", "ClusterUserDefinedNetwork")
+    found = cluster_rights.needed((*SEEN, kind), duties)
+    writes = [one for one in found if one.resource == kind and one.needed_for != "reading"]
+    assert {one.verb for one in writes} == expected
+    assert {one.needed_for for one in writes} <= {"networks made here"}

@@ -79,6 +79,16 @@ def test_a_kind_that_is_not_served(fake: FakeCluster) -> None:
     assert not found.succeeded
 
 
+def test_an_optional_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
+    fake.crds("cilium.io_ciliumnodes")
+    kind = resources.Resource("a.example", "v1", "things", "Thing", optional=True)
+    source = connections.from_kubeconfig(fake.kubeconfig())
+    wanted = (resources.CILIUM_NODE, kind)
+    found = examinations.of_source(source, connections.Terms(), wanted)
+    assert [(one.kind, one.note) for one in found.kinds][1] == ("Thing", "not installed")
+    assert found.succeeded
+
+
 def test_the_rights_that_are_missing_for_the_duties(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     token = fake.user("reader", [{**READ, "resources": PLURALS}, SYSTEM])
