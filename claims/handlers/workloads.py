@@ -23,7 +23,6 @@ class _Read:
     """What the three kinds have in common: nothing is written to them."""
 
     optional = True
-    only_with = resources.NAD
 
     def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002
         return ()

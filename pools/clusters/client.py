@@ -13,7 +13,7 @@ import functools
 import gc
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent import futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import urllib3
 
 Manifest = dict[str, Any]
+Keep = Callable[[Manifest], Manifest | None]
 
 PAGE = 500  # objects
 MOST_PAGES = 10_000  # then the server goes in circles
@@ -120,8 +121,12 @@ class Gateway:
         return answers.text(answers.member(namespace, "metadata"), "uid")
 
     def served(self, wanted: Iterable[Resource]) -> frozenset[Resource]:
-        """Those of the resources that the server serves. Absent is only what a list has not."""
-        wanted = list(wanted)
+        """Those of the resources that the server serves. Absent is only what a list has not.
+
+        Of those that are of interest only with another one, those whose other one is served, too.
+        """
+        asked = list(wanted)
+        wanted = asked + [each.only_with for each in asked if each.only_with is not None]
         groups = answers.objects(self._call("GET", "/apis"), "groups")
         known = {
             (str(group.get("name")), str(version.get("version")))
@@ -130,8 +135,11 @@ class Gateway:
         } | {("", "v1")}
         versions = {(each.group, each.version) for each in wanted} & known
         plurals = {each: self._plurals(*each) for each in versions}
-        return frozenset(
+        found = {
             each for each in wanted if each.plural in plurals.get((each.group, each.version), ())
+        }
+        return frozenset(
+            each for each in found & {*asked} if each.only_with is None or each.only_with in found
         )
 
     def _plurals(self, group: str, version: str) -> set[str]:
@@ -166,14 +174,17 @@ class Gateway:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def list(self, resource: Resource, *, namespace: str = "") -> Listing:
-        """All objects, in pages; complete, or it raises. Also raises Gone, after three attempts."""
+    def list(self, resource: Resource, *, namespace: str = "", keep: Keep | None = None) -> Listing:
+        """All objects, in pages; complete, or it raises. Also raises Gone, after three attempts.
+
+        `keep` is given each object of a page and answers what is kept of it, None for nothing.
+        """
         for _ in range(_STARTS - 1):
             with contextlib.suppress(faults.Gone):
-                return self._list(resource, namespace)
-        return self._list(resource, namespace)
+                return self._list(resource, namespace, keep)
+        return self._list(resource, namespace, keep)
 
-    def _list(self, resource: Resource, namespace: str) -> Listing:
+    def _list(self, resource: Resource, namespace: str, keep: Keep | None) -> Listing:
         path, token = _path(resource, namespace=namespace), ""
         items: builtins.list[Manifest] = []
         raw = self._page(path, token)
@@ -186,7 +197,8 @@ class Gateway:
                 if not str(page.get("kind")).endswith("List"):
                     raise faults.Garbled("the answer is no list")
                 metadata = answers.member(page, "metadata")
-                items += answers.objects(page, "items")
+                listed = answers.objects(page, "items")
+                items += listed if keep is None else filter(None, map(keep, listed))
                 before, token = token, metadata.get("continue") or ""
                 if not token:
                     return Listing(items, answers.text(metadata, "resourceVersion"))

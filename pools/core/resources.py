@@ -11,6 +11,7 @@ class Resource:
     """One kind in one version; `group` is "" for the core group.
 
     A cluster may well be without an `optional` kind: the project that has it is not installed there.
+    One `only_with` another is of no interest where that one is not served, and counts as absent.
     """
 
     group: str
@@ -19,6 +20,7 @@ class Resource:
     kind: str
     namespaced: bool = False
     optional: bool = field(default=False, compare=False)
+    only_with: Resource | None = field(default=None, compare=False)
 
     @property
     def api_version(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pools import events
-from pools.clusters.client import Gateway, Manifest
+from pools.clusters.client import Gateway, Keep, Manifest
 from pools.core.differences import POD_IP_POOL, Structure
 from pools.core.resources import Resource
 from pools.models import Cluster, Connection, ObservedObject
@@ -117,6 +117,10 @@ class Handler(Protocol):
     Two attributes may be added. `optional = True`: a cluster that does not serve the kind, and of
     which no object was ever seen, is well. `follows = ("CiliumPodIPPool",)`: what is desired is asked
     after changes of these kinds, too, that a watch told.
+
+    Two more, for kinds that are only read and of which a cluster may have very many: `wants(manifest)`
+    says whether an object is of interest, any other is as if it were not there; `slim(manifest)`
+    answers what is kept of one, its identity included, which is then all that the handler sees.
     """
 
     kind: str
@@ -127,6 +131,21 @@ class Handler(Protocol):
     def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None: ...
     def desired(self, pass_: Pass) -> Iterable[Write]: ...
     def findings(self, pass_: Pass) -> Iterable[Found]: ...
+
+
+def keeping(handler: Handler) -> Keep | None:
+    """What is kept of an object of this kind, None for one that is of no interest; None keeps all."""
+    wants, slim = getattr(handler, "wants", None), getattr(handler, "slim", None)
+    if wants is None and slim is None:
+        return None
+
+    def keep(manifest: Manifest) -> Manifest | None:
+        if wants is not None and not wants(manifest):
+            return None
+        kept: Manifest = slim(manifest) if slim is not None else manifest
+        return kept
+
+    return keep
 
 
 # A handler, or what it is given, is not as it was thought to be: trouble of one object or kind. Not

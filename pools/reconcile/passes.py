@@ -28,7 +28,7 @@ from pools.models.fields import Now
 from pools.models.observed import Trigger
 from pools.reconcile import absorbing, connecting, leases, positions, runs, seen, settling
 from pools.reconcile.connecting import IdentityChanged, Open, access, gateway, owner
-from pools.reconcile.kinds import BUGS, Handler, Pass
+from pools.reconcile.kinds import BUGS, Handler, Pass, keeping
 from pools.reconcile.runs import Counts
 
 __all__ = ["IdentityChanged", "Open", "access", "gateway", "owner", "run"]  # of `connecting`, too
@@ -251,7 +251,7 @@ def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts
             continue
         with alone(one, handler.kind):
             known = seen.known(pass_.cluster.pk, handler.kind)
-            listing = pass_.gateway.list(read)
+            listing = pass_.gateway.list(read, keep=keeping(handler))
             one.seen = len(listing.items)
             pass_.served[handler.kind] = read
             pass_.complete.add(handler.kind)

@@ -10,7 +10,7 @@ from pools import database
 from pools.clusters.client import Gateway, Manifest
 from pools.models import Connection, ObservedObject, Run
 from pools.reconcile import absorbing, connecting, leases, passes, positions, runs, seen, settling
-from pools.reconcile.kinds import Handler, Pass
+from pools.reconcile.kinds import Handler, Pass, keeping
 from pools.reconcile.positions import Position
 from pools.reconcile.runs import Counts
 
@@ -42,6 +42,7 @@ def absorb_events(
         return record
     (handler,) = [each for each in handlers if each.kind == kind]
     last = {seen.identity(manifest)[0]: (type_, manifest) for type_, manifest in told}
+    last = {uid: _kept(handler, *event) for uid, event in last.items()}
     counts = {kind: Counts(seen=len(last))}
     with passes.outcome(lease, record, counts, full=False):
         with leases.kept(lease), open_gateway(connection) as reached:
@@ -77,6 +78,15 @@ def _pass(
         leases.prove(lease)
 
     return dataclasses.replace(pass_, prove=prove)
+
+
+def _kept(handler: Handler, type_: str, manifest: Manifest) -> tuple[str, Manifest]:
+    """What is kept of the object; one that is of no interest any more is gone."""
+    keep = keeping(handler)
+    if keep is None or type_ == "DELETED":
+        return type_, manifest
+    kept = keep(manifest)
+    return ("DELETED", manifest) if kept is None else (type_, kept)
 
 
 def _served(pass_: Pass, handler: Handler, position: Position | None) -> bool:

@@ -1,0 +1,73 @@
+"""Of kinds that a cluster has very many of: which objects are kept, what of them, and where at all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pools.clusters.client import Manifest
+from pools.models import Connection
+from pools.reconcile import leases, positions, telling
+from pools.reconcile.kinds import Handler
+from tests.kube.fake import FakeCluster
+from tests.reconcile import small
+
+
+class Choosy(small.Small):
+    """Wants what is labelled, and keeps nothing but its identity and labels."""
+
+    def wants(self, manifest: Manifest) -> bool:
+        return "wanted" in manifest["metadata"].get("labels", {})
+
+    def slim(self, manifest: Manifest) -> Manifest:
+        kept = ("name", "uid", "resourceVersion", "labels")
+        return {"metadata": {key: manifest["metadata"][key] for key in kept}}
+
+
+def wanted(name: str) -> Manifest:
+    return small.node(name, wanted="yes")
+
+
+def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) -> None:
+    nodes = Choosy()
+    fake.put(wanted("a"))
+    fake.put(small.node("b"))
+    run = small.reconcile(connection, nodes)
+    assert (run.kinds["CiliumNode"]["seen"], nodes.absorbed) == (1, ["a"])
+    (row,) = small.rows(connection)
+    assert set(row.manifest) == {"metadata"}
+    assert small.reconcile(connection, nodes).kinds["CiliumNode"]["changed"] == 0
+
+
+def tell(connection: Connection, nodes: Handler, *told: tuple[str, Manifest]) -> None:
+    connection.refresh_from_db()
+    at = positions.read(connection.positions, nodes.kind)
+    lease = leases.borrow(connection.pk, leases.worker())
+    assert at is not None
+    assert lease is not None
+    to = dataclasses.replace(at, version=f"{at.version}0")
+    run = telling.absorb_events(lease, [nodes], nodes.kind, told, at=at, to=to)
+    assert not run.error_code
+
+
+def test_a_watch_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) -> None:
+    nodes = Choosy()
+    small.reconcile(connection, nodes)
+    tell(connection, nodes, ("ADDED", fake.put(wanted("a"))), ("ADDED", fake.put(small.node("b"))))
+    assert nodes.absorbed == ["a"]
+    assert set(small.rows(connection)[0].manifest) == {"metadata"}
+    tell(connection, nodes, ("MODIFIED", fake.put(small.node("a"))))
+    assert (nodes.forgotten, small.rows(connection)) == (["a"], [])
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_kind_that_is_read_only_with_another(
+    installed: bool, fake: FakeCluster, connection: Connection
+) -> None:
+    other = small.CLAIM if installed else dataclasses.replace(small.CLAIM, plural="nothings")
+    read = dataclasses.replace(small.NODE, only_with=other)
+    nodes = small.Small(resources=(read,), optional=True)
+    fake.put(small.node("a"))
+    run = small.reconcile(connection, nodes)
+    assert (nodes.absorbed, run.error_code) == (["a"] if installed else [], "")
