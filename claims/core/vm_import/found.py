@@ -1,28 +1,51 @@
-"""What a file says of one network interface of one VM, before anything is judged."""
+"""What a file says of one interface of one VM, whatever file it is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pools.core import errors
+from pools.core.errors import Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One network interface of one VM, in the words of the source.
+    """One network interface of one VM.
 
-    `mac` and `ips` are texts that may be bad, addresses with a prefix length where the source has
-    one; `problems` are those of reading (values set aside, mangled cells), also where the rest is
-    usable. `refused`: nothing can be made of it.
+    `row` counts from 1: the row of a table with its header, the place in a list of objects. `mac` is
+    as the source has it; `ips` are texts, in canonical form where they can be read, with a prefix
+    length where the file has one. `problems` are what the reading found; with `refused` nothing can
+    be made of the row as it is, else they are only told.
     """
 
-    row: int  # line of a CSV or sheet (1 is the header), or position in a list, from 1
+    row: int
     vm: str
     mac: str
     ips: tuple[str, ...]
-    port_group: str = ""  # as the source calls its network
+    port_group: str = ""
     namespace: str = ""
     sheet: str = ""
     note: str = ""
-    problems: tuple[errors.Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     refused: bool = False
+
+
+def problem(field: str, code: str, message: str, value: object = "") -> Problem:
+    return Problem(field, code, message, errors.shown(value) if value else "")
+
+
+MAC_MISSING = problem(
+    "mac", "mac_missing", "there is no MAC address, and nothing else names the NIC"
+)
+NO_ADDRESS = problem("ips", "no_address", "the file has no address for this interface")
+
+
+def lacking(
+    mac: str, ips: Sequence[str], problems: Sequence[Problem]
+) -> tuple[tuple[Problem, ...], bool]:
+    """The problems together with those of what is absent, and whether the row is refused for it."""
+    told = tuple(problems)
+    if not ips:
+        told = (*told, NO_ADDRESS)
+    return (told, False) if mac else ((*told, MAC_MISSING), True)

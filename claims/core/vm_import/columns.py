@@ -1,0 +1,180 @@
+"""Which column of a table says what: by name, in any order and case, whatever other columns there are.
+
+Tables are told apart by their names: RVTools' vNetwork and vInfo (also with the data-base names that
+`-DBColumnNames` writes), PowerCLI's many shapes, our template, lists of two or three columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from claims.core import macs
+from claims.core.vm_import import cells
+from pools.core import addresses, errors
+
+VNETWORK = "vNetwork"
+VINFO = "vInfo"
+TEMPLATE = "template"
+POWERCLI = "powercli"
+LIST = "two-column"
+
+TEMPLATE_HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
+
+_Names = dict[str, tuple[str, ...]]
+# Role, and the names of its column, the best first; blanks and signs do not count.
+_VNETWORK_NAMES: _Names = {
+    "vm": ("vm", "vnetworkvmname"),
+    "template": ("template", "vnetworktemplate"),
+    "placeholder": ("srmplaceholder", "vnetworksrmplaceholder"),
+    "mac": ("macaddress", "vnetworkmacaddress"),
+    "ip": ("ipv4address", "vnetworkip4address", "vnetworkipv4address"),
+    "ip6": ("ipv6address", "vnetworkip6address", "vnetworkipv6address"),
+    "network": ("network", "vnetworkname", "vnetworknetwork"),
+}
+_VINFO_NAMES: _Names = {
+    "vm": ("vm", "vinfovmname"),
+    "template": ("template", "vinfotemplate"),
+    "placeholder": ("srmplaceholder", "vinfosrmplaceholder"),
+    "ip": ("primaryipaddress", "vinfoprimaryipaddress"),
+    "network": ("network1", "vinfonetwork1"),
+}
+_OTHER_NAMES: _Names = {
+    "vm": ("vm", "vmname", "virtualmachine", "virtualmachinename", "parent", "name"),
+    "template": ("template", "istemplate"),
+    "mac": ("macaddress", "mac", "macaddresses", "macs", "macaddr", "hwaddress"),
+    "ip": (
+        *("ipaddress", "ipaddresses", "ip", "ips", "ipv4address", "ipv4addresses", "ipv4"),
+        *("address", "addresses", "guestipaddress", "guestip", "primaryipaddress"),
+    ),
+    "ip6": ("ipv6address", "ipv6addresses", "ipv6"),
+    "prefix": ("prefixlength", "prefix", "prefixlen", "subnetmask", "netmask", "mask"),
+    "network": ("networkname", "network", "portgroup", "portgroupname"),
+    "namespace": ("namespace", "targetnamespace"),
+    "note": ("note",),
+    "origin": ("origin",),
+}
+_VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio", "ipv4address"}
+_TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
+_NO_SIGNS = re.compile(r"[^a-z0-9]")
+MOST_COLUMNS = 16_384
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is in which column (from 0); -1 where there is none.
+
+    `names` are the cells of the header, for a header that comes again; empty without a header.
+    """
+
+    kind: str
+    vm: int = -1
+    mac: int = -1
+    ip: int = -1
+    ip6: int = -1
+    prefix: int = -1
+    network: int = -1
+    namespace: int = -1
+    note: int = -1
+    origin: int = -1
+    template: int = -1
+    placeholder: int = -1
+    width: int = 0
+    names: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def wanted(self) -> frozenset[int]:
+        """The columns that say something."""
+        roles = (self.vm, self.mac, self.ip, self.ip6, self.prefix, self.network, self.namespace)
+        flags = (self.note, self.origin, self.template, self.placeholder)
+        return frozenset(column for column in (*roles, *flags) if column >= 0)
+
+    @property
+    def rank(self) -> int:
+        """Which sheet or file of several is the one to read: the lowest."""
+        generic = 4 if self.vm < 0 else 2
+        return {VNETWORK: 0, TEMPLATE: 1, VINFO: 3}.get(self.kind, generic)
+
+
+def recognise(header: Sequence[str]) -> Layout | None:
+    """The layout that the cells of a header have; None for what is no header that is known.
+
+    Raises InvalidInput `duplicate_header` when a column that is needed is there twice.
+    """
+    keys = [_NO_SIGNS.sub("", cell.lower()) if cell else "" for cell in header[:MOST_COLUMNS]]
+    there = set(keys)
+    kind, names = _kind(there)
+    roles = {role: _column(keys, choices) for role, choices in names.items()}
+    if roles.get("mac", -1) < 0 and roles.get("ip", -1) < 0:
+        return None
+    if roles.get("vm", -1) < 0 and roles.get("mac", -1) < 0:
+        return None
+    _refuse_duplicates(header, keys, roles)
+    found = {role: column for role, column in roles.items() if column >= 0}
+    if kind == POWERCLI and len([key for key in keys if key]) <= 3 and len(found) <= 3:
+        kind = LIST
+    width = max((index for index, key in enumerate(keys) if key), default=-1) + 1
+    return Layout(kind, **found, width=width, names=tuple(str(cell) for cell in header))
+
+
+def _kind(there: set[str]) -> tuple[str, _Names]:
+    if "vnetworkvmname" in there or (
+        {"vm", "macaddress"} <= there and len(_VNETWORK_ONLY & there) >= 2
+    ):
+        return VNETWORK, _VNETWORK_NAMES
+    if "vinfovmname" in there or (
+        {"vm", "primaryipaddress"} <= there and not there & set(_OTHER_NAMES["mac"])
+    ):
+        return VINFO, _VINFO_NAMES
+    return (TEMPLATE if there >= _TEMPLATE_KEYS else POWERCLI), _OTHER_NAMES
+
+
+def _column(keys: Sequence[str], choices: Sequence[str]) -> int:
+    return next((keys.index(name) for name in choices if name in keys), -1)
+
+
+def _refuse_duplicates(header: Sequence[str], keys: list[str], roles: dict[str, int]) -> None:
+    for column in roles.values():
+        if column >= 0 and keys.count(keys[column]) > 1:
+            message = f"the column {errors.shown(header[column])} is there twice"
+            raise errors.InvalidInput.of("header", "duplicate_header", message)
+
+
+def guess(rows: Sequence[Sequence[str]]) -> Layout | None:
+    """The layout of a list without a header, from its first rows: one column of MAC addresses, one
+    of addresses, one of names, in any order; None when no row has either of the first two."""
+    for row in rows:
+        mac = _where(row, _is_mac)
+        ip = _where(row, _has_addresses)
+        if mac >= 0 or ip >= 0:
+            rest = [
+                index
+                for index, cell in enumerate(row)
+                if index not in (mac, ip) and cell.strip() and index < 3
+            ]
+            return Layout(LIST, vm=rest[0] if rest else -1, mac=mac, ip=ip, width=max(len(row), 3))
+    return None
+
+
+def _where(row: Sequence[str], matches: Callable[[str], bool]) -> int:
+    return next((index for index, cell in enumerate(row[:8]) if cell.strip() and matches(cell)), -1)
+
+
+def _is_mac(text: str) -> bool:
+    try:
+        macs.parse_mac(str(text), lenient=True)
+    except errors.InvalidInput as error:
+        return error.code in ("multicast_mac", "zero_mac", "eui64_not_supported")
+    return True
+
+
+def _has_addresses(text: str) -> bool:
+    parts = cells.split(text)
+    if not 0 < len(parts) <= cells.MOST_IN_A_CELL:
+        return False
+    try:
+        addresses.parse_address(parts[0].partition("/")[0])
+    except errors.InvalidInput as error:
+        return error.code in ("leading_zero", "zone_id_not_allowed")
+    return True

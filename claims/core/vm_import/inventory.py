@@ -1,0 +1,218 @@
+"""Forklift's inventory: VMs of vSphere and the other providers, and migration plans.
+
+The shapes are those of pkg/controller/provider/web of kubev2v/forklift: an interface is in `nics`,
+its addresses are in `guestNetworks` (vSphere, Hyper-V), in the interface itself (oVirt, Nutanix), in
+`addresses` (OpenStack), or nowhere (OVA); of an OpenShift source the whole VM is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from claims.core.vm_import import cells, found
+from claims.core.vm_import.found import Found, problem
+from claims.core.vm_import.tables import Skipped
+from pools.core.errors import Problem
+
+Json = Mapping[str, Any]
+
+PLAN_KIND = "Plan"
+_MARKS = {"nics", "guestNetworks", "addresses", "isTemplate", "powerState", "selfLink", "object"}
+_NOT_READ = {"plan": "a plan names its VMs only; export their inventory with detail=4"}
+
+
+def is_vm(value: object) -> bool:
+    """Whether the object can be a VM of the inventory."""
+    return isinstance(value, Mapping) and "name" in value and bool(_MARKS & value.keys())
+
+
+def is_plan(value: object) -> bool:
+    """Whether it is a Plan of forklift.konveyor.io."""
+    if not isinstance(value, Mapping) or value.get("kind") != PLAN_KIND:
+        return False
+    return str(value.get("apiVersion", "")).startswith("forklift.konveyor.io/")
+
+
+def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[Found]:
+    """The interfaces of the VMs, `row` being the place of the VM from 1; `skipped` counts templates,
+    vCLS machines and interfaces that only the guest knows (guest_only_interface)."""
+    for row, vm in enumerate(listed, start=1):
+        if not isinstance(vm, Mapping):
+            wrong = problem("", "wrong_type", "an object is expected")
+            yield Found(row, "", "", (), problems=(wrong,), refused=True)
+        elif vm.get("isTemplate") is True:
+            _count(skipped, "template")
+        elif str(vm.get("name", "")).startswith("vCLS"):
+            _count(skipped, "vcls")
+        else:
+            yield from _vm(row, vm, skipped)
+
+
+def plan(row: int, manifest: Json) -> Iterator[Found]:
+    """The VMs that a plan names: refused, with what is missing."""
+    spec = _mapping(manifest.get("spec"))
+    wrong = problem("mac", "mac_missing", _NOT_READ["plan"])
+    namespace = _word(spec.get("targetNamespace"))
+    for vm in _mappings(spec.get("vms")):
+        name, told = _name(vm)
+        yield Found(row, name, "", (), namespace=namespace, problems=(*told, wrong), refused=True)
+
+
+def _count(skipped: Skipped, reason: str) -> None:
+    skipped[reason] = skipped.get(reason, 0) + 1
+
+
+def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[Found]:
+    name, told = _name(vm)
+    namespace = ""
+    if isinstance(vm.get("object"), Mapping):
+        namespace = _word(vm.get("namespace"))
+        interfaces = list(_openshift(vm))
+    elif isinstance(vm.get("addresses"), Mapping):
+        interfaces = list(_openstack(vm["addresses"]))
+    else:
+        interfaces = list(_nics(vm, skipped))
+    if not interfaces:
+        message = "the inventory has no network interface of this VM"
+        told = (*told, problem("mac", "mac_missing", message))
+        yield Found(row, name, "", (), namespace=namespace, problems=told, refused=True)
+    for mac, listed, network, note in interfaces:
+        ips = cells.parse_addresses(*listed)
+        wrong = cells.parse_mac(mac) if mac else ()
+        problems, no_mac = found.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
+        refused = bool(told or wrong or ips.unread or no_mac)
+        yield Found(row, name, mac, ips.ips, network, namespace, "", note, problems, refused)
+
+
+Interface = tuple[str, list[str], str, str]  # MAC, addresses, network, note
+
+
+def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
+    guests = list(_mappings(vm.get("guestNetworks")))
+    used: set[int] = set()
+    for nic in _mappings(vm.get("nics")):
+        mac = _word(_first(nic, "mac", "macAddress", "MAC"))
+        own = [
+            index
+            for index, guest in enumerate(guests)
+            if index not in used and _same_interface(nic, mac, guest)
+        ]
+        used.update(own)
+        said = [guests[index] for index in own]
+        listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in said]
+        listed += list(_own_addresses(nic))
+        network = next((_word(guest["network"]) for guest in said if guest.get("network")), "")
+        yield mac, listed, network or _network(nic), _origins(said)
+    alone = {
+        _word(guest.get("mac")).lower() or str(index)
+        for index, guest in enumerate(guests)
+        if index not in used
+    }
+    if alone:
+        skipped["guest_only_interface"] = skipped.get("guest_only_interface", 0) + len(alone)
+
+
+def _same_interface(nic: Json, mac: str, guest: Json) -> bool:
+    theirs = _word(guest.get("mac"))
+    if mac and theirs:
+        return mac.lower().replace("-", ":") == theirs.lower().replace("-", ":")
+    key = guest.get("deviceConfigId")
+    if isinstance(key, int) and key >= 0 and "deviceKey" in nic:
+        return bool(nic["deviceKey"] == key)
+    return "deviceIndex" in guest and nic.get("deviceIndex") == guest["deviceIndex"]
+
+
+def _own_addresses(nic: Json) -> Iterator[str]:
+    """oVirt's `ipAddress` [{address, version}], Nutanix' `ipAddresses`."""
+    for key in ("ipAddress", "ipAddresses"):
+        listed = nic.get(key)
+        for one in listed if isinstance(listed, list) else [listed]:
+            text = _word(one.get("address")) if isinstance(one, Mapping) else _word(one)
+            if text:
+                yield text
+
+
+def _network(nic: Json) -> str:
+    """The name where there is one, else the id (vSphere's moref, oVirt's profile)."""
+    for key in ("networkName", "subnetName", "network", "Network", "profile"):
+        value = nic.get(key)
+        text = (
+            _word(value.get("name") or value.get("id"))
+            if isinstance(value, Mapping)
+            else _word(value)
+        )
+        if text:
+            return text
+    return ""
+
+
+def _openstack(addresses: Json) -> Iterator[Interface]:
+    """Nova's addresses: `{network: [{"addr", "version", "OS-EXT-IPS-MAC:mac_addr", …}]}`; floating
+    ones are no interface's."""
+    for network, listed in addresses.items():
+        by_mac: dict[str, list[str]] = {}
+        for one in _mappings(listed):
+            if one.get("OS-EXT-IPS:type") != "floating":
+                mac = _word(one.get("OS-EXT-IPS-MAC:mac_addr"))
+                by_mac.setdefault(mac, []).append(_word(one.get("addr")))
+        for mac, ips in by_mac.items():
+            yield mac, ips, _word(network), ""
+
+
+def _openshift(vm: Json) -> Iterator[Interface]:
+    template = _mapping(_mapping(_mapping(vm["object"]).get("spec")).get("template"))
+    devices = _mapping(_mapping(_mapping(template.get("spec")).get("domain")).get("devices"))
+    running = {
+        _word(one.get("name")): one
+        for one in _mappings(_mapping(_mapping(vm.get("instance")).get("status")).get("interfaces"))
+    }
+    for one in _mappings(devices.get("interfaces")):
+        name = _word(one.get("name"))
+        seen = running.get(name, {})
+        mac = _word(one.get("macAddress") or seen.get("mac"))
+        listed = seen.get("ipAddresses")
+        ips = [_word(ip) for ip in listed] if isinstance(listed, list) else []
+        yield mac, ips, name, ""
+
+
+def _origins(guests: Sequence[Json]) -> str:
+    """vSphere's origin of the addresses that are kept: manual, dhcp, …"""
+    origins = dict.fromkeys(
+        _word(guest.get("origin"))[:32]
+        for guest in guests
+        if not _word(guest.get("ip")).lower().startswith(("fe80:", "169.254."))
+    )
+    origins.pop("", None)
+    return f"origin {', '.join(origins)}"[:500] if origins else ""
+
+
+def _with_prefix(ip: str, prefix: object) -> str:
+    """Forklift writes prefix 0 when it does not know."""
+    plain = isinstance(prefix, int) and not isinstance(prefix, bool) and prefix > 0
+    return f"{ip}/{prefix}" if plain and ip else ip
+
+
+def _name(vm: Json) -> tuple[str, tuple[Problem, ...]]:
+    text, wrong = cells.parse_text("vm", _word(vm.get("name")))
+    if wrong is None and not text:
+        wrong = problem("vm", "required", "the VM has no name")
+    return text, (wrong,) if wrong else ()
+
+
+def _first(nic: Json, *keys: str) -> object:
+    return next((nic[key] for key in keys if nic.get(key)), "")
+
+
+def _word(value: object) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def _mapping(value: object) -> Json:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: object) -> Iterator[Json]:
+    return (one for one in (value if isinstance(value, list) else []) if isinstance(one, Mapping))

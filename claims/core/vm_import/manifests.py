@@ -1,0 +1,108 @@
+"""IPPools and IPAMClaims as files, each entry and each claim a row of its own.
+
+Keys that a text has twice come as pools.core.reading.Repeated (pools.documents), and so each of them
+is a row, with the problem `duplicate_key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from claims.core import ipamclaim, ippool
+from claims.core.vm_import import cells, found
+from claims.core.vm_import.found import Found, problem
+from pools.core import errors
+from pools.core.errors import Problem
+from pools.core.reading import Repeated
+
+Json = Mapping[str, Any]
+
+
+def kind_of(manifest: object) -> str:
+    """IPPool or IPAMClaim; "" for another object."""
+    kind = manifest.get("kind") if isinstance(manifest, Mapping) else None
+    return kind if isinstance(kind, str) and kind in (ippool.KIND, ipamclaim.KIND) else ""
+
+
+def objects(documents: Sequence[object]) -> list[object]:
+    """The documents, and the items of those that are lists (`kubectl get -o yaml`)."""
+    listed: list[object] = []
+    for one in documents:
+        items = one.get("items") if isinstance(one, Mapping) else None
+        listed += items if isinstance(items, list) else [one]
+    return listed
+
+
+def rows(manifests: Sequence[object]) -> Iterator[Found]:
+    """The entries and claims, `row` counting them from 1 over all objects; any other object is
+    refused as a row, so that nothing of a file is passed over in silence."""
+    number = 1
+    for manifest in manifests:
+        for one in _rows(number, manifest):
+            yield one
+            number = one.row + 1
+
+
+def _rows(number: int, manifest: object) -> Iterator[Found]:
+    kind = kind_of(manifest)
+    if not isinstance(manifest, Mapping) or not kind:
+        message = f"an {ippool.KIND} or an {ipamclaim.KIND} is expected"
+        given = manifest.get("kind", "") if isinstance(manifest, Mapping) else ""
+        wrong = problem("kind", "unsupported_kind", message, given)
+        yield Found(number, "", "", (), problems=(wrong,), refused=True)
+        return
+    try:
+        if kind == ippool.KIND:
+            yield from _entries(number, manifest)
+        else:
+            yield _claim(number, ipamclaim.parse(manifest))
+    except errors.InvalidInput as error:
+        yield Found(number, "", "", (), problems=error.problems, refused=True)
+
+
+def _entries(number: int, manifest: Json) -> Iterator[Found]:
+    pool = ippool.parse(manifest)
+    counted: dict[str, int] = {}
+    for key, _ in pool.entries:
+        counted[key] = counted.get(key, 0) + 1
+    for offset, (key, value) in enumerate(pool.entries):
+        told: tuple[Problem, ...] = ()
+        if counted[key] > 1:
+            message = f"the object has this key {counted[key]} times"
+            told = (problem("mac", "duplicate_key", message, key),)
+        yield _entry(number + offset, key, value, pool.network_name, told)
+
+
+def _entry(row: int, mac: str, value: object, network: str, told: tuple[Problem, ...]) -> Found:
+    wrong = cells.parse_mac(mac)
+    given = value if isinstance(value, list) and not isinstance(value, Repeated) else None
+    if given is None or not all(isinstance(ip, str) for ip in given):
+        message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
+        told = (*told, *wrong, problem("ips", "wrong_type", message, value))
+        return Found(row, "", mac, (), network, problems=told, refused=True)
+    ips = cells.parse_addresses(*given, aside=False)
+    told, no_mac = found.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
+    refused = bool(wrong) or ips.unread or no_mac
+    return Found(row, "", mac, ips.ips, network, problems=told, refused=refused)
+
+
+def _claim(row: int, claim: ipamclaim.Claim) -> Found:
+    """What it asks for, else what it was given; a claim may do without a MAC address."""
+    ips = claim.ips_requested or claim.ips
+    told = claim.problems
+    if not claim.mac:
+        told = (*told, found.MAC_MISSING)
+    if not ips:
+        told = (*told, found.NO_ADDRESS)
+    return Found(
+        row,
+        claim.vm,
+        claim.mac or "",
+        ips,
+        claim.network,
+        claim.namespace,
+        note=f"IPAMClaim {claim.name}",
+        problems=told,
+        refused=bool(claim.problems),
+    )

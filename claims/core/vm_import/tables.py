@@ -1,0 +1,210 @@
+"""The rows of a table become interfaces, one after the other, so that no file is held whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from claims.core.vm_import import cells, columns, found
+from claims.core.vm_import.columns import Layout
+from claims.core.vm_import.found import Found, problem
+from pools.core.errors import Problem
+
+Row = tuple[int, Sequence[str]]  # the number of the row, from 1; its cells, short rows being short
+Skipped = dict[str, int]
+
+
+def read(
+    layout: Layout, rows: Iterable[Row], skipped: Skipped, *, sheet: str = ""
+) -> Iterator[Found]:
+    """What the rows below the header say; rows that are no VM's are counted in `skipped` by reason
+    (blank, header, template, srm_placeholder, vcls)."""
+    table = _Table(layout, skipped, sheet)
+    if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and layout.mac >= 0:
+        return _joined(row for each in rows for row in table.interfaces(*each))
+    return (row for each in rows for row in table.interfaces(*each))
+
+
+def _joined(rows: Iterable[Found]) -> Iterator[Found]:
+    """PowerCLI writes a row for each address: neighbours with one VM and MAC are one interface."""
+    last: Found | None = None
+    for row in rows:
+        if last is not None and row.mac and row.vm and (row.vm, row.mac) == (last.vm, last.mac):
+            last = _together(last, row)
+            continue
+        if last is not None:
+            yield last
+        last = row
+    if last is not None:
+        yield last
+
+
+def _together(one: Found, other: Found) -> Found:
+    ips = tuple(dict.fromkeys((*one.ips, *other.ips)))
+    problems = dict.fromkeys((*one.problems, *other.problems))
+    if ips:
+        problems.pop(found.NO_ADDRESS, None)
+    return dataclasses.replace(
+        one,
+        ips=ips,
+        note=one.note if other.note in ("", one.note) else f"{one.note}, {other.note}",
+        problems=tuple(problems),
+        refused=one.refused or other.refused,
+    )
+
+
+class _Table:
+    """Reads the rows of one table; what each row needs is looked up once."""
+
+    def __init__(self, layout: Layout, skipped: Skipped, sheet: str) -> None:
+        self.layout = layout
+        self.skipped = skipped
+        self.sheet = sheet
+        self.least = max(layout.wanted) + 1
+        self.flags = tuple(
+            (column, reason)
+            for column, reason in (
+                (layout.template, "template"),
+                (layout.placeholder, "srm_placeholder"),
+            )
+            if column >= 0
+        )
+
+    def interfaces(self, number: int, row: Sequence[str]) -> Iterable[Found]:
+        """None, one or, where a row has the joined values of a VM, several."""
+        layout = self.layout
+        extra: tuple[Problem, ...] = ()
+        if len(row) < self.least:
+            row = (*row, *[""] * (self.least - len(row)))
+        elif len(row) > layout.width and any(row[layout.width :]):
+            message = f"the row has more than the {layout.width} cells of the header"
+            extra = (problem("", "too_many_cells", message),)
+        vm = row[layout.vm] if layout.vm >= 0 else ""
+        mac = row[layout.mac] if layout.mac >= 0 else ""
+        if reason := self._reason(row, vm, mac):
+            self.skipped[reason] = self.skipped.get(reason, 0) + 1
+            return ()
+        if type(mac) is str:
+            mac = mac.strip()
+            if len(mac) > 17 and len(parts := cells.split(mac)) > 1:
+                return self._several(number, row, parts[: cells.MOST_IN_A_CELL], extra)
+        given = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
+        prefixes = cells.split(row[layout.prefix]) if layout.prefix >= 0 else ()
+        ips = cells.parse_addresses(*given, prefixes=prefixes)
+        network = row[layout.network] if layout.network >= 0 else ""
+        return (self._found(number, row, mac, ips, network, extra),)
+
+    def _reason(self, row: Sequence[str], vm: str, mac: str) -> str:
+        """Why the row is passed over, if it is."""
+        for column, reason in self.flags:
+            value = row[column]
+            if value and value != "False" and cells.is_true(value):
+                return reason
+        if vm[:4] == "vCLS":
+            return "vcls"
+        if not vm and not mac and not any(cell.strip() for cell in row):
+            return "blank"
+        if self.layout.names and self._is_header(row):
+            return "header"
+        return ""
+
+    def _is_header(self, row: Sequence[str]) -> bool:
+        names = self.layout.names
+        column = self.layout.mac if self.layout.mac >= 0 else self.layout.vm
+        return row[column] == names[column] and all(
+            row[wanted] == names[wanted] for wanted in self.layout.wanted
+        )
+
+    def _found(
+        self,
+        number: int,
+        row: Sequence[str],
+        mac: str,
+        ips: cells.Addresses,
+        network: str,
+        extra: tuple[Problem, ...] = (),
+    ) -> Found:
+        layout = self.layout
+        problems = list(extra)
+        vm = self._text("vm", row[layout.vm], problems) if layout.vm >= 0 else ""
+        network = self._text("port_group", network, problems) if network else ""
+        namespace = (
+            self._text("namespace", row[layout.namespace], problems)
+            if layout.namespace >= 0
+            else ""
+        )
+        note = self._note(row, problems)
+        wrong = cells.parse_mac(mac) if mac else ()
+        refused = bool(wrong or problems or ips.unread)
+        told = (*problems, *wrong, *ips.problems)
+        told, no_mac = found.lacking(mac, ips.ips, told)
+        return Found(
+            number,
+            vm,
+            str(mac),
+            ips.ips,
+            network,
+            namespace,
+            self.sheet,
+            note,
+            told,
+            refused or no_mac,
+        )
+
+    def _text(self, name: str, text: str, problems: list[Problem]) -> str:
+        if not text:
+            return ""
+        value, wrong = cells.parse_text(name, text)
+        if wrong is not None:
+            problems.append(wrong)
+        return value
+
+    def _note(self, row: Sequence[str], problems: list[Problem]) -> str:
+        layout = self.layout
+        if layout.origin >= 0 and row[layout.origin]:
+            return f"origin {row[layout.origin].strip()[:32]}"
+        if layout.note >= 0 and row[layout.note]:
+            return self._text("note", row[layout.note], problems)
+        return ""
+
+    def _several(
+        self, number: int, row: Sequence[str], macs: list[str], extra: tuple[Problem, ...]
+    ) -> Iterator[Found]:
+        """The interfaces of a VM's row with joined cells."""
+        layout = self.layout
+        texts = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
+        prefixes = cells.split(row[layout.prefix]) if layout.prefix >= 0 else ()
+        shares = _shares(texts, prefixes, len(macs))
+        network = row[layout.network] if layout.network >= 0 else ""
+        networks = _as_many(network, len(macs))
+        for mac, ips, name in zip(macs, shares, networks, strict=True):
+            yield self._found(number, row, mac, ips, name, extra)
+
+
+def _shares(texts: Sequence[str], prefixes: Sequence[str], count: int) -> list[cells.Addresses]:
+    """Whose address is which: the first is that of the first MAC address, and so on, where there are
+    as many; else nobody can say."""
+    groups = texts[0].split("|") if len(texts) == 1 else []
+    if len(groups) == count:
+        own = prefixes if len(prefixes) == count else list(prefixes[:1]) * count
+        return [
+            cells.parse_addresses(group, prefixes=own[index : index + 1])
+            for index, group in enumerate(groups)
+        ]
+    whole = cells.parse_addresses(*texts, prefixes=prefixes)
+    families = [[ip for ip in whole.ips if (":" in ip) == six] for six in (False, True)]
+    if whole.unread or any(len(same) not in (0, count) for same in families):
+        listed = ", ".join(whole.ips)
+        message = f"nobody can say which of {count} interfaces has which of these: {listed[:500]}"
+        wrong = problem("ips", "ambiguous_addresses", message, listed)
+        return [cells.Addresses((), (*whole.problems, wrong), unread=True)] * count
+    return [
+        cells.Addresses(tuple(same[index] for same in families if same), whole.problems)
+        for index in range(count)
+    ]
+
+
+def _as_many(text: str, count: int) -> list[str]:
+    parts = [part.strip() for part in re.split(r"[|,;\n]", text)]
+    return parts if len(parts) == count else [text] * count
