@@ -8,7 +8,13 @@ class ClaimsConfig(AppConfig):
     def ready(self) -> None:
         """What pools shall know of VM networks; networks before all that names one."""
         from claims.core import resources  # noqa: PLC0415 - models exist only now
-        from claims.handlers import ipamclaims, ippools, nads, networks  # noqa: PLC0415
+        from claims.handlers import (  # noqa: PLC0415
+            ipamclaims,
+            ippools,
+            nads,
+            networks,
+            workloads,
+        )
         from claims.models import history  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
@@ -20,6 +26,9 @@ class ClaimsConfig(AppConfig):
         registry.register(networks.UserDefinedNetworks(resources.UDN))
         registry.register(nads.NetworkAttachmentDefinitions())
         registry.register(ippools.IPPools())
+        registry.register(workloads.VirtualMachines())
+        registry.register(workloads.VirtualMachineInstances())
+        registry.register(workloads.Pods())
         registry.register(ipamclaims.IPAMClaims())  # last: it grants what all others say is free
         for hook in hooks.ALL:
             configuration.register(hook)
