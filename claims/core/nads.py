@@ -18,7 +18,8 @@ _LONGEST = 1 << 18  # characters of a config: a NAD of more says nothing about o
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a NAD says. `network` is None where another plugin than OVN-Kubernetes reads it.
+    """What a NAD says. `network` is None where another plugin than OVN-Kubernetes reads it, and for
+    the cluster's default network.
 
     `generated`: OVN-Kubernetes made it of a (Cluster)UserDefinedNetwork, nobody by hand.
     """
@@ -50,7 +51,7 @@ def parse(manifest: reading.Json) -> Attachment:
     if not spec.has("config") or not str(spec.data["config"]).strip():
         return foreign  # by its name, from a file on the nodes
     data = _config(spec.data["config"])
-    if data.get("type") != TYPE:
+    if data.get("type") != TYPE or _is_default(data):
         return foreign
     return Attachment(
         namespace=foreign.namespace,
@@ -60,6 +61,11 @@ def parse(manifest: reading.Json) -> Attachment:
         generated=_generated(metadata),
         config=data,
     )
+
+
+def _is_default(config: reading.Json) -> bool:
+    """Of the NAD `ovn-kubernetes/default`, which stands for the cluster's own pod network."""
+    return config.get("name") in {"ovn-kubernetes", "default"} and not config.get("topology")
 
 
 def _config(value: object) -> reading.Json:

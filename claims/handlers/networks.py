@@ -8,6 +8,7 @@ otherwise is shown as a difference and never written. Objects are never deleted.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -64,9 +65,7 @@ class UserDefinedNetworks:
     def desired(self, pass_: Pass) -> Iterator[Write]:
         if self._row_kind != networks.CUDN:
             return
-        if network_pools.has_orphans(pass_.cluster):
-            with pass_.holding():
-                network_pools.tidy(pass_.cluster, by=pass_.by)
+        _keep_pools(pass_)
         if _managed(pass_) and self.kind in pass_.served:
             yield from _writes(pass_)
 
@@ -81,6 +80,20 @@ class UserDefinedNetworks:
 
 def _managed(pass_: Pass) -> bool:
     return pass_.connection.mode == Mode.MANAGED
+
+
+def _keep_pools(pass_: Pass) -> None:
+    """What no object tells: orphans that nothing holds, pools that somebody changed."""
+    if network_pools.has_orphans(pass_.cluster):
+        with pass_.holding():
+            network_pools.tidy(pass_.cluster, by=pass_.by)
+    if pass_.told:
+        return
+    for network in network_pools.astray(pass_.cluster):
+        with contextlib.suppress(errors.Conflict, errors.InvalidInput), pass_.holding():
+            network_pools.bring(
+                network, by=pass_.by
+            )  # refused again: the object's problem says why
 
 
 def _writes(pass_: Pass) -> Iterator[Write]:

@@ -17,7 +17,7 @@ from pools import events
 from pools.core import addresses, blocks, errors, holders
 from pools.core.addresses import AddressRange
 from pools.core.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Pool, PoolCIDR
+from pools.models import AddressSpace, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.pools import Category
 from pools.services import following, pools
 
@@ -71,12 +71,34 @@ def _bring(network: Network, by: events.Author) -> bool:
     if pool.orphaned_at is not None:
         Pool.objects.filter(pk=pool.pk).update(orphaned_at=None)
         changed = True
-    if [cidr.cidr for cidr in present if cidr.orphaned_at is None] != _in_order(wanted):
+    if _listed(present) != _in_order(wanted):
         change = pools.PoolChange(families=_families(pool, wanted), keep_orphans=True)
         pools.change(pool.pk, change, by=by)
         network.pool = Pool.objects.get(pk=pool.pk)
         changed = True
     return _bring_ranges(network, network.pool, by) or changed
+
+
+def astray(cluster: Cluster) -> list[Network]:
+    """Networks whose pool does not say what they say: somebody changed or deleted the pool."""
+    rows = Network.objects.filter(cluster=cluster, gone_at=None).exclude(subnets=[])
+    found = rows.select_related("cluster", "pool").prefetch_related("pool__cidrs__reserved_ranges")
+    return [network for network in found if network.pool is None or _differs(network, network.pool)]
+
+
+def _differs(network: Network, pool: Pool) -> bool:
+    present = sorted(pool.cidrs.all(), key=lambda row: row.cidr.version)
+    wanted = list(dict.fromkeys(map(ip_network, network.subnets)))
+    if _listed(present) != _in_order(wanted):
+        return True
+    reservations = list(_reservations(network))
+    return any(
+        any(_range_changes(cidr, reservations)) for cidr in present if cidr.orphaned_at is None
+    )
+
+
+def _listed(present: list[PoolCIDR]) -> list[addresses.Network]:
+    return [cidr.cidr for cidr in present if cidr.orphaned_at is None]
 
 
 def _in_order(wanted: list[addresses.Network]) -> list[addresses.Network]:
@@ -187,28 +209,39 @@ def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
 def _bring_ranges_of(
     cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]], by: events.Author
 ) -> bool:
+    going, coming = _range_changes(cidr, reservations)
+    for row in going:
+        pools.unreserve(row.pk, by=by)
+    for span, reason in coming:
+        pools.reserve(cidr.pk, span, by=by, reason=reason)
+    return bool(going or coming)
+
+
+def _range_changes(
+    cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]]
+) -> tuple[list[ReservedRange], list[tuple[AddressRange, str]]]:
+    """The network's own ranges of a CIDR that are too many, and those that are missing."""
     rows = list(cidr.reserved_ranges.all())
     # What people reserved stays theirs: the network's own ranges leave it out.
     taken = [_span(row.first, row.last) for row in rows if row.reason not in _OWN]
-    wanted: dict[tuple[int, int], str] = {}
+    wanted: dict[blocks.Span, str] = {}
     for span, reason in reservations:
         if span.within(cidr.cidr):
             for piece in blocks.subtract([_span(span.first, span.last)], taken):
-                wanted[piece.first, piece.last] = reason
+                wanted[piece] = reason
                 taken.append(piece)
-    changed = False
+    going = []
     for row in rows:
-        place = int(row.first), int(row.last)
-        if row.reason in _OWN and wanted.get(place) == row.reason:
-            del wanted[place]
+        if row.reason in _OWN and wanted.get(_span(row.first, row.last)) == row.reason:
+            del wanted[_span(row.first, row.last)]
         elif row.reason in _OWN:
-            pools.unreserve(row.pk, by=by)
-            changed = True
+            going.append(row)
     kind = type(cidr.cidr.network_address)
-    for (first, last), reason in sorted(wanted.items()):
-        pools.reserve(cidr.pk, AddressRange(kind(first), kind(last)), by=by, reason=reason)
-        changed = True
-    return changed
+    coming = [
+        (AddressRange(kind(piece.first), kind(piece.last)), reason)
+        for piece, reason in sorted(wanted.items())
+    ]
+    return going, coming
 
 
 def _span(first: addresses.Address, last: addresses.Address) -> blocks.Span:

@@ -81,6 +81,7 @@ def test_one_of_ovn_kubernetes(metadata: dict[str, Any], generated: bool) -> Non
         '{"type": "macvlan", "name": "x", "ipam": {"subnets": 7}}',
         "{}",
         '{"type": 1}',
+        '{"cniVersion": "0.4.0", "name": "ovn-kubernetes", "type": "ovn-k8s-cni-overlay"}',
     ],
 )
 def test_others_are_left_alone(config: object) -> None:

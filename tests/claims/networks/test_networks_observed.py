@@ -7,6 +7,8 @@ import pytest
 from claims.models import Network
 from claims.services import named, networks
 from pools.models import Block, Event, Pool, PoolCIDR
+from pools.models.fields import Now
+from pools.services import pools
 from tests import factories
 from tests.claims import worlds
 from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad, udn
@@ -222,3 +224,30 @@ def test_a_pool_of_the_name_of_a_network(ovn: Ovn) -> None:
     pool = ovn.network("green").pool
     assert pool is not None
     assert pool.name == "network/green"
+
+
+def test_a_pool_that_somebody_changed_says_again_what_its_network_says(ovn: Ovn) -> None:
+    ovn.put(cudn("prod", SUBNET, reservedSubnets=["10.0.1.0/24"]))
+    ovn.passed()
+    pool = ovn.network().pool
+    assert pool is not None
+    before = ovn.ranges()
+    pools.unreserve(pool.reserved_ranges.all()[0].pk, by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), by=factories.BY)
+    ovn.passed()
+    assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], before)
+    worlds.entry(worlds.ippool(ovn.network()), "00:1a:4b:00:00:01", "10.0.0.5/16", vm="one")
+    block = Block.objects.get(state="held")
+    Block.objects.filter(pk=block.pk).update(state="available", available_from=Now())
+    pools.delete(pool.pk, by=factories.BY)
+    assert ovn.network().pool is None
+    ovn.passed()
+    assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], before)
+    assert [str(one.cidr) for one in Block.objects.filter(state="held")] == ["10.0.0.5/32"]
+
+
+def test_the_default_network_is_no_vm_network(ovn: Ovn) -> None:
+    default = {"name": "ovn-kubernetes", "topology": None, "role": None, "subnets": None}
+    ovn.put(nad("default", **default))
+    ovn.passed()
+    assert ovn.names() == []
