@@ -55,6 +55,7 @@ def context(cluster: Cluster) -> dict[str, Any]:
 @sensitive_post_parameters("text", "held")
 def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     """Connect, or replace the credentials; `_test` only examines what was given."""
+    edge.require(request, "pools.view_cluster")
     cluster = _cluster(cluster_id)
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     edge.require(request, "pools.change_connection" if row else "pools.add_connection")

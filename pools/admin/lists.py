@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core import paginator
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection, models
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from django.utils.functional import cached_property
 from unfold import admin as unfold
@@ -99,11 +100,22 @@ class Listed(Base[Row]):
         """The rows of the list, with its filters, search and order."""
         if not (self.exported and self.has_view_permission(request)):
             raise PermissionDenied
-        rows = self.get_changelist_instance(request).queryset[: export.MOST]
+        try:
+            rows = self.get_changelist_instance(request).queryset[: export.MOST]
+        except IncorrectLookupParameters as error:
+            raise BadRequest("There is no such filter.") from error
         head = [name.replace(".", "_") for name in self.exported]
         read = export.plain(*self.exported)
         name = str(self.opts.verbose_name_plural)
         return export.as_csv(name, head, (read(one) for one in rows.iterator(chunk_size=2000)))
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """Django looks for the row first, and so tells which ones there are."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return super().history_view(request, object_id, extra_context)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Never the bulk deletion, which would pass the services by."""

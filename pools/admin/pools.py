@@ -253,6 +253,8 @@ def _numbers(one: usage.Usage) -> tuple[int, ...]:
 
 def _with_pool(view: Any) -> Any:
     def found(request: HttpRequest, pool_id: int, **more: Any) -> HttpResponseBase:
+        # First, so that nobody is told by a 404 which pools there are.
+        edge.require(request, "pools.view_pool")
         answer: HttpResponseBase = view(request, _pool(pool_id), **more)
         return answer
 

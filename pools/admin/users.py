@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth import admin as auth_admin
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, path
@@ -35,8 +36,18 @@ for model in (User, Group, AuthToken):
     admin.site.unregister(model)
 
 
+class _History:
+    """Django looks for the row before it asks who may see it, and so tells which ones there are."""
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+        model_admin: Any = super()
+        if not model_admin.has_view_or_change_permission(request):
+            raise PermissionDenied
+        return model_admin.history_view(request, object_id, extra_context)
+
+
 @admin.register(User)
-class UserAdmin(_Users):
+class UserAdmin(_History, _Users):
     form = unfold_forms.UserChangeForm
     add_form = unfold_forms.UserCreationForm
     change_password_form = unfold_forms.AdminPasswordChangeForm
@@ -73,7 +84,7 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 
 @admin.register(Group)
-class GroupAdmin(_Groups):
+class GroupAdmin(_History, _Groups):
     pass
 
 

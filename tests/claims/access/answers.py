@@ -1,0 +1,84 @@
+"""Every address of the site, and answers without what differs between two of them anyway."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+_PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
+BRACES = re.compile(r"{\w*}")
+_NAMED_GROUP = re.compile(r"\(\?P<(\w+)>[^()]*\)")
+# Request ids, tokens against forged requests, times, and what a rolled-back change used up.
+_PASSING = (
+    re.compile(r'"request_id": ?"[^"]*"'),
+    re.compile(r'name="csrfmiddlewaretoken" value="[^"]*"'),
+    re.compile(r'nonce="[^"]*"'),
+    re.compile(r"<time .*?</time>", re.DOTALL),
+    re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|\+00:00)?"),
+    re.compile(r"x-csrftoken.*", re.IGNORECASE),
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """`path` with `{}` for each parameter; `kinds` their converters."""
+
+    path: str
+    kinds: tuple[str, ...]
+    view: Any
+
+    def filled(self, *values: object) -> str:
+        return self.path.format(*values)
+
+
+def addresses(prefix: str = "") -> list[Address]:
+    """All that the resolver knows below a prefix, in its order."""
+    found = {one.path: one for one in _walk(get_resolver(), "/", ())}
+    return [one for path, one in found.items() if path.startswith(f"/{prefix}")]
+
+
+def _walk(resolver: URLResolver, before: str, kinds: tuple[str, ...]) -> Iterator[Address]:
+    for one in resolver.url_patterns:
+        route = _NAMED_GROUP.sub(r"<word:\1>", str(one.pattern).removeprefix("^"))
+        route = route.removesuffix("$").removesuffix(r"\Z")
+        more = kinds + tuple(kind or "str" for kind, _ in _PARAMETER.findall(route))
+        path = before + _PARAMETER.sub("{}", route)
+        if isinstance(one, URLPattern):
+            yield Address(path, more, one.callback)
+        else:
+            yield from _walk(one, path, more)
+
+
+def ask(client: Client, method: str, path: str, body: str = "{}", kind: str = "application/json") -> tuple[int, str]:  # fmt: skip
+    """(status, text with its Location) of a request whose changes are undone."""
+    with transaction.atomic():
+        call = getattr(client, method.lower())
+        answer = call(path) if method == "GET" else call(path, body, content_type=kind)
+        parts = answer.streaming_content if answer.streaming else [answer.content]
+        text = b"".join(parts).decode()
+        transaction.set_rollback(True)
+    client.cookies.pop("messages", None)
+    return answer.status_code, answer.headers.get("Location", "") + text
+
+
+def lasting(text: str) -> str:
+    """Without what is another with every answer."""
+    for pattern in _PASSING:
+        text = pattern.sub("", text)
+    return text
+
+
+def difference(one: tuple[int, str], other: tuple[int, str]) -> list[str]:
+    """The lines in which two answers differ; none for the same."""
+    if one == other:
+        return []
+    first, second = ([str(status), *text.splitlines()] for status, text in (one, other))
+    lines = difflib.unified_diff(first, second, lineterm="", n=0)
+    return [line[:300] for line in lines][2:12]

@@ -1,0 +1,175 @@
+"""What a VM owner sees, and beside it everything that they must not tell the existence of.
+
+Whatever is foreign can be told by its text: its names contain `zulu`, its MAC and IP addresses and
+its ids have beginnings of their own. Each foreign text has a twin of the same shape that is nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from knox.models import AuthToken
+
+from claims.models import NAD, Decision, Entry, IPAMClaim, IPPool, Network, Workload
+from claims.services import memberships, places
+from pools import allocation, events
+from pools.models import Cluster, Pool
+from pools.models.fields import Now
+from pools.models.history import SEQUENCE
+from pools.services import allocations, clusters
+from tests.claims import worlds
+
+BY = events.Author(actor="zulu-admin", source="command", request_id="r-zulu")
+OURS = events.Author(actor="tester", source="command")
+_OWN_IDS, _FOREIGN_IDS = 3_000_000, 7_000_000
+_TWINS = (
+    (re.compile("zulu", re.IGNORECASE), "yank"),
+    (re.compile("5a([:.-]?)5a([:.-]?)5a", re.IGNORECASE), r"4e\g<1>4e\g<2>4e"),
+    (re.compile(r"10\.90\."), "10.91."),
+    (re.compile(r"10\.50\.0\.17"), "10.50.0.18"),
+    (re.compile("fd90:"), "fd91:"),
+    (re.compile(r"\b7(\d{6})\b"), r"8\1"),
+)
+
+
+def foreign_in(text: str) -> list[str]:
+    """What of the foreign world a text tells, with a little of what stands around it."""
+    found = (match for pattern, _ in _TWINS for match in pattern.finditer(text))
+    return [text[max(0, match.start() - 80) : match.end() + 40] for match in found]
+
+
+def twin(text: str) -> str:
+    """The same, of something that is nowhere."""
+    for pattern, other in _TWINS:
+        text = pattern.sub(other, text)
+    return text
+
+
+def _tables() -> list[Any]:
+    found = [
+        *apps.get_app_config("claims").get_models(),
+        *apps.get_app_config("pools").get_models(),
+    ]
+    return [model for model in [*found, User] if model._meta.managed]
+
+
+def _number_from(start: int) -> None:
+    """Ids of each table begin at a number of their own: one tells whose row it is."""
+    tables = [model._meta.db_table for model in _tables() if model._meta.pk.column == "id"]
+    with connection.cursor() as cursor:
+        for place, table in enumerate(tables):
+            name = f"pg_get_serial_sequence('{table}', 'id')"
+            cursor.execute(f"SELECT setval({name}, {start + 1000 * place})")
+        cursor.execute(f"SELECT setval('{SEQUENCE}', {start + 1000 * len(tables)})")
+
+
+class Owner:
+    """Vera, who owns the VMs of the namespace alpha in the cluster prod."""
+
+    def __init__(self) -> None:
+        _number_from(_OWN_IDS)
+        self.cluster = worlds.cluster("prod")
+        self.user = User.objects.create(username="vera")
+        memberships.create(self.cluster, ["alpha"], by=OURS, user=self.user)
+        self.user = User.objects.get(pk=self.user.pk)
+        self.network = worlds.network("alpha-net", subnets=("10.60.0.0/24",), of=self.cluster)
+        self.shared = worlds.network("shared-net", subnets=("10.50.0.0/24",), of=self.cluster)
+        self.ippools = []
+        for number, network in enumerate((self.network, self.shared)):
+            NAD.objects.create(network=network, namespace="alpha", name="attach")
+            ippool = worlds.ippool(network, f"ippool-{network.name}")
+            self.ippools.append(ippool)
+            address = network.subnets[0].replace(".0/24", f".{20 + number}/24")
+            mac = f"02:aa:aa:aa:aa:0{number}"
+            vm = f"web-{number}"
+            worlds.entry(ippool, mac, address, vm=vm, namespace="alpha")
+            worlds.claim(network, vm, address, namespace="alpha", mac=mac)
+            worlds.workload(network, vm, mac, address, namespace="alpha")
+        _decision(self.cluster, "alpha", "web-0")
+
+    def api(self) -> Client:
+        token = AuthToken.objects.create(self.user)[1]
+        return Client(headers={"Authorization": f"Token {token}"}, raise_request_exception=False)
+
+    def browser(self) -> Client:
+        client = Client(raise_request_exception=False)
+        client.force_login(self.user)
+        return client
+
+    def ids(self) -> list[int]:
+        """An id of each kind of thing that is their own."""
+        tables: tuple[Any, ...] = (Network, IPPool, Entry, IPAMClaim, Workload, NAD, Decision)
+        return [model.objects.order_by("pk")[0].pk for model in tables]
+
+
+def add_foreign(owner: Owner) -> None:
+    """Another namespace of the cluster, with a share in a network of Vera's, and another cluster."""
+    _number_from(_FOREIGN_IDS)
+    user = User.objects.create(username="zulu-user")
+    with events.recorded(BY):
+        other = clusters.create("zulu-cluster", by=BY, description="zulu words")
+        for cluster in (owner.cluster, other):
+            network = worlds.network(
+                f"zulu-net-{cluster.pk}", subnets=("10.90.0.0/24", "fd90::/64"), of=cluster,
+                object_name="zulu", namespace="zulu-ns",
+            )  # fmt: skip
+            memberships.create(cluster, ["zulu-ns"], by=BY, user=user)
+            _fill(network, "10.90.0.{}/24", "5")
+            pool = Pool.objects.get(pk=network.pool_id)
+            wanted = allocation.Wanted(holders=(allocation.Holder("vm", "zulu-held"),))
+            allocations.allocate(pool.pk, wanted, by=BY)
+        _fill(owner.shared, "10.50.0.{}/24", "6")
+
+
+def _fill(network: Network, address: str, mac: str) -> None:
+    NAD.objects.create(network=network, namespace="zulu-ns", name="zulu-nad")
+    ippool = IPPool.objects.filter(network=network).first() or worlds.ippool(
+        network, f"zulu-pool-{network.pk}"
+    )
+    for number in (171, 172):
+        vm, at = f"zulu-vm-{number}", address.format(number)
+        own = f"02:5a:5a:5a:{mac}{mac}:{number % 100}"
+        worlds.entry(ippool, own, at, vm=vm, namespace="zulu-ns", note="zulu note")
+        worlds.claim(network, vm, at, namespace="zulu-ns", mac=own, owner_pod=f"zulu-{number}")
+        worlds.workload(network, vm, own, at, namespace="zulu-ns", node="zulu-node")
+    # Their own conflict is no business of Vera's.
+    double = [
+        Entry.objects.create(ippool=ippool, mac=f"02:5a:5a:5a:dd:0{n}", ips=[address.format(175)], namespace="zulu-ns")
+        for n in (1, 2)
+    ]  # fmt: skip
+    places.write(entries=double)
+    # Entries without a namespace are for those who see everything.
+    worlds.entry(ippool, f"02:5a:5a:5a:{mac}{mac}:99", address.format(178))
+    _decision(network.cluster, "zulu-ns", "zulu-vm-171")
+
+
+def _decision(cluster: Cluster, namespace: str, vm: str) -> None:
+    Decision.objects.create(
+        cluster=cluster, at=Now(), path="mutate-pods", operation="CREATE", namespace=namespace,
+        name=f"virt-launcher-{vm}", vm=vm, network=f"{namespace}-net", code="patched",
+        message=f"{namespace}/{vm} was told its addresses.",
+    )  # fmt: skip
+
+
+def foreign_values() -> tuple[list[int], list[str]]:
+    """(an id of each table, texts) by which something foreign could be asked for."""
+    ids = []
+    for model in _tables():
+        if model._meta.pk.column in {"id", "pgh_id"}:
+            rows = model._default_manager.filter(pk__gte=_FOREIGN_IDS).order_by("pk")
+            ids += list(rows.values_list("pk", flat=True)[:1])
+    texts = [
+        "zulu-cluster", "zulu-ns", "zulu-vm-171", "zulu-ns/zulu-vm-171", "zulu-user", "zulu-nad",
+        *Network.objects.filter(pk__gte=_FOREIGN_IDS).values_list("name", flat=True)[:1],
+        *IPPool.objects.filter(pk__gte=_FOREIGN_IDS).values_list("name", flat=True)[:1],
+        *IPAMClaim.objects.filter(pk__gte=_FOREIGN_IDS).values_list("name", flat=True)[:1],
+        "02:5a:5a:5a:55:71", "02-5a-5a-5a-66-71", "025a5a5a6671",
+        "10.90.0.171", "10.50.0.171", "10.90.0.0/24", "fd90::1",
+    ]  # fmt: skip
+    assert all(foreign_in(str(value)) for value in [*ids, *texts])
+    return ids, texts
