@@ -36,9 +36,16 @@ def rows(seen: Scope = EVERYTHING) -> QuerySet[Any]:
 
 def counts(network_id: int, seen: Scope = EVERYTHING) -> dict[str, int]:
     """By verdict, how many rows the network has of it: `{"matching": 3, "missing": 0, …}`."""
-    found = rows(seen).filter(network_id=network_id).order_by()
-    counted = dict(found.values_list("verdict").annotate(number=Count("id")))
-    return {str(answer): counted.get(str(answer), 0) for answer in Answer}
+    return counts_of([network_id], seen)[network_id]
+
+
+def counts_of(network_ids: Sequence[int], seen: Scope = EVERYTHING) -> dict[int, dict[str, int]]:
+    """The same of some networks, by their ids, in one statement."""
+    found = rows(seen).filter(network_id__in=network_ids).order_by()
+    counted = {pk: dict.fromkeys(Answer.values, 0) for pk in network_ids}
+    for pk, verdict, number in found.values_list("network_id", "verdict").annotate(Count("id")):
+        counted[pk][verdict] = number
+    return counted
 
 
 def shapes(found: Sequence[Mapping[str, Any]]) -> list[Shape]:

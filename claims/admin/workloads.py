@@ -1,0 +1,271 @@
+"""Workloads: does what runs agree with the register?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from claims.admin import scoped
+from claims.models import Network, Workload
+from claims.models.verdicts import Answer
+from claims.services import adoption, workloads
+from pools.admin import edge, export, lists
+from pools.admin import forms as fields
+from pools.core import errors
+from pools.models import Cluster
+
+LIST = "admin:claims_workload_changelist"
+SHOWN = 100  # rows, and steps of a plan
+NETWORKS = 50  # on one page, each compared as a whole
+_ADOPTING = ("claims.view_workload", "claims.add_entry", "claims.change_entry")
+_EXPORTED = (
+    "verdict", "namespace", "name", "kind", "node", "registered_mac", "registered_ips",
+    "running_mac", "running_ips", "reasons",
+)  # fmt: skip
+
+
+@admin.register(Workload)
+class WorkloadAdmin(scoped.Scoped[Workload]):
+    def changelist_view(  # type: ignore[override]
+        self, request: HttpRequest, *_args: Any, **_more: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "claims.view_workload")
+        chosen = request.GET.get("network", "")
+        return _network(request, _one(request, chosen)) if chosen else _overview(request)
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        """One workload is shown among those of its network."""
+        edge.require(request, "claims.view_workload")
+        row = self.row_or_404(request, object_id)
+        return HttpResponseRedirect(_url(row.network_id, workload=row.pk))
+
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """The rows of a network, with the filter of the page."""
+        edge.require(request, "claims.view_workload")
+        network = _one(request, request.GET.get("network", ""))
+        return export.as_csv("workloads", _EXPORTED, _exported(request, network))
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(_adopt)
+        return [path("adopt/", view, name="claims_workload_adopt"), *super().get_urls()]
+
+
+def _url(network_id: int, **more: Any) -> str:
+    chosen = {key: value for key, value in more.items() if value}
+    return reverse(LIST, query={"network": network_id, **chosen})
+
+
+def _one(request: HttpRequest, given: str) -> Network:
+    rows = scoped.rows(request, Network).select_related("cluster", "ippool")
+    return scoped.row_or_404(rows, given)
+
+
+# --- the networks ---------------------------------------------------------------------------------
+
+
+def _overview(request: HttpRequest) -> HttpResponseBase:
+    """The networks of a cluster, each with its counts."""
+    clusters = list(scoped.rows(request, Cluster).order_by("name")[: scoped.MOST])
+    cluster = lists.number(request.GET.get("cluster", ""))
+    after = lists.number(request.GET.get("after", ""))
+    rows = scoped.rows(request, Network).select_related("cluster")
+    if cluster:
+        rows = rows.filter(cluster_id=cluster)
+    found = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS + 1])
+    shown = found[:NETWORKS]
+    counted = workloads.counts_of([one.pk for one in shown], scoped.seen(request))
+    last = shown[-1].pk if len(found) > NETWORKS else 0
+    return edge.page(
+        request,
+        "workloads.html",
+        title="Workloads",
+        clusters=clusters,
+        cluster=cluster,
+        answers=[str(answer) for answer in Answer],
+        networks=[
+            (one, [(number, _url(one.pk, verdict=answer)) for answer, number in counted[one.pk].items()])
+            for one in shown
+        ],
+        more=reverse(LIST, query={"cluster": cluster or "", "after": last}) if last else "",
+        everything=scoped.seen(request).everything,
+    )  # fmt: skip
+
+
+# --- one network ----------------------------------------------------------------------------------
+
+
+def _chosen(request: HttpRequest) -> str:
+    verdict = request.GET.get("verdict", "")
+    return verdict if verdict in Answer.values else ""
+
+
+def _rows(request: HttpRequest, network: Network) -> Any:
+    rows = workloads.rows(scoped.seen(request)).filter(network_id=network.pk)
+    if verdict := _chosen(request):
+        rows = rows.filter(verdict=verdict)
+    if workload := lists.number(request.GET.get("workload", "")):
+        rows = rows.filter(workload_id=workload)
+    return rows.order_by(*workloads.ORDER)
+
+
+def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
+    rows = _rows(request, network)
+    if beyond := _beyond(request.GET.get("after", "")):
+        rows = rows.filter(beyond)
+    found = list(rows.values()[: SHOWN + 1])
+    shown, verdict = found[:SHOWN], _chosen(request)
+    counted = workloads.counts(network.pk, scoped.seen(request))
+    more = ""
+    if len(found) > SHOWN:
+        end = "-".join(str(shown[-1][column]) for column in workloads.ORDER)
+        more = _url(network.pk, verdict=verdict, after=end)
+    may_adopt = request.user.has_perms(_ADOPTING)
+    return edge.page(
+        request,
+        "workloads_network.html",
+        title=f"Workloads of {network.name}",
+        opts=Workload._meta,
+        network=network,
+        verdict=verdict,
+        tabs=[("all", sum(counted.values()), _url(network.pk), not verdict)]
+        + [
+            (answer, number, _url(network.pk, verdict=answer), answer == verdict)
+            for answer, number in counted.items()
+        ],
+        found=[one | {"state": state(one["verdict"])} for one in workloads.shapes(shown)],
+        more=more,
+        first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
+        may_adopt=may_adopt and any(counted[answer] for answer in adoption.ADOPTABLE),
+        adoptable=[(answer, counted[answer]) for answer in adoption.ADOPTABLE if counted[answer]],
+        exported=reverse(
+            "admin:claims_workload_export", query={"network": network.pk, "verdict": verdict}
+        ),
+        call=f"networks/{network.pk}/workloads/" + (f"?verdict={verdict}" if verdict else ""),
+    )
+
+
+_STATES = {
+    Answer.MATCHING.value: ("ok", "●"),
+    Answer.MISSING.value: ("pending", "○"),
+    Answer.DIFFERENT.value: ("refused", "≠"),
+    Answer.UNKNOWN.value: ("open", "?"),
+}
+
+
+def state(verdict: str) -> SafeString:
+    """A verdict: word, shape and colour."""
+    style, shape = _STATES[verdict]
+    return format_html(
+        '<span class="cad-state cad-state-{}"><span aria-hidden="true">{}</span> {}</span>',
+        style,
+        shape,
+        verdict,
+    )
+
+
+def _beyond(after: str) -> Q | None:
+    """The rows after `section-item-beside`."""
+    numbers = [lists.number(part) for part in after.split("-")]
+    if len(numbers) != len(workloads.ORDER):
+        return None
+    section, item, beside = numbers
+    same = Q(section=section)
+    return (
+        Q(section__gt=section)
+        | same & Q(item__gt=item)
+        | same & Q(item=item, beside__gt=beside)
+    )  # fmt: skip
+
+
+def _exported(request: HttpRequest, network: Network) -> Iterator[list[object]]:
+    found = list(_rows(request, network).values()[: export.MOST])
+    for first in range(0, len(found), 1000):
+        for one in workloads.shapes(found[first : first + 1000]):
+            said, runs = one["registered"] or {}, one["running"] or {}
+            workload = one["workload"] or {}
+            yield [
+                one["verdict"],
+                workload.get("namespace") or said.get("namespace", ""),
+                workload.get("name") or said.get("vm", ""),
+                workload.get("kind", ""),
+                workload.get("node", ""),
+                said.get("mac"),
+                " ".join(said.get("ips", ())),
+                runs.get("mac"),
+                " ".join(runs.get("ips", ())),
+                " ".join(reason["message"] for reason in one["reasons"]),
+            ]
+
+
+# --- adopting -------------------------------------------------------------------------------------
+
+
+class AdoptForm(forms.Form):
+    reason = fields.reason_field()
+
+
+def _adopt(request: HttpRequest) -> HttpResponseBase:
+    """Say what adopting changes, then do it."""
+    edge.require(request, *_ADOPTING)
+    given = request.POST if request.method == "POST" else request.GET
+    network = _one(request, given.get("network", ""))
+    ids = [lists.number(text) for text in given.getlist("workload")[:SHOWN]]
+    verdict = given.get("verdict", "")
+    if not ids and verdict not in adoption.ADOPTABLE:
+        messages.warning(request, "Choose at least one workload.")
+        return HttpResponseRedirect(_url(network.pk))
+    if not hasattr(network, "ippool"):
+        edge.require(request, "claims.add_ippool")
+    seen = scoped.seen(request)
+    chosen: dict[str, Any] = {"ids": ids} if ids else {"verdict": verdict}
+    form = AdoptForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with edge.told(request):
+            by = edge.author(request, form.cleaned_data["reason"])
+            done = adoption.adopt(network, seen=seen, by=by, **chosen)
+            messages.success(request, _told(done))
+        return HttpResponseRedirect(_url(network.pk))
+    try:
+        plan = adoption.plan(network, seen=seen, **chosen)
+    except errors.NotFound:
+        raise Http404("There is no such workload.") from None
+    return edge.page(
+        request,
+        "workloads_adopt.html",
+        title="Adopt what runs?",
+        opts=Workload._meta,
+        network=network,
+        ids=ids,
+        verdict=verdict,
+        plan=plan,
+        steps=plan.steps[:SHOWN],
+        left=max(len(plan.steps) - SHOWN, 0),
+        changes=plan.count(adoption.CREATE) + plan.count(adoption.CHANGE),
+        counts=[(action, plan.count(action)) for action in _WORDS],
+        form=form,
+        back=_url(network.pk),
+    )
+
+
+_WORDS = {
+    adoption.CREATE: "added",
+    adoption.CHANGE: "changed",
+    adoption.UNCHANGED: "right already",
+    adoption.REFUSE: "refused",
+}
+
+
+def _told(done: adoption.Plan) -> str:
+    counts = [(done.count(action), words) for action, words in _WORDS.items()]
+    told = ", ".join(f"{number} {words}" for number, words in counts if number)
+    return f"Entries of the IPPool {done.ippool}: {told or 'nothing to do'}."

@@ -1,0 +1,110 @@
+"""The page of workloads: counts, verdicts, and adopting with a look before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from claims.models import NAD, Entry, Membership, Network
+from tests import people
+from tests.claims import worlds
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+LIST = "admin:claims_workload_changelist"
+ADOPT = "admin:claims_workload_adopt"
+
+
+@pytest.fixture
+def network() -> Network:
+    found = worlds.network()
+    ippool = worlds.ippool(found)
+    NAD.objects.create(network=found, namespace="blue", name="n")
+    worlds.entry(ippool, A, "10.0.0.5/24", vm="db", namespace="blue")
+    worlds.entry(ippool, B, "10.0.0.6/24", vm="gone", namespace="blue")
+    worlds.workload(found, "db", A, "10.0.0.66/24")
+    worlds.workload(found, "new", C, "10.0.0.7/24", kind="pod")
+    return found
+
+
+def text(client: Client, name: str, **query: Any) -> str:
+    answer = client.get(reverse(name, query=query))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_networks_with_their_counts(network: Network) -> None:
+    page = text(people.browser(), LIST)
+    assert network.name in page
+    for verdict in ("missing", "different", "unknown"):
+        assert f"network={network.pk}&amp;verdict={verdict}" in page
+    assert f"network={network.pk}&amp;verdict=matching" not in page
+
+
+def test_a_network(network: Network) -> None:
+    client = people.browser()
+    page = text(client, LIST, network=network.pk)
+    for told in ("blue/db", "blue/new", "blue/gone", "10.0.0.66/24", "Nothing is registered"):
+        assert told in page
+    page = text(client, LIST, network=network.pk, verdict="unknown")
+    assert "blue/new" in page
+    assert "blue/db" not in page
+    assert "Nothing here is matching" in text(client, LIST, network=network.pk, verdict="matching")
+    assert client.get(reverse(LIST, query={"network": 1 << 40})).status_code == 404
+
+
+def test_one_workload_leads_to_its_network(network: Network) -> None:
+    row = network.workloads.get(name="db")
+    answer = people.browser().get(reverse("admin:claims_workload_change", args=[row.pk]), follow=True)  # fmt: skip
+    page = answer.content.decode()
+    assert "blue/db" in page
+    assert "blue/new" not in page
+
+
+def test_export(network: Network) -> None:
+    answer = people.browser().get(
+        reverse("admin:claims_workload_export", query={"network": network.pk})
+    )
+    lines = b"".join(answer).decode().splitlines()  # type: ignore[arg-type]
+    assert [line.split(",")[0] for line in lines] == ["verdict", "different", "missing", "unknown"]
+
+
+@pytest.mark.parametrize("by_ids", [True, False])
+def test_adopting(network: Network, by_ids: bool) -> None:
+    client = people.browser()
+    chosen: dict[str, Any] = {"verdict": "unknown"}
+    if by_ids:
+        chosen = {"workload": [row.pk for row in network.workloads.all()]}
+    page = text(client, ADOPT, network=network.pk, **chosen)
+    assert "10.0.0.7/24" in page
+    assert Entry.objects.count() == 2
+    body = {"network": network.pk, **chosen}
+    again = client.post(reverse(ADOPT), body)
+    assert (again.status_code, Entry.objects.count()) == (200, 2)  # without a reason
+    done = client.post(reverse(ADOPT), body | {"reason": "it runs"}, follow=True)
+    assert "1 added" in done.content.decode()
+    assert Entry.objects.filter(source="adopted").count() == 1 + by_ids
+
+
+def test_nothing_chosen(network: Network) -> None:
+    answer = people.browser().get(reverse(ADOPT, query={"network": network.pk}))
+    assert answer.status_code == 302
+
+
+def test_a_vm_owner(network: Network) -> None:
+    worlds.workload(network, "foreign", "02:00:00:00:00:0d", "10.0.0.77/24", namespace="red")
+    person = people.user()
+    person.user_permissions.set(Permission.objects.filter(codename__in=["view_workload", "view_network"]))  # fmt: skip
+    Membership.objects.create(user=person, cluster=network.cluster, namespaces=["blue"])
+    client = Client()
+    client.force_login(person)
+    for page in (text(client, LIST), text(client, LIST, network=network.pk)):
+        assert "foreign" not in page
+        assert "Adopt" not in page
+    assert "blue/new" in text(client, LIST, network=network.pk)
+    assert client.get(reverse(ADOPT, query={"network": network.pk, "verdict": "unknown"})).status_code == 403  # fmt: skip
