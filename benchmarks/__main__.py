@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", help="hot_pool http batch fill lists reconcile fleet (default: all)"
+        "names",
+        nargs="*",
+        help="hot_pool http batch fill lists reconcile fleet entries (default: all)",
     )
     parser.add_argument("--seconds", type=float, default=8, help="length of one measurement")
     parser.add_argument("--rows", type=int, default=1_000_000, help="size of the large register")

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
 
-from benchmarks import clients, fleet, floor, passes, registers
+from benchmarks import clients, entries, fleet, floor, passes, registers
 from pools import allocation
 from pools.models import Pool
 from pools.models.pools import Category
@@ -36,6 +36,7 @@ def run(names: list[str], port: int, seconds: float, rows: int) -> Iterator[Resu
         "lists": lambda: lists(rows),
         "reconcile": reconcile,
         "fleet": over_fleet,
+        "entries": entries.measure,
     }
     for name in names or known:
         registers.clear()

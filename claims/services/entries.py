@@ -11,7 +11,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -23,12 +23,23 @@ from pools import database, events
 from pools.core import errors
 
 
+class Known(NamedTuple):
+    """An entry as it is stored, without the cost of a model: there may be a hundred thousand."""
+
+    pk: int
+    mac: str
+    ips: tuple[str, ...]
+    vm: str
+    namespace: str
+    note: str
+
+
 @dataclass
 class Difference:
-    """What brings the entries of an IPPool to what is wanted; changed rows have their new values."""
+    """What brings the entries of an IPPool to what is wanted; changed ones have their new values."""
 
     new: list[EntrySpec] = field(default_factory=list)
-    changed: list[Entry] = field(default_factory=list)
+    changed: list[Known] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -59,8 +70,12 @@ def change(entry_id: int, wanted: EntrySpec, *, by: events.Author) -> Entry:
     """
     with ippools.changing(_ippool_of(entry_id), by=by) as changed:
         row = _entry(changed.ippool, entry_id)
-        if _brought(row, wanted):
-            _store(changed.ippool, Difference(changed=[row]), row.source)
+        found = Difference()
+        _bring(
+            found, Known(row.pk, row.mac, tuple(row.ips), row.vm, row.namespace, row.note), wanted
+        )
+        if found:
+            _store(changed.ippool, found, row.source)
     return _one(entry_id)
 
 
@@ -90,7 +105,7 @@ def replace(
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
     with ippools.changing(ippool_id, by=by, version=version) as changed:
-        found = difference(rows_of(changed.ippool), wanted)
+        found = difference(known(changed.ippool), wanted)
         _store(changed.ippool, found, source)
     return found
 
@@ -102,15 +117,23 @@ def bring(ippool: IPPool, found: Difference, values: dict[str, Any], *, by: even
         changed.values = values
 
 
-def rows_of(ippool: IPPool) -> list[Entry]:
-    """The entries of an IPPool, without their IPPool; in the order in which they were made."""
-    return list(Entry.objects.filter(ippool=ippool).order_by("pk").iterator(chunk_size=10_000))
+def known(ippool: IPPool) -> list[Known]:
+    """The entries of an IPPool, in the order in which they were made."""
+    return [
+        Known(pk, mac, tuple(ips), vm, namespace, note)
+        for pk, mac, ips, vm, namespace, note in database.rows(_KNOWN, [ippool.pk], prepare=False)
+    ]
 
 
-def difference(rows: Iterable[Entry], wanted: Sequence[EntrySpec]) -> Difference:
+_KNOWN = """
+    SELECT id, mac::text, ips, vm, namespace, note FROM claims_entry WHERE ippool_id = %s ORDER BY id
+"""
+
+
+def difference(rows: Iterable[Known], wanted: Sequence[EntrySpec]) -> Difference:
     """Entries are told apart by MAC, those of one MAC by their addresses, then by their order."""
     found = Difference()
-    present: dict[str, list[Entry]] = {}
+    present: dict[str, list[Known]] = {}
     for row in rows:
         present.setdefault(row.mac, []).append(row)
     asked: dict[str, list[EntrySpec]] = {}
@@ -122,38 +145,35 @@ def difference(rows: Iterable[Entry], wanted: Sequence[EntrySpec]) -> Difference
     return found
 
 
-def _pair(found: Difference, rows: list[Entry], specs: list[EntrySpec]) -> None:
-    there: dict[tuple[str, ...], deque[Entry]] = {}
+def _pair(found: Difference, rows: list[Known], specs: list[EntrySpec]) -> None:
+    there: dict[tuple[str, ...], deque[Known]] = {}
     for row in rows:
-        there.setdefault(tuple(row.ips), deque()).append(row)
+        there.setdefault(row.ips, deque()).append(row)
     others = []
     for spec in specs:
         if same := there.get(spec.ips):
-            row = same.popleft()
-            if _brought(row, spec):
-                found.changed.append(row)
+            _bring(found, same.popleft(), spec)
         else:
             others.append(spec)
     left = deque(row for same in there.values() for row in same)
     for spec in others:
         if left:
-            row = left.popleft()
-            _brought(row, spec)
-            found.changed.append(row)
+            _bring(found, left.popleft(), spec)
         else:
             found.new.append(spec)
     found.gone += [row.pk for row in left]
 
 
-def _brought(row: Entry, spec: EntrySpec) -> bool:
-    """Whether the row had to be changed to say what is wanted."""
-    wanted = {"mac": spec.mac, "ips": list(spec.ips)}
-    texts = {"vm": spec.vm, "namespace": spec.namespace, "note": spec.note}
-    wanted |= {name: text for name, text in texts.items() if text is not None}
-    differing = {name: value for name, value in wanted.items() if getattr(row, name) != value}
-    for name, value in differing.items():
-        setattr(row, name, value)
-    return bool(differing)
+def _bring(found: Difference, row: Known, spec: EntrySpec) -> None:
+    wanted = row._replace(
+        mac=spec.mac,
+        ips=spec.ips,
+        vm=row.vm if spec.vm is None else spec.vm,
+        namespace=row.namespace if spec.namespace is None else spec.namespace,
+        note=row.note if spec.note is None else spec.note,
+    )
+    if wanted != row:
+        found.changed.append(wanted)
 
 
 def _store(ippool: IPPool, found: Difference, source: str) -> list[Entry]:
@@ -162,10 +182,11 @@ def _store(ippool: IPPool, found: Difference, source: str) -> list[Entry]:
         places.remove(entries=found.gone)
         database.fetch(_DELETE, {"ids": ",".join(map(str, found.gone))})
     if found.changed:
-        database.fetch(_UPDATE, {"rows": json.dumps([_values(row) for row in found.changed])})
+        database.fetch(_UPDATE, {"rows": json.dumps([row._asdict() for row in found.changed])})
     made = _insert(ippool, found.new, source) if found.new else []
     if found.changed or made:
-        places.write(entries=[*found.changed, *made])
+        changed = [Entry(ippool_id=ippool.pk, **row._asdict()) for row in found.changed]
+        places.write(entries=[*changed, *made])
     return made
 
 
@@ -176,14 +197,9 @@ _UPDATE = """
     UPDATE claims_entry e SET mac = w.mac, ips = w.ips, vm = w.vm, namespace = w.namespace,
         note = w.note
     FROM jsonb_to_recordset(%(rows)s::jsonb)
-        AS w(id bigint, mac macaddr, ips varchar[], vm text, namespace text, note text)
-    WHERE e.id = w.id RETURNING e.id
+        AS w(pk bigint, mac macaddr, ips varchar[], vm text, namespace text, note text)
+    WHERE e.id = w.pk RETURNING e.id
 """
-
-
-def _values(row: Entry) -> dict[str, Any]:
-    names = ("mac", "ips", "vm", "namespace", "note")
-    return {"id": row.pk, **{name: getattr(row, name) for name in names}}
 
 
 def _insert(ippool: IPPool, specs: Sequence[EntrySpec], source: str) -> list[Entry]:

@@ -68,7 +68,7 @@ def _move(found: IPPool, network_name: str) -> None:
     """To another network: its entries name addresses of that one now."""
     network = named.network(found.cluster_id, network_name)
     ippools.refuse_second(network, but=found.pk)
-    rows = entries.rows_of(found)
+    rows = list(Entry.objects.filter(ippool=found))
     places.remove(entries=[row.pk for row in rows])
     found.network = network
     found.save(update_fields=["network"])
@@ -81,22 +81,22 @@ def compare(found: IPPool, said: ippool.Written) -> tuple[entries.Difference, li
     Only what differs is parsed. A map has the addresses of one MAC together, so that entries of one
     MAC say the same as a key with all their addresses.
     """
-    present: dict[str, list[Entry]] = {}
-    for row in entries.rows_of(found):
+    present: dict[str, list[entries.Known]] = {}
+    for row in entries.known(found):
         present.setdefault(row.mac, []).append(row)
     repeated = set(ippool.repeated(said.entries))
-    known = {mac: rows for mac, rows in present.items() if mac not in repeated}
-    same = {key for key, value in said.entries if _says(known.get(key, ()), value)}
+    certain = {mac: rows for mac, rows in present.items() if mac not in repeated}
+    same = {key for key, value in said.entries if _says(certain.get(key, ()), value)}
     other = [(key, value) for key, value in said.entries if key not in same]
     specs, problems = ippool.usable(other, ippools.rules(found.network))
     # The same may be there in another spelling.
-    same |= {spec.mac for spec in specs if _says(known.get(spec.mac, ()), list(spec.ips))}
+    same |= {spec.mac for spec in specs if _says(certain.get(spec.mac, ()), list(spec.ips))}
     wanted = [spec for spec in specs if spec.mac not in same]
     rest = [row for mac, rows in present.items() if mac not in same for row in rows]
     return entries.difference(rest, wanted), ippools.problems_of(problems)
 
 
-def _says(rows: Sequence[Entry], value: object) -> bool:
+def _says(rows: Sequence[entries.Known], value: object) -> bool:
     if not isinstance(value, list) or not all(isinstance(ip, str) for ip in value):
         return False
     there = {ip for row in rows for ip in row.ips}
