@@ -33,6 +33,9 @@ class Ovn:
         """Networks that are made here are written from now on."""
         Connection.objects.filter(pk=self.connection.pk).update(mode=Mode.MANAGED)
 
+    def observe(self) -> None:
+        Connection.objects.filter(pk=self.connection.pk).update(mode=Mode.OBSERVED)
+
     def passed(self) -> Run:
         """A full pass, as a worker makes it."""
         lease = leases.take(self.connection.pk, "test")

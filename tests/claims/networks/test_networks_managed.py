@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from claims.core import resources
 from claims.core.network_rules import select
 from claims.core.networks import UDN
 from claims.models import Network
@@ -15,6 +16,7 @@ from pools.models import AddressSpace, Pool
 from tests import factories
 from tests.claims import worlds
 from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad
+from tests.kube import gateways
 from tests.pools.conftest import Clock
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +110,32 @@ def test_one_that_was_deleted_in_the_cluster_is_made_again(ovn: Ovn, clock: Cloc
     ovn.passed()
     assert ovn.there("prod")
     assert ovn.network().gone_at is None
+
+
+def test_one_that_was_deleted_while_nothing_was_written_is_made_again(
+    ovn: Ovn, clock: Clock
+) -> None:
+    ovn.manage()
+    make(ovn, applied=True)
+    ovn.passed()
+    ovn.passed()
+    ovn.observe()
+    ovn.remove("clusteruserdefinednetworks", "prod")
+    ovn.passed()
+    clock.advance(40)
+    ovn.manage()
+    assert ovn.counted()["written"] == 1
+    assert (ovn.network().gone_at, ovn.subnets()) == (None, [SUBNET])
+
+
+def test_another_network_is_not_written_over_even_where_it_could_be(ovn: Ovn) -> None:
+    """The API server of this test has no CEL rules, and the fields are our own."""
+    ovn.manage()
+    with gateways.to(ovn.server) as gateway:
+        gateway.apply(resources.CLUSTER_UDN, cudn("prod", "10.7.0.0/16"), manager="cadastre")
+    make(ovn, applied=True)
+    assert ovn.counted()["written"] == 0
+    assert ovn.there("prod")["spec"]["network"]["layer2"]["subnets"] == ["10.7.0.0/16"]
 
 
 def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
