@@ -1,0 +1,136 @@
+"""Very many: as many statements as for few; and of pods only what is needed is kept."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from ipaddress import ip_interface
+from typing import Any
+
+import psycopg
+import pytest
+
+from claims.core.workloads import Attachment, Pod
+from claims.models import NAD, Entry, Network, Place, Workload
+from claims.services import adoption, running, workloads
+from pools import database, events
+from tests.claims import worlds
+from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
+
+pytestmark = pytest.mark.django_db
+MANY = 20_000
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], int]:
+    """How many statements some work sends; also past Django's cursor, which its own count misses."""
+    sent: list[object] = []
+    execute = psycopg.Cursor.execute
+
+    def counted(self: Any, query: Any, *values: Any, **options: Any) -> Any:
+        sent.append(query)
+        return execute(self, query, *values, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+
+    def count(work: Callable[[], object]) -> int:
+        sent.clear()
+        work()
+        return len(sent)
+
+    return count
+
+
+_MAC = "('02:00:00:00:' || to_hex(n / 256) || ':' || to_hex(n % 256))::macaddr"
+_IPS = "ARRAY['10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/8']"
+_WORKLOADS = f"""
+    INSERT INTO claims_workload (network_id, kind, namespace, name, uid, vm_uid, interface, mac, ips,
+        node, phase, pods, since)
+    SELECT $1, 'vmi', 'blue', 'vm-' || n, 'u-' || n, '', 'default', {_MAC}, {_IPS}, 'n', 'Running',
+        '{{}}', now()
+    FROM generate_series(1, $2) AS n RETURNING id
+"""  # noqa: S608  # our own texts
+# Four of five.
+_ENTRIES = f"""
+    INSERT INTO claims_entry (ippool_id, mac, ips, vm, namespace, source, note, created_at)
+    SELECT $1, {_MAC}, {_IPS}, 'vm-' || n, 'blue', 'hand', '', now()
+    FROM generate_series(1, $2) AS n WHERE n % 5 <> 0 RETURNING id
+"""  # noqa: S608
+
+
+def fill(network: Network, count: int) -> None:
+    """Workloads, and entries for four of five of them."""
+    ippool = worlds.ippool(network, f"ippool-{network.pk}")
+    for statement, of in ((_WORKLOADS, network.pk), (_ENTRIES, ippool.pk)):
+        text = statement.replace("%", "%%").replace("$1", "%s").replace("$2", "%s")
+        database.rows(text, [of, count])
+
+
+def test_verdicts_take_as_many_statements_for_many(
+    statements: Callable[[Callable[[], object]], int],
+) -> None:
+    few, many = worlds.network("few", subnets=("10.0.0.0/8",)), worlds.network("many", subnets=("10.0.0.0/8",))  # fmt: skip
+    for network, count in ((few, 20), (many, MANY)):
+        fill(network, count)
+        expected = {"matching": count * 4 // 5, "unknown": count // 5, "missing": 0, "different": 0}
+        assert workloads.counts(network.pk) == expected
+
+    def page(network: Network) -> None:
+        rows = workloads.rows().filter(network=network, verdict="unknown")
+        workloads.shapes(list(rows.order_by(*workloads.ORDER).values()[:100]))
+
+    def seen(network: Network) -> None:
+        ids = Entry.objects.filter(ippool__network=network).values_list("pk", flat=True)[:100]
+        assert workloads.seen(list(ids))
+
+    for work in (page, seen, lambda network: adoption.plan(network, verdict="unknown")):
+        counted = [statements(lambda: work(network)) for network in (few, many)]  # noqa: B023
+        assert counted[0] == counted[1] < 10
+
+
+_numbers = itertools.count(1)
+
+
+def pods(count: int) -> dict[str, Pod]:
+    found = {}
+    for number in itertools.islice(_numbers, count):
+        ip = ip_interface(f"10.0.{number // 250}.{number % 250 + 2}/16")
+        mac = f"02:00:00:01:{number // 256:02x}:{number % 256:02x}"
+        one = Attachment("blue/prod", "blue/prod", mac, (ip,), primary=True, by_ovn=True)
+        name = f"pod-{number}"
+        found[name] = Pod("blue", name, name, "n", "Running", "", False, "", "", True, (one,), ())
+    return found
+
+
+def test_taking_in_takes_as_many_statements_for_many(
+    statements: Callable[[Callable[[], object]], int],
+) -> None:
+    network = worlds.network(subnets=("10.0.0.0/16",))
+    NAD.objects.create(network=network, namespace="blue", name="prod", role="primary")
+
+    def keep(told: dict[str, Pod]) -> None:
+        with events.recorded(worlds.BY):
+            running.keep(network.cluster_id, running.Told(pods=told))
+
+    keep(pods(3))
+    few, many = pods(10), pods(500)
+    assert statements(lambda: keep(few)) == statements(lambda: keep(many))
+    assert Workload.objects.count() == Place.objects.count() == 513
+    assert statements(lambda: keep(many)) < 10  # nothing changed
+
+
+def test_of_pods_what_is_needed_is_kept(cluster: KubeVirt) -> None:
+    cluster.pod("plain", {"default": {"ip_addresses": ["10.244.0.7/24"]}})
+    cluster.pod("web", attachment("10.0.0.5/16"), annotations={"large": "x" * 10_000})
+    vmi = cluster.vmi(cluster.vm("db"))
+    cluster.launcher("virt-launcher-db-1", vmi)
+    cluster.passed()
+    kept = cluster.kept("Pod")
+    assert set(kept) == {"web", "virt-launcher-db-1"}
+    for manifest in kept.values():
+        assert set(manifest["spec"]) == {"nodeName"}
+        assert "managedFields" not in manifest["metadata"]
+        assert "large" not in manifest["metadata"]["annotations"]
+    (instance,) = cluster.kept("VirtualMachineInstance").values()
+    assert instance["spec"]["domain"]["devices"]["interfaces"][0]["macAddress"] == MAC
+    assert cluster.counted() == {"changed": 0, "written": 0, "failed": 0}
