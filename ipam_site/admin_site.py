@@ -64,6 +64,7 @@ _MENU = [
             _entry("Networks", "lan", "claims_network_changelist", "claims.view_network"),
             _entry("IPPools", "inventory_2", "claims_ippool_changelist", "claims.view_ippool"),
             _entry("MAC entries", "badge", "claims_entry_changelist", "claims.view_entry"),
+            _entry("Claims", "assignment", "claims_ipamclaim_changelist", "claims.view_ipamclaim"),
             _entry("Workloads", "difference", "claims_workload_changelist", "claims.view_workload"),
             _entry("Decisions", "rule", "claims_decision_changelist", "claims.view_decision"),
         ],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path
 from drf_spectacular.utils import extend_schema
@@ -17,6 +16,7 @@ from claims.core import macs
 from claims.models import IPAMClaim, Network, Place
 from claims.services import (
     access,
+    claim_search,
     claim_states,
     duplicates,
     ipamclaims,
@@ -243,7 +243,7 @@ def _chosen(
     if within := parameters.parse("ip", query.cidr):
         rows = rows.filter(pk__in=_within(within))
     if words := parameters.text("q"):
-        rows = search(rows, words)
+        rows = claim_search.of(rows, words)
     if state := parameters.parse("state", query.choice(*claim_states.STATES)):
         rows = claim_states.with_state(rows).filter(state=state)
     return rows
@@ -255,14 +255,6 @@ _EXACT = {"network": "network__name", "namespace": "namespace", "vm": "vm", "nam
 def _within(text: str) -> QuerySet[Place, Any]:
     lookup = "address__net_contained_or_equal" if "/" in text else "address"
     return Place.objects.filter(claim__isnull=False, **{lookup: text}).values("claim_id")
-
-
-def search(rows: QuerySet[IPAMClaim], words: str) -> QuerySet[IPAMClaim]:
-    """By a part of the name, the VM, the MAC or an address."""
-    text = words.strip().lower()
-    found = Q(name__icontains=text) | Q(vm__icontains=text) | Q(namespace=text)
-    listed = rows.annotate(listed=Cast("ips", TextField()), macs=Cast("mac", TextField()))
-    return listed.filter(found | Q(listed__contains=text) | Q(macs__contains=text))
 
 
 # --- bodies ---------------------------------------------------------------------------------------

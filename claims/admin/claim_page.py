@@ -1,0 +1,95 @@
+"""A claim as one reads it: what was asked, what came, why, and what to do next."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from claims.admin import claim_form, scoped
+from claims.core import claim_dialects
+from claims.models import IPAMClaim
+from claims.services import (
+    claim_findings,
+    claim_states,
+    duplicates,
+    ipamclaims,
+    network_manifests,
+    vm_manifests,
+)
+from pools.admin import edge
+from pools.core import errors
+
+_LOOKS = {
+    claim_states.BOUND: ("cad-state-ok", "●"),
+    claim_states.PENDING: ("cad-state-pending", "◔"),
+    claim_states.FAILED: ("cad-state-degraded", "▲"),
+    claim_states.CONFLICT: ("cad-state-degraded", "≠"),
+    claim_states.LEAKED: ("cad-state-degraded", "◇"),
+}
+# What tells of entries and claims of others.
+_OF_OTHERS = {claim_findings.OF_ENTRY, claim_findings.DUPLICATE}
+
+
+def state(word: str, title: str = "") -> SafeString:
+    """How a claim stands: word, shape and colour; in words on hover."""
+    look, shape = _LOOKS[word]
+    return format_html(
+        '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
+        look, title, shape, word,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VMText:
+    """The manifest of the claim's VM, or why there is none."""
+
+    text: str = ""
+    why_not: str = ""
+
+
+def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
+    seen = scoped.seen(request)
+    found = claim_states.findings(claim)
+    answered = claim.cluster_id in claim_states.clusters_answered({claim.cluster_id})
+    codes = {one.code for one in found}
+    return edge.page(
+        request,
+        "claim.html",
+        title=claim.name,
+        opts=IPAMClaim._meta,
+        original=claim,
+        claim=claim,
+        everything=seen.everything,
+        standing=state(claim.state, claim_states.words_of(claim)),
+        words=claim_states.words_of(claim),
+        condition=claim_dialects.own(claim.conditions),
+        raw=json.dumps(claim.conditions, indent=2, ensure_ascii=False) if claim.conditions else "",
+        next_step=claim_states.next_step(claim, codes, answered=answered),
+        findings=[one for one in found if seen.everything or one.code not in _OF_OTHERS],
+        command=claim_findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
+        duplicates=duplicates.of_claims([claim], seen).get(claim.pk, []),
+        manifest=network_manifests.text(ipamclaims.manifest(claim)),
+        vm=_vm(claim, seen),
+        may_write=claim_form.may_write(request, claim),
+        may_release=claim_form.may_release(request) and bool(claim.ips) and bool(
+            codes & {claim_findings.LEAKED, claim_findings.STUCK}
+        ),
+        call=f"ipamclaims/{claim.pk}/",
+    )  # fmt: skip
+
+
+def _vm(claim: IPAMClaim, seen: Any) -> VMText:
+    if not claim.vm:
+        return VMText(why_not="It is not known of which VM the claim is.")
+    try:
+        made = vm_manifests.of(
+            claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, seen=seen
+        )
+    except errors.IpamError as error:
+        return VMText(why_not=edge.sentence(error.message))
+    return VMText(text=network_manifests.text(made))
