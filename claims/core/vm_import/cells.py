@@ -253,7 +253,8 @@ def _useless(address: addresses.Address | None) -> tuple[str, str] | None:
 
 
 def _aside(text: str, code: str, name: str) -> Problem:
-    return problem("ips", code, f"{text} was left out: {name} addresses are not the VM's own", text)
+    # Not found.problem: nearly every row of RVTools has one of these, and an address needs no escapes.
+    return Problem("ips", code, f"{text} was left out: {name} addresses are not the VM's own", text)
 
 
 def container_like(address: addresses.Address | None) -> bool:
@@ -273,7 +274,7 @@ def parse_text(field: str, text: str, *, longest: int = LONGEST_NAME) -> tuple[s
             return str(text)[:longest], mangled(field, text)
         text = str(text)
     text = text.strip()
-    if len(text) > 1 and text[0] == "'" and text[1] in "=+-@":
+    if len(text) > 1 and text[0] == "'" and text[1] in "=+-@\uff1d\uff0b\uff0d\uff20":
         text = text[1:]  # as our own exports have it
     if len(text) > longest:
         message = f"longer than {longest} characters"

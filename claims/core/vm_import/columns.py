@@ -59,6 +59,7 @@ _VNETWORK_ONLY = {"srmplaceholder", "niclabel", "startsconnected", "directpathio
 _TEMPLATE_KEYS = {"vm", "macaddress", "ipaddresses"}
 _NO_SIGNS = re.compile(r"[^a-z0-9]")
 MOST_COLUMNS = 16_384
+_ARROWS = re.compile("->|=>|=")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,12 @@ class Layout:
         roles = (self.vm, self.mac, self.ip, self.ip6, self.prefix, self.network, self.namespace)
         flags = (self.note, self.origin, self.template, self.placeholder)
         return frozenset(column for column in (*roles, *flags) if column >= 0)
+
+    def gathered(self, row: Sequence[str]) -> Sequence[str]:
+        """A row of a list whose addresses go on in the cells after their column."""
+        if self.ip == max(self.wanted) and len(row) > self.ip + 1:
+            return [*row[: self.ip], ", ".join(cell for cell in row[self.ip :] if cell)]
+        return row
 
     @property
     def rank(self) -> int:
@@ -141,20 +148,42 @@ def _refuse_duplicates(header: Sequence[str], keys: list[str], roles: dict[str, 
             raise errors.InvalidInput.of("header", "duplicate_header", message)
 
 
-def guess(rows: Sequence[Sequence[str]]) -> Layout | None:
-    """The layout of a list without a header, from its first rows: one column of MAC addresses, one
-    of addresses, one of names, in any order; None when no row has either of the first two."""
-    for row in rows:
-        mac = _where(row, _is_mac)
-        ip = _where(row, _has_addresses)
-        if mac >= 0 or ip >= 0:
-            rest = [
-                index
-                for index, cell in enumerate(row)
-                if index not in (mac, ip) and cell.strip() and index < 3
-            ]
-            return Layout(LIST, vm=rest[0] if rest else -1, mac=mac, ip=ip, width=max(len(row), 3))
-    return None
+def guess(row: Sequence[str]) -> Layout | None:
+    """The layout of a list without a header, from its first row: one column of MAC addresses, one of
+    addresses, one of names, in any order; None when it has neither of the first two."""
+    mac = _where(row, _is_mac)
+    ip = _where(row, _has_addresses)
+    if mac < 0 and ip < 0:
+        return None
+    rest = [at for at, cell in enumerate(row[:4]) if at not in (mac, ip) and cell.strip()]
+    return Layout(LIST, vm=rest[0] if rest else -1, mac=mac, ip=ip, width=max(len(row), 3))
+
+
+LOOSE = Layout(LIST, vm=0, mac=1, ip=2, width=3)
+
+
+def loose(row: Sequence[str]) -> list[str]:
+    """VM, MAC address and addresses of a line that has blanks between them, in any order.
+
+    What follows a `#` is a remark.
+    """
+    names, found, ips = [], "", []
+    for part in cells.split(_ARROWS.sub(" ", (row[0] if row else "").partition("#")[0])):
+        if not found and _is_mac(part):
+            found = part
+        elif _has_addresses(part):
+            ips.append(part)
+        else:
+            names.append(part)
+    if not found and names and len(names) > 1:
+        found = names.pop()  # so that it is told what is wrong with it
+    return [" ".join(names), found, ", ".join(ips)]
+
+
+def is_loose(row: Sequence[str]) -> bool:
+    """Whether the line says a MAC address, or addresses."""
+    _, mac, ips = loose(row)
+    return bool(ips) or (bool(mac) and _is_mac(mac))
 
 
 def _where(row: Sequence[str], matches: Callable[[str], bool]) -> int:

@@ -1,0 +1,101 @@
+"""What kind of file the bytes are, told from the bytes alone, and whether a ZIP may be opened."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pools.core import errors
+
+LARGEST = 20 * 1024 * 1024  # bytes of a file
+MOST_UNPACKED = 50 * 1024 * 1024  # bytes of all parts that are not read piece by piece
+MOST_STREAMED = 400 * 1024 * 1024  # bytes of parts that are: 100,000 rows of RVTools' 93 columns
+HIGHEST_RATIO = 100
+SMALL = 1024 * 1024  # bytes unpacked below which no ratio is asked for
+MOST_MEMBERS = 2000
+
+STREAMED = re.compile(r"worksheets/[^/]*\.xml$|\.(?:csv|txt|tsv)$", re.IGNORECASE)
+ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_FOREIGN = {
+    b"\x1f\x8b": "a gzip archive; unpack it first",
+    b"BZh": "a bzip2 archive; unpack it first",
+    b"\xfd7zXZ": "an xz archive; unpack it first",
+    b"7z\xbc\xaf": "a 7z archive; unpack it first",
+    b"Rar!": "a RAR archive; unpack it first",
+    b"%PDF": "a PDF document; export the table as CSV or XLSX",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+    b"\x7fELF": "a program",
+    b"MZ\x90": "a program",
+}
+
+
+def refused(code: str, message: str, value: object = "") -> errors.InvalidInput:
+    return errors.InvalidInput.of("file", code, message, value)
+
+
+def check_kind(content: bytes) -> None:
+    """Raises InvalidInput empty, too_large, encrypted, legacy_format, unsupported_file."""
+    if len(content) > LARGEST:
+        raise refused("too_large", f"a file may have at most {LARGEST // 1024**2} MiB")
+    if not content.strip(b" \t\r\n\0\xef\xbb\xbf\xff\xfe"):
+        raise refused("empty", "the file is empty")
+    if content.startswith(_OLE):
+        if _ENCRYPTED in content:
+            raise refused("encrypted", "the workbook has a password; save it without one")
+        raise refused("legacy_format", "an .xls file of Excel 97-2003; save it as .xlsx or CSV")
+    for magic, what in _FOREIGN.items():
+        if content.startswith(magic):
+            raise refused("unsupported_file", f"the file is {what}")
+
+
+@contextmanager
+def opened(content: bytes) -> Iterator[zipfile.ZipFile]:
+    """A ZIP whose directory promises no bomb (and zipfile reads no more than it promises).
+
+    Sheets and tables are read piece by piece and may be larger than what has to be held.
+
+    Raises InvalidInput zip_bomb, encrypted, damaged.
+    """
+    with translated(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        _check(archive.infolist(), len(content))
+        yield archive
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """What zipfile raises, wherever it meets damage, as InvalidInput `damaged`."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
+        raise refused("damaged", "the archive is damaged, or packed in an unusual way") from error
+    except (OSError, KeyError, ValueError, OverflowError, RuntimeError, struct.error) as error:
+        raise refused("damaged", "the archive is damaged") from error
+
+
+def _check(members: list[zipfile.ZipInfo], packed: int) -> None:
+    if len(members) > MOST_MEMBERS:
+        raise refused("zip_bomb", f"the archive has more than {MOST_MEMBERS} members")
+    if any(member.flag_bits & 1 for member in members):
+        raise refused("encrypted", "the archive has a password; save it without one")
+    held = sum(one.file_size for one in members if not STREAMED.search(one.filename))
+    whole = sum(one.file_size for one in members)
+    if held > MOST_UNPACKED or whole > MOST_STREAMED:
+        most = (MOST_UNPACKED if held > MOST_UNPACKED else MOST_STREAMED) // 1024**2
+        raise refused("zip_bomb", f"the archive unpacks to more than {most} MiB")
+    if whole > max(SMALL, HIGHEST_RATIO * packed):
+        raise refused(
+            "zip_bomb", f"the archive unpacks to more than {HIGHEST_RATIO} times its size"
+        )
+    for one in members:
+        if one.file_size > max(SMALL, HIGHEST_RATIO * one.compress_size):
+            message = f"a part unpacks to more than {HIGHEST_RATIO} times its size"
+            raise refused("zip_bomb", message, one.filename)
