@@ -9,9 +9,11 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 
-def _entry(title: str, icon: str, url: str, permission: str = "") -> dict[str, Any]:
+def _entry(title: str, icon: str, url: str, *permissions: str) -> dict[str, Any]:
+    """Shown to whoever has one of the permissions."""
+
     def permitted(request: HttpRequest) -> bool:
-        return not permission or request.user.has_perm(permission)
+        return not permissions or any(request.user.has_perm(name) for name in permissions)
 
     return {
         "title": title,
@@ -26,7 +28,7 @@ _MENU = [
         "title": "",
         "items": [
             _entry("Overview", "monitoring", "index"),
-            _entry("Find", "search", "find", "pools.view_block"),
+            _entry("Find", "search", "find", "pools.view_block", "claims.view_entry"),
         ],
     },
     {

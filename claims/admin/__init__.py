@@ -1,5 +1,29 @@
 """The pages of VM networks; each module registers its own."""
 
-from claims.admin import entries, events, ipamclaims, ippools, memberships, networks, webhooks, workloads
+from claims.admin import (
+    attention,
+    entries,
+    events,
+    find,
+    ipamclaims,
+    ippools,
+    memberships,
+    networks,
+    start,
+    webhooks,
+    workloads,
+)
 
-__all__ = ["entries", "events", "ipamclaims", "ippools", "memberships", "networks", "webhooks", "workloads"]
+__all__ = [
+    "attention",
+    "entries",
+    "events",
+    "find",
+    "ipamclaims",
+    "ippools",
+    "memberships",
+    "networks",
+    "start",
+    "webhooks",
+    "workloads",
+]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Min
+from django.http import HttpRequest
 from django.urls import reverse
 
 from pools import database
@@ -30,6 +31,10 @@ class Attention:
     action: str
     action_url: str
     since: datetime | None = None
+
+
+# Apps that use this one add theirs.
+SOURCES: list[Callable[[HttpRequest], Iterable[Attention]]] = []
 
 
 def of_clusters() -> Iterator[Attention]:

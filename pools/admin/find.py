@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
 
@@ -16,6 +18,20 @@ from pools.models.blocks import LIVE
 from pools.services import history, neighbours
 
 MOST = 50
+
+
+@dataclass(frozen=True)
+class Section:
+    """Something that was found: a template, and what it shows as `section.found`."""
+
+    template: str
+    found: Mapping[str, Any]
+
+
+Finder = Callable[[HttpRequest, search.Searched], Iterable[Section]]
+# Apps that use this one add their finders, and the permission of those who may ask them.
+FINDERS: list[Finder] = []
+PERMISSIONS = ["pools.view_block"]
 
 
 @dataclass(frozen=True)
@@ -35,18 +51,32 @@ class Place:
 
 
 def view(request: HttpRequest) -> HttpResponseBase:
-    edge.require(request, "pools.view_block")
+    if not any(request.user.has_perm(name) for name in PERMISSIONS):
+        raise PermissionDenied
     searched = search.read(request.GET.get("q", ""))
     found: dict[str, Any] = {}
-    if searched.address is not None:
-        found = _address(searched.address)
-    elif searched.network is not None:
-        found = _network(searched.network)
-    elif searched.text:
-        found = _name(searched.text)
-    nothing = bool(searched.text) and not any(found.values())
+    if request.user.has_perm("pools.view_block"):
+        found = _found(searched)
+    sections = [one for finder in FINDERS for one in finder(request, searched) if searched.text]
+    nothing = bool(searched.text) and not any(found.values()) and not sections
     title = f"Find {searched.text}" if searched.text else "Find"
-    return edge.page(request, "find.html", title=title, searched=searched, nothing=nothing, **found)
+    return edge.page(
+        request,
+        "find.html",
+        title=title,
+        searched=searched,
+        nothing=nothing,
+        sections=sections,
+        **found,
+    )
+
+
+def _found(searched: search.Searched) -> dict[str, Any]:
+    if searched.address is not None:
+        return _address(searched.address)
+    if searched.network is not None:
+        return _network(searched.network)
+    return _name(searched.text) if searched.text else {}
 
 
 def _address(address: addresses.Address) -> dict[str, Any]:

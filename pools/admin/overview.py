@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pools import usage
-from pools.admin import attention, pool_page, show
+from pools.admin import attention, find, pool_page, show
 from pools.admin.attention import Attention
 from pools.models import AllocationRequest, Block, Cluster, Environment, Event, FailureEvent, Pool
 from pools.models.blocks import State
@@ -22,6 +22,10 @@ from pools.services import overlaps
 FULLEST = 8
 ENVIRONMENTS = 5
 FAILURES = 1000  # newest refusals looked at
+
+
+# What somebody who may not see the pools begins with; apps that use this one add theirs.
+START_PAGES: list[Callable[[HttpRequest], Iterable[find.Section]]] = []
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Measured:
 def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
     """What the template of the start page shows."""
     if not request.user.has_perm("pools.view_pool"):
-        return {**frame, "forbidden": True}
+        sections = [one for page in START_PAGES for one in page(request)]
+        return {**frame, "sections": sections, "forbidden": not sections}
     pools = _measured()
     return {
         **frame,
@@ -103,6 +108,8 @@ def _sum(parts: list[usage.Usage]) -> usage.Usage:
 def _attention(request: HttpRequest, pools: list[Measured]) -> Iterator[Attention]:
     if request.user.has_perm("pools.view_connection"):
         yield from attention.of_clusters()
+    for source in attention.SOURCES:
+        yield from source(request)
     yield from _full(pools)
     yield from _degraded()
     yield from _waiting()

@@ -33,7 +33,7 @@ _TWINS = (
     (re.compile(r"10\.90\."), "10.91."),
     (re.compile(r"10\.50\.0\.17"), "10.50.0.18"),
     (re.compile("fd90:"), "fd91:"),
-    (re.compile(r"\b7(\d{6})\b"), r"8\1"),
+    (re.compile(r"(?<!\d)7(\d{6})(?!\d)"), r"8\1"),
 )
 
 
@@ -124,6 +124,7 @@ def add_foreign(owner: Owner) -> None:
             wanted = allocation.Wanted(holders=(allocation.Holder("vm", "zulu-held"),))
             allocations.allocate(pool.pk, wanted, by=BY)
         _fill(owner.shared, "10.50.0.{}/24", "6")
+    _number_from(_OWN_IDS + 500)  # what the owner makes from now on
 
 
 def _fill(network: Network, address: str, mac: str) -> None:

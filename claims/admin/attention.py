@@ -1,0 +1,74 @@
+"""What of VM networks needs attention: one line for each trouble, with its number and its list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import Q, Sum
+from django.http import HttpRequest
+from django.urls import reverse
+
+from claims.admin import scoped
+from claims.models import NAD, IPAMClaim, IPPool, Network
+from claims.services import claim_states, networks
+from pools.admin import attention, show
+from pools.admin.attention import Attention
+
+
+def lines(request: HttpRequest) -> Iterator[Attention]:
+    """For those who see every namespace; VM owners have their own start page."""
+    if not scoped.seen(request).everything:
+        return
+    yield from _duplicates()
+    yield from _claims()
+    yield from _unfit()
+    yield from _without_network()
+
+
+def _duplicates() -> Iterator[Attention]:
+    summed = IPPool.objects.aggregate(mac=Sum("duplicate_macs"), ip=Sum("duplicate_ips"))
+    for kind, one, many in (
+        ("ip", "address is claimed twice", "addresses are claimed twice"),
+        ("mac", "MAC address has two entries", "MAC addresses have two entries"),
+    ):
+        if count := summed[kind]:
+            url = reverse("admin:claims_entry_changelist", query={"duplicate": kind})
+            yield Attention("bad", _count(count, one, many), "", url, "MAC entries", url)
+
+
+def _claims() -> Iterator[Attention]:
+    rows = claim_states.with_state(IPAMClaim.objects.filter(gone_at=None))
+    for state, level, one, many in (
+        (claim_states.CONFLICT, "bad", "claim is in conflict", "claims are in conflict"),
+        (claim_states.FAILED, "bad", "claim failed", "claims failed"),
+        (claim_states.LEAKED, "warn", "claim outlived its VM", "claims outlived their VMs"),
+    ):
+        if count := rows.filter(state=state).count():
+            url = reverse("admin:claims_ipamclaim_changelist", query={"state": state})
+            yield Attention(level, _count(count, one, many), "", url, "Claims", url)
+
+
+def _unfit() -> Iterator[Attention]:
+    used = Q(ippool__entries__isnull=False)
+    rows = Network.objects.exclude(kind="").exclude(networks.fit(NAD.objects.all()))
+    if count := rows.filter(used).distinct().count():
+        url = reverse("admin:claims_network_changelist", query={"static": "no"})
+        one, many = "network has MAC entries", "networks have MAC entries"
+        words = f"{_count(count, one, many)} and cannot hold static VMs"
+        yield Attention("warn", words, "", url, "Networks", url)
+
+
+def _without_network() -> Iterator[Attention]:
+    rows = IPPool.objects.filter(Q(network__kind="") | Q(network__gone_at__isnull=False))
+    if count := rows.count():
+        url = reverse("admin:claims_network_changelist", query={"known": "false"})
+        one, many = "IPPool names a network", "IPPools name networks"
+        words = f"{_count(count, one, many)} that no cluster has"
+        yield Attention("warn", words, "", url, "Networks", url)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{show.digits(number)} {one if number == 1 else many}"
+
+
+attention.SOURCES.append(lines)

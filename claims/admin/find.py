@@ -1,0 +1,90 @@
+"""What the search box finds of VM networks: by MAC, address, CIDR, VM, namespace or name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest
+
+from claims.admin import scoped, tables
+from claims.core import macs
+from claims.models import Entry, IPAMClaim, IPPool, Network, Place, Workload
+from claims.services import networks
+from pools.admin import find, search
+from pools.core import errors
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What of each table is looked for."""
+
+    entries: Q
+    claims: Q
+    workloads: Q
+    networks: Q
+    ippools: Q
+
+
+def finder(request: HttpRequest, searched: search.Searched) -> Iterator[find.Section]:
+    """At most one section, of what whoever asks sees."""
+    if not request.user.has_perm("claims.view_entry"):
+        return
+    wanted = _wanted(request, searched)
+    found = {
+        "entries": _rows(request, Entry, wanted.entries, "ippool__network__cluster"),
+        "claims": _rows(request, IPAMClaim, wanted.claims, "network__cluster"),
+        "workloads": _rows(request, Workload, wanted.workloads, "network__cluster"),
+        "networks": _rows(request, Network, wanted.networks, "cluster"),
+        "ippools": _rows(request, IPPool, wanted.ippools, "cluster", "network__cluster"),
+    }
+    shown = [getattr(tables, name)(rows) for name, rows in found.items() if rows]
+    if shown:
+        yield find.Section("cadastre/tables.html", {"tables": shown})
+
+
+def _rows(request: HttpRequest, model: Any, wanted: Q, *related: str) -> list[Any]:
+    rows = scoped.rows(request, model).filter(wanted).select_related(*related)
+    return list(rows.order_by("pk")[: find.MOST])
+
+
+def _wanted(request: HttpRequest, searched: search.Searched) -> _Wanted:
+    with contextlib.suppress(errors.InvalidInput):
+        return _placed(request, {"mac": macs.parse_mac(searched.text, lenient=True)}, Q(pk__in=[]))
+    if searched.network is None:
+        return _named(searched.text)
+    of = {"address__net_contained_or_equal": str(searched.network)}
+    if searched.address is not None:
+        of = {"address": str(searched.address)}
+    return _placed(request, of, networks.search(str(searched.network)))
+
+
+def _placed(request: HttpRequest, lookup: dict[str, str], of_networks: Q) -> _Wanted:
+    """By the index of who names a MAC or an address; a network at a time, as the index goes."""
+    seen = list(scoped.rows(request, Network).values_list("pk", flat=True))
+    places = scoped.rows(request, Place).filter(network_id__in=seen, **lookup)
+    found = list(places[: find.MOST])
+    return _Wanted(
+        Q(pk__in={place.entry_id for place in found}),
+        Q(pk__in={place.claim_id for place in found}),
+        Q(pk__in={place.workload_id for place in found}),
+        of_networks,
+        Q(pk__in=[]),
+    )
+
+
+def _named(text: str) -> _Wanted:
+    """`web-1`, `shop/web-1`, `shop`, or a part of the name of a network or an IPPool."""
+    namespace, slash, name = text.partition("/")
+    vm = Q(namespace=namespace, vm=name) if slash else Q(vm=text) | Q(namespace=text)
+    named = Q(namespace=namespace, name=name) if slash else Q(name=text)
+    part = Q(name__icontains=text)
+    of_workloads = named if slash else named | Q(namespace=text)
+    return _Wanted(vm, vm | named, of_workloads, part, part)
+
+
+find.FINDERS.append(finder)
+find.PERMISSIONS.append("claims.view_entry")

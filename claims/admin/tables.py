@@ -1,0 +1,101 @@
+"""Entries, claims, workloads, networks and IPPools as tables of pages that show several kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
+from claims.services import claim_states
+from pools.admin import show
+
+Cell = SafeString | str
+
+
+@dataclass(frozen=True)
+class Table:
+    """For templates/cadastre/tables.html; `more` leads to the whole list."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    more: str = ""
+
+
+def linked(row: Any, text: object = "") -> Cell:
+    """A link where the row has a page."""
+    return show.to(row, text) if admin.site.is_registered(type(row)) else str(text or row)
+
+
+def addresses(ips: Iterable[str]) -> Cell:
+    links = ((show.found(ip.partition("/")[0]),) for ip in ips)
+    return format_html_join(" ", "{}", links) or show.DASH
+
+
+def mac(value: str | None) -> Cell:
+    if not value:
+        return show.DASH
+    return show.address(value, reverse("admin:find", query={"q": value}))
+
+
+def entries(rows: Iterable[Entry], *, more: str = "") -> Table:
+    """`rows` with their IPPool's network and cluster."""
+    cells = [
+        (
+            linked(row, row.mac),
+            addresses(row.ips),
+            f"{row.namespace}/{row.vm}".strip("/") or show.DASH,
+            linked(row.ippool.network),
+            row.get_source_display(),
+        )
+        for row in rows
+    ]
+    return Table("MAC entries", ("MAC", "IPs", "VM", "Network", "Source"), cells, more)
+
+
+def claims(rows: Iterable[IPAMClaim]) -> Table:
+    cells = [
+        (
+            linked(row),
+            f"{row.namespace}/{row.vm}" if row.vm else show.DASH,
+            mac(row.mac),
+            addresses(row.ips or row.ips_requested),
+            claim_states.words_of(row),
+            linked(row.network),
+        )
+        for row in rows
+    ]
+    return Table("Claims", ("Claim", "VM", "MAC", "IPs", "Condition", "Network"), cells)
+
+
+def workloads(rows: Iterable[Workload]) -> Table:
+    cells = [
+        (
+            f"{row.get_kind_display()} {row}",
+            mac(row.mac),
+            addresses(row.ips),
+            row.phase or show.DASH,
+            linked(row.network),
+        )
+        for row in rows
+    ]
+    return Table("What runs", ("Workload", "MAC", "IPs", "Phase", "Network"), cells)
+
+
+def networks(rows: Iterable[Network]) -> Table:
+    cells = [
+        (linked(row, row.name), row.cluster.name, ", ".join(row.subnets) or show.DASH)
+        for row in rows
+    ]
+    return Table("Networks", ("Network", "Cluster", "Subnets"), cells)
+
+
+def ippools(rows: Iterable[IPPool]) -> Table:
+    cells = [(linked(row, row.name), row.cluster.name, linked(row.network)) for row in rows]
+    return Table("IPPools", ("IPPool", "Cluster", "Network"), cells)

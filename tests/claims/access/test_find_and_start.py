@@ -1,0 +1,123 @@
+"""One box finds everything of VM networks; the start pages say what is wrong and what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+
+from claims.models import NAD, IPAMClaim, Network
+from claims.services import memberships
+from tests.claims import worlds
+
+pytestmark = pytest.mark.django_db
+MAC = "02:00:00:00:00:05"
+
+
+@pytest.fixture
+def blue() -> Network:
+    network = worlds.network()
+    NAD.objects.create(network=network, namespace="shop", name="n", allow_persistent_ips=True)
+    worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24", vm="web", namespace="shop")
+    worlds.claim(network, "web", "10.0.0.5/24", namespace="shop", mac=MAC)
+    worlds.workload(network, "web", MAC, "10.0.0.5/24", namespace="shop")
+    return network
+
+
+def browser(role: str = "", namespace: str = "") -> Client:
+    user = User.objects.create(username=f"{role or namespace}-user", is_staff=True)
+    if role:
+        user.groups.set([Group.objects.get(name=role)])
+    if namespace:
+        memberships.create(worlds.cluster(), [namespace], by=worlds.BY, user=user)
+    client = Client()
+    client.force_login(User.objects.get(pk=user.pk))
+    return client
+
+
+def titles(client: Client, text: str) -> set[str]:
+    answer = client.get(reverse("admin:find", query={"q": text}))
+    assert answer.status_code == 200
+    return {table.title for one in answer.context["sections"] for table in one.found["tables"]}
+
+
+ALL = {"MAC entries", "Claims", "What runs"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (MAC, ALL), (MAC.upper().replace(":", "-"), ALL), ("0200.0000.0005", ALL),
+        ("020000000005", ALL), ("10.0.0.5", {*ALL, "Networks"}), ("10.0.0.0/30", {"Networks"}),
+        ("10.0.0.0/24", {*ALL, "Networks"}), ("web", ALL), ("shop/web", ALL), ("shop", ALL),
+        ("web.cluster_udn_blue", {"Claims"}), ("udn_bl", {"Networks"}),
+        ("blue", {"Networks", "IPPools"}), ("02:00:00:00:00:06", set()), ("nothing", set()),
+    ],
+)  # fmt: skip
+def test_one_box_finds_it(blue: Network, text: str, found: set[str]) -> None:
+    assert titles(browser("viewer"), text) == found
+    assert titles(browser(namespace="shop"), text) == found
+    assert titles(browser(namespace="bank"), text) == set()
+
+
+def test_whoever_may_see_nothing_may_not_ask(blue: Network) -> None:
+    client = browser()
+    assert client.get(reverse("admin:find", query={"q": MAC})).status_code == 403
+
+
+def attention(client: Client) -> list[str]:
+    return [one.text for one in client.get(reverse("admin:index")).context["attention"]]
+
+
+def test_the_start_page_says_what_is_wrong(blue: Network) -> None:
+    client = browser("administrator")
+    assert not [text for text in attention(client) if "claim" in text or "MAC" in text]
+    worlds.entry(blue.ippool, "02:00:00:00:00:06", "10.0.0.5/24")
+    worlds.entry(blue.ippool, MAC, "10.0.0.7/24")
+    IPAMClaim.objects.filter(vm="web").update(
+        ips=[], conditions=[{"type": "IPsAllocated", "status": "False", "reason": "InternalError"}]
+    )
+    unknown = worlds.network("nowhere", subnets=("10.9.0.0/24",), kind="")
+    worlds.ippool(unknown, "lost")
+    Network.objects.filter(pk=blue.pk).update(topology="layer3")
+    text = "\n".join(attention(client))
+    for words in (
+        "is claimed twice", "MAC address has two entries", "1 claim ", "cannot hold static VMs",
+        "1 IPPool names a network that no cluster has",
+    ):  # fmt: skip
+        assert words in text, text
+
+
+def test_a_vm_owner_starts_with_their_own(blue: Network) -> None:
+    page = browser(namespace="shop").get(reverse("admin:index")).content.decode()
+    for words in ("cluster_udn_blue", MAC, "The manifest of shop/web", "kind: VirtualMachine"):
+        assert words in page
+    assert "Needs attention" not in page
+    other = browser(namespace="bank").get(reverse("admin:index")).content.decode()
+    assert "No network is there for bank yet" in other
+    assert "cluster_udn_blue" not in other
+
+
+def test_their_menu_has_what_they_may_open(blue: Network) -> None:
+    client = browser(namespace="shop")
+    page = client.get(reverse("admin:index"))
+    items: list[dict[str, Any]] = [
+        item for group in page.context["sidebar_navigation"] for item in group["items"]
+    ]
+    shown = [item for item in items if item["has_permission"]]
+    names = {str(item["title"]) for item in shown}
+    assert {"Overview", "Find", "Networks", "MAC entries", "Tokens"} <= names
+    assert not names & {
+        "Pools",
+        "Blocks",
+        "Clusters",
+        "Events",
+        "Users",
+        "Access",
+        "Pool for a pod",
+    }
+    for item in shown:
+        assert client.get(str(item["link"])).status_code == 200, item["title"]
