@@ -1,0 +1,76 @@
+"""MAC entries in a browser: the pages fit, and duplicates are told while somebody types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from claims.models import Entry, IPPool
+from claims.services import ippools
+from tests.claims import worlds
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
+
+
+def _made() -> tuple[IPPool, Entry]:
+    network = worlds.network("cluster_udn_blue", subnets=("10.0.0.0/24", "fd00::/64"))
+    ippool = worlds.ippool(network, "blue")
+    first = worlds.entry(ippool, A, "10.0.0.40/24", "fd00::40/64", vm="web", namespace="shop")
+    worlds.entry(ippool, A, "10.0.0.41/24", vm="a-vm-with-quite-a-long-name", namespace="shop")
+    worlds.entry(ippool, B, "10.0.0.1/24")
+    worlds.workload(network, "web", A, "10.0.0.40", "fd00::40", namespace="shop")
+    ippools.keep_conditions(IPPool.objects.get())
+    return ippool, first
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+def test_every_page_of_entries_fits(visit: Visit) -> None:
+    ippool, entry = _made()
+    for path in (
+        "/admin/claims/ippool/", f"/admin/claims/ippool/{ippool.pk}/change/",
+        f"/admin/claims/ippool/{ippool.pk}/entries/", f"/admin/claims/ippool/{ippool.pk}/edit/",
+        f"/admin/claims/ippool/{ippool.pk}/delete/", "/admin/claims/ippool/add/",
+        "/admin/claims/entry/", "/admin/claims/entry/?duplicate=mac", "/admin/claims/entry/add/",
+        f"/admin/claims/entry/{entry.pk}/change/", f"/admin/claims/entry/{entry.pk}/delete/",
+    ):  # fmt: skip
+        visit.open(path)
+        assert visit.complaints == [], path
+        assert not visit.scrolls_sideways(), path
+
+
+def test_duplicates_are_told_while_somebody_types(visit: Visit) -> None:
+    _made()
+    visit.open("/admin/claims/entry/add/")
+    page = visit.page
+    page.fill("input[name=mac]", "02-00-00-00-00-0C")
+    page.fill("input[name=ips]", "10.0.0.40")
+    told = page.locator("[data-told]")
+    told.get_by_text("10.0.0.40 is a duplicate").wait_for()
+    assert told.get_by_role("link", name="MAC entry of shop/web in blue").is_visible()
+    page.fill("input[name=ips]", "10.0.0.0/24")
+    told.get_by_text("is the address of the network").wait_for()
+    page.fill("input[name=ips]", "10.0.0.42")
+    told.locator("p").wait_for(state="detached")
+    page.click("button:has-text('Add the entry')")
+    page.wait_for_url("**/change/")
+    assert Entry.objects.get(mac="02:00:00:00:00:0c").ips == ["10.0.0.42/24"]
+
+
+def test_rows_warn_where_they_stand(visit: Visit) -> None:
+    ippool, _ = _made()
+    visit.open(f"/admin/claims/ippool/{ippool.pk}/entries/")
+    page = visit.page
+    page.fill("input[name=new0-mac]", "02:00:00:00:00:0d")
+    page.fill("input[name=new0-ips]", "10.0.0.41")
+    row = page.locator("tbody", has=page.locator("input[name=new0-mac]"))
+    row.get_by_text("10.0.0.41 is a duplicate").wait_for()
+    page.click("button:has-text('Save')")
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_text("Entries: 1 saved.").is_visible()
+    assert Entry.objects.count() == 4
+    assert visit.complaints == []
