@@ -87,6 +87,7 @@ class Migration(migrations.Migration):
                 ),
                 ("counts", models.JSONField(blank=True, default=dict)),
                 ("left_out", models.JSONField(blank=True, default=dict)),
+                ("notes", models.JSONField(blank=True, default=list)),
                 ("rows_total", models.PositiveIntegerField(blank=True, null=True)),
                 ("rows_done", models.PositiveIntegerField(default=0)),
                 ("commit_wanted", models.BooleanField(default=False)),
@@ -181,6 +182,7 @@ class Migration(migrations.Migration):
                 ("claim_name", models.CharField(blank=True, default="", max_length=253)),
                 ("usable", models.BooleanField(default=True)),
                 ("found", models.JSONField(blank=True, default=list)),
+                ("found_refused", models.BooleanField(default=False)),
                 ("problems", models.JSONField(blank=True, default=list)),
                 (
                     "verdict",

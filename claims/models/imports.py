@@ -71,6 +71,7 @@ class VMImport(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     counts = models.JSONField(default=dict, blank=True)
     left_out = models.JSONField(default=dict, blank=True)
+    notes = models.JSONField(default=list, blank=True)  # what was guessed: [{"code", "message"}]
     rows_total = models.PositiveIntegerField(null=True, blank=True)
     rows_done = models.PositiveIntegerField(default=0)
     commit_wanted = models.BooleanField(default=False)  # as soon as it is drafted
@@ -153,7 +154,9 @@ class ImportRow(models.Model):
     ips = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     claim_name = models.CharField(max_length=253, blank=True, default="")
     usable = models.BooleanField(default=True)  # False: refused by what was read
-    found = models.JSONField(default=list, blank=True)  # problems that the file itself has
+    # What the file itself has for problems, `[{"field", "code", "message"}]`, and whether it is unusable.
+    found = models.JSONField(default=list, blank=True)
+    found_refused = models.BooleanField(default=False)
     problems = models.JSONField(default=list, blank=True)
     verdict = models.CharField(max_length=9, choices=RowVerdict, default=RowVerdict.NEW)
     reasons = models.JSONField(default=list, blank=True)

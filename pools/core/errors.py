@@ -243,6 +243,27 @@ class ConnectionPaused(Conflict):
     reason = "Paused"
 
 
+class ImportState(Conflict):
+    """The import is in another state."""
+
+    code = "import_state"
+    reason = "ImportState"
+
+
+class ImportHasBadRows(Conflict):
+    """Rows of the import are in conflict or refused."""
+
+    code = "import_has_bad_rows"
+    reason = "ImportHasBadRows"
+
+
+class ImportInUse(Conflict):
+    """What the import wrote is in use, or was changed since."""
+
+    code = "import_in_use"
+    reason = "ImportInUse"
+
+
 class IdempotencyMismatch(IpamError):
     """The Idempotency-Key was used with another request."""
 

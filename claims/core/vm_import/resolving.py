@@ -1,0 +1,261 @@
+"""What becomes of a row for the network that it goes to: its VM, MAC and addresses as the register has them.
+
+A file is read leniently, with the rules of every other door (claims/core/entries.py): blanks trimmed, a
+missing prefix length taken from the network's subnet and said. Plain addresses inside a subnet, nearly
+all of a file, are recognised by numbers alone.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from claims.core import claim_names, entries
+from claims.core.vm_import import vm_names
+from pools.core import errors, holders
+
+Reason = tuple[str, str]  # code, message
+
+IPPOOL, IPAMCLAIMS = "ippool", "ipamclaims"
+_PLAIN_MAC = re.compile("[0-9a-f][02468ace](:[0-9a-f]{2}){5}")
+_ZERO = "00:00:00:00:00:00"
+_LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+UNMAPPED = "unmapped_port_group"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A row in the words of its file, or of whoever corrected it."""
+
+    vm: str
+    mac: str
+    ips: tuple[str, ...]
+    port_group: str = ""
+    namespace: str = ""
+    note: str = ""
+    problems: tuple[errors.Problem, ...] = ()
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The row as it would be written; one that is not `usable` is refused for the last of `reasons`."""
+
+    network_id: int | None
+    vm: str = ""
+    namespace: str = ""
+    mac: str | None = None
+    ips: tuple[str, ...] = ()
+    claim_name: str = ""
+    usable: bool = True
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where rows of a port group go; `namespace` is that of rows that name none."""
+
+    network_id: int
+    network: str
+    subnets: Sequence[str]
+    namespace: str = ""
+    rules: entries.Rules = field(init=False)
+    _spans: tuple[tuple[int, int, int, str], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", entries.rules(self.subnets, lenient=True))
+        spans = []
+        for subnet in self.rules.subnets:
+            few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
+            first = int(subnet.network_address) + (not few)
+            last = int(subnet.broadcast_address) - (not few and subnet.version == 4)
+            spans.append((subnet.version, first, last, str(subnet.prefixlen)))
+        object.__setattr__(self, "_spans", tuple(spans))
+
+    def quick(self, text: str) -> tuple[str, str] | None:
+        """A plain host address of a subnet with its prefix length, and that length if it was missing.
+
+        None: it takes the parser to tell what this is.
+        """
+        bare, slash, size = text.partition("/")
+        version = 6 if ":" in bare else 4
+        try:
+            packed = socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, bare)
+        except (OSError, ValueError):
+            return None
+        number = int.from_bytes(packed)
+        for family, first, last, own in self._spans:
+            if family == version and first <= number <= last:
+                if slash and size != own:
+                    return None
+                if version == 6:
+                    if number < 1 << 48:  # may be written as an IPv4 address
+                        return None
+                    bare = socket.inet_ntop(socket.AF_INET6, packed)
+                return f"{bare}/{own}", "" if slash else own
+        return None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How all rows of an import are read.
+
+    `namespaces` are those whose rows may be written, None for all. `moved`: VMs get the name in the
+    cluster that MTV gives them, also one that could stay.
+    """
+
+    target: str
+    namespaces: frozenset[str] | None = None
+    moved: bool = False
+
+
+def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
+    """Never raises: what is wrong is said in the reasons."""
+    reasons: list[Reason] = [(one.code, _sentence(one)) for one in row.problems]
+    if to is None:
+        return Resolved(None, usable=False, reasons=(*reasons, _unmapped(row.port_group)))
+    usable = not row.refused
+    vm, said = _vm(row.vm, moved=plan.moved)
+    if said:
+        reasons.append(said)
+        usable = usable and said[0] == "vm_name_changed"
+    namespace = row.namespace or to.namespace
+    if namespace and (problem := _namespace_problem(namespace)):
+        reasons.append(problem)
+        usable, namespace = False, ""
+    mac, ips = _mac(row, reasons), _ips(row, to, reasons)
+    if (row.mac and mac is None) or (row.ips and not ips):
+        usable = False
+    lacking = [*_lacking(row, plan, namespace), *_foreign(vm, namespace, plan)]
+    if lacking:
+        known = {code for code, _ in reasons}
+        reasons += [one for one in lacking if one[0] not in known]
+        usable = False
+    name = ""
+    if plan.target == IPAMCLAIMS and vm:
+        name = claim_names.compose_key(vm, to.network)
+        if not name or name[-1] in ".-":
+            message = f"No IPAMClaim can be called {vm}.{to.network}."
+            reasons.append(("name_impossible", message))
+            usable, name = False, ""
+    return Resolved(to.network_id, vm, namespace, mac, ips, name, usable, tuple(reasons))
+
+
+def _unmapped(port_group: str) -> Reason:
+    if not port_group:
+        return UNMAPPED, "Say which network it goes to: the source names none."
+    return UNMAPPED, f"Say which network the port group {errors.shown(port_group)} is."
+
+
+def _sentence(problem: errors.Problem) -> str:
+    message = problem.message
+    if problem.value and problem.value not in message:
+        return f"{problem.value}: {message}"
+    return message
+
+
+def _vm(name: str, *, moved: bool) -> tuple[str, Reason | None]:
+    if not name:
+        return "", None
+    if _PLAIN_VM.fullmatch(name) and len(name) <= (vm_names.LONGEST if moved else 253):
+        return name, None
+    made = vm_names.sanitised(name)
+    if not made:
+        message = (
+            f"Nothing that a VM can be called is left of {errors.shown(name)}: give it a name."
+        )
+        return "", ("vm_name", message)
+    return made, ("vm_name_changed", f"In the cluster the VM is called {made}.")
+
+
+@lru_cache(1024)
+def _namespace_problem(name: str) -> Reason | None:
+    try:
+        holders.parse_name(name, field="namespace", kind="label")
+    except errors.InvalidInput as error:
+        return error.code, f"Namespace {errors.shown(name)}: {error.message}"
+    return None
+
+
+def _mac(row: Source, reasons: list[Reason]) -> str | None:
+    text = row.mac
+    if not text:
+        return None
+    if _PLAIN_MAC.fullmatch(text) and text != _ZERO:
+        return text
+    try:
+        return entries.parse_mac(text, _LENIENT)
+    except errors.InvalidInput as error:
+        reasons.append((error.code, f"MAC {errors.shown(text)}: {error.message}"))
+    return None
+
+
+_LENIENT = entries.Rules(lenient=True)
+
+
+def _ips(row: Source, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
+    found, added = [], dict[str, None]()
+    for text in row.ips:
+        quick = to.quick(text)
+        if quick is None:
+            break
+        found.append(quick[0])
+        if quick[1]:
+            added[quick[1]] = None
+    else:
+        if len(found) == 1 or len(set(found)) == len(found) <= entries.MOST_ADDRESSES:
+            reasons += [_prefix_added(size, to.network) for size in added]
+            return _warned(tuple(found), reasons)
+    if not row.ips:
+        return ()
+    try:
+        parsed = entries.parse_ips(row.ips, to.rules)
+    except errors.InvalidInput as error:
+        reasons += [(one.code, _sentence(one)) for one in error.problems]
+        return ()
+    lengths = {
+        one.partition("/")[2]
+        for one, given in zip(parsed, row.ips, strict=True)
+        if "/" not in given
+    }
+    reasons += [_prefix_added(size, to.network) for size in sorted(lengths)]
+    return _warned(parsed, reasons)
+
+
+@lru_cache(1024)
+def _prefix_added(size: str, network: str) -> Reason:
+    return "prefix_added", f"The prefix length /{size} is that of the network {network}."
+
+
+def _warned(ips: tuple[str, ...], reasons: list[Reason]) -> tuple[str, ...]:
+    if len(ips) > 1:
+        reasons += [(one.code, _sentence(one)) for one in entries.warnings(ips)]
+    return ips
+
+
+def _lacking(row: Source, plan: Plan, namespace: str) -> Iterator[Reason]:
+    """What has to be there for the target."""
+    if plan.target == IPPOOL:
+        if not row.mac:
+            yield "mac_missing", "An entry needs a MAC address."
+        if not row.ips:
+            yield "no_address", "An entry needs an address: write one, or take the next free one."
+        return
+    if not row.vm:
+        yield "vm_missing", "An IPAMClaim needs the name of its VM."
+    if not namespace:
+        yield "namespace_missing", "An IPAMClaim needs the namespace of its VM."
+
+
+def _foreign(vm: str, namespace: str, plan: Plan) -> Iterator[Reason]:
+    """Who may write for some namespaces only names a VM of one of them."""
+    if plan.namespaces is None:
+        return
+    if not vm:
+        yield "vm_missing", "Say for which of your VMs it is."
+    if namespace not in plan.namespaces:
+        yield "permission_denied", "You may do this in namespaces of your own only."

@@ -1,0 +1,182 @@
+"""A row of a draft is corrected in place, left out, or given the next free address of its network."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Any
+
+from claims.core.vm_import import resolving
+from claims.models import ImportRow, Network, VMImport
+from claims.models.imports import RowVerdict, Status
+from claims.services import import_check, import_rows, imports, own_addresses
+from claims.services.claim_intake import subnets_of
+from pools import database, events
+from pools.core import errors
+
+# What may be corrected, and the columns in which the words of the source stand.
+COLUMNS = {
+    "vm": "source_vm",
+    "mac": "source_mac",
+    "ips": "source_ips",
+    "namespace": "source_namespace",
+    "port_group": "port_group",
+    "note": "note",
+}
+MOST_IPS = 32
+
+
+def correct(
+    import_id: int,
+    number: int,
+    values: Mapping[str, Any],
+    *,
+    by: events.Author,
+    user: Any = None,
+) -> ImportRow:
+    """Change what a row says, by the names of COLUMNS; it, and whatever it touches, is judged again.
+
+    A correction is as lenient as a file: what is still wrong with it is in the row's reasons. Raises
+    NotFound, ImportState, NotAllowed.
+    """
+    with events.recorded(by):
+        of = imports.locked(import_id, Status.DRAFTED, user=user)
+        row = _row(of, number)
+        before = copy.copy(row)
+        for name, value in values.items():
+            limit = 500 if name == "note" else import_rows.LONGEST
+            cleaned = (
+                [import_rows.clean(one) for one in value if one.strip()]
+                if name == "ips"
+                else import_rows.clean(value, limit)
+            )
+            setattr(row, COLUMNS[name], cleaned)
+        row.found = [one for one in row.found if one["field"].partition(".")[0] not in values]
+        if values.keys() & {"vm", "mac", "ips"}:
+            row.found_refused = False
+        row.corrected, row.skipped = True, False
+        _bring(of, before, row)
+    return _row(of, number)
+
+
+def skip(
+    import_id: int, numbers: Collection[int], *, skipped: bool, by: events.Author, user: Any = None
+) -> VMImport:
+    """Leave rows out, or take them up again. Raises NotFound, ImportState, NotAllowed."""
+    with events.recorded(by):
+        of = imports.locked(import_id, Status.DRAFTED, user=user)
+        rows = ImportRow.objects.filter(vm_import=of, number__in=numbers)
+        if rows.count() != len(set(numbers)):
+            raise errors.NotFound("There is no such row.")
+        if skipped:
+            rows.update(skipped=True, verdict=RowVerdict.SKIPPED)
+        else:
+            rows.filter(usable=True).update(skipped=False, verdict=RowVerdict.NEW)
+            rows.filter(usable=False).update(skipped=False, verdict=RowVerdict.REFUSED)
+        imports.judge(of)
+    return imports.get(import_id)
+
+
+def take_free(import_id: int, number: int, *, by: events.Author, user: Any = None) -> ImportRow:
+    """Give a row the lowest free address of each family of its network, instead of what it has.
+
+    Nothing keeps the address until the import is written. Raises NotFound, ImportState, Conflict (the
+    row has no network), PoolExhausted.
+    """
+    with events.recorded(by):
+        of = imports.locked(import_id, Status.DRAFTED, user=user)
+        row = _row(of, number)
+        network = row.network
+        if row.network_id is None or network is None or not subnets_of(network):
+            raise errors.Conflict("Nobody has said to which network with subnets the row goes.")
+        found = free(of, network, but=number)
+        return correct(import_id, number, {"ips": found}, by=by, user=user)
+
+
+def free(of: VMImport, network: Network, *, but: int) -> list[str]:
+    """The lowest address of each family that neither the register nor another row of the import has."""
+    found: dict[int, str] = {}
+    subnets = subnets_of(network)
+    for subnet in subnets:
+        if subnet.version not in found:
+            address = _first(subnet, _used(of, network, subnet, but), network)
+            if address is not None:
+                found[subnet.version] = f"{address}/{subnet.prefixlen}"
+    lacking = {subnet.version for subnet in subnets} - found.keys()
+    if lacking:
+        raise errors.PoolExhausted(f"{network.name} has no free IPv{min(lacking)} address.")
+    return [found[version] for version in sorted(found)]
+
+
+def _row(of: VMImport, number: int) -> ImportRow:
+    rows = ImportRow.objects.select_related("network")
+    row = rows.filter(vm_import=of, number=number).first()
+    if row is None:
+        raise errors.NotFound("There is no such row.")
+    return row
+
+
+def _bring(of: VMImport, before: ImportRow, row: ImportRow) -> None:
+    source = import_rows.source_of(row)
+    to = import_rows.Destinations(of).of(source.port_group)
+    resolved = resolving.resolve(source, to, import_rows.plan(of))
+    for name, value in import_rows.values(resolved).items():
+        setattr(row, name, value)
+    row.entry_id = row.claim_id = row.before = None
+    row.save()
+    imports.judge(of, import_check.touched(of, before, row))
+
+
+def _first(
+    subnet: IPv4Network | IPv6Network, used: Iterator[int], network: Network
+) -> IPv4Address | IPv6Address | None:
+    kept = sorted(
+        (int(one.span.first), int(one.span.last))
+        for one in own_addresses.of(network)
+        if one.span.family == subnet.version
+    )
+    few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
+    candidate = int(subnet.network_address) + (not few)
+    last = int(subnet.broadcast_address) - (not few and subnet.version == 4)
+    for first, end in _merged(used, kept):
+        if first > candidate:
+            break
+        candidate = max(candidate, end + 1)
+    return (
+        subnet.network_address + (candidate - int(subnet.network_address))
+        if candidate <= last
+        else None
+    )
+
+
+def _merged(used: Iterator[int], kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return sorted([*((one, one) for one in used), *kept])
+
+
+def _used(
+    of: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
+) -> Iterator[int]:
+    values = {
+        "network": network.pk,
+        "space": network.pool.space_id if network.pool else 0,
+        "subnet": str(subnet),
+        "import": of.pk,
+        "number": but,
+    }
+    for (text,) in database.rows(_USED, values, prepare=False):
+        yield int(ip_address(text))
+
+
+_USED = """
+    SELECT host(address) FROM claims_place
+    WHERE network_id = %(network)s AND address <<= %(subnet)s::inet
+  UNION
+    SELECT host(cidr) FROM pools_block
+    WHERE space_id = %(space)s AND cidr <<= %(subnet)s::inet
+        AND (state = 'held' OR state = 'cooling' AND available_from > ipam_clock())
+  UNION
+    SELECT split_part(ip, '/', 1) FROM claims_importrow r, unnest(r.ips) AS ip
+    WHERE r.vm_import_id = %(import)s AND r.network_id = %(network)s AND r.number <> %(number)s
+        AND NOT r.skipped AND split_part(ip, '/', 1)::inet <<= %(subnet)s::inet
+"""

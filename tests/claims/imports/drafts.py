@@ -1,0 +1,45 @@
+"""Imports for the tests of this folder, made of plain rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claims.models import ImportRow, Network, VMImport
+from claims.services import imports
+from claims.services.imports import Options, Upload
+from tests.claims.worlds import BY
+
+Row = tuple[Any, ...]
+
+
+def row(vm: str, mac: str, *ips: str, **more: Any) -> dict[str, Any]:
+    return {"vm": vm, "mac": mac, "ips": list(ips)} | more
+
+
+def mac(number: int) -> str:
+    return f"00:50:56:00:{number >> 8:02x}:{number & 255:02x}"
+
+
+def many(count: int, *, first: int = 1) -> list[dict[str, Any]]:
+    """So many VMs of 10.0.0.0/16."""
+    numbers = range(first, first + count)
+    return [row(f"vm-{n}", mac(n), f"10.0.{(n + 256) >> 8}.{n & 255 or 255}") for n in numbers]
+
+
+def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:
+    by = options.pop("by", BY)
+    settings = {"network": network, "namespace": "blue"} | options
+    return imports.create(Upload("rows", list(rows)), Options(network.cluster, **settings), by=by)
+
+
+def verdicts(of: VMImport) -> dict[int, tuple[str, set[str]]]:
+    """By number, the verdict and the codes of the reasons but those about what was added."""
+    said = {"prefix_added"}
+    return {
+        one.number: (one.verdict, {reason["code"] for reason in one.reasons} - said)
+        for one in ImportRow.objects.filter(vm_import=of)
+    }
+
+
+def counts(of: VMImport) -> dict[str, int]:
+    return {verdict: count for verdict, count in of.counts.items() if count}

@@ -1,0 +1,111 @@
+"""What a draft says of each row, before anything is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import Entry, ImportRow
+from claims.models.imports import Status
+from tests.claims import worlds
+from tests.claims.imports import drafts
+from tests.claims.imports.drafts import mac, row
+
+pytestmark = pytest.mark.django_db
+
+
+def test_new_changed_unchanged_and_nothing_is_written() -> None:
+    network = worlds.network()
+    blue = worlds.ippool(network)
+    worlds.entry(blue, mac(1), "10.0.0.11/24", vm="one", namespace="blue")
+    worlds.entry(blue, mac(2), "10.0.0.12/24", vm="two", namespace="blue")
+    of = drafts.draft(
+        network,
+        row("one", mac(1), "10.0.0.11"),
+        row("two", mac(2), "10.0.0.22/24"),
+        row("Three 3", "00-50-56-00-00-03", "10.0.0.13"),
+    )
+    assert (of.status, of.format) == (Status.DRAFTED, "rows")
+    assert of.counts == {"new": 1, "changed": 1, "unchanged": 1, "conflict": 0, "refused": 0}
+    assert drafts.verdicts(of) == {
+        1: ("unchanged", set()),
+        2: ("changed", {"differs"}),
+        3: ("new", {"vm_name_changed"}),
+    }
+    changed, new = ImportRow.objects.filter(vm_import=of, number__gt=1)
+    assert changed.before["ips"] == ["10.0.0.12/24"]
+    assert "10.0.0.12/24 become 10.0.0.22/24" in changed.reasons[-1]["message"]
+    assert (new.vm, new.mac, new.ips) == ("three-3", mac(3), ["10.0.0.13/24"])
+    assert {one["code"] for one in new.reasons} == {"vm_name_changed", "prefix_added"}
+    assert Entry.objects.count() == 2
+
+
+def _register(network: Any) -> None:
+    blue = worlds.ippool(network)
+    worlds.entry(blue, mac(1), "10.0.0.11/24", vm="one", namespace="blue")
+    worlds.claim(network, "claimed", "10.0.0.20/24", mac=mac(20))
+    worlds.workload(network, "runs", mac(30), "10.0.0.30")
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict", "codes"),
+    [
+        (row("other", mac(9), "10.0.0.11"), "conflict", {"duplicate_ip"}),
+        (row("other", mac(20), "10.0.0.90"), "conflict", {"duplicate_mac"}),
+        (row("other", mac(9), "10.0.0.20"), "conflict", {"duplicate_ip"}),
+        (row("claimed", mac(20), "10.0.0.20"), "new", set()),
+        (row("other", mac(30), "10.0.0.90"), "conflict", {"duplicate_mac"}),
+        (row("runs", mac(30), "10.0.0.30"), "new", set()),
+        (row("other", mac(9), "10.0.0.1"), "conflict", {"gateway"}),
+        (row("other", mac(9), "10.0.0.250"), "conflict", {"infrastructure"}),
+        (row("other", mac(9), "10.0.0.241"), "new", {"reserved_subnet"}),
+        (row("other", mac(9), "10.0.0.0"), "refused", {"network_address_not_host"}),
+        (row("other", mac(9), "10.0.0.255"), "refused", {"broadcast_address_not_host"}),
+        (row("other", mac(9), "10.0.1.5"), "refused", {"outside_subnet"}),
+        (row("other", mac(9), "10.0.0.5/16"), "refused", {"prefix_mismatch"}),
+        (row("other", mac(9), "10.0.0.5", "10.0.0.6"), "new", {"one_per_family"}),
+        (row("Ωmega", mac(9), "10.0.0.5"), "new", {"vm_name_changed"}),
+        (row("§§", mac(9), "10.0.0.5"), "refused", {"vm_name"}),
+        (row("other", mac(9), "10.0.0.5", namespace="Not A Name"), "refused", {"k8s_name"}),
+    ],
+)  # fmt: skip
+def test_against_the_register(given: Any, verdict: str, codes: set[str]) -> None:
+    network = worlds.network(
+        infrastructure_subnets=["10.0.0.248/30"], reserved_subnets=["10.0.0.240/30"]
+    )
+    _register(network)
+    of = drafts.draft(network, given)
+    assert drafts.verdicts(of) == {1: (verdict, codes)}
+
+
+def test_rows_against_each_other() -> None:
+    network = worlds.network()
+    of = drafts.draft(
+        network,
+        row("one", mac(1), "10.0.0.11"),
+        row("one", mac(1), "10.0.0.11"),  # the same again
+        row("two", mac(2), "10.0.0.12"),
+        row("three", mac(2), "10.0.0.13"),  # the MAC of two
+        row("four", mac(4), "10.0.0.14"),
+        row("five", mac(5), "10.0.0.14"),  # the address of four
+        row("Six", mac(6), "10.0.0.16"),
+        row("six", mac(7), "10.0.0.17"),  # two VMs of one name
+    )
+    assert drafts.verdicts(of) == {
+        1: ("new", set()),
+        2: ("unchanged", {"repeated_row"}),
+        3: ("conflict", {"mac_twice_in_file"}),
+        4: ("conflict", {"mac_twice_in_file"}),
+        5: ("conflict", {"ip_twice_in_file"}),
+        6: ("conflict", {"ip_twice_in_file"}),
+        7: ("conflict", {"vm_name_changed", "vm_name_collision"}),
+        8: ("conflict", {"vm_name_collision"}),
+    }
+
+
+def test_a_file_too_large_to_wait_for_waits_for_a_worker() -> None:
+    network = worlds.network(subnets=("10.0.0.0/16",))
+    of = drafts.draft(network, *drafts.many(2001))
+    assert (of.status, of.rows_total) == (Status.QUEUED, 2001)
+    assert not of.rows.exists()
