@@ -35,12 +35,22 @@ class NetworkAttachmentDefinitions:
         return nads.parse(manifest)
 
     def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+        """Many at once: a network for all namespaces of a cluster has a NAD in each."""
         uids = [one.row.uid for one in seen]
-        known = {nad.uid: nad for nad in _of(pass_).filter(uid__in=uids)}
-        touched: set[int] = set()
-        for one in seen:
-            touched |= _take_in(pass_, one, known.get(one.row.uid))
-        _define(pass_, touched)
+        gone = {nad.uid: nad for nad in _of(pass_).filter(uid__in=uids)}
+        touched = {nad.network_id for nad in gone.values()}
+        wanted = [_row(one, network) for one, network in _with_networks(pass_, seen)]
+        for nad in wanted:
+            if nad.uid in gone and _place(gone[nad.uid]) == _place(nad):
+                del gone[nad.uid]
+        NAD.objects.filter(pk__in=[nad.pk for nad in gone.values()]).delete()
+        NAD.objects.bulk_create(
+            wanted,
+            update_conflicts=True,
+            unique_fields=["network", "namespace", "name"],
+            update_fields=["uid", "role", "allow_persistent_ips", "subnets", "config"],
+        )
+        _define(pass_, touched | {nad.network_id for nad in wanted})
 
     def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
         found = _of(pass_).filter(uid__in=[row.uid for row in rows])
@@ -59,35 +69,36 @@ def _of(pass_: Pass) -> QuerySet[NAD]:
     return NAD.objects.filter(network__cluster=pass_.cluster)
 
 
-def _take_in(pass_: Pass, one: Seen, known: NAD | None) -> set[int]:
-    """The row says what the NAD says; the networks that may be other ones now."""
+def _place(nad: NAD) -> tuple[int, str, str]:
+    return nad.network_id, nad.namespace, nad.name
+
+
+def _with_networks(pass_: Pass, seen: Sequence[Seen]) -> Iterator[tuple[Seen, Network]]:
+    """Those that are read by OVN-Kubernetes, each with its network's row."""
+    ours = [one for one in seen if one.parsed.network is not None]
+    names = sorted({one.parsed.network.name for one in ours})
+    networks = {name: named.network(pass_.cluster.pk, name) for name in names}
+    for one in ours:
+        yield one, networks[one.parsed.network.name]
+
+
+def _row(one: Seen, network: Network) -> NAD:
     said: Attachment = one.parsed
-    touched = {known.network_id} if known is not None else set[int]()
-    if said.network is None:
-        if known is not None:
-            known.delete()
-        return touched
-    network = named.network(pass_.cluster.pk, said.network.name)
-    if known is not None and known.network_id != network.pk:
-        known.delete()
-    NAD.objects.update_or_create(
+    return NAD(
         network=network,
         namespace=said.namespace,
         name=said.name,
-        defaults={
-            "uid": one.row.uid,
-            "role": said.network.role[:16],
-            "allow_persistent_ips": said.allow_persistent_ips,
-            "subnets": list(said.network.subnets),
-            "config": said.config,
-        },
+        uid=one.row.uid,
+        role=said.network.role[:16] if said.network else "",
+        allow_persistent_ips=said.allow_persistent_ips,
+        subnets=list(said.network.subnets) if said.network else [],
+        config=said.config,
     )
-    return touched | {network.pk}
 
 
 def _define(pass_: Pass, network_ids: set[int]) -> None:
-    rows = Network.objects.filter(pk__in=network_ids).select_related("cluster", "pool")
-    for network in rows.prefetch_related("nads").order_by("pk"):
+    rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.MADE)
+    for network in rows.select_related("cluster", "pool").prefetch_related("nads"):
         services.define_by_nads(network, list(_said(network)), by=pass_.by)
 
 

@@ -25,7 +25,7 @@ from pools.reconcile import leases
 
 # What a network's object says of it; the logical name finds the row, conditions are the status.
 SAID = tuple(one.name for one in fields(UDN) if one.name not in {"name", "conditions"})
-_MADE = {Kind.CUDN, Kind.UDN}  # by objects of their own
+MADE = {Kind.CUDN, Kind.UDN}  # by objects of their own
 _FIRST = 5  # of those that use a network
 
 
@@ -144,7 +144,7 @@ def define_by_nads(network: Network, candidates: Sequence[UDN], *, by: events.Au
 
     `candidates` are what all its NADs say; none: the network is gone.
     """
-    if network.kind in _MADE:
+    if network.kind in MADE:
         return network
     if not candidates:
         if network.kind == Kind.NAD and network.gone_at is None:

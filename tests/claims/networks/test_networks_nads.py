@@ -102,3 +102,13 @@ def test_what_ovn_kubernetes_could_not_do_is_told(ovn: Ovn) -> None:
     ovn.passed()
     assert ovn.network().conditions == conditions
     assert ovn.found() == [("network_not_created", "cluster_udn_prod")]
+
+
+def test_a_network_of_many_namespaces_costs_few_statements(
+    ovn: Ovn, django_assert_max_num_queries: object
+) -> None:
+    for number in range(60):
+        ovn.put(nad(f"n{number}", name="tenant"))
+    with django_assert_max_num_queries(150):  # type: ignore[operator]
+        ovn.passed()
+    assert len(ovn.nads("tenant")) == 60
