@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.claims.ipamclaims.world import MACHINES, SHIPPED, SPEC_002, World
+from tests.claims.ipamclaims.world import MACHINES, NADS, SHIPPED, SPEC_002, World
 from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
@@ -18,7 +18,7 @@ def definition() -> str:
 @pytest.fixture
 def fake(db: None, definition: str) -> Iterator[FakeCluster]:
     with FakeCluster() as running:
-        running.crds(definition, MACHINES)
+        running.crds(definition, MACHINES, NADS)
         yield running
 
 

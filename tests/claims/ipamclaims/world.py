@@ -24,6 +24,7 @@ from tests.kube.fake import FakeCluster
 SHIPPED = "k8s.cni.cncf.io_ipamclaims"
 SPEC_002 = "k8s.cni.cncf.io_ipamclaims.spec-002"
 MACHINES = "kubevirt.io_virtualmachines"
+NADS = "k8s.cni.cncf.io_network-attachment-definitions"  # VMs are read where these are
 BLUE = "cluster_udn_blue"
 MAC, OTHER_MAC = "02:03:04:05:06:07", "02:03:04:05:06:08"
 BY = events.Author(actor="tester", source="command")

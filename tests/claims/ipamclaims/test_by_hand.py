@@ -1,0 +1,134 @@
+"""Claims that are made here: recorded, and written to a managed cluster that has the duty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import IPAMClaim, Network
+from claims.services import claim_findings, ipamclaims
+from pools.core import errors
+from pools.models import Finding
+from pools.models.fields import Now
+from tests import factories
+from tests.claims.ipamclaims.conftest import both
+from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, SPEC_002, World
+
+pytestmark = pytest.mark.django_db
+NAME = "vm1.cluster.udn.blue"
+
+
+def made(network: Network, vm: str = "vm1", **more: Any) -> IPAMClaim:
+    spec = ipamclaims.ClaimSpec(network, "blue", vm=vm, **more)
+    return ipamclaims.create(spec, by=BY)
+
+
+@both
+def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definition: str) -> None:
+    made(world.network(), mac=MAC, ips=["10.0.0.7/24"])
+    world.passed()
+    assert world.held() == {"10.0.0.7": "blue/vm1"}
+    world.passed()
+    there = world.there(NAME)
+    assert there["metadata"]["labels"] == {"kubevirt.io/vm": "vm1"}
+    asked = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == SPEC_002 else {}
+    assert there["spec"] == {"network": "cluster_udn_blue", "interface": ""} | asked
+    assert there["status"]["ips"] == ["10.0.0.7/24"]
+    row = world.row(NAME)
+    assert (row.mac, row.ips_requested, row.follows_cluster) == (MAC, ["10.0.0.7/24"], False)
+    assert world.held() == {"10.0.0.7": "blue/vm1"}
+    unwritable = [f"blue/{NAME}"] if definition == SHIPPED else []
+    assert world.findings().get(claim_findings.UNWRITABLE, []) == unwritable
+    assert world.passed()["written"] == 0
+
+
+def test_an_observed_cluster_is_not_written_to(observed: World) -> None:
+    claim = made(observed.network(), mac=MAC, ips=["10.0.0.7/24"])
+    observed.passed()
+    assert not observed.fake.objects("ipamclaims")
+    assert not [one for one in observed.fake.log if one.writes]
+    observed.claim(name=claim.name)
+    observed.passed()
+    row = observed.row(claim.name)
+    assert (row.mac, row.ips_requested, bool(row.uid)) == (MAC, ["10.0.0.7/24"], True)
+
+
+def test_it_belongs_to_its_vm_from_when_it_is_there(world: World) -> None:
+    """ipam-extensions takes a claim of another owner for a leaked one."""
+    made(world.network())
+    world.passed()
+    assert "ownerReferences" not in world.there(NAME)["metadata"]
+    uid = world.machine(networks=("cluster_udn_blue",))
+    world.passed()
+    world.passed()
+    (owner,) = world.there(NAME)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("VirtualMachine", "vm1", uid)
+    assert world.row(NAME).vm_uid == uid
+    assert world.passed()["written"] == 0
+
+
+def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) -> None:
+    world.fake.crds(SPEC_002)
+    made(world.network(), mac=MAC, ips=["10.0.0.7/24"])
+    world.claim(name=NAME, ips=["10.0.0.9"])
+    world.passed()
+    row = world.row(NAME)
+    assert (row.follows_cluster, row.ips_requested) == (True, ["10.0.0.9"])
+    assert world.status(NAME)["ips"] == ["10.0.0.9/24"]
+
+
+def test_an_object_that_is_deleted_in_the_cluster_is_not_made_again(world: World) -> None:
+    made(world.network())
+    world.passed()
+    last = world.there(NAME)
+    world.fake.remove("ipamclaims", NAME, "blue")
+    world.tell(("DELETED", last))
+    world.passed()
+    assert not world.fake.objects("ipamclaims")
+    assert (world.held(), IPAMClaim.objects.count()) == ({}, 0)
+
+
+def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world: World) -> None:
+    world.network(cooldown=3600)
+    world.claim()
+    world.passed()
+    Finding.objects.create(
+        cluster=world.cluster, kind="IPAMClaim", code=claim_findings.LEAKED, message="",
+        subject="blue/vm1.podnet", since=Now(),
+    )  # fmt: skip
+    ipamclaims.release(world.row().pk, by=factories.WITH_REASON)
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
+    changed = world.there()
+    changed["metadata"]["labels"] = {"a": "b"}
+    world.fake.put(changed)
+    world.passed()
+    assert (world.row().ips, world.held()) == ([], {})
+    assert world.status()["ips"] == ["10.0.0.2/24"]
+    world.fake.remove("ipamclaims", "vm1.podnet", "blue")
+    world.claim(uid="a new VM")
+    world.passed()
+    assert world.held() == {"10.0.0.3": "blue/vm1"}
+
+
+def test_a_change_before_the_grant_counts(world: World) -> None:
+    world.fake.crds(SPEC_002)
+    claim = made(world.network(), ips=["10.0.0.7/24"])
+    ipamclaims.change(claim.pk, ipamclaims.Change(ips=["10.0.0.8/24"]), by=BY)
+    world.passed()
+    assert world.held() == {"10.0.0.8": "blue/vm1"}
+    assert world.there(NAME)["spec"]["ips"] == ["10.0.0.8/24"]
+    with pytest.raises(errors.ImmutableInUse):
+        ipamclaims.change(claim.pk, ipamclaims.Change(mac=MAC), by=BY)
+    with pytest.raises(errors.ClusterDecides):
+        ipamclaims.delete(claim.pk, by=BY)
+
+
+def test_names_that_no_object_can_have(world: World) -> None:
+    network = world.network()
+    with pytest.raises(errors.InvalidInput) as caught:
+        made(network, vm="v" * 252)
+    assert caught.value.problems[0].field == "name"
+    made(network, vm="a.b")
+    with pytest.raises(errors.AlreadyExists):
+        made(network, vm="a.b")

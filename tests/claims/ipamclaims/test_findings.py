@@ -1,0 +1,163 @@
+"""What people should know of claims; nobody is called gone of whom it is not known."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from claims.models import IPAMClaim
+from claims.services import claim_findings
+from pools.clusters import faults
+from pools.clusters.client import Gateway
+from pools.core.resources import Resource
+from pools.models import Finding, ObservedObject
+from pools.models.fields import Now
+from pools.reconcile import seen
+from tests.claims import worlds
+from tests.claims.ipamclaims.world import MAC, OTHER_MAC, World
+from tests.pools.conftest import Clock
+
+pytestmark = pytest.mark.django_db
+
+
+def leaks(world: World) -> list[str]:
+    return world.findings().get(claim_findings.LEAKED, [])
+
+
+def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> None:
+    observed.network()
+    uid = observed.machine()
+    observed.machine("vm2")
+    observed.claim(uid=uid, status={"ips": ["10.0.0.8/24"]})
+    observed.passed()
+    clock.advance(seen.GRACE + 1)
+    observed.passed()
+    assert leaks(observed) == []
+    observed.fake.remove("virtualmachines", "vm1", "blue")
+    observed.passed()
+    assert leaks(observed) == [], "one list without it is no proof"
+    clock.advance(seen.GRACE + 1)
+    observed.passed()
+    assert leaks(observed) == ["blue/vm1.podnet"]
+    row = Finding.objects.get(code=claim_findings.LEAKED)
+    assert row.details["ips"] == ["10.0.0.8/24"]
+    assert row.details["command"].startswith(
+        "kubectl patch ipamclaims.k8s.cni.cncf.io vm1.podnet -n blue"
+    )
+    assert observed.held() == {"10.0.0.8": "blue/vm1"}, "it is shown, and nothing is taken"
+
+
+def test_r2_the_owner_is_told_by_its_uid(observed: World, clock: Clock) -> None:
+    observed.network()
+    observed.machine()
+    observed.claim(uid="an older one", status={"ips": ["10.0.0.8/24"]})
+    observed.passed()
+    clock.advance(seen.GRACE + 1)
+    observed.passed()
+    assert leaks(observed) == ["blue/vm1.podnet"]
+
+
+def test_r1_a_claim_that_is_younger_than_the_list_of_vms(observed: World) -> None:
+    """Its VM may have come after the VMs were listed."""
+    observed.network()
+    observed.machine("other")
+    observed.claim(status={"ips": ["10.0.0.8/24"]})
+    observed.passed()
+    observed.passed()
+    assert leaks(observed) == []
+
+
+def test_unknown_is_not_absent(
+    observed: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I16: VMs that cannot be listed are not gone."""
+    observed.network()
+    observed.claim(status={"ips": ["10.0.0.8/24"]})
+    observed.passed()
+    clock.advance(seen.GRACE + 1)
+    real = Gateway.list
+
+    def partly(self: Gateway, resource: Resource, **more: Any) -> Any:
+        if resource.kind == "VirtualMachine":
+            raise faults.Forbidden("no")
+        return real(self, resource, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Gateway, "list", partly)
+        observed.run()
+        assert leaks(observed) == []
+    observed.passed()
+    assert leaks(observed) == ["blue/vm1.podnet"]
+
+
+def test_the_owner_of_a_vmi_alone_is_not_looked_for_among_vms(
+    observed: World, clock: Clock
+) -> None:
+    observed.network()
+    made = observed.claim(status={"ips": ["10.0.0.8/24"]})
+    made["metadata"]["ownerReferences"][0]["kind"] = "VirtualMachineInstance"
+    observed.fake.put(made)
+    observed.passed()
+    clock.advance(seen.GRACE + 1)
+    observed.passed()
+    assert leaks(observed) == []
+
+
+def test_a_deletion_that_does_not_end(observed: World) -> None:
+    observed.network()
+    observed.claim(status={"ips": ["10.0.0.8/24"]})
+    observed.passed()
+    IPAMClaim.objects.update(deleted_at=Now() - timedelta(seconds=claim_findings.STUCK_AFTER + 1))
+    observed.passed()
+    assert observed.findings()[claim_findings.STUCK] == ["blue/vm1.podnet"]
+
+
+def test_what_disagrees(observed: World) -> None:
+    network = observed.network()
+    pool = worlds.ippool(network)
+    worlds.entry(pool, MAC, "10.0.0.5/24", vm="vm1", namespace="blue")
+    worlds.entry(pool, OTHER_MAC, "10.0.0.7/24", vm="vm4", namespace="blue")
+    worlds.workload(network, "vm2", OTHER_MAC, "10.0.0.9/24", vm_uid="uid-blue-vm2")
+    for vm, address in (("vm1", "10.0.0.6"), ("vm2", "10.0.0.8"), ("vm3", "10.0.0.8"), ("vm4", "10.0.0.7"), ("vm5", "10.7.0.1")):  # fmt: skip
+        observed.claim(vm, status={"ips": [f"{address}/24"]})
+    observed.claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
+    observed.passed()
+    found = observed.findings()
+    assert found[claim_findings.OF_ENTRY] == ["blue/vm1.podnet"]
+    assert found[claim_findings.OF_WORKLOAD] == ["blue/vm2.podnet"]
+    assert found[claim_findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
+    assert found[claim_findings.OUTSIDE] == ["blue/vm5.podnet"]
+    assert found[claim_findings.UNKNOWN_NETWORK] == ["blue/vm6.podnet"]
+    assert set(found) == {
+        claim_findings.OF_ENTRY, claim_findings.OF_WORKLOAD, claim_findings.DUPLICATE,
+        claim_findings.OUTSIDE, claim_findings.UNKNOWN_NETWORK,
+    }  # fmt: skip
+
+
+def test_names(observed: World) -> None:
+    observed.network()
+    observed.network("10.1.0.0/24", name="random_net")
+    observed.network("10.2.0.0/24", name="random.net")
+    observed.machine("a.b", networks=("c",))
+    observed.machine("a", networks=("b.c", "podnet"))
+    observed.machine("vm1", networks=("podnet",))
+    observed.claim("a", name="a.podnet")
+    observed.claim("vm1", name="vm1.elsewhere")
+    observed.claim("vm2", name="vm2.one", network="random_net")
+    observed.claim("vm2", name="vm2.two", network="random.net")
+    observed.passed()
+    found = observed.findings()
+    assert found[claim_findings.COLLISION] == ["blue/a.b.c", "blue/vm2.random.net"]
+    assert found[claim_findings.NAME] == ["blue/vm1.elsewhere"]
+
+
+def test_a_claim_that_cannot_be_read_is_in_trouble_alone(observed: World) -> None:
+    observed.network()
+    observed.claim(status={"ips": ["10.0.0.300/24"]})
+    observed.claim("vm2", status={"ips": ["10.0.0.8/24"]})
+    observed.run()
+    row = ObservedObject.objects.get(name="vm1.podnet")
+    assert (row.problem_code, "status.ips.0" in row.problem) == ("not_an_address", True)
+    assert observed.held() == {"10.0.0.8": "blue/vm2"}
