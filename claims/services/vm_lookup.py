@@ -60,13 +60,13 @@ def known(cluster_id: int, vm: VM) -> Known:
             role=networks.PRIMARY,
             network__gone_at=None,
         )
-        .select_related("network")
+        .select_related("network__ippool")
         .order_by("name", "pk")[:MOST]
     )
     return Known(
         networks=tuple(map(_network, nads)),
         entries=_entries(cluster_id, vm, nads),
-        claims=_claims(vm, nads),
+        claims=_claims(cluster_id, vm, nads),
     )
 
 
@@ -86,8 +86,9 @@ def _network(nad: NAD) -> PrimaryNetwork:
 def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Entry, ...]:
     which: Any = Q(namespace=vm.namespace, vm=vm.name)
     if vm.interface and vm.interface.mac:
-        networks_here = [nad.network_id for nad in nads]
-        which |= Q(ippool__network__in=networks_here, mac=vm.interface.mac)
+        # Columns of one table on both sides of the OR: PostgreSQL joins two indexes then.
+        pools = [nad.network.ippool.pk for nad in nads if hasattr(nad.network, "ippool")]
+        which |= Q(ippool__in=pools, mac=vm.interface.mac)
     rows = EntryRow.objects.filter(which, ippool__cluster_id=cluster_id, ippool__gone_at=None)
     return tuple(
         Entry(
@@ -102,12 +103,13 @@ def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Entry, ...]:
     )
 
 
-def _claims(vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
+def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
     """Those of the VM, and those that are called as its own would be."""
     called = {nad.network.name for nad in nads} | ({vm.interface.name} if vm.interface else set())
     names = {claim_names.compose_key(vm.name, one) for one in called if one}
     rows = IPAMClaim.objects.filter(
         Q(vm=vm.name) | Q(name__in=names),
+        cluster_id=cluster_id,
         network__in=[nad.network_id for nad in nads],
         namespace=vm.namespace,
         gone_at=None,

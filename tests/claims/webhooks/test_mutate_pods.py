@@ -185,10 +185,31 @@ def test_a_row_that_nobody_expects_blocks_nobody(door: Door) -> None:
 
 def test_few_statements_each_by_an_index(pool: IPPool, door: Door) -> None:
     see(door.cluster, vm_manifest())
+    with connection.cursor() as cursor:
+        cursor.execute(_MANY, [pool.pk])
+        cursor.execute("ANALYZE claims_entry")
     with CaptureQueriesContext(connection) as queries:
         door.ask(pod())
     reads = [one["sql"] for one in queries if one["sql"].startswith("SELECT")]
     assert len(reads) <= 8  # limits twice, the caller, and five of the VM
+    plans = [_plan(one) for one in reads]
+    (entries,) = (one for one in plans if "on claims_entry" in one)
+    assert "entry_vm" in entries
+    assert "entry_mac" in entries  # both sides of the OR
+
+
+_MANY = """
+    INSERT INTO claims_entry (ippool_id, mac, ips, vm, namespace, source, note, created_at)
+    SELECT %s, ('0200000000' || lpad(to_hex(n), 2, '0'))::macaddr, '{10.0.9.9/16}', 'vm-' || n, 'blue',
+      'hand', '', now()
+    FROM generate_series(8, 250) AS n, generate_series(1, 8)
+"""
+
+
+def _plan(statement: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement}".replace("%", "%%"), ())
+        return "\n".join(line for (line,) in cursor.fetchall())
 
 
 @pytest.mark.parametrize(
