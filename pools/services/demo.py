@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
@@ -78,12 +78,23 @@ spec:
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """What happened in a demo cluster so long ago."""
 
     days_ago: float
     cluster: str
     work: Callable[[Cluster], object]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an app that uses this one adds to the fleet, and how it takes it back."""
+
+    steps: Callable[[], Iterable[Step]]
+    forget: Callable[[Cluster], None]
+
+
+PARTS: list[Part] = []
 
 
 def load() -> bool:
@@ -92,7 +103,9 @@ def load() -> bool:
         if Cluster.objects.filter(name__in=CLUSTERS).exists():
             return False
         # In the order of time, so that the log of events is.
-        for step in sorted([*_frankfurt(), *_berlin()], key=lambda step: -step.days_ago):
+        further = (step for part in PARTS for step in part.steps())
+        steps = [*_frankfurt(), *_berlin(), *further]
+        for step in sorted(steps, key=lambda step: -step.days_ago):
             with _days_ago(step.days_ago):
                 cluster = Cluster.objects.filter(name=step.cluster).first() or clusters.create(
                     step.cluster,
@@ -110,6 +123,8 @@ def clear() -> int:
         found = list(Cluster.objects.filter(name__in=CLUSTERS))
         cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
         for cluster in found:
+            for part in PARTS:
+                part.forget(cluster)
             _forget(cluster)
         cursor.execute("SELECT set_config('ipam.forget', '', true)")
     return len(found)
@@ -118,13 +133,13 @@ def clear() -> int:
 # --- the fleet ------------------------------------------------------------------------------------
 
 
-def _frankfurt() -> Iterator[_Step]:
+def _frankfurt() -> Iterator[Step]:
     nodes = [f"fra-node-{number:03}" for number in range(1, 49)]
     gpus = [f"fra-gpu-{number:03}" for number in range(1, 61)]
     machines = [f"lab-vm-{number:03}" for number in range(1, 118)]
     shops = [f"shop-{number:02}" for number in range(1, 32)]
     banks = [f"bank-{number}" for number in range(1, 9)]
-    yield _Step(45, FRANKFURT, _frankfurt_pools)
+    yield Step(45, FRANKFURT, _frankfurt_pools)
     for pool in ("nodes", "green-pool"):
         yield from _hand_out(FRANKFURT, pool, "node", nodes[:36], days_ago=40)
         yield from _hand_out(FRANKFURT, pool, "node", nodes[36:], days_ago=20)
@@ -134,19 +149,19 @@ def _frankfurt() -> Iterator[_Step]:
     for tenant in range(1, 9):
         yield _instances(FRANKFURT, tenant, days_ago=14 - tenant)
     yield from _hand_out(FRANKFURT, "public-ipv4", "env", shops, days_ago=5, org="acme")
-    yield _Step(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
+    yield Step(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
     yield _take_back(FRANKFURT, "nodes", 3, hours_ago=48)
     yield from _hand_out(FRANKFURT, "premium-ipv4", "env", banks[:6], days_ago=1, org="globex")
     yield _take_back(FRANKFURT, "instances", 30, hours_ago=9)
     yield _take_back(FRANKFURT, "public-ipv4", 5, hours_ago=4)
     # All premium addresses are held: one environment waits for one, another is refused.
-    yield _Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[6], wait=True))
-    yield _Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[7], wait=False))
+    yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[6], wait=True))
+    yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[7], wait=False))
 
 
-def _berlin() -> Iterator[_Step]:
+def _berlin() -> Iterator[Step]:
     nodes = [f"ber-node-{number:02}" for number in range(1, 15)]
-    yield _Step(30, BERLIN, lambda c: imports.pools_from(GREEN_POOL_V2ALPHA1, c, by=BY))
+    yield Step(30, BERLIN, lambda c: imports.pools_from(GREEN_POOL_V2ALPHA1, c, by=BY))
     yield from _hand_out(BERLIN, "nodes", "node", nodes, days_ago=28)
     yield from _hand_out(BERLIN, "green-pool", "node", nodes, days_ago=28)
     for tenant in range(11, 14):
@@ -181,29 +196,29 @@ def _reserve(cluster: Cluster, pool: str, cidr: str, span: str, reason: str) -> 
 
 def _hand_out(
     cluster: str, pool: str, kind: str, names: list[str], *, days_ago: float, org: str = ""
-) -> Iterator[_Step]:
+) -> Iterator[Step]:
     """One block for each holder, six holders at once, a quarter of an hour apart."""
     holders = tuple(allocation.Holder(kind, name) for name in names)
     for number, first in enumerate(range(0, len(holders), 6)):
         wanted = allocation.Wanted(holders=holders[first : first + 6], org=org)
-        yield _Step(days_ago - number / 96, cluster, functools.partial(_allocate, pool, wanted))
+        yield Step(days_ago - number / 96, cluster, functools.partial(_allocate, pool, wanted))
 
 
 def _allocate(pool: str, wanted: allocation.Wanted, cluster: Cluster) -> None:
     allocations.allocate(_pool(cluster, pool).pk, wanted, by=BY)
 
 
-def _instances(cluster: str, tenant: int, *, days_ago: int) -> _Step:
+def _instances(cluster: str, tenant: int, *, days_ago: int) -> Step:
     names = (f"i-{tenant:02}{number:03}" for number in range(1, 31))
     wanted = allocation.Wanted(
         holders=tuple(allocation.Holder("instance", name) for name in names),
         org=("acme", "globex", "initech")[tenant % 3],
         env=f"env-{tenant:02}",
     )
-    return _Step(days_ago, cluster, functools.partial(_allocate, "instances", wanted))
+    return Step(days_ago, cluster, functools.partial(_allocate, "instances", wanted))
 
 
-def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> _Step:
+def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> Step:
     """Every third block of the pool, `count` of them."""
 
     def work(of: Cluster) -> None:
@@ -212,7 +227,7 @@ def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> _Ste
             holder = allocation.Holder(block.holder_kind, block.holder_id)
             allocation.release(block.pk, holder, by=BY)
 
-    return _Step(hours_ago / 24, cluster, work)
+    return Step(hours_ago / 24, cluster, work)
 
 
 def _refused(cluster: Cluster, env: str, *, wait: bool) -> None:

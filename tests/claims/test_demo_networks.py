@@ -1,0 +1,66 @@
+"""The demo fleet's VM networks show every page something true, and go without a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from claims.models import Entry, IPAMClaim, IPPool, Membership, Network, Place, Workload
+from claims.services import claim_states, duplicates, networks, workloads
+from claims.services import demo as ours
+from pools.models import Block, Event, Pool
+from pools.services import demo
+from tests import people
+
+pytestmark = pytest.mark.django_db
+_TABLES: tuple[Any, ...] = (
+    Network, IPPool, Entry, IPAMClaim, Workload, Place, Membership, Pool, Block, Event,
+)  # fmt: skip
+
+
+def test_what_it_has() -> None:
+    demo.load()
+    blue = Network.objects.get(name=ours.BLUE)
+    assert networks.verdict(blue).ok
+    assert not networks.verdict(Network.objects.get(name=ours.LEGACY)).ok
+    assert Entry.objects.filter(ippool=blue.ippool).count() == 63
+    blue.ippool.refresh_from_db()
+    assert blue.ippool.duplicate_macs == 1
+    assert blue.ippool.duplicate_ips >= 2
+    states = claim_states.with_state(IPAMClaim.objects.all()).values_list("state", flat=True)
+    assert {claim_states.BOUND, claim_states.LEAKED} <= set(states)
+    assert set(states) & {claim_states.FAILED, claim_states.CONFLICT}
+    assert all(workloads.counts(blue.pk).values()), workloads.counts(blue.pk)
+    assert Block.objects.filter(pool=blue.pool, state="held").count() > 60
+    assert duplicates.of_entries(list(Entry.objects.filter(vm="bank-91")))
+    assert not Membership.objects.exists()
+
+
+def test_somebody_owns_vms_where_there_is_somebody() -> None:
+    user = User.objects.create(username=ours.OWNER)
+    demo.load()
+    assert Membership.objects.get().user == user
+
+
+def test_every_page_of_it_opens() -> None:
+    demo.load()
+    browser = people.browser()
+    for name in ("network", "entry", "ipamclaim"):
+        page = browser.get(reverse(f"admin:claims_{name}_changelist"))
+        assert page.status_code == 200
+        for row in page.context["cl"].result_list[:10]:
+            url = reverse(f"admin:claims_{name}_change", args=[row.pk])
+            assert browser.get(url).status_code == 200, (name, row)
+    start = browser.get(reverse("admin:index"))
+    assert "is claimed twice" in start.content.decode() or "are claimed twice" in start.content.decode()  # fmt: skip
+
+
+def test_clearing_leaves_no_trace() -> None:
+    User.objects.create(username=ours.OWNER)
+    before = {model: model.objects.count() for model in _TABLES}
+    demo.load()
+    demo.clear()
+    assert {model: model.objects.count() for model in _TABLES} == before
