@@ -45,6 +45,16 @@ def _running(request: HttpRequest, found: list[Any]) -> dict[tuple[int, str], Wo
     return {(row.network_id, row.mac or ""): row for row in rows.order_by("-pk")}
 
 
+def _seen(kind: str, sign: str, word: str, title: str) -> SafeString:
+    return format_html(
+        '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
+        kind,
+        title,
+        sign,
+        word,
+    )
+
+
 class DuplicateFilter(lists.Choice):
     title = "duplicates"
     parameter_name = "duplicate"
@@ -121,12 +131,13 @@ class EntryAdmin(scoped.Scoped[Entry]):
 
     @admin.display(description="MAC", ordering="mac")
     def shown_mac(self, entry: Entry) -> SafeString:
-        return format_html('<a class="cad-mono" href="{}">{}</a>', show.url_of(entry), entry.mac)
+        url = show.url_of(entry)
+        return format_html('<a class="cad-mono cad-nowrap" href="{}">{}</a>', url, entry.mac)
 
     @admin.display(description="IPs")
     def shown_ips(self, entry: Entry) -> SafeString:
         listed = format_html_join("", "<span>{}</span>", ((show.address(ip),) for ip in entry.ips))
-        return format_html('<span class="cad-stack">{}</span>', listed)
+        return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)
 
     @admin.display(description="VM", ordering="vm")
     def shown_vm(self, entry: Entry) -> SafeString | str:
@@ -148,11 +159,11 @@ class EntryAdmin(scoped.Scoped[Entry]):
         running: Workload | None = entry.shown_running
         if running is None:
             return show.DASH
-        there = {ip.partition("/")[0] for ip in running.ips}
-        same = there == {ip.partition("/")[0] for ip in entry.ips}
-        if same:
-            return show.state("ok", f"{running} runs with these addresses")
-        return show.state("open", f"{running} runs with {', '.join(sorted(there)) or 'none'}")
+        there = sorted(ip.partition("/")[0] for ip in running.ips)
+        if there == sorted(ip.partition("/")[0] for ip in entry.ips):
+            return _seen("ok", "●", "runs", f"{running} runs with these addresses")
+        with_ = ", ".join(there) or "no address"
+        return _seen("open", "≠", "other address", f"{running} runs with {with_}")
 
     @admin.display(description="duplicates")
     def shown_duplicates(self, entry: Any) -> SafeString:
