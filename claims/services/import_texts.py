@@ -26,7 +26,7 @@ _HEADER_WITHIN = 10  # records, with blank ones, #TYPE and sep= lines
 _DELIMITERS = (",", ";", "\t")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-_PREAMBLE = re.compile(r"#TYPE\b|sep=.?$", re.IGNORECASE)
+_PREAMBLE = re.compile("#|sep=.?$", re.IGNORECASE)  # also #TYPE, and remarks in lists
 
 Open = Callable[[], IO[bytes]]
 
@@ -128,7 +128,9 @@ class Table:
             if not self.delimiter:
                 yield from ((number, columns.loose(row)) for number, row in rows)
             elif not self.layout.names:
-                yield from ((number, self.layout.gathered(row)) for number, row in rows)
+                for number, row in rows:
+                    remark = bool(row) and _PREAMBLE.match(row[0])
+                    yield number, [] if remark else self.layout.gathered(row)
             else:
                 yield from rows
 

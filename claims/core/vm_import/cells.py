@@ -174,9 +174,15 @@ def split(text: str) -> list[str]:
 
 
 def _spread(prefixes: Sequence[str], written: Sequence[str]) -> list[str]:
+    """The prefix of each address: one for all is that of the IPv4 ones, where it can be and some are."""
     if len(prefixes) == len(written):
         return list(prefixes)
-    return [prefixes[0] if len(prefixes) == 1 else ""] * len(written)
+    if len(prefixes) != 1:
+        return [""] * len(written)
+    given = prefixes[0]
+    mixed = len({":" in text for text in written}) > 1
+    of_ipv4 = "." in given or not given.isdigit() or int(given[:4]) <= 32
+    return ["" if mixed and of_ipv4 == (":" in text) else given for text in written]
 
 
 class _Read:

@@ -116,11 +116,15 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
 def _same_interface(nic: Json, mac: str, guest: Json) -> bool:
     theirs = _word(guest.get("mac"))
     if mac and theirs:
-        return mac.lower().replace("-", ":") == theirs.lower().replace("-", ":")
+        return _digits(mac) == _digits(theirs)
     key = guest.get("deviceConfigId")
     if isinstance(key, int) and key >= 0 and "deviceKey" in nic:
         return bool(nic["deviceKey"] == key)
     return "deviceIndex" in guest and nic.get("deviceIndex") == guest["deviceIndex"]
+
+
+def _digits(mac: str) -> str:
+    return mac.lower().replace(":", "").replace("-", "")
 
 
 def _own_addresses(nic: Json) -> Iterator[str]:

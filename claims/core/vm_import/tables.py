@@ -30,7 +30,7 @@ def _joined(rows: Iterable[Found]) -> Iterator[Found]:
     """PowerCLI writes a row for each address: neighbours with one VM and MAC are one interface."""
     last: Found | None = None
     for row in rows:
-        if last is not None and row.mac and row.vm and (row.vm, row.mac) == (last.vm, last.mac):
+        if last is not None and _same_interface(last, row):
             last = _together(last, row)
             continue
         if last is not None:
@@ -38,6 +38,12 @@ def _joined(rows: Iterable[Found]) -> Iterator[Found]:
         last = row
     if last is not None:
         yield last
+
+
+def _same_interface(one: Found, other: Found) -> bool:
+    # Bounded, because each neighbour copies what those before it said.
+    small = len(one.ips) + len(one.problems) < cells.MOST_IN_A_CELL
+    return small and bool(one.vm and one.mac) and (one.vm, one.mac) == (other.vm, other.mac)
 
 
 def _together(one: Found, other: Found) -> Found:
@@ -48,7 +54,7 @@ def _together(one: Found, other: Found) -> Found:
     return dataclasses.replace(
         one,
         ips=ips,
-        note=one.note if other.note in ("", one.note) else f"{one.note}, {other.note}",
+        note=one.note if other.note in one.note else f"{one.note}, {other.note}".removeprefix(", "),
         problems=tuple(problems),
         refused=one.refused or other.refused,
     )
@@ -134,7 +140,7 @@ class _Table:
             if layout.namespace >= 0
             else ""
         )
-        note = self._note(row, problems)
+        note = self._note(row, ips.ips, problems)
         wrong = cells.parse_mac(mac) if mac else ()
         refused = bool(wrong or problems or ips.unread)
         told = (*problems, *wrong, *ips.problems)
@@ -160,9 +166,11 @@ class _Table:
             problems.append(wrong)
         return value
 
-    def _note(self, row: Sequence[str], problems: list[Problem]) -> str:
+    def _note(self, row: Sequence[str], ips: Sequence[str], problems: list[Problem]) -> str:
         layout = self.layout
         if layout.origin >= 0 and row[layout.origin]:
+            if not ips:
+                return ""  # of an address that was left out
             return f"origin {row[layout.origin].strip()[:32]}"
         if layout.note >= 0 and row[layout.note]:
             return self._text("note", row[layout.note], problems)

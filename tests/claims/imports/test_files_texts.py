@@ -1,0 +1,177 @@
+"""Tables as text: encodings, delimiters, line ends, quotes, headers (facts/bad-input 3e, B87-B92)."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from claims.services import import_files
+from pools.core import errors
+from tests.claims.imports import corpus
+
+TWO = corpus.rows(corpus.nic(1), corpus.nic(2, Network="büro"))
+SHAPE_5 = (
+    corpus.SHAPE_5,
+    (
+        "web-01",
+        "vm-1",
+        "NIC 1",
+        "n",
+        corpus.mac(1),
+        "4000",
+        "10.0.0.1",
+        "24",
+        "manual",
+        "10.0.0.254",
+    ),
+    ("web-01", "vm-1", "NIC 1", "n", corpus.mac(1), "4000", "10.0.0.2", "24", "dhcp", "10.0.0.254"),
+)
+
+
+def _read(content: bytes) -> tuple[import_files.Reading, list[import_files.Found]]:
+    reading = import_files.open_file("x", content)
+    return reading, list(reading.rows())
+
+
+def _refused(content: bytes) -> str:
+    with pytest.raises(errors.InvalidInput) as refused:
+        list(import_files.open_file("x", content).rows())
+    return refused.value.code
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+def test_every_way_of_writing_a_table_says_the_same(
+    encoding: str, delimiter: str, end: str
+) -> None:
+    text = corpus.to_csv(TWO, delimiter=delimiter, end=end)
+    reading, found = _read(text.encode(encoding))
+    assert (reading.format, reading.total) == ("rvtools-csv", 2)
+    assert [(one.row, one.vm, one.mac, one.port_group) for one in found] == [
+        (2, "web-00001", corpus.mac(1), "vlan100-prod"),
+        (3, "web-00002", corpus.mac(2), "büro"),
+    ]
+    assert [one.code for one in reading.notes] == ["encoding_guessed"] * (encoding == "cp1252")
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        (TWO, "rvtools-csv"),
+        (
+            [[corpus.DATABASE_NAMES.get(str(name), name) for name in TWO[0]], *TWO[1:]],
+            "rvtools-csv",
+        ),
+        (
+            [corpus.VINFO, ("a", "on", "False", "False", "", "10.0.0.1", "n", "", "", "")],
+            "rvtools-csv",
+        ),
+        (SHAPE_5, "powercli"),
+        ([("VM", "MAC address", "IP addresses"), ("a", corpus.mac(1), "10.0.0.1")], "template-csv"),
+        ([("MAC", "IP"), (corpus.mac(1), "10.0.0.1")], "two-column"),
+        ([(corpus.mac(1), "10.0.0.1"), (corpus.mac(2), "10.0.0.2")], "two-column"),
+    ],
+)
+def test_formats_are_told_by_their_content(table: list[corpus.Row], name: str) -> None:
+    reading, found = _read(corpus.to_csv(table).encode())
+    assert reading.format == name
+    assert found
+
+
+def test_vinfo_is_refused_row_by_row_and_said_for_the_file() -> None:
+    table = [corpus.VINFO, ("a", "on", "False", "False", "", "10.0.0.1", "n", "", "", "")]
+    reading, found = _read(corpus.to_csv(table).encode())
+    assert [one.code for one in reading.notes] == ["vinfo_only"]
+    assert [one.refused for one in found] == [True]
+
+
+@pytest.mark.parametrize("preamble", ["#TYPE Selected.System.Object\r\n", "sep=;\r\n", "\r\n\r\n"])
+def test_lines_before_the_header(preamble: str) -> None:
+    text = preamble + corpus.to_csv(SHAPE_5, delimiter=";")
+    reading, found = _read(text.encode())
+    assert reading.format == "powercli"
+    assert [(one.ips, one.note) for one in found] == [
+        (("10.0.0.1/24", "10.0.0.2/24"), "origin manual, origin dhcp")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "empty"),
+        (b"\xef\xbb\xbf \r\n", "empty"),
+        (b"Nom;Adresse MAC;Adresse IP\r\na;b;c\r\n", "header"),
+        (b"just some words", "header"),
+        (b"VM,MAC,IP,Mac\r\na,b,c,d\r\n", "duplicate_header"),
+        (b'VM,MAC,IP\r\na,"00:50', "csv_syntax"),
+        (b'VM,MAC,IP\r\na,"b"c,d\r\n', "csv_syntax"),
+        (b'VM,MAC,IP\r\na,"' + b"x" * 140_000, "field_too_long"),
+        (b"VM,MAC,IP\r\na,b\0,c\r\n", "encoding"),
+        ("VM,MAC,IP\r\n".encode("utf-16-le"), "encoding"),
+        ("VM,MAC,IP\r\n".encode("utf-32"), "encoding"),
+        ("VM,MAC,IP".encode("utf-16") + b"\0", "encoding"),
+        (b"\xef\xbb\xbfVM,MAC,IP\r\n\xff,a,b", "encoding"),
+        (b"VM,MAC,IP\r\n\x81,a,b", "encoding"),
+        (b"VM,MAC,IP\r\n" + b"a,b,c\r\n" * 100_001, "too_many_rows"),
+        (b"x" * (20 * 1024 * 1024 + 1), "too_large"),
+        (b"\x1f\x8b\x08\x00rest", "unsupported_file"),
+        (b"%PDF-1.7", "unsupported_file"),
+    ],
+)
+def test_what_is_no_usable_text_is_refused(content: bytes, code: str) -> None:
+    assert _refused(content) == code
+
+
+def test_the_place_of_a_bad_byte_and_the_line_of_an_open_quote_are_said() -> None:
+    with pytest.raises(errors.InvalidInput, match="byte 14 "):
+        import_files.open_file("x", b"VM,MAC,IP\r\nabc\x81,a,b")
+    with pytest.raises(errors.InvalidInput, match=r"line 4: .*never closed"):
+        import_files.open_file("x", b'VM,MAC,IP\r\na,b,c\r\na,"b,c\r\na,b,c')
+
+
+def test_the_largest_number_of_rows_is_taken_and_blank_ones_do_not_count() -> None:
+    lines = (f",{corpus.mac(n)},10.0.0.1\r\n\r\n" for n in range(100_000))
+    reading = import_files.open_file("x", ("VM,MAC,IP\r\n" + "".join(lines)).encode())
+    assert reading.total == 100_000
+    assert sum(1 for _ in reading.rows()) == 100_000
+
+
+def test_rows_can_be_taken_again_and_skipped_ones_are_counted_anew() -> None:
+    table = corpus.rows(corpus.nic(1), corpus.nic(2, Template="True"), corpus.nic(3, VM="vCLS-1"))
+    reading = import_files.open_file("x", corpus.to_csv(table).encode())
+    assert [list(reading.rows()), list(reading.rows())] == [list(reading.rows())] * 2
+    assert reading.skipped == {"template": 1, "vcls": 1}
+
+
+def test_a_stream_is_read_like_bytes_and_the_name_is_never_used() -> None:
+    stream = io.BytesIO(corpus.rvtools_csv(2))
+    reading = import_files.open_file("../../etc/passwd\0.xlsx" + "x" * 300, stream)
+    assert reading.format == "rvtools-csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"{corpus.mac(1)} 10.0.0.1\n{corpus.mac(2)} 10.0.0.2",
+            [("", "10.0.0.1"), ("", "10.0.0.2")],
+        ),
+        (f"Web 01 {corpus.mac(1)} 10.0.0.1 /24", [("Web 01", "10.0.0.1/24")]),
+        (f"# remark\nweb;{corpus.mac(1)};10.0.0.1", [("web", "10.0.0.1")]),
+        (f"web,{corpus.mac(1)},10.0.0.1,2001:db8::1", [("web", "10.0.0.1, 2001:db8::1")]),
+        (f"VM\tMAC\tIP\nweb\t{corpus.mac(1)}\t10.0.0.1", [("web", "10.0.0.1")]),
+    ],
+)
+def test_pasted_lists(text: str, expected: list[tuple[str, str]]) -> None:
+    reading = import_files.from_text(text)
+    assert [(one.vm, ", ".join(one.ips)) for one in reading.rows()] == expected
+    assert reading.format == "two-column"
+
+
+def test_cells_that_begin_as_formulas_are_names_but_no_addresses() -> None:
+    table = [("VM", "MAC", "IP"), ("=cmd|' /C calc'!A0", corpus.mac(1), "=A1")]
+    (found,) = _read(corpus.to_csv(table).encode())[1]
+    assert found.vm == "=cmd|' /C calc'!A0"
+    assert [one.code for one in found.problems] == ["formula"]

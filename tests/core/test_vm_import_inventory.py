@@ -1,0 +1,181 @@
+"""Forklift's inventory: the shapes of every provider, and plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.core.vm_import import inventory
+from claims.core.vm_import.found import Found
+
+MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
+PORT_GROUP = {"kind": "DistributedVirtualPortgroup", "id": "dvportgroup-31"}
+
+
+def _read(*vms: object) -> tuple[list[Found], dict[str, int]]:
+    skipped: dict[str, int] = {}
+    return list(inventory.vms(vms, skipped)), skipped
+
+
+def _guest(ip: str, **said: Any) -> dict[str, Any]:
+    network = {"mac": MAC, "network": "vlan100-prod", "origin": "manual", "prefix": 24}
+    return {"device": "0", "deviceConfigId": 4000, "ip": ip, **network, **said}
+
+
+def _vsphere(**said: Any) -> dict[str, Any]:
+    nic = {"network": PORT_GROUP, "mac": MAC, "order": 0, "deviceKey": 4000}
+    guests = [_guest("10.0.0.21"), _guest("fe80::1", origin="linklayer", prefix=64)]
+    return {"id": "vm-1", "name": "Web 01", "nics": [nic], "guestNetworks": guests, **said}
+
+
+def test_vsphere() -> None:
+    found, skipped = _read(_vsphere())
+    assert skipped == {}
+    assert [(one.vm, one.mac, one.ips, one.port_group, one.note) for one in found] == [
+        ("Web 01", MAC, ("10.0.0.21/24",), "vlan100-prod", "origin manual")
+    ]
+    assert [one.code for one in found[0].problems] == ["link_local_set_aside"]
+    assert not found[0].refused
+
+
+def test_addresses_belong_to_the_interface_of_their_mac_else_of_their_device() -> None:
+    second = {"network": {"kind": "Network", "id": "network-7"}, "mac": MAC_2, "deviceKey": 4001}
+    vm = _vsphere()
+    vm["nics"].append(second)
+    vm["guestNetworks"] += [
+        _guest("10.0.1.1", mac=MAC_2.upper(), deviceConfigId=4001, network=""),
+        _guest("10.0.1.2", mac="", deviceConfigId=4001, network=""),
+        _guest("172.17.0.1", mac="02:42:00:00:00:01", deviceConfigId=-1),
+    ]
+    found, skipped = _read(vm)
+    assert [one.ips for one in found] == [("10.0.0.21/24",), ("10.0.1.1/24", "10.0.1.2/24")]
+    assert [one.port_group for one in found] == ["vlan100-prod", "network-7"]
+    assert skipped == {"guest_only_interface": 1}
+
+
+def test_a_prefix_of_zero_is_none() -> None:
+    found, _ = _read(_vsphere(guestNetworks=[_guest("10.0.0.21", prefix=0, origin="dhcp")]))
+    assert (found[0].ips, found[0].note) == (("10.0.0.21",), "origin dhcp")
+
+
+def test_without_tools_there_is_no_address() -> None:
+    found, _ = _read(_vsphere(guestNetworks=None))
+    assert (found[0].ips, found[0].port_group) == ((), "dvportgroup-31")
+    assert [one.code for one in found[0].problems] == ["no_address"]
+
+
+OTHERS: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
+    "hyper-v": (
+        {
+            "nics": [
+                {"name": "Network Adapter", "mac": MAC, "deviceIndex": 0, "networkName": "sw"}
+            ],
+            "guestNetworks": [{"mac": MAC, "ip": "10.0.0.1", "deviceIndex": 0, "prefix": 24}],
+        },
+        (MAC, ("10.0.0.1/24",), "sw"),
+    ),
+    "ovirt": (
+        {
+            "nics": [
+                {
+                    "mac": MAC,
+                    "profile": "profile-1",
+                    "ipAddress": [
+                        {"address": "10.0.0.1", "version": "v4"},
+                        {"address": "2001:db8::1", "version": "v6"},
+                    ],
+                }
+            ]
+        },
+        (MAC, ("10.0.0.1", "2001:db8::1"), "profile-1"),
+    ),
+    "openstack": (
+        {
+            "addresses": {
+                "private": [
+                    {"addr": "10.0.0.1", "version": 4, "OS-EXT-IPS-MAC:mac_addr": MAC},
+                    {"addr": "2001:db8::1", "version": 6, "OS-EXT-IPS-MAC:mac_addr": MAC},
+                    {
+                        "addr": "203.0.113.9",
+                        "OS-EXT-IPS-MAC:mac_addr": MAC,
+                        "OS-EXT-IPS:type": "floating",
+                    },
+                ]
+            }
+        },
+        (MAC, ("10.0.0.1", "2001:db8::1"), "private"),
+    ),
+    "ova": (
+        {"nics": [{"Name": "nic", "MAC": MAC, "Network": "VM Network"}]},
+        (MAC, (), "VM Network"),
+    ),
+    "nutanix": (
+        {"nics": [{"macAddress": MAC, "subnetName": "net", "ipAddresses": ["10.0.0.1"]}]},
+        (MAC, ("10.0.0.1",), "net"),
+    ),
+    "openshift": (
+        {
+            "namespace": "prod",
+            "object": {
+                "spec": {
+                    "template": {
+                        "spec": {"domain": {"devices": {"interfaces": [{"name": "net-0"}]}}}
+                    }
+                }
+            },
+            "instance": {
+                "status": {
+                    "interfaces": [{"name": "net-0", "mac": MAC, "ipAddresses": ["10.0.0.1"]}]
+                }
+            },
+        },
+        (MAC, ("10.0.0.1",), "net-0"),
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", OTHERS)
+def test_the_other_providers(provider: str) -> None:
+    said, expected = OTHERS[provider]
+    vm = {"id": "1", "name": "web-01", **said}
+    assert inventory.is_vm(vm)
+    found, _ = _read(vm)
+    assert [(one.mac, one.ips, one.port_group) for one in found] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("vm", "reason"),
+    [(_vsphere(isTemplate=True), "template"), (_vsphere(name="vCLS-1"), "vcls")],
+)
+def test_what_is_passed_over_is_counted(vm: dict[str, Any], reason: str) -> None:
+    assert _read(vm) == ([], {reason: 1})
+
+
+@pytest.mark.parametrize(
+    ("vm", "code"),
+    [
+        ("text", "wrong_type"),
+        (_vsphere(nics=[], guestNetworks=[]), "mac_missing"),
+        (_vsphere(nics=[{"mac": ""}], guestNetworks=[]), "mac_missing"),
+        (_vsphere(nics="x"), "mac_missing"),
+        (_vsphere(name=""), "required"),
+        (_vsphere(nics=[{"mac": "00:00:00:00:00:00"}]), "zero_mac"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_as_a_row(vm: object, code: str) -> None:
+    found, _ = _read(vm)
+    assert found[0].refused
+    assert code in [one.code for one in found[0].problems]
+
+
+def test_a_plan_says_names_only() -> None:
+    plan = {
+        "apiVersion": "forklift.konveyor.io/v1beta1",
+        "kind": "Plan",
+        "spec": {"targetNamespace": "prod", "vms": [{"id": "vm-1", "name": "web-01"}]},
+    }
+    assert inventory.is_plan(plan)
+    (found,) = inventory.plan(1, plan)
+    assert (found.vm, found.namespace, found.refused) == ("web-01", "prod", True)
+    assert [one.code for one in found.problems] == ["mac_missing"]

@@ -1,0 +1,86 @@
+"""IPPools and IPAMClaims as files: each entry and each claim a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.core.vm_import import manifests
+from pools import documents
+
+MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
+HEAD = "apiVersion: ippool.k8s.cni.cncf.io/v1alpha\nkind: IPPool\nmetadata: {name: p}\n"
+
+
+def _pool(entries: str) -> dict[str, Any]:
+    text = f"{HEAD}spec:\n  network-name: prod\n  entries:\n{entries}"
+    (document,) = documents.load_yaml(text, repeatable=[("spec", "entries")])
+    return document.data
+
+
+def _claim(**spec: Any) -> dict[str, Any]:
+    metadata = {"name": "web-01.prod", "namespace": "ns", "labels": {"kubevirt.io/vm": "web-01"}}
+    return {"kind": "IPAMClaim", "metadata": metadata, "spec": {"network": "prod", **spec}}
+
+
+def test_entries_of_a_pool() -> None:
+    pool = _pool(f'    "{MAC}": [10.0.0.1/24, "2001:db8::1/64"]\n    "{MAC_2}": [127.0.0.1/8]\n')
+    found = list(manifests.rows([pool]))
+    assert [(one.row, one.mac, one.ips, one.port_group) for one in found] == [
+        (1, MAC, ("10.0.0.1/24", "2001:db8::1/64"), "prod"),
+        (2, MAC_2, ("127.0.0.1/8",), "prod"),
+    ]
+    assert not any(one.problems for one in found)
+
+
+def test_a_key_that_is_there_twice_is_two_rows_that_say_so() -> None:
+    pool = _pool(f'    "{MAC}": [10.0.0.1/24]\n    "{MAC}": [10.0.0.2/24]\n')
+    found = list(manifests.rows([pool]))
+    assert [one.ips for one in found] == [("10.0.0.1/24",), ("10.0.0.2/24",)]
+    assert [[each.code for each in one.problems] for one in found] == [["duplicate_key"]] * 2
+    assert not any(one.refused for one in found)
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        (f'"{MAC}": 10.0.0.1/24', "wrong_type"),
+        (f'"{MAC}": [1]', "wrong_type"),
+        ('"mac": [10.0.0.1/24]', "mac_syntax"),
+        (f'"{MAC}": [010.0.0.1/24]', "leading_zero"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_a_refused_row(entry: str, code: str) -> None:
+    (found,) = manifests.rows([_pool(f"    {entry}\n")])
+    assert found.refused
+    assert [one.code for one in found.problems] == [code]
+
+
+def test_a_claim() -> None:
+    (found,) = manifests.rows([_claim(mac=MAC, ips=["10.0.0.1/24"])])
+    assert (found.vm, found.mac, found.ips) == ("web-01", MAC, ("10.0.0.1/24",))
+    assert (found.namespace, found.port_group, found.problems) == ("ns", "prod", ())
+
+
+def test_a_claim_may_do_without_mac_and_addresses() -> None:
+    given = _claim() | {"status": {"ips": ["10.0.0.7/24"]}}
+    with_status, bare = manifests.rows([given, _claim()])
+    assert with_status.ips == ("10.0.0.7/24",)
+    assert [one.code for one in bare.problems] == ["mac_missing", "no_address"]
+    assert not bare.refused
+
+
+@pytest.mark.parametrize(
+    "manifest", ["text", {}, {"kind": "Pod"}, {"kind": "IPPool"}, _claim(network="")]
+)
+def test_anything_else_is_a_refused_row(manifest: object) -> None:
+    (found,) = manifests.rows([manifest])
+    assert found.refused
+    assert found.problems
+
+
+def test_rows_are_numbered_over_all_objects() -> None:
+    pool = _pool(f'    "{MAC}": [10.0.0.1/24]\n    "{MAC_2}": [10.0.0.2/24]\n')
+    listed = manifests.objects([{"kind": "List", "items": [pool, _claim()]}, pool])
+    assert [one.row for one in manifests.rows(listed)] == [1, 2, 3, 4, 5]

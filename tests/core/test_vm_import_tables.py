@@ -1,0 +1,219 @@
+"""Columns by name, rows to interfaces: RVTools, PowerCLI's shapes, the template, lists."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from claims.core.vm_import import columns, tables
+from claims.core.vm_import.found import Found
+from pools.core import errors
+
+MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
+
+
+def _read(header: str, *rows: Sequence[str]) -> tuple[list[Found], dict[str, int]]:
+    layout = columns.recognise(header.split(","))
+    assert layout is not None
+    skipped: dict[str, int] = {}
+    return list(tables.read(layout, enumerate(rows, start=2), skipped)), skipped
+
+
+def _one(header: str, row: Sequence[str]) -> Found:
+    found, _ = _read(header, row)
+    assert len(found) == 1
+    return found[0]
+
+
+def _codes(found: Found) -> list[str]:
+    return [one.code for one in found.problems]
+
+
+KINDS = {
+    "VM,NIC label,Network,Mac Address,IPv4 Address,IPv6 Address": columns.VNETWORK,
+    "vm,nic LABEL,network,MAC ADDRESS,ipv4 address": columns.VNETWORK,
+    "vNetworkVMName,vNetworkName,vNetworkMacAddress,vNetworkIP4Address": columns.VNETWORK,
+    "VM,Powerstate,Primary IP Address,Network #1": columns.VINFO,
+    "vInfoVMName,vInfoPrimaryIPAddress,vInfoNetwork1": columns.VINFO,
+    "VM,NetworkName,MacAddress": columns.LIST,
+    "VM,Power,NIC,Network,Connected,MacAddress,IP Address,Datastore": columns.POWERCLI,
+    "VM,MAC address,IP addresses,Network,Namespace,Note": columns.TEMPLATE,
+    "Note,IP addresses,VM,MAC address": columns.TEMPLATE,
+    "MAC,IP": columns.LIST,
+    "Mac;IP": None,
+    "Nom,Adresse MAC,Adresse IP": None,
+    "Host,CPU,Memory": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("header", KINDS)
+def test_a_table_is_told_by_the_names_of_its_columns(header: str) -> None:
+    layout = columns.recognise(header.split(","))
+    assert (layout.kind if layout else None) == KINDS[header]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_order_and_custom_columns_do_not_matter(seed: int) -> None:
+    named = {
+        "VM": "web-01",
+        "Network": "vlan100",
+        "Mac Address": MAC,
+        "IPv4 Address": "10.0.0.21",
+        "IPv6 Address": "2001:db8::21",
+        "NIC label": "Network adapter 1",
+        "IP Address": "1.2.3.4",
+        "Namespace": "a custom attribute",
+        "Backup status": "ok",
+    }
+    names = list(named)
+    random.Random(seed).shuffle(names)  # noqa: S311
+    found = _one(",".join(names), [named[name] for name in names])
+    assert found == Found(2, "web-01", MAC, ("10.0.0.21", "2001:db8::21"), "vlan100")
+
+
+@pytest.mark.parametrize("header", ["VM,MAC,IP,mac", "VM,Mac Address,NIC label,IPv4 Address,VM"])
+def test_a_needed_column_that_is_there_twice_is_refused(header: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refused:
+        columns.recognise(header.split(","))
+    assert refused.value.code == "duplicate_header"
+
+
+def test_a_custom_column_may_be_there_twice() -> None:
+    assert columns.recognise(["VM", "MAC", "IP", "Owner", "Owner"]) is not None
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (["tpl", "True", "False", MAC, "", "nic"], "template"),
+        (["srm", "False", "TRUE", MAC, "", "nic"], "srm_placeholder"),
+        (["vCLS-4203c5a1", "False", "False", MAC, "", "nic"], "vcls"),
+        (["", "", "", "", "", ""], "blank"),
+        ([], "blank"),
+        (
+            ["VM", "Template", "SRM Placeholder", "Mac Address", "IPv4 Address", "NIC label"],
+            "header",
+        ),
+    ],
+)
+def test_rows_that_are_no_vms_are_counted(row: list[str], reason: str) -> None:
+    header = "VM,Template,SRM Placeholder,Mac Address,IPv4 Address,NIC label"
+    assert _read(header, row) == ([], {reason: 1})
+
+
+@pytest.mark.parametrize(
+    ("row", "codes", "refused"),
+    [
+        (["a", MAC, "10.0.0.1", "n"], [], False),
+        (["a", MAC, "", "n"], ["no_address"], False),
+        (["a", MAC], ["no_address"], False),
+        (["a", "", "10.0.0.1", "n"], ["mac_missing"], True),
+        (["a", "x", "10.0.0.1", "n"], ["mac_syntax"], True),
+        (["a", MAC, "10.1", "n"], ["spreadsheet_mangled"], True),
+        (["a", MAC, "10.0.0.1", "n", "x"], ["too_many_cells"], True),
+        (["a", MAC, "10.0.0.1", "n", ""], [], False),
+        (["a", MAC, "169.254.1.1", "n"], ["link_local_set_aside", "no_address"], False),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_told(row: list[str], codes: list[str], refused: bool) -> None:
+    found = _one("VM,MacAddress,IPAddress,NetworkName", row)
+    assert (_codes(found), found.refused) == (codes, refused)
+
+
+def test_vinfo_has_no_mac_and_so_its_rows_are_refused() -> None:
+    found = _one("VM,Primary IP Address,Network #1,Powerstate", ["a", "10.0.0.1", "n", "on"])
+    assert (found.ips, found.port_group, _codes(found)) == (("10.0.0.1",), "n", ["mac_missing"])
+    assert found.refused
+
+
+class TestPowerCLI:
+    def test_one_row_for_each_address_becomes_one_interface(self) -> None:
+        header = "VM,NetworkName,MacAddress,IPAddress,PrefixLength,Origin"
+        found, _ = _read(
+            header,
+            ["a", "n", MAC, "10.0.0.1", "24", "manual"],
+            ["a", "n", MAC, "fe80::1", "64", "linklayer"],
+            ["a", "n", MAC, "2001:db8::1", "64", "dhcp"],
+            ["a", "n", MAC_2, "10.0.0.2", "24", "manual"],
+        )
+        assert [(one.row, one.mac, one.ips) for one in found] == [
+            (2, MAC, ("10.0.0.1/24", "2001:db8::1/64")),
+            (5, MAC_2, ("10.0.0.2/24",)),
+        ]
+        assert found[0].note == "origin manual, origin dhcp"
+        assert _codes(found[0]) == ["link_local_set_aside"]
+
+    @pytest.mark.parametrize(
+        ("network", "macs", "ips", "shares"),
+        [
+            ("n1, n2", f"{MAC}, {MAC_2}", "10.0.0.1, 10.0.0.2", ("10.0.0.1", "10.0.0.2")),
+            ("n1 | n2", f"{MAC} | {MAC_2}", "10.0.0.1 | 10.0.0.2", ("10.0.0.1", "10.0.0.2")),
+            ("n1\nn2", f"{MAC}\n{MAC_2}", "fe80::1,10.0.0.1,10.0.0.2", ("10.0.0.1", "10.0.0.2")),
+        ],
+    )
+    def test_joined_cells(self, network: str, macs: str, ips: str, shares: tuple[str]) -> None:
+        found, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", ["a", network, macs, ips, "2"])
+        assert [(one.mac, one.ips, one.port_group) for one in found] == [
+            (MAC, (shares[0],), "n1"),
+            (MAC_2, (shares[1],), "n2"),
+        ]
+
+    def test_groups_of_several_addresses(self) -> None:
+        row = ["a", "n", f"{MAC}|{MAC_2}", "10.0.0.1,2001:db8::1|10.0.0.2", "2"]
+        found, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", row)
+        assert [one.ips for one in found] == [("10.0.0.1", "2001:db8::1"), ("10.0.0.2",)]
+
+    def test_nobody_guesses_whose_address_it_is(self) -> None:
+        row = ["a", "n", f"{MAC},{MAC_2}", "10.0.0.1, 10.0.0.2, 10.0.0.3", "2"]
+        found, _ = _read("VM,NetworkName,MacAddress,IPs,TotalNICs", row)
+        assert [one.refused for one in found] == [True, True]
+        assert "ambiguous_addresses" in _codes(found[0])
+        assert "10.0.0.3" in found[0].problems[0].message
+
+    def test_netmasks_of_get_view(self) -> None:
+        header = "VM,IPAddress,Gateway,SubnetMask,DNS,MacAddress,VlanId"
+        row = ["a", "10.0.0.1|10.1.0.1", "10.0.0.254", "255.255.255.0|255.255.0.0", "", MAC, "1"]
+        assert _one(header, row).ips == ("10.0.0.1/24", "10.1.0.1/16")
+
+    def test_the_name_of_the_adapter_is_not_that_of_the_vm(self) -> None:
+        header = "Parent,Name,Type,NetworkName,MacAddress,ConnectionState"
+        row = ["web-01", "Network adapter 1", "Vmxnet3", "n", MAC, "Connected, GuestControl"]
+        assert _one(header, row).vm == "web-01"
+
+
+def test_namespace_and_note_of_the_template() -> None:
+    header = "VM,MAC address,IP addresses,Network,Namespace,Note"
+    found = _one(header, ["a", MAC, "10.0.0.1/24", "n", "prod", "'-remark"])
+    assert (found.namespace, found.note, found.ips) == ("prod", "-remark", ("10.0.0.1/24",))
+
+
+@pytest.mark.parametrize(
+    ("row", "places"),
+    [
+        ([MAC, "10.0.0.1"], (-1, 0, 1)),
+        (["10.0.0.1/24", MAC], (-1, 1, 0)),
+        (["web-01", MAC, "10.0.0.1"], (0, 1, 2)),
+        ([MAC, "10.0.0.1", "web-01"], (2, 0, 1)),
+        (["web-01", "10.0.0.1"], (0, -1, 1)),
+    ],
+)
+def test_a_list_without_header(row: list[str], places: tuple[int, int, int]) -> None:
+    layout = columns.guess(row)
+    assert layout is not None
+    assert (layout.vm, layout.mac, layout.ip) == places
+
+
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        (f"{MAC} 10.0.0.1", ["", MAC, "10.0.0.1"]),
+        (f"10.0.0.1 /24 2001:db8::1 {MAC} # remark", ["", MAC, "10.0.0.1/24, 2001:db8::1"]),
+        (f"Web 01 {MAC} -> 10.0.0.1", ["Web 01", MAC, "10.0.0.1"]),
+        ("web-01 00:50:56 10.0.0.1", ["web-01", "00:50:56", "10.0.0.1"]),
+    ],
+)
+def test_lines_with_blanks_between_the_values(line: str, row: list[str]) -> None:
+    assert columns.loose([line]) == row
