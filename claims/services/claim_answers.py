@@ -13,7 +13,7 @@ from datetime import datetime
 from claims.core import claim_dialects
 from claims.core.claim_dialects import Dialect, Outcome
 from claims.models import IPAMClaim, Network
-from claims.services import holdings, places
+from claims.services import claim_intake, holdings, places
 from claims.services.claim_decisions import Answer, Decisions
 from claims.services.claim_rivals import Rivals
 from pools import database, events, window
@@ -92,8 +92,7 @@ def _keep(
             changed.append(claim)
             if not told.ips:
                 _record(pool, claim, told, by)
-    if changed:
-        IPAMClaim.objects.bulk_update(changed, ["ips", "conditions"], batch_size=500)
+    claim_intake.store(changed, "ips", "conditions")
     if granted:
         places.write(claims=granted)
     return len(granted)

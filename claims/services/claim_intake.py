@@ -7,6 +7,7 @@ are never overwritten, and belong to the uid of its VM.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -21,10 +22,13 @@ from pools import database, window
 from pools.core import addresses
 from pools.models import Cluster
 
-_FIELDS = (
-    "network_id", "interface", "mac", "ips_requested", "vm", "vm_uid", "ips", "owner_pod",
-    "conditions", "finalizers", "deleted_at", "uid", "follows_cluster", "gone_at",
-)  # fmt: skip
+# What an object says of a claim, with the types of the columns.
+_FIELDS = {
+    "network_id": "bigint", "interface": "text", "mac": "macaddr", "ips_requested": "text[]",
+    "vm": "text", "vm_uid": "text", "ips": "text[]", "owner_pod": "text", "conditions": "jsonb",
+    "finalizers": "text[]", "deleted_at": "timestamptz", "uid": "text", "follows_cluster": "boolean",
+    "gone_at": "timestamptz",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,20 +66,34 @@ def take_in(cluster: Cluster, found: Sequence[Seen], *, answering: bool) -> None
             continue
         if row.pk:
             changed.append(row)
-            if row.vm_uid != before[_FIELDS.index("vm_uid")]:
+            if row.vm_uid != before["vm_uid"]:
                 others.append(row)
     IPAMClaim.objects.bulk_create(new)
-    if changed:
-        IPAMClaim.objects.bulk_update(changed, _COLUMNS, batch_size=500)
+    store(changed)
     places.write(claims=[*new, *changed])
     settle_owners(others)
 
 
-_COLUMNS = [name.removesuffix("_id") for name in _FIELDS]
+def _values(row: IPAMClaim) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _FIELDS}
 
 
-def _values(row: IPAMClaim) -> list[Any]:
-    return [getattr(row, name) for name in _FIELDS]
+def store(rows: Iterable[IPAMClaim], *columns: str) -> None:
+    """Write these columns, or all that an object says, of many rows in one statement."""
+    names = columns or tuple(_FIELDS)
+    values = [{"id": row.pk} | {name: getattr(row, name) for name in names} for row in rows]
+    if values:
+        statement = _STORE.format(
+            changes=", ".join(f"{name} = w.{name}" for name in names),
+            types=", ".join(f"{name} {_FIELDS[name]}" for name in names),
+        )
+        database.rows(statement, [json.dumps(values, default=str)], prepare=False)
+
+
+_STORE = """
+    UPDATE claims_ipamclaim c SET {changes}
+    FROM jsonb_to_recordset(%s::jsonb) AS w(id bigint, {types}) WHERE c.id = w.id RETURNING c.id
+"""
 
 
 def _known(cluster: Cluster, found: Sequence[Claim]) -> dict[tuple[str, str], IPAMClaim]:
