@@ -335,7 +335,8 @@ def _hosts(listed: object, at: str, report: reading.Report) -> tuple[Interface, 
         if text is None or text == "":
             continue
         try:
-            one = ip_interface(text if isinstance(text, str) else "")
+            # A zone ("fe80::1%eth0") is the guest's own matter.
+            one = ip_interface(text.partition("%")[0] if isinstance(text, str) else "")
         except ValueError:
             report.add(at, "not_an_address", "is no IP address", text)
             continue

@@ -6,7 +6,6 @@ transaction. What agrees already is left alone, so that adopting twice is adopti
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -204,10 +203,15 @@ def _carry_out(made: Plan, by: events.Author) -> None:
         entries.bring(ippool, entries.Difference(changed=changed), {}, by=by)
 
 
-def _changed(step: Step) -> Entry:
+def _changed(step: Step) -> entries.Known:
     if step.entry is None or step.spec is None:
         raise ValueError("a change needs both")
-    row = copy.copy(step.entry)  # what it was is told
-    row.mac, row.ips = step.spec.mac, list(step.spec.ips)
-    row.vm, row.namespace = step.spec.vm or row.vm, step.spec.namespace or row.namespace
-    return row
+    row, spec = step.entry, step.spec
+    return entries.Known(
+        row.pk,
+        spec.mac,
+        spec.ips,
+        spec.vm or row.vm,
+        spec.namespace or row.namespace,
+        row.note,
+    )

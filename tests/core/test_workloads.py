@@ -61,6 +61,7 @@ def test_two_attachments_to_one_nad() -> None:
         ({"a/b": {"ip_addresses": "10.0.0.4"}}, "wrong_type", 1),
         ({"a/b": {"ip_addresses": ["10.0.0.400/24", "10.0.0.4/24"]}}, "not_an_address", 1),
         ({"a/b": {"ip_addresses": [7, {}]}}, "not_an_address", 1),
+        ({"a/b": {"ip_addresses": ["%eth0"]}}, "not_an_address", 1),
     ],
 )
 def test_what_cannot_be_read_is_told(networks: Any, code: str, left: int) -> None:

@@ -38,7 +38,7 @@ def launcher(name: str, *ips: str, node: str = "n1", mac: str = MAC, over: bool 
 
 
 def test_what_the_guest_reports_counts_in_the_subnets_only() -> None:
-    told = ["10.0.0.5", "172.17.0.1", "fe80::1", "127.0.0.1", "fd00::5"]
+    told = ["10.0.0.5", "172.17.0.1", "fe80::1%eth0", "127.0.0.1", "fd00::5%eth0"]
     found = vmi({"name": "default", "mac": OTHER, "ipAddresses": told, "infoSource": "domain, guest-agent"},
                 {"interfaceName": "docker0", "ipAddress": "10.0.0.77", "mac": MAC})  # fmt: skip
     (first, second) = running.of_vm(found, [], KNOWN)
