@@ -267,7 +267,9 @@ def _absent(pass_: Pass, handler: Handler, one: Counts) -> None:
         if not rows.exists():
             return
     one.code = faults.KindAbsent.code
-    one.message = f"The cluster does not serve {handler.kind}."
+    needed = [each.only_with.kind for each in handler.resources if each.only_with is not None]
+    either = " or ".join([handler.kind, *dict.fromkeys(needed)])
+    one.message = f"The cluster does not serve {either}."
 
 
 def _absorb_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts]) -> None:
