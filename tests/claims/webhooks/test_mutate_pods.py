@@ -149,6 +149,13 @@ def test_an_entry_of_another_vm_is_given_to_nobody(pool: IPPool, door: Door) -> 
     assert _code() == "entry_of_another_vm"
 
 
+def test_a_network_whose_object_is_gone(pool: IPPool, door: Door) -> None:
+    pool.network.gone_at = pool.created_at
+    pool.network.save()
+    assert "patch" not in door.ask(pod())
+    assert _code() == "nad_missing"
+
+
 def test_an_ippool_whose_object_is_gone(pool: IPPool, door: Door) -> None:
     pool.gone_at = pool.created_at
     pool.save()
