@@ -300,6 +300,7 @@ CELERY_BEAT_SCHEDULE = {
     "retry requests": _every(5, "pools.tasks.retry_requests"),
     "end cooldowns": _every(5, "pools.tasks.end_cooldowns"),
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
+    "work off imports": _every(5, "claims.tasks.work_off_imports"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "purge events": _every(3600, "pools.tasks.purge_events"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.urls import URLPattern
 
-from claims.api import ipamclaims, ippools, memberships, networks, webhooks, workloads
+from claims.api import imports, ipamclaims, ippools, memberships, networks, webhooks, workloads
 
 app_name = "claims-api"
 urlpatterns: list[URLPattern] = [
+    *imports.urlpatterns,
     *ipamclaims.urlpatterns,
     *ippools.urlpatterns,
     *memberships.urlpatterns,

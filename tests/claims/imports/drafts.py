@@ -23,7 +23,7 @@ def mac(number: int) -> str:
 def many(count: int, *, first: int = 1) -> list[dict[str, Any]]:
     """So many VMs of 10.0.0.0/16."""
     numbers = range(first, first + count)
-    return [row(f"vm-{n}", mac(n), f"10.0.{(n + 256) >> 8}.{n & 255 or 255}") for n in numbers]
+    return [row(f"vm-{n}", mac(n), f"10.0.{1 + n // 250}.{1 + n % 250}") for n in numbers]
 
 
 def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:

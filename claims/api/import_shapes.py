@@ -1,0 +1,95 @@
+"""How imports and their rows are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from claims.models import ImportRow, VMImport
+from claims.models.imports import Status
+from claims.services import import_standing, imports
+from pools.core import block_answer
+
+Shape = dict[str, Any]
+_OPEN = {Status.QUEUED, Status.DRAFTING, Status.COMMITTING}
+COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
+
+
+def one(of: VMImport) -> Shape:
+    """An import with what is worked out for one alone."""
+    standing = import_standing.counts(of) if of.status == Status.COMMITTED else None
+    return brief(of) | {"port_groups": imports.port_groups(of), "standing": standing}
+
+
+def brief(of: VMImport) -> Shape:
+    return {
+        "id": of.pk,
+        "format": of.format,
+        "status": of.status,
+        "counts": dict.fromkeys(COUNTED, 0) | of.counts,
+        "target": of.target,
+        "cluster": of.cluster.name,
+        "network": of.network_id,
+        "namespace": of.namespace,
+        "mapping": of.mapping,
+        "file": of.file_name,
+        "rows": of.rows_total,
+        "progress": progress(of),
+        "left_out": of.left_out,
+        "notes": of.notes,
+        "error": {"code": of.error_code, "message": of.error} if of.error_code else None,
+        "skip_bad": of.skip_bad,
+        "created_by": of.actor,
+        "created_at": block_answer.time(of.created_at),
+        "drafted_at": block_answer.time(of.drafted_at),
+        "committed_at": block_answer.time(of.committed_at),
+        "undone_at": block_answer.time(of.undone_at),
+    }
+
+
+def progress(of: VMImport) -> Shape:
+    """Rows done and in all, per cent, and the seconds that the rest will take at this pace."""
+    total, done = of.rows_total, of.rows_done
+    open_ = of.status in _OPEN
+    percent = min(100, 100 * done // total) if total else (None if open_ else 100)
+    remaining = None
+    if open_ and total and done and of.started_at:
+        passed = (datetime.now(UTC) - of.started_at).total_seconds()
+        remaining = max(0, round(passed * (total - done) / done))
+    return {"done": done, "total": total, "percent": percent, "remaining_seconds": remaining}
+
+
+def rows(of: VMImport, found: Sequence[ImportRow]) -> list[Shape]:
+    """Rows of one page; where each VM stands once they are written."""
+    standing: dict[int, str] = {}
+    if of.status == Status.COMMITTED:
+        standing = import_standing.of_rows(of, [row.number for row in found])
+    return [_row(row, standing) for row in found]
+
+
+def _row(row: ImportRow, standing: dict[int, str]) -> Shape:
+    return {
+        "number": row.number,
+        "row": row.row,
+        "sheet": row.sheet,
+        "vm": row.vm or row.source_vm,
+        "source_vm": row.source_vm,
+        "mac": row.mac or row.source_mac,
+        "ips": list(_either(row.ips, row.source_ips)),
+        "namespace": row.namespace or row.source_namespace,
+        "port_group": row.port_group,
+        "network": row.network_id,
+        "note": row.note,
+        "verdict": row.verdict,
+        "reasons": row.reasons,
+        "before": row.before,
+        "corrected": row.corrected,
+        "entry": row.entry_id,
+        "claim": row.claim_id,
+        "standing": standing.get(row.number),
+    }
+
+
+def _either(made: Collection[str], source: Collection[str]) -> Collection[str]:
+    return made or source

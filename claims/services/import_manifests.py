@@ -1,0 +1,31 @@
+"""What an import wrote, as the objects that a cluster takes: for kubectl apply, or a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
+from claims.models.imports import Target
+from claims.services import access, ipamclaims, ippools
+
+
+def text(of: VMImport, seen: access.Scope = access.EVERYTHING) -> str:
+    """YAML: the IPPools that have entries of the import, whole, or its IPAMClaims without status."""
+    return "---\n".join(ippools.text_of(one) for one in objects(of, seen))
+
+
+def objects(of: VMImport, seen: access.Scope = access.EVERYTHING) -> Iterator[dict[str, Any]]:
+    """Only what is seen."""
+    rows = ImportRow.objects.filter(vm_import=of)
+    if of.target == Target.IPPOOL:
+        known = Entry.objects.filter(pk__in=rows.values("entry_id")).values("ippool_id")
+        for ippool in IPPool.objects.filter(pk__in=known).select_related("network").order_by("pk"):
+            visible = access.visible(Entry.objects.all(), seen)
+            yield ippools.manifest(ippool, rows=visible, status=False)
+        return
+    claims = access.visible(IPAMClaim.objects.filter(pk__in=rows.values("claim_id")), seen)
+    for claim in claims.select_related("network", "cluster").order_by("pk"):
+        manifest = ipamclaims.manifest(claim)
+        manifest.pop("status", None)
+        yield manifest

@@ -1,0 +1,200 @@
+"""imports/ over REST: the doors, the draft, its rows, what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from claims.models import Entry, Membership, Network, VMImport
+from tests.claims import worlds
+from tests.claims.imports.drafts import mac, row
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+CSV = (
+    "VM,Powerstate,Template,SRM Placeholder,Network,Mac Address,IPv4 Address\n"
+    f"web 01,poweredOn,False,False,vlan100,{mac(1)},10.0.0.11\n"
+    f'web 02,poweredOn,False,False,vlan100,{mac(2)},"10.0.0.12, fe80::1"\n'
+    f"web 03,poweredOn,False,False,vlan200,{mac(3)},10.0.0.13\n"
+)
+
+
+@pytest.fixture
+def network(db: None) -> Network:
+    return worlds.network()
+
+
+def upload(api: apis.Api, content: str | bytes, **values: Any) -> Any:
+    data = content.encode() if isinstance(content, str) else content
+    file = SimpleUploadedFile("vms.csv", data)
+    return api.client.post(f"{apis.ROOT}imports/", {"file": file, **values})
+
+
+def made(answer: Any) -> Any:
+    assert answer.status_code == 201, answer.content
+    return answer.json()
+
+
+def test_a_file_becomes_a_draft_and_is_written(network: Network) -> None:
+    api = apis.Api("operator")
+    draft = made(upload(api, CSV, network=network.pk, namespace="shop"))
+    assert (draft["format"], draft["status"]) == ("rvtools-csv", "drafted")
+    assert draft["counts"] == {
+        "new": 3, "changed": 0, "unchanged": 0, "conflict": 0, "refused": 0
+    }  # fmt: skip
+    place = f"imports/{draft['id']}/"
+    rows = api("GET", f"{place}rows/?verdict=new&limit=2").json()
+    assert [one["vm"] for one in rows["results"]] == ["web-01", "web-02"]
+    assert {"row", "vm", "mac", "ips", "verdict", "reasons"} <= rows["results"][0].keys()
+    assert rows["next"]
+    done = api("POST", f"{place}commit/", {"skip_bad": True})
+    assert (done.status_code, done.json()["status"]) == (200, "committed")
+    one = api("GET", place).json()
+    assert one["standing"]["provisioned"] == 3
+    assert api("GET", f"{place}rows/1/").json()["standing"] == "provisioned"
+    yaml = api("GET", f"{place}manifest/").content.decode()
+    assert mac(1) in yaml
+    assert "kind: IPPool" in yaml
+    assert api("POST", f"{place}undo/").json()["status"] == "undone"
+    assert not Entry.objects.exists()
+
+
+def test_port_groups_are_mapped_and_remembered(network: Network) -> None:
+    green = worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
+    api = apis.Api("operator")
+    mapping = {"vlan100": {"network": network.pk, "namespace": "shop"}}
+    draft = made(upload(api, CSV, mapping=json.dumps(mapping)))
+    assert (draft["counts"]["new"], draft["counts"]["refused"]) == (2, 1)
+    groups = api("GET", f"imports/{draft['id']}/").json()["port_groups"]
+    assert [(one["name"], one["rows"], one["network"]) for one in groups] == [
+        ("vlan100", 2, network.pk),
+        ("vlan200", 1, None),
+    ]
+    more = {"mapping": {"vlan200": {"network": green.pk}}}
+    again = api("PATCH", f"imports/{draft['id']}/", more).json()
+    assert again["counts"]["refused"] == 1  # its address is none of green's
+    row_3 = api("GET", f"imports/{draft['id']}/rows/3/").json()
+    assert {one["code"] for one in row_3["reasons"]} == {"outside_subnet", "vm_name_changed"}
+    next_one = made(upload(api, CSV, cluster="prod"))
+    assert (next_one["counts"]["new"], next_one["counts"]["refused"]) == (2, 1)
+
+
+def test_rows_are_corrected_skipped_and_given_an_address(network: Network) -> None:
+    worlds.entry(worlds.ippool(network), mac(9), "10.0.0.2/24")
+    api = apis.Api("operator")
+    rows = [row("a", mac(1), "10.0.0.1"), row("b", "nonsense", "10.0.0.3"), row("c", mac(3))]
+    body = {"rows": rows, "network": network.pk, "namespace": "shop"}
+    draft = made(api("POST", "imports/", body))
+    place = f"imports/{draft['id']}/rows/"
+    assert [one["verdict"] for one in api("GET", place).json()["results"]] == [
+        "conflict", "refused", "refused"
+    ]  # fmt: skip
+    corrected = api("PATCH", f"{place}2/", {"mac": mac(2)}).json()
+    assert (corrected["verdict"], corrected["mac"], corrected["corrected"]) == ("new", mac(2), True)
+    free = api("PATCH", f"{place}3/", {"free_address": True}).json()
+    assert (free["verdict"], free["ips"]) == ("new", ["10.0.0.4/24"])
+    assert api("PATCH", f"{place}1/", {"skip": True}).json()["verdict"] == "skipped"
+    counts = api("GET", f"imports/{draft['id']}/").json()["counts"]
+    assert (counts["new"], counts["skipped"]) == (2, 1)
+    assert api("PATCH", f"{place}1/", {"skip": False}).json()["verdict"] == "conflict"
+    apis.refused(api("POST", f"imports/{draft['id']}/commit/"), 409, "import_has_bad_rows")
+    apis.refused(api("PATCH", f"{place}1/", {"skip": True, "vm": "x"}), 400, "conflicting_fields")
+    apis.refused(api("PATCH", f"{place}99/", {"skip": True}), 404, "not_found")
+
+
+def test_committed_at_once_or_a_draft_that_says_why_not(network: Network) -> None:
+    api = apis.Api("operator")
+    body = {"rows": [row("a", mac(1), "10.0.0.5")], "network": network.pk, "commit": True}
+    assert made(api("POST", "imports/", body))["status"] == "committed"
+    body["rows"] = [row("b", mac(2), "10.0.0.5")]
+    draft = made(api("POST", "imports/", body))
+    assert (draft["status"], draft["error"]["code"]) == ("drafted", "import_has_bad_rows")
+    assert made(api("POST", "imports/", body | {"skip_bad": True}))["status"] == "committed"
+    assert Entry.objects.count() == 1
+
+
+def test_the_same_key_is_one_import(network: Network) -> None:
+    api = apis.Api("operator")
+    body = {"rows": [row("a", mac(1), "10.0.0.5")], "network": network.pk}
+    first = api("POST", "imports/", body, Idempotency_Key="k")
+    assert api("POST", "imports/", body, Idempotency_Key="k").json() == first.json()
+    other = api("POST", "imports/", body | {"namespace": "x"}, Idempotency_Key="k")
+    assert other.status_code == 422
+    assert VMImport.objects.count() == 1
+
+
+def test_a_cancelled_draft_is_gone(network: Network) -> None:
+    api = apis.Api("operator")
+    draft = made(upload(api, CSV, network=network.pk))
+    assert api("POST", f"imports/{draft['id']}/cancel/").json()["status"] == "cancelled"
+    assert api("GET", f"imports/{draft['id']}/rows/").json()["results"] == []
+    apis.refused(api("POST", f"imports/{draft['id']}/commit/"), 409, "import_state")
+
+
+def test_templates_can_be_filled_in_and_sent_back(network: Network) -> None:
+    api = apis.Api("operator")
+    for kind in ("csv", "xlsx"):
+        answer = api("GET", f"imports/template.{kind}")
+        assert "attachment" in answer["Content-Disposition"]
+        draft = made(upload(api, answer.content, network=network.pk))
+        assert draft["format"] == f"template-{kind}"
+
+
+def owner() -> apis.Api:
+    api = apis.Api("vm-owner")
+    Membership.objects.create(user=api.user, cluster=worlds.cluster(), namespaces=["shop"])
+    return api
+
+
+def test_a_vm_owner_imports_for_namespaces_of_their_own(network: Network) -> None:
+    network.nads.create(namespace="shop", name="blue", role="primary")
+    blue = worlds.ippool(network)
+    worlds.entry(blue, mac(7), "10.0.0.7/24", vm="secret", namespace="bank")
+    mine = worlds.entry(blue, mac(8), "10.0.0.8/24", vm="mine", namespace="shop")
+    api = owner()
+    rows = [
+        row("web", mac(1), "10.0.0.11", namespace="shop"),
+        row("web", mac(2), "10.0.0.12", namespace="bank"),
+        row("x", mac(3), "10.0.0.7", namespace="shop"),
+        row("y", mac(7), "10.0.0.9", namespace="shop"),
+        row("mine", mac(8), "10.0.0.10", namespace="shop"),
+    ]
+    draft = made(api("POST", "imports/", {"rows": rows, "network": network.pk}))
+    told = api("GET", f"imports/{draft['id']}/rows/").json()["results"]
+    assert [(one["verdict"], one["reasons"][-1]["code"]) for one in told] == [
+        ("new", "prefix_added"),
+        ("refused", "permission_denied"),
+        ("conflict", "duplicate_ip"),
+        ("conflict", "duplicate_mac"),
+        ("refused", "permission_denied"),
+    ]
+    assert "secret" not in json.dumps(told)
+    done = api("POST", f"imports/{draft['id']}/commit/", {"skip_bad": True})
+    assert done.json()["status"] == "committed"
+    assert Entry.objects.get(mac=mac(1)).source == "request"
+    mine.refresh_from_db()
+    assert mine.ips == ["10.0.0.8/24"]
+    assert "secret" not in api("GET", f"imports/{draft['id']}/manifest/").content.decode()
+
+
+def test_foreign_imports_and_networks_do_not_exist_for_a_vm_owner(network: Network) -> None:
+    draft = made(upload(apis.Api("operator"), CSV, network=network.pk))
+    api = owner()
+    apis.refused(api("GET", f"imports/{draft['id']}/"), 404, "not_found")
+    apis.refused(api("POST", f"imports/{draft['id']}/commit/"), 404, "not_found")
+    assert api("GET", "imports/").json()["results"] == []
+    apis.refused(upload(api, CSV, network=network.pk), 400, "unknown_network")
+    mapping = json.dumps({"vlan100": {"network": network.pk}})
+    apis.refused(upload(api, CSV, mapping=mapping), 400, "unknown_network")
+
+
+def test_a_viewer_looks_only(network: Network) -> None:
+    draft = made(upload(apis.Api("operator"), CSV, network=network.pk))
+    viewer = apis.Api("viewer")
+    assert viewer("GET", f"imports/{draft['id']}/").status_code == 200
+    apis.refused(viewer("POST", f"imports/{draft['id']}/commit/"), 403, "permission_denied")
+    apis.refused(upload(viewer, CSV, network=network.pk), 403, "permission_denied")

@@ -1,0 +1,27 @@
+"""A worker in a process of its own, on the test's database: `python -m tests.claims.imports.workers ID`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.reconcile import processes
+
+
+def start(import_id: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.claims.imports.workers", str(import_id)],
+        cwd=processes.ROOT,
+        env=processes.environment(),
+    )
+
+
+if __name__ == "__main__":
+    os.environ["DJANGO_SETTINGS_MODULE"] = "ipam_site.settings"
+    import django
+
+    django.setup()
+    from claims.services import imports
+
+    imports.work_off(int(sys.argv[1]))
