@@ -89,6 +89,8 @@ def _listed(
 ) -> Document:
     if not isinstance(rows, list):
         raise refused("wrong_type", "a list is expected", rows)
+    if len(rows) > import_texts.MOST_ROWS:
+        raise import_texts.too_many_rows()
     listed: list[object] = rows
     return Document(name, lambda skipped: read(listed, skipped), len(listed))
 

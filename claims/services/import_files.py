@@ -46,6 +46,7 @@ template_csv = import_templates.template_csv
 template_xlsx = import_templates.template_xlsx
 
 _HEADER_WITHIN = 10  # rows with something in them
+_HEADER_ROW = 1000  # the last that is looked at for them
 _ZIP_FORMATS = {
     columns.VNETWORK: "rvtools-zip",
     columns.VINFO: "rvtools-zip",
@@ -209,7 +210,7 @@ def _workbook(data: bytes) -> Reading:
     book = import_workbooks.opened(data)
     parts, counts = [], []
     for sheet, part in book.sheets:
-        header = _sheet_header(book.rows(part, None))
+        header = _sheet_header(book.rows(part, None, last=_HEADER_ROW))
         if header is not None:
             number, layout = header
             parts.append(_Part(layout, sheet, _below(book, part, number, layout)))
@@ -242,14 +243,17 @@ def _tables(data: bytes) -> Reading:
     found: list[tuple[import_texts.Table, _Part]] = []
     problems: list[errors.Problem] = []
     with import_archives.opened(data) as archive:
-        members = [one for one in archive.infolist() if one.file_size and not one.is_dir()]
-        for member in members:
+        # Kept open by what reads its members later; it is in memory only.
+        kept = zipfile.ZipFile(io.BytesIO(data))
+        for member in archive.infolist():
+            if member.is_dir() or not member.file_size:
+                continue
             with archive.open(member) as stream:
                 if stream.read(4).startswith(import_archives.ZIP):
                     message = "an archive inside the archive; unpack it first"
                     raise refused("nested_archive", message)
             try:
-                found += _member(data, member)
+                found += _member(kept, member)
             except errors.InvalidInput as error:
                 problems += error.problems
     if problems and not found:
@@ -261,9 +265,11 @@ def _tables(data: bytes) -> Reading:
     return reading
 
 
-def _member(data: bytes, member: zipfile.ZipInfo) -> list[tuple[import_texts.Table, _Part]]:
+def _member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo
+) -> list[tuple[import_texts.Table, _Part]]:
     def source() -> IO[bytes]:
-        return zipfile.ZipFile(io.BytesIO(data)).open(member)
+        return archive.open(member)
 
     with import_archives.translated():
         text = import_texts.decoded(source)

@@ -21,6 +21,7 @@ from claims.services.import_archives import refused
 from pools.core import errors
 
 MOST_ROWS = 100_000
+MOST_LINES = 1_048_576  # with blank ones, as of a sheet
 CHUNK = 1 << 16
 _HEADER_WITHIN = 10  # records, with blank ones, #TYPE and sep= lines
 _DELIMITERS = (",", ";", "\t")
@@ -113,9 +114,9 @@ class Table:
         """Rows with something in them. Reads all of it once, so that a syntax error is told before
         the first row is. Raises InvalidInput csv_syntax, field_too_long, too_many_rows."""
         total = 0
-        for _, row in self.rows():
+        for number, row in self.rows():
             total += any(row)
-            if total > MOST_ROWS:
+            if total > MOST_ROWS or number > MOST_LINES:
                 raise too_many_rows()
         return total
 

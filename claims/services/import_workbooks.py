@@ -43,8 +43,11 @@ class Workbook:
     texts: list[str] = field(default_factory=list)
     dates: frozenset[str] = frozenset()
 
-    def rows(self, part: str, wanted: frozenset[int] | None) -> Iterator[tables.Row]:
-        """Rows with something in them, by their numbers; other columns than the wanted are ""."""
+    def rows(
+        self, part: str, wanted: frozenset[int] | None, *, last: int = LAST_ROW
+    ) -> Iterator[tables.Row]:
+        """Rows with something in them, by their numbers; other columns than the wanted are "". Ends
+        soon after the row `last`."""
         with import_archives.opened(self.content) as archive:
             reading = _Sheet(self, wanted)
             with archive.open(part) as stream:
@@ -52,6 +55,8 @@ class Workbook:
                     if reading.rows:
                         yield from reading.rows
                         reading.rows.clear()
+                    if reading.number > last:
+                        break
             yield from reading.rows
 
     def count(self, part: str) -> int:
@@ -237,7 +242,7 @@ class _Sheet(_Part):
         self._wanted = wanted
         self._columns: dict[str, int] = {}
         self._width = max(wanted, default=-1) + 1 if wanted is not None else 0
-        self._number = 0
+        self.number = 0
         self._row: list[str] = []
         self._any = False
         self._column = -1
@@ -264,8 +269,8 @@ class _Sheet(_Part):
 
     def _begin_row(self, number: str) -> None:
         plain = number.isascii() and number.isdigit() and len(number) < 8
-        self._number = int(number) if plain else self._number + 1
-        if not 0 < self._number <= LAST_ROW:
+        self.number = int(number) if plain else self.number + 1
+        if not 0 < self.number <= LAST_ROW:
             raise refused("damaged", f"a sheet has at most {LAST_ROW:,} rows")
         self._row = [""] * self._width
         self._any = False
@@ -301,7 +306,7 @@ class _Sheet(_Part):
             elif name == "rPh":
                 self._phonetic = False
         elif name == "row" and self._any:
-            self.rows.append((self._number, self._row))
+            self.rows.append((self.number, self._row))
 
     def _store(self) -> None:
         text = self.text()

@@ -51,8 +51,8 @@ _CLEAN_IPV4 = re.compile(
     rf"(?!0\.|10\.88\.|10\.244\.|10\.42\.|127\.|169\.|172\.|22[4-9]|2[3-9][0-9]){_OCTET}(?:\.{_OCTET}){{3}}"
 ).fullmatch
 _LINK_LOCAL = re.compile("fe80:(?::[0-9a-f]{1,4}){1,4}").fullmatch
+_BLANKS = " \t\xa0"
 _BETWEEN = re.compile(r"[,;|\s]+")
-_ROUND_SLASH = re.compile(r"[ \t\xa0]*/[ \t\xa0]*")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _DATE = re.compile(
     r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{2,4}(?:[ T][0-9:.]+)?"
@@ -170,18 +170,19 @@ def _several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> A
 
 def split(text: str) -> list[str]:
     """The texts of a cell that has several: `10.0.0.21 /24,\\n10.0.0.22 /24`."""
-    return [part for part in _BETWEEN.split(_ROUND_SLASH.sub("/", text)) if part]
+    joined = "/".join([part.strip(_BLANKS) for part in text.split("/")]) if "/" in text else text
+    return [part for part in _BETWEEN.split(joined) if part]
 
 
 def _spread(prefixes: Sequence[str], written: Sequence[str]) -> list[str]:
     """The prefix of each address: one for all is that of the IPv4 ones, where it can be and some are."""
     if len(prefixes) == len(written):
-        return list(prefixes)
+        return [prefix.lstrip("/") for prefix in prefixes]
     if len(prefixes) != 1:
         return [""] * len(written)
-    given = prefixes[0]
+    given = prefixes[0].lstrip("/")
     mixed = len({":" in text for text in written}) > 1
-    of_ipv4 = "." in given or not given.isdigit() or int(given[:4]) <= 32
+    of_ipv4 = "." in given or not given.isdecimal() or int(given[:4]) <= 32
     return ["" if mixed and of_ipv4 == (":" in text) else given for text in written]
 
 
@@ -213,7 +214,7 @@ def _of_family(prefix: str, address: addresses.Address) -> str:
     """A netmask or a length above 32 is none of the other family."""
     if address.version == 6:
         return "" if "." in prefix else prefix
-    return "" if prefix.isdigit() and int(prefix[:4]) > 32 else prefix
+    return "" if prefix.isdecimal() and int(prefix[:4]) > 32 else prefix
 
 
 def _with_prefix(address: addresses.Address, length: str, written: str) -> str:

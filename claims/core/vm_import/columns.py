@@ -122,7 +122,9 @@ def recognise(header: Sequence[str]) -> Layout | None:
     if kind == POWERCLI and len([key for key in keys if key]) <= 3 and len(found) <= 3:
         kind = LIST
     width = max((index for index, key in enumerate(keys) if key), default=-1) + 1
-    return Layout(kind, **found, width=width, names=tuple(str(cell) for cell in header))
+    return Layout(
+        kind, **found, width=width, names=tuple(str(cell) for cell in header[:MOST_COLUMNS])
+    )
 
 
 def _kind(there: set[str]) -> tuple[str, _Names]:

@@ -89,38 +89,44 @@ Interface = tuple[str, list[str], str, str]  # MAC, addresses, network, note
 
 
 def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
-    guests = list(_mappings(vm.get("guestNetworks")))
-    used: set[int] = set()
+    """The interfaces with what the guest says of them, which is joined by MAC address, or by the
+    number of the device where it says none."""
+    guests: dict[Key, list[Json]] = {}
+    for number, guest in enumerate(_mappings(vm.get("guestNetworks"))):
+        key = _guest_key(guest) or ("alone", str(number))
+        guests.setdefault(key, []).append(guest)
     for nic in _mappings(vm.get("nics")):
         mac = _word(_first(nic, "mac", "macAddress", "MAC"))
-        own = [
-            index
-            for index, guest in enumerate(guests)
-            if index not in used and _same_interface(nic, mac, guest)
-        ]
-        used.update(own)
-        said = [guests[index] for index in own]
+        keys = (
+            ("mac", _digits(mac)),
+            ("key", _device(nic.get("deviceKey"))),
+            ("index", _device(nic.get("deviceIndex"))),
+        )
+        said = [guest for key in keys if key[1] for guest in guests.pop(key, ())]
         listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in said]
         listed += list(_own_addresses(nic))
         network = next((_word(guest["network"]) for guest in said if guest.get("network")), "")
         yield mac, listed, network or _network(nic), _origins(said)
-    alone = {
-        _word(guest.get("mac")).lower() or str(index)
-        for index, guest in enumerate(guests)
-        if index not in used
-    }
-    if alone:
-        skipped["guest_only_interface"] = skipped.get("guest_only_interface", 0) + len(alone)
+    if guests:
+        skipped["guest_only_interface"] = skipped.get("guest_only_interface", 0) + len(guests)
 
 
-def _same_interface(nic: Json, mac: str, guest: Json) -> bool:
-    theirs = _word(guest.get("mac"))
-    if mac and theirs:
-        return _digits(mac) == _digits(theirs)
-    key = guest.get("deviceConfigId")
-    if isinstance(key, int) and key >= 0 and "deviceKey" in nic:
-        return bool(nic["deviceKey"] == key)
-    return "deviceIndex" in guest and nic.get("deviceIndex") == guest["deviceIndex"]
+Key = tuple[str, str]
+
+
+def _guest_key(guest: Json) -> Key | None:
+    if mac := _word(guest.get("mac")):
+        return "mac", _digits(mac)
+    for name, field in (("key", "deviceConfigId"), ("index", "deviceIndex")):
+        if device := _device(guest.get(field)):
+            return name, device
+    return None
+
+
+def _device(number: object) -> str:
+    """-1 is no device of the VM's."""
+    plain = isinstance(number, int) and not isinstance(number, bool) and number >= 0
+    return str(number) if plain else ""
 
 
 def _digits(mac: str) -> str:

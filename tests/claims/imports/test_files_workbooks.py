@@ -1,0 +1,265 @@
+"""XLSX: the sheet that says most, what spreadsheets make of values, and files that are refused (B93, B94)."""
+
+from __future__ import annotations
+
+import datetime
+import io
+
+import openpyxl
+import pytest
+from openpyxl.worksheet.formula import ArrayFormula
+
+from claims.services import import_files
+from pools.core import errors
+from tests.claims.imports import corpus
+
+HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+def _read(content: bytes) -> tuple[import_files.Reading, list[import_files.Found]]:
+    reading = import_files.open_file("x", content)
+    return reading, list(reading.rows())
+
+
+def _refused(content: bytes) -> str:
+    with pytest.raises(errors.InvalidInput) as refused:
+        list(import_files.open_file("x.csv", content).rows())
+    return refused.value.code
+
+
+def _one(*cells: object) -> import_files.Found:
+    _, found = _read(corpus.to_xlsx({"VMs": [HEADER, cells]}))
+    assert len(found) == 1
+    return found[0]
+
+
+def test_rvtools() -> None:
+    table = corpus.rows(corpus.nic(1), corpus.nic(2, Template=True), {}, corpus.nic(3))
+    content = corpus.to_xlsx(
+        {
+            "vInfo": [corpus.VINFO, ("a", "on", False, False, "", "10.9.9.9", "n")],
+            "vNetwork": table,
+            "vSC_VMK": [("Host", "Mac address", "IP Address"), ("esx", corpus.mac(9), "10.0.0.9")],
+        }
+    )
+    reading, found = _read(content)
+    assert (reading.format, reading.total) == ("rvtools-xlsx", 4)
+    assert [(one.row, one.vm, one.ips, one.sheet) for one in found] == [
+        (2, "web-00001", ("10.0.0.1",), "vNetwork"),
+        (5, "web-00003", ("10.0.0.3",), "vNetwork"),
+    ]
+    assert reading.skipped == {"template": 1}
+
+
+def test_the_size_that_a_sheet_declares_is_not_believed() -> None:
+    book = openpyxl.Workbook()
+    for row in corpus.rows(corpus.nic(1), corpus.nic(2)):
+        book.active.append(list(row))
+    stream = io.BytesIO()
+    book.save(stream)
+    content = stream.getvalue()
+    expected = _read(content)[1]
+    assert [one.vm for one in expected] == ["web-00001", "web-00002"]
+    sheet = corpus.member(content, SHEET)
+    for declared in (b'ref="A1"', b'ref="A1:XFD1048576"', b'ref="B7:A1"', b'ref="?"'):
+        lie = sheet.replace(b'ref="A1:AD3"', declared)
+        assert lie != sheet
+        assert _read(corpus.replaced(content, {SHEET: lie}))[1] == expected
+
+
+def test_other_programs_write_prefixes_rich_text_and_phonetic_signs() -> None:
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    cells = [f'<x:c t="s"><x:v>{n}</x:v></x:c>' for n in range(6)]
+    rows = "".join(f"<x:row>{''.join(part)}</x:row>" for part in (cells[:3], cells[3:]))
+    sheet = f'<x:worksheet xmlns:x="{main}"><x:sheetData>{rows}</x:sheetData></x:worksheet>'
+    texts = ["VM", "MAC", "IP", "web", corpus.mac(1)]
+    shared = "".join(f"<x:si><x:t>{text}</x:t></x:si>" for text in texts)
+    rich = "<x:si><x:r><x:t>10.0.</x:t></x:r><x:r><x:t>0.1</x:t></x:r><x:rPh><x:t>kana</x:t></x:rPh></x:si>"
+    base = corpus.to_xlsx({"VMs": [HEADER]})
+    types = corpus.member(base, "[Content_Types].xml")
+    found = _read(
+        corpus.replaced(
+            base,
+            {
+                SHEET: sheet.encode(),
+                "xl/sharedStrings.xml": f'<x:sst xmlns:x="{main}">{shared}{rich}</x:sst>'.encode(),
+                "[Content_Types].xml": types,
+            },
+        )
+    )[1]
+    assert [(one.row, one.vm, one.mac, one.ips) for one in found] == [
+        (2, "web", corpus.mac(1), ("10.0.0.1",))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        (10.2, "spreadsheet_mangled"),
+        (192168001021, "spreadsheet_mangled"),
+        (datetime.date(2026, 10, 24), "spreadsheet_mangled"),
+        (datetime.time(10, 24), "spreadsheet_mangled"),
+        ("10.2", "spreadsheet_mangled"),
+        ("=A1", "formula"),
+        (ArrayFormula("C2", "=A1:A2"), "formula"),
+        (True, "not_an_address"),
+    ],
+)
+def test_what_a_spreadsheet_made_of_an_address(address: object, code: str) -> None:
+    found = _one("web", corpus.mac(1), address)
+    assert [one.code for one in found.problems] == [code]
+    assert found.refused
+
+
+def test_what_a_spreadsheet_made_of_other_cells() -> None:
+    assert _one(101, corpus.mac(1), "10.0.0.1").vm == "101"
+    assert _one("web", 1.23e11, "10.0.0.1").problems[0].code == "spreadsheet_mangled"
+    assert _one(datetime.date(2026, 10, 24), corpus.mac(1), "10.0.0.1").problems[0].code == (
+        "spreadsheet_mangled"
+    )
+    assert (
+        _one('=HYPERLINK("http://x","web")', corpus.mac(1), "10.0.0.1").problems[0].code
+        == "formula"
+    )
+    assert _one("web", corpus.mac(1), "10.0.0.1", "n", None, "=NOW()").refused
+
+
+def test_a_formula_in_a_custom_column_does_not_matter() -> None:
+    table = [(*HEADER, "Owner"), ("web", corpus.mac(1), "10.0.0.1", "", "", "", "=A1")]
+    (found,) = _read(corpus.to_xlsx({"VMs": table}))[1]
+    assert not found.problems
+
+
+def test_links_to_other_files_are_never_followed() -> None:
+    content = corpus.to_xlsx({"VMs": [HEADER, ("web", corpus.mac(1), "10.0.0.1")]})
+    rels = corpus.member(content, "xl/_rels/workbook.xml.rels")
+    for target in (b"file:///etc/passwd", b"../../etc/passwd", b"http://169.254.169.254/"):
+        changed = rels.replace(b"/xl/worksheets/sheet1.xml", target)
+        assert changed != rels
+        external = changed.replace(b"<Relationship ", b'<Relationship TargetMode="External" ', 1)
+        for relations in (changed, external):
+            assert (
+                _refused(corpus.replaced(content, {"xl/_rels/workbook.xml.rels": relations}))
+                == "header"
+            )
+
+
+ENTITIES = (
+    b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">'
+    b'<!ENTITY c SYSTEM "file:///etc/passwd">]>'
+)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        SHEET,
+        "xl/workbook.xml",
+        "xl/styles.xml",
+        "xl/sharedStrings.xml",
+        "xl/_rels/workbook.xml.rels",
+    ],
+)
+def test_entities_are_refused_in_every_part(part: str) -> None:
+    content = corpus.to_xlsx({"VMs": [HEADER, ("web", corpus.mac(1), "10.0.0.1")]})
+    bomb = ENTITIES + b"<sst><si><t>&b;&c;</t></si></sst>"
+    assert _refused(corpus.replaced(content, {part: bomb})) == "xml_entities"
+
+
+def _workbook() -> bytes:
+    return corpus.to_xlsx({"VMs": [HEADER, ("web", corpus.mac(1), "10.0.0.1")]})
+
+
+def _macro_type() -> bytes:
+    types = corpus.member(_workbook(), "[Content_Types].xml")
+    old = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
+    return types.replace(old, b"application/vnd.ms-excel.sheet.macroEnabled.main+xml")
+
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
+REFUSED = {
+    "macro": (lambda: corpus.replaced(_workbook(), {"xl/vbaProject.bin": b"x"}), "macro"),
+    "macro type": (
+        lambda: corpus.replaced(_workbook(), {"[Content_Types].xml": _macro_type()}),
+        "macro",
+    ),
+    "password": (lambda: OLE + "EncryptedPackage".encode("utf-16-le"), "encrypted"),
+    "xls": (lambda: OLE, "legacy_format"),
+    "xlsb": (lambda: corpus.replaced(_workbook(), {"xl/workbook.bin": b"x"}), "unsupported_file"),
+    "docx": (
+        lambda: corpus.to_zip({"[Content_Types].xml": b"<Types/>", "word/a.xml": b"<a/>"}),
+        "unsupported_file",
+    ),
+    "ods": (lambda: corpus.to_zip({"mimetype": b"x", "content.xml": b"<a/>"}), "unsupported_file"),
+    "truncated": (lambda: _workbook()[:-30], "damaged"),
+    "no xml": (lambda: corpus.replaced(_workbook(), {SHEET: b"<worksheet><row>"}), "damaged"),
+    "no text": (
+        lambda: corpus.replaced(_workbook(), {SHEET: b'<a><row><c t="s"><v>7</v></c></row></a>'}),
+        "damaged",
+    ),
+    "no column": (
+        lambda: corpus.replaced(
+            _workbook(), {SHEET: b'<a><row><c r="AAAA1"><v>7</v></c></row></a>'}
+        ),
+        "damaged",
+    ),
+    "row number": (
+        lambda: corpus.replaced(
+            _workbook(), {SHEET: b'<a><row r="9999999"><c><v>7</v></c></row></a>'}
+        ),
+        "damaged",
+    ),
+    "no header": (lambda: corpus.to_xlsx({"VMs": [("a", "b"), (1, 2)]}), "header"),
+    "empty": (lambda: corpus.to_xlsx({"VMs": []}), "header"),
+    "sheet bomb": (
+        lambda: corpus.replaced(_workbook(), {SHEET: b"<a>" + b" " * 30_000_000}),
+        "zip_bomb",
+    ),
+    "text bomb": (
+        lambda: corpus.to_zip(
+            {"[Content_Types].xml": b"<a/>", "xl/sharedStrings.xml": b" " * 52_500_000}, packing=8
+        ),
+        "zip_bomb",
+    ),
+    "long cell": (
+        lambda: corpus.replaced(
+            _workbook(),
+            {SHEET: b"<a><row><c t='str'><v>" + b"ab" * 100_000 + b"</v></c></row></a>"},
+        ),
+        "field_too_long",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_usable_workbook_is_refused(case: str) -> None:
+    made, code = REFUSED[case]
+    assert _refused(made()) == code
+
+
+def test_too_many_rows_are_told_while_reading() -> None:
+    rows = b"".join(
+        b"<row><c><v>%d</v></c><c t='str'><v>%s</v></c></row>" % (n, corpus.mac(n * 31).encode())
+        for n in range(100_001)
+    )
+    header = b"<row>" + b"".join(b"<c t='str'><v>" + name.encode() + b"</v></c>" for name in HEADER)
+    sheet = b"<a>" + header + b"</row>" + rows + b"</a>"
+    reading = import_files.open_file("x", corpus.replaced(_workbook(), {SHEET: sheet}))
+    with pytest.raises(errors.InvalidInput) as refused:
+        for _ in reading.rows():
+            pass
+    assert refused.value.code == "too_many_rows"
+
+
+def test_the_template_is_read_back() -> None:
+    for content, name in (
+        (import_files.template_csv(), "template-csv"),
+        (import_files.template_xlsx(), "template-xlsx"),
+    ):
+        reading, found = _read(content)
+        assert (reading.format, reading.notes, len(found)) == (name, (), 1)
+        assert found[0].ips == ("192.0.2.21/24", "2001:db8::21/64")
+        assert not found[0].problems
+    sheet = openpyxl.load_workbook(io.BytesIO(import_files.template_xlsx())).active
+    assert {cell.number_format for row in sheet.iter_rows() for cell in row} == {"@"}
