@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import io
 import re
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -63,10 +65,18 @@ def ask(client: Client, method: str, path: str, body: str = "{}", kind: str = "a
         call = getattr(client, method.lower())
         answer = call(path) if method == "GET" else call(path, body, content_type=kind)
         parts = answer.streaming_content if answer.streaming else [answer.content]
-        text = b"".join(parts).decode()
+        text = _text(b"".join(parts))
         transaction.set_rollback(True)
     client.cookies.pop("messages", None)
     return answer.status_code, answer.headers.get("Location", "") + text
+
+
+def _text(content: bytes) -> str:
+    """A spreadsheet is the texts of its parts."""
+    if not content.startswith(b"PK"):
+        return content.decode()
+    with zipfile.ZipFile(io.BytesIO(content)) as parts:
+        return "\n".join(parts.read(name).decode() for name in sorted(parts.namelist()))
 
 
 def lasting(text: str) -> str:

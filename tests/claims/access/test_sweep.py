@@ -100,7 +100,7 @@ def combinations(owner: two_worlds.Owner, kinds: tuple[str, ...]) -> Iterator[tu
                 value if one == kind else "zulu" if one != "int" else 7_000_001 for one in kinds
             )
             if len(kinds) > 1:
-                own = [["prod"] if one == "str" else owner.ids() for one in kinds]
+                own = [owner.ids() if one == "int" else ["prod"] for one in kinds]
                 own[place] = [value]
                 yield from itertools.product(*own)
 
