@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from claims.models import IPAMClaimEvent
-from pools.models import Drift
+from pools.models import Block, Drift
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
-from tests.claims.ipamclaims.world import MAC, SHIPPED, World
+from tests.claims.ipamclaims.world import MAC, SHIPPED, World, manifest
 
 pytestmark = pytest.mark.django_db
 
@@ -98,8 +98,15 @@ def test_addresses_that_were_taken_out_of_the_status_come_back(world: World) -> 
     world.network()
     world.claim()
     world.passed()
-    world.claim()
+    since = Block.objects.get(state="held").allocated_at
+    bare = world.there()
+    del bare["status"]
+    world.fake.remove("ipamclaims", "vm1.podnet", "blue")
+    world.tell(("MODIFIED", bare | {"metadata": bare["metadata"] | {"resourceVersion": "99999"}}))
+    assert world.row().ips == ["10.0.0.2/24"]
+    world.fake.put(manifest("vm1"))
     world.passed()
+    assert Block.objects.get(state="held").allocated_at == since, "they were never anybody else's"
     assert world.status()["ips"] == ["10.0.0.2/24"]
     assert world.held() == {"10.0.0.2": "blue/vm1"}
 

@@ -6,8 +6,9 @@ import pytest
 
 from claims.models import Entry, Workload
 from claims.services import places
-from pools import events
+from pools import allocation, events
 from pools.models import FailureEvent
+from tests import factories
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
 from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, World
@@ -178,3 +179,31 @@ def test_many_claims_for_few_addresses(world: World) -> None:
     assert len(world.held()) == 5
     assert len(world.findings()["ipamclaim_refused"]) == 3
     assert Workload.objects.count() == 0
+
+
+@decentralized
+@pytest.mark.parametrize("holder", ["held", "cooling"])
+def test_an_address_that_the_pool_has_given_to_another(world: World, holder: str) -> None:
+    pool = world.network(cooldown=3600).pool
+    assert pool is not None
+    block = factories.take(pool, allocation.Holder("device", "printer"), cidr="10.0.0.5/32")
+    if holder == "cooling":
+        factories.give_back(block)
+    world.claim(ips=["10.0.0.5"])
+    world.passed()
+    assert world.condition()[2:] == ("IPAlreadyExists", CONFLICT)
+    assert "blue/vm1" not in world.held().values()
+
+
+@decentralized
+def test_r6_an_address_of_an_older_vm_of_the_same_name(world: World) -> None:
+    """Its claim is left over; the new VM is another one."""
+    world.network()
+    world.claim(name="vm1.old", uid="old", ips=["10.0.0.5"], mac=MAC)
+    world.passed()
+    world.claim(uid="new", ips=["10.0.0.5"])
+    world.claim(name="vm1.mac", uid="new", mac=MAC)
+    world.passed()
+    assert world.condition()[2:] == ("IPAlreadyExists", CONFLICT)
+    assert world.condition("vm1.mac")[2] == "MACAlreadyExists"
+    assert world.held() == {"10.0.0.5": "blue/vm1"}
