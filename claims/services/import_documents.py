@@ -17,9 +17,10 @@ from pools.core import errors
 from pools.core.errors import Problem
 
 _MOST_ITEMS = 1000  # of a list whose objects may have a key twice
-_REPEATABLE = frozenset(
-    {ippool.ENTRIES} | {("items", str(n), *ippool.ENTRIES) for n in range(_MOST_ITEMS)}
-)
+_REPEATABLE = frozenset({ippool.ENTRIES})
+_REPEATABLE_IN_LISTS = _REPEATABLE | {
+    ("items", str(n), *ippool.ENTRIES) for n in range(_MOST_ITEMS)
+}
 _YAML = re.compile(
     r"(?:---|[\"']?(?:apiVersion|kind|metadata|spec|items)[\"']?\s*:)(?:\s|$)", re.MULTILINE
 )
@@ -50,12 +51,13 @@ def _first_line(head: str) -> str:
 
 def opened(text: str, kind: str) -> Document:
     """Raises InvalidInput: the codes of pools.documents, unsupported_document."""
+    repeatable = _REPEATABLE_IN_LISTS if "items" in text else _REPEATABLE
     if kind == "json":
         limit = import_archives.LARGEST
-        data = documents.load_json_value(text, limit=limit, repeatable=_REPEATABLE)
+        data = documents.load_json_value(text, limit=limit, repeatable=repeatable)
         found = data if isinstance(data, list) else [data]
     else:
-        loaded = documents.load_yaml(text, limit=import_archives.LARGEST, repeatable=_REPEATABLE)
+        loaded = documents.load_yaml(text, limit=import_archives.LARGEST, repeatable=repeatable)
         found = [document.data for document in loaded]
     return _document(found)
 
