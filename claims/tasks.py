@@ -8,7 +8,7 @@ from celery import shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from claims.services import decisions, import_work, imports
+from claims.services import decisions, flags, import_work, imports
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +20,12 @@ _UNTAKEN_SECONDS = 15  # then the message is dropped: the ticks since have sent 
 @shared_task
 def tidy_decisions() -> int:
     return decisions.tidy(settings.IPAM_DECISION_DAYS)
+
+
+@shared_task
+def recheck_duplicates() -> int:
+    """What no change of an entry touches: reserved ranges that somebody made in a network's pool."""
+    return flags.every_network()
 
 
 @shared_task

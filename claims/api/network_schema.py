@@ -44,7 +44,10 @@ _MADE = {
     "infrastructure_subnets": listed(CIDR) | {"maxItems": 4}, "join_subnets": listed(CIDR),
     "namespace_selector": _SELECTOR, "applied": FLAG, "description": TEXT,
 }  # fmt: skip
-_IN = shape("cluster name", **_MADE, namespaces=_NAMESPACES)
+_NADS = listed(
+    shape("namespace name", namespace=TEXT, name=TEXT, role=TEXT, allow_persistent_ips=FLAG)
+)
+_IN = shape("cluster name", **_MADE, namespaces=_NAMESPACES, nads=_NADS)
 NETWORK = shape(
     "id cluster name kind namespace topology role lifecycle subnets default_gateways"
     " reserved_subnets infrastructure_subnets nads static_vms",
@@ -61,9 +64,7 @@ NETWORK = shape(
     object_name=TEXT,
     gateways_configured=FLAG,
     exclude_subnets=listed(CIDR),
-    nads=listed(
-        shape("namespace name", namespace=TEXT, name=TEXT, role=TEXT, allow_persistent_ips=FLAG)
-    ),
+    nads=_NADS,
     static_vms=shape("ok reasons", ok=FLAG, reasons=listed(_REASON), notes=listed(_REASON)),
     pool=null(WHOLE),
     known=FLAG,
@@ -113,6 +114,7 @@ NETWORK_PATCH = says(
             applied=FLAG,
             namespace_selector=_SELECTOR,
             namespaces=_NAMESPACES,
+            nads=_NADS,
         )
         | SOMETHING
     ),

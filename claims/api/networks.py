@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.urls import path
@@ -20,11 +21,10 @@ from claims.services import access, network_manifests
 from claims.services import networks as services
 from pools import events, idempotency
 from pools.api import pagination, parsing, query, views
-from pools.core import block_answer, reading
+from pools.core import block_answer, holders, reading
 
 YAML = "application/yaml"
-_CREATED = ("cluster", *network_rules.FIELDS, "applied", "description")
-_CHANGED = ("description", "applied", "namespace_selector", "namespaces")
+_CREATED = ("cluster", *network_rules.FIELDS, "applied", "description", "nads")
 _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
 
 
@@ -70,7 +70,12 @@ class NetworkView(views.View):
     def patch(self, request: Request, network_id: int) -> views.Answer:
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         found = scoped.one(request, Network.objects.select_related("cluster"), network_id)
-        services.change(found, _changes(body, found), by=views.author(request))
+        nads = _nads(body)
+        changes, by = _changes(body, found), views.author(request)
+        with transaction.atomic():
+            services.change(found, changes, by=by)
+            if "nads" in body.data:
+                services.name_nads(found, nads, by=by)
         return views.answer(_one(request, network_id))
 
     @extend_schema(**schema.NETWORK_DELETE)
@@ -209,6 +214,7 @@ def _creation(request: Request, body: reading.Fields) -> Any:
     if applied:
         wanted = network_rules.check_applied(body, wanted)
     description = _description(body)
+    nads = _nads(body)
     body.report.raise_any()
     if cluster is None:
         raise AssertionError("a body without a cluster is refused")
@@ -216,11 +222,26 @@ def _creation(request: Request, body: reading.Fields) -> Any:
     def work() -> idempotency.Stored:
         by: events.Author = views.author(request)
         made = services.create_by_hand(
-            cluster, wanted, by=by, applied=applied, description=description
+            cluster, wanted, by=by, applied=applied, description=description, nads=nads
         )
         return idempotency.Stored(201, _one(request, made.pk))
 
     return work
+
+
+def _nads(body: reading.Fields) -> list[tuple[str, str]]:
+    found = []
+    for one in body.objects("nads") if body.has("nads") else ():
+        one.only("namespace", "name", "role", "allow_persistent_ips")
+        namespace = one.parse("namespace", _namespace)
+        name = one.parse("name", parsing.name)
+        if namespace and name:
+            found.append((namespace, name))
+    return found
+
+
+def _namespace(value: object, at: str) -> str:
+    return holders.parse_name(value, field=at, kind="label")
 
 
 def _description(body: reading.Fields) -> str:

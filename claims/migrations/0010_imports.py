@@ -11,7 +11,6 @@ from django.contrib.auth.management import create_permissions
 from django.db import migrations, models
 
 import claims.models.fields
-from claims import sql as claims_sql
 from pools import sql
 
 _SEE = ["view_vmimport", "view_wave"]
@@ -634,6 +633,5 @@ class Migration(migrations.Migration):
         ),
         # pgtrigger's function, which every migration with triggers writes anew, is replaced again.
         *sql.install("rules"),
-        migrations.RunSQL(claims_sql.event_log(), migrations.RunSQL.noop),
         migrations.RunPython(give_to_roles, migrations.RunPython.noop),
     ]

@@ -8,6 +8,7 @@ from claims.models.history import (
     IPPoolEvent,
     MembershipEvent,
     NetworkEvent,
+    NetworkSettingsEvent,
     VMImportEvent,
     WaveEvent,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Network",
     "NetworkEvent",
     "NetworkSettings",
+    "NetworkSettingsEvent",
     "OwnVerdict",
     "Place",
     "PortGroup",

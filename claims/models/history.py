@@ -17,6 +17,7 @@ from claims.models.imports import VMImport, Wave
 from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network
+from claims.models.settings import NetworkSettings
 from pools.models.history import SEQUENCE
 
 
@@ -110,6 +111,15 @@ class MembershipEvent(_MembershipEvent):  # type: ignore[misc]  # made at run ti
     pgh_id = _number()
 
 
+_NetworkSettingsEvent: Any = _whole_life(
+    NetworkSettings, ["cluster", "annotation", "default_nad_namespace", "default_nad_name"]
+)
+
+
+class NetworkSettingsEvent(_NetworkSettingsEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = _number()
+
+
 _VMImportEvent: Any = pghistory.create_event_model(
     VMImport,
     # One event for what became of an import; its rows say the rest.
@@ -150,6 +160,7 @@ ALL: tuple[Any, ...] = (
     EntryEvent,
     IPAMClaimEvent,
     MembershipEvent,
+    NetworkSettingsEvent,
     VMImportEvent,
     WaveEvent,
 )

@@ -17,7 +17,7 @@ class IPAMClaim(models.Model):
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="ipamclaims")
-    network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="claims")
+    network = models.ForeignKey(Network, on_delete=models.RESTRICT, related_name="claims")
     namespace = models.CharField(max_length=253)
     name = models.CharField(max_length=253)
     interface = models.CharField(max_length=253, blank=True, default="")

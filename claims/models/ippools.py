@@ -30,7 +30,7 @@ class IPPool(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="ippools")
     network = models.OneToOneField(
         Network,
-        on_delete=models.PROTECT,
+        on_delete=models.RESTRICT,
         related_name="ippool",
         error_messages={"unique": "The network has an IPPool already."},
     )

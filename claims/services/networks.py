@@ -25,6 +25,7 @@ from pools.reconcile import leases
 
 # What a network's object says of it; the logical name finds the row, conditions are the status.
 SAID = tuple(one.name for one in fields(UDN) if one.name not in {"name", "conditions"})
+Place = tuple[str, str]  # namespace and name
 MADE = {Kind.CUDN, Kind.UDN}  # by objects of their own
 _FIRST = 5  # of those that use a network
 
@@ -167,10 +168,12 @@ def create_by_hand(
     by: events.Author,
     applied: bool = False,
     description: str = "",
+    nads: Iterable[Place] = (),
 ) -> Network:
     """A network that somebody makes in an observed cluster, or (`applied`) that is written to it.
 
-    A name that so far only an IPPool or a claim mentioned becomes known by it. Raises AlreadyExists,
+    `nads` are the attachment definitions through which namespaces use it, as long as no connection
+    to the cluster tells of them. A name that so far only an IPPool or a claim mentioned becomes known by it. Raises AlreadyExists,
     NotManaged (`applied`, and nothing is written to the cluster).
     """
     with events.recorded(by):
@@ -192,7 +195,37 @@ def create_by_hand(
             "uid": "",
             "conditions": [],
         }
-        return _bring(network, changes, by)
+        made = _bring(network, changes, by)
+        name_nads(made, nads, by=by)
+    return made
+
+
+def name_nads(network: Network, nads: Iterable[Place], *, by: events.Author) -> None:
+    """Say by hand which attachment definitions a network has; those that were seen stay.
+
+    Raises ClusterDecides where the cluster tells.
+    """
+    wanted = set(nads)
+    own = NAD.objects.filter(network=network, uid="")
+    known = set(network.nads.values_list("namespace", "name"))
+    if network.follows_cluster and wanted - known:
+        raise errors.ClusterDecides(
+            f"{network.name} follows the cluster {network.cluster}, which tells of its NADs."
+        )
+    with events.recorded(by):
+        astray = [nad.pk for nad in own if (nad.namespace, nad.name) not in wanted]
+        NAD.objects.filter(pk__in=astray).delete()
+        NAD.objects.bulk_create(
+            NAD(
+                network=network,
+                namespace=namespace,
+                name=name,
+                role=network.role,
+                allow_persistent_ips=network.lifecycle == networks.PERSISTENT,
+                subnets=network.subnets,
+            )
+            for namespace, name in sorted(wanted - known)
+        )
 
 
 def change(network: Network, values: Mapping[str, Any], *, by: events.Author) -> Network:
@@ -265,7 +298,7 @@ def _users(network: Network) -> Iterable[str]:
     for what, rows in (
         ("IPAMClaim", network.claims),
         ("workload", network.workloads),
-        ("network attachment definition", network.nads),
+        ("network attachment definition", network.nads.exclude(uid="")),
     ):
         count = rows.count()
         if count:

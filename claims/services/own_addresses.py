@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
+from claims.core import networks
 from claims.models import Network
-from pools.core import errors
-from pools.core.addresses import AddressRange, parse_address
+from pools.core.addresses import AddressRange
 from pools.models import ReservedRange
 
 GATEWAY = "gateway"
@@ -36,23 +36,13 @@ def of(network: Network) -> list[Own]:
 
 
 def _gateways(network: Network) -> Iterator[Own]:
-    for text in network.default_gateways or _first_addresses(network):
-        try:
-            gateway = parse_address(text)
-        except errors.InvalidInput:
-            continue  # of a cluster's object: its own problem
+    try:
+        found = networks.gateways(network)
+    except ValueError:  # of a cluster's object: its own problem
+        return
+    for text in found:
+        gateway = ip_address(text)
         yield Own(GATEWAY, AddressRange(gateway, gateway), text)
-
-
-def _first_addresses(network: Network) -> Iterator[str]:
-    """Without a gateway of its own the first address of each subnet is it (spec/002)."""
-    for text in network.subnets:
-        try:
-            subnet = ip_network(text)
-        except ValueError:
-            continue
-        if subnet.num_addresses > 2:  # those have no address to spare
-            yield str(subnet[1])
 
 
 def _subnets(network: Network) -> Iterator[Own]:

@@ -56,3 +56,9 @@ UNION ALL
     e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
   FROM claims_waveevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'network_settings.' || e.pgh_label, 'networksettingsevent',
+    e.pgh_obj_id, e.cluster_id, NULL::bigint, '', '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.annotation
+  FROM claims_networksettingsevent e

@@ -285,3 +285,29 @@ def test_overlaps_with_pods_and_other_networks_are_shown(api: Api) -> None:
     api.made("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": pods})
     found = api("GET", "overlaps/?kind=vm-network").json()["results"]
     assert [one["cidr"] for one in found] == ["10.0.0.0/8", "fd00::/64"]
+
+
+def test_nads_of_a_network_that_nobody_watches(api: Api) -> None:
+    found = made(api, nads=[{"namespace": "blue", "name": "blue"}])
+    (nad,) = found["nads"]
+    assert nad == {
+        "namespace": "blue",
+        "name": "blue",
+        "role": "primary",
+        "allow_persistent_ips": True,
+    }
+    place = f"networks/{found['id']}/"
+    changed = api("PATCH", place, {"nads": [{"namespace": "red", "name": "blue"}]}).json()
+    assert [one["namespace"] for one in changed["nads"]] == ["red"]
+    bad = api("PATCH", place, {"nads": [{"namespace": "a.b", "name": "blue"}]}).json()
+    assert (bad["code"], bad["errors"][0]["field"]) == ("k8s_name", "nads.0.namespace")
+    NAD.objects.update(uid="u1")  # the cluster tells of it now
+    assert len(api("PATCH", place, {"nads": []}).json()["nads"]) == 1
+    Network.objects.update(follows_cluster=True)
+    refused = api("PATCH", place, {"nads": [{"namespace": "blue", "name": "blue"}]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "cluster_decides")
+
+
+def test_a_network_goes_with_the_nads_that_were_said_by_hand(api: Api) -> None:
+    found = made(api, nads=[{"namespace": "blue", "name": "blue"}])
+    assert api("DELETE", f"networks/{found['id']}/").status_code == 204

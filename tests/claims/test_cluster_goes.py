@@ -1,0 +1,41 @@
+"""A cluster goes with its networks, IPPools, entries and claims, or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from claims.models import IPAMClaim, IPPool, Network
+from pools.core import errors
+from pools.models import Cluster
+from pools.services import clusters
+from tests.claims import worlds
+
+pytestmark = pytest.mark.django_db
+
+
+def test_not_while_addresses_are_held() -> None:
+    network = worlds.network()
+    worlds.entry(worlds.ippool(network), "00:1a:4b:00:00:0a", "10.0.0.5/24")
+    with pytest.raises(errors.PoolInUse):
+        clusters.remove(network.cluster, by=worlds.BY)
+    assert Network.objects.exists()
+
+
+def test_by_force_with_all_that_it_had() -> None:
+    network = worlds.network()
+    worlds.entry(worlds.ippool(network), "00:1a:4b:00:00:0a", "10.0.0.5/24")
+    worlds.claim(network, "one", "10.0.0.6/24")
+    worlds.workload(network, "one", "00:1a:4b:00:00:0b", "10.0.0.6/24")
+    by = dataclasses.replace(worlds.BY, reason="the site burnt down")
+    clusters.remove(network.cluster, by=by, force=True)
+    for model in (Cluster, Network, IPPool, IPAMClaim):
+        assert not model.objects.exists()
+
+
+def test_without_anything_held() -> None:
+    network = worlds.network()
+    worlds.ippool(network)
+    clusters.remove(network.cluster, by=worlds.BY)
+    assert not IPPool.objects.exists()
