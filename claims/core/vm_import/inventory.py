@@ -19,7 +19,7 @@ Json = Mapping[str, Any]
 
 PLAN_KIND = "Plan"
 _MARKS = {"nics", "guestNetworks", "addresses", "isTemplate", "powerState", "selfLink", "object"}
-_NOT_READ = {"plan": "a plan names its VMs only; export their inventory with detail=4"}
+_NAMES_ONLY = "a plan names its VMs only; export their inventory with detail=4"
 
 
 def is_vm(value: object) -> bool:
@@ -52,7 +52,7 @@ def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[Found]:
 def plan(row: int, manifest: Json) -> Iterator[Found]:
     """The VMs that a plan names: refused, with what is missing."""
     spec = _mapping(manifest.get("spec"))
-    wrong = problem("mac", "mac_missing", _NOT_READ["plan"])
+    wrong = problem("mac", "mac_missing", _NAMES_ONLY)
     namespace = _word(spec.get("targetNamespace"))
     for vm in _mappings(spec.get("vms")):
         name, told = _name(vm)
