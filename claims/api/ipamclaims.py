@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from claims.api import claim_schema as schema
 from claims.api import entries, scoped
-from claims.core import macs
+from claims.core import claim_names, macs
 from claims.models import IPAMClaim, Network, Place
 from claims.services import (
     access,
@@ -265,8 +265,8 @@ def _spec(request: Request, body: reading.Fields) -> ClaimSpec:
     cluster = body.parse("cluster", scoped.cluster(request))
     namespace = body.parse("namespace", _namespace) or ""
     vm = body.parse("vm", parsing.name) or "" if body.has("vm") else ""
-    name = body.parse("name", parsing.name) or "" if body.has("name") else ""
-    if not (vm or name):
+    name = body.parse("name", _name) or "" if body.has("name") else ""
+    if not (vm or body.has("name")):
         body.report.add("vm", "required", "say for which VM it is")
     network = body.parse("network", lambda value, at: _network(request, cluster, value, at))
     interface = body.parse("interface", _interface) or "" if body.has("interface") else ""
@@ -341,6 +341,17 @@ def _mac(value: object, at: str) -> str:
 
 def _namespace(value: object, at: str) -> str:
     return holders.parse_name(value, field=at, kind="label")
+
+
+def _name(value: object, at: str) -> str:
+    try:
+        return parsing.name(value, at)
+    except errors.InvalidInput as error:
+        meant = claim_names.compose_key(str(value), "")
+        if not meant or error.code != "k8s_name":
+            raise
+        message = f"{error.message}; did you mean {meant}?"
+        raise errors.InvalidInput.of(at, error.code, message, value) from error
 
 
 def _interface(value: object, at: str) -> str:

@@ -226,3 +226,13 @@ def test_a_managed_cluster_is_due_after_a_change(api: apis.Api, network: Network
     assert made["next_step"] == "Wait for the next pass over the cluster."
     connection.refresh_from_db()
     assert connection.due_at.year < 2100
+
+
+def test_the_name_alone_says_which_vm(api: apis.Api, network: Network) -> None:
+    assert api.made(PATH, body(vm=None, name="vm1.cluster.udn.blue"))["vm"] == "vm1"
+
+
+def test_a_name_that_no_object_has_is_told_as_one_has_it(api: apis.Api, network: Network) -> None:
+    found = api("POST", PATH, body(vm=None, name="web1.cluster_udn_blue")).json()["errors"]
+    assert [one["code"] for one in found] == ["k8s_name"]
+    assert found[0]["message"].endswith("did you mean web1.cluster.udn.blue?")
