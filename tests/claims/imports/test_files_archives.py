@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from claims.services import import_files
@@ -88,6 +90,19 @@ def test_what_is_no_usable_archive_is_refused(case: str) -> None:
     assert _refused(content) == code
 
 
-def test_rows_of_all_tables_are_counted_together() -> None:
-    lines = b"VM,MAC,IP\r\n" + b"".join(b"v%d,,1.1.1.1\r\n" % n for n in range(60_000))
-    assert _refused(corpus.to_zip({"a.csv": lines, "b.csv": lines})) == "too_many_rows"
+@pytest.mark.parametrize("template", ["False", "True"])
+def test_rows_of_all_tables_are_counted_together_also_those_that_are_passed_over(
+    template: str,
+) -> None:
+    row = f"v,{template},{{}},1.1.1.1\r\n"
+    lines = "VM,Template,MAC,IP\r\n" + "".join(
+        row.format(corpus.mac(n * 37)) for n in range(60_000)
+    )
+    members = {"a.csv": lines.encode(), "b.csv": lines.encode()}
+    assert _refused(corpus.to_zip(members)) == "too_many_rows"
+
+
+def test_a_bomb_does_not_hide_behind_a_large_member() -> None:
+    filler = random.Random(1).randbytes(500_000)  # noqa: S311
+    members = {"a.csv": VNETWORK, "b.bin": filler, "c.csv": b" " * 20_000_000}
+    assert _refused(corpus.to_zip(members)) == "zip_bomb"
