@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from claims.admin import claim_form, scoped
+from claims.admin import claim_form, places, scoped
 from claims.core import claim_dialects
 from claims.models import IPAMClaim
 from claims.services import (
@@ -72,7 +72,7 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         next_step=claim_states.next_step(claim, codes, answered=answered),
         findings=[one for one in found if seen.everything or one.code not in _OF_OTHERS],
         command=claim_findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
-        duplicates=duplicates.of_claims([claim], seen).get(claim.pk, []),
+        duplicates=_duplicates(claim, seen),
         manifest=network_manifests.text(ipamclaims.manifest(claim)),
         vm=_vm(claim, seen),
         may_write=claim_form.may_write(request, claim),
@@ -81,6 +81,11 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         ),
         call=f"ipamclaims/{claim.pk}/",
     )  # fmt: skip
+
+
+def _duplicates(claim: IPAMClaim, seen: Any) -> SafeString | str:
+    found = duplicates.of_claims([claim], seen).get(claim.pk, [])
+    return places.badge(found, claim.network) if found else ""
 
 
 def _vm(claim: IPAMClaim, seen: Any) -> VMText:

@@ -94,7 +94,7 @@ class SeenFilter(lists.Choice):
 
 @admin.register(Network)
 class NetworkAdmin(scoped.Scoped[Network]):
-    list_display = ("shown_name", "shown_cluster", "shown_kind", "shown_subnets", "shown_gateways", "shown_lifecycle", "shown_verdict", "shown_namespaces", "shown_entries", "shown_bars")  # fmt: skip
+    list_display = ("shown_name", "shown_cluster", "shown_subnets", "shown_gateways", "shown_lifecycle", "shown_verdict", "shown_namespaces", "shown_entries", "shown_bars")  # fmt: skip
     list_display_links = None
     list_per_page = 50
     list_filter = (ClusterFilter, KindFilter, StaticFilter, SeenFilter)
@@ -121,16 +121,17 @@ class NetworkAdmin(scoped.Scoped[Network]):
 
     @admin.display(description="logical name", ordering="name")
     def shown_name(self, network: Network) -> SafeString:
-        return show.to(network, network.name)
+        gone = show.state("removed", "deleted in the cluster") if network.gone_at else ""
+        return format_html(
+            '<span class="cad-stack">{}<span class="cad-dim">{} {}</span></span>',
+            show.to(network, network.name),
+            network_page.kind(network),
+            gone,
+        )
 
     @admin.display(description="cluster", ordering="cluster__name")
     def shown_cluster(self, network: Any) -> SafeString | str:
         return show.to(network.cluster) if network.shown_links else network.cluster.name
-
-    @admin.display(description="kind", ordering="kind")
-    def shown_kind(self, network: Network) -> SafeString:
-        gone = show.state("removed", "deleted in the cluster") if network.gone_at else ""
-        return format_html("{} {}", network_page.kind(network), gone)
 
     @admin.display(description="subnets")
     def shown_subnets(self, network: Network) -> SafeString:

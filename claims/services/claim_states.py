@@ -89,7 +89,7 @@ def words_of(claim: IPAMClaim) -> str:
     if claim.gone_at is not None:
         return "its addresses were given back here"
     if claim.ips:
-        return "has its addresses"
+        return "it has its addresses"
     if outcome is None or outcome is Outcome.ALLOCATED:
         return "not answered yet"
     return _WORDS[outcome]
