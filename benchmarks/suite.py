@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
 
-from benchmarks import clients, entries, fleet, floor, passes, registers
+from benchmarks import clients, entries, fleet, floor, imports, passes, registers
 from pools import allocation
 from pools.models import Pool
 from pools.models.pools import Category
@@ -37,6 +37,7 @@ def run(names: list[str], port: int, seconds: float, rows: int) -> Iterator[Resu
         "reconcile": reconcile,
         "fleet": over_fleet,
         "entries": entries.measure,
+        "imports": imports.measure,
     }
     for name in names or known:
         registers.clear()

@@ -207,6 +207,7 @@ class Migration(migrations.Migration):
                     "claim",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="+",
@@ -217,6 +218,7 @@ class Migration(migrations.Migration):
                     "entry",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="+",
@@ -237,6 +239,7 @@ class Migration(migrations.Migration):
                 (
                     "vm_import",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="rows",
@@ -630,6 +633,11 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 fields=("wave", "namespace", "vm"), name="wave_vm_unique"
             ),
+        ),
+        # Files are often compressed already, and do not stay.
+        migrations.RunSQL(
+            "ALTER TABLE claims_importfile ALTER COLUMN content SET STORAGE EXTERNAL",
+            migrations.RunSQL.noop,
         ),
         # pgtrigger's function, which every migration with triggers writes anew, is replaced again.
         *sql.install("rules"),

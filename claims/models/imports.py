@@ -44,10 +44,10 @@ class RowVerdict(models.TextChoices):
     SKIPPED = "skipped", "skipped"  # by a person
 
 
-def _unbound(to: type[models.Model], **options: Any) -> Any:
+def _unbound(to: type[models.Model]) -> Any:
     """A reference that keeps nothing from being deleted: bulk deletes do not ask for them."""
     return models.ForeignKey(
-        to, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, **options
+        to, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
     )
 
 
@@ -135,8 +135,9 @@ class ImportRow(models.Model):
     speaks of: it is there already (`before` are its values then), or was made by the commit.
     """
 
+    # Without a check for each of a hundred thousand rows; who writes them holds the import.
     vm_import = models.ForeignKey(
-        VMImport, on_delete=models.CASCADE, related_name="rows", db_index=False
+        VMImport, models.CASCADE, related_name="rows", db_constraint=False, db_index=False
     )
     number = models.PositiveIntegerField()  # 1, 2, … in the import
     row = models.PositiveIntegerField()  # in the file
@@ -147,7 +148,7 @@ class ImportRow(models.Model):
     source_namespace = models.CharField(max_length=300, blank=True, default="")
     port_group = models.CharField(max_length=300, blank=True, default="")
     note = models.CharField(max_length=500, blank=True, default="")
-    network = _unbound(Network, db_index=False)
+    network = _unbound(Network)
     vm = models.CharField("VM", max_length=253, blank=True, default="")
     namespace = models.CharField(max_length=253, blank=True, default="")
     mac = MACField(null=True, blank=True)

@@ -99,8 +99,15 @@ class Reading:
             yield row
 
 
-def open_file(name: str, content: bytes | BinaryIO) -> Reading:  # noqa: ARG001  # never trusted
+def open_file(
+    name: str,  # noqa: ARG001  # never trusted
+    content: bytes | BinaryIO,
+    *,
+    counted: bool = False,
+) -> Reading:
     """Recognise a file of at most 20 MiB; `name` is what the sender calls it.
+
+    A text is read once to its end to count its rows, unless it was `counted` when it came.
 
     Raises InvalidInput: too_large, empty, encrypted, legacy_format, unsupported_file, macro, zip_bomb,
     damaged, xml_entities, nested_archive, encoding, header, duplicate_header, csv_syntax,
@@ -108,7 +115,7 @@ def open_file(name: str, content: bytes | BinaryIO) -> Reading:  # noqa: ARG001 
     """
     data = content if isinstance(content, bytes) else content.read(LARGEST + 1)
     import_archives.check_kind(data)
-    return _archive(data) if data.startswith(import_archives.ZIP) else _text(data)
+    return _archive(data) if data.startswith(import_archives.ZIP) else _text(data, counted=counted)
 
 
 def from_text(text: str) -> Reading:
@@ -131,7 +138,7 @@ def from_rows(rows: Sequence[object]) -> Reading:
     return Reading("rows", lambda _: import_documents.from_rows(rows), len(rows))
 
 
-def _text(data: bytes) -> Reading:
+def _text(data: bytes, *, counted: bool = False) -> Reading:
     text = import_texts.decoded(lambda: io.BytesIO(data))
     kind = import_documents.sniff(text)
     if kind:
@@ -140,7 +147,7 @@ def _text(data: bytes) -> Reading:
     table = import_texts.table(text)
     if table is None:
         raise _no_header()
-    total = table.count()
+    total = None if counted else table.count()
     return _reading([_Part(table.layout, "", table.rows)], _CSV_FORMATS, total, text.notes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import islice
@@ -21,6 +22,7 @@ from pools import database
 from pools.core import errors
 
 BATCH = 5000
+_PLAIN = re.compile("[0-9a-fA-F.:/]+")
 LONGEST = 300
 _LONGEST_NOTE = 500
 # Whose VMs are moved by MTV, which gives them other names than they had.
@@ -106,22 +108,33 @@ _COLUMNS = (
 def _line(
     import_id: int, number: int, one: Found, to: Destinations, how: Plan
 ) -> tuple[object, ...]:
-    source = Source(
+    source = _source(one)
+    return (
+        import_id, number, one.row, clean(one.sheet, 64) if one.sheet else "", source.vm, source.mac,
+        _array(source.ips), source.namespace, source.port_group, source.note,
+        _problems(one.problems) if one.problems else "[]", one.refused,
+        *_resolved(resolving.resolve(source, to.of(source.port_group), how)),
+    )  # fmt: skip
+
+
+def _source(one: Found) -> Source:
+    """What may be stored and shown; nearly every row as it is."""
+    whole = "".join((one.vm, one.mac, one.port_group, one.namespace, one.note, *one.ips))
+    if len(whole) <= LONGEST and whole.isprintable():
+        return Source(
+            one.vm, one.mac, one.ips, one.port_group, one.namespace, one.note, one.problems,
+            one.refused,
+        )  # fmt: skip
+    return Source(
         clean(one.vm),
         clean(one.mac),
-        tuple(map(clean, one.ips)) if one.ips else (),
+        tuple(map(clean, one.ips)),
         clean(one.port_group),
         clean(one.namespace),
         clean(one.note, _LONGEST_NOTE),
         one.problems,
         one.refused,
     )
-    return (
-        import_id, number, one.row, clean(one.sheet, 64), source.vm, source.mac,
-        _array(source.ips), source.namespace, source.port_group, source.note,
-        _problems(one.problems) if one.problems else "[]", one.refused,
-        *_resolved(resolving.resolve(source, to.of(source.port_group), how)),
-    )  # fmt: skip
 
 
 def _resolved(row: Resolved) -> tuple[object, ...]:
@@ -144,6 +157,8 @@ def _array(texts: tuple[str, ...]) -> str:
     """A PostgreSQL array; a list would be written an element at a time."""
     if not texts:
         return "{}"
+    if len(texts) == 1 and texts[0].isascii() and _PLAIN.fullmatch(texts[0]):
+        return f"{{{texts[0]}}}"
     return (
         "{"
         + ",".join('"' + one.replace("\\", r"\\").replace('"', r"\"") + '"' for one in texts)
