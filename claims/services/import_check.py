@@ -305,18 +305,18 @@ _JUDGE = f"""
             CASE WHEN k.same THEN 'unchanged' WHEN t.bad THEN 'conflict'
                 WHEN t.repeated THEN 'unchanged' WHEN k.number IS NULL THEN 'new'
                 WHEN %(everything)s THEN 'changed' ELSE 'refused' END AS verdict,
-            COALESCE(t.reasons, '[]')
-            || CASE WHEN k.same OR k.number IS NULL OR %(everything)s THEN '[]'::jsonb
+            CASE WHEN k.same OR k.number IS NULL OR %(everything)s THEN '[]'::jsonb
                 ELSE '[{{"code": "permission_denied", "message":
                     "It is registered with other values, which only an operator changes."}}]' END
+            || COALESCE(t.reasons, '[]')
             AS reasons
         FROM j LEFT JOIN known k ON k.number = j.number LEFT JOIN told t ON t.number = j.number)
-    UPDATE claims_importrow w SET verdict = judged.verdict, reasons = w.problems || judged.reasons,
+    UPDATE claims_importrow w SET verdict = judged.verdict, reasons = judged.reasons || w.problems,
         entry_id = judged.entry_id, claim_id = judged.claim_id, before = judged.before
     FROM judged
     WHERE w.vm_import_id = %(import)s AND w.number = judged.number
         AND (w.verdict, w.reasons, w.entry_id, w.claim_id, w.before) IS DISTINCT FROM
-            (judged.verdict, w.problems || judged.reasons, judged.entry_id, judged.claim_id,
+            (judged.verdict, judged.reasons || w.problems, judged.entry_id, judged.claim_id,
              judged.before)
     RETURNING w.number
 """  # noqa: S608

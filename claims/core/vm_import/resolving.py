@@ -25,6 +25,7 @@ _ZERO = "00:00:00:00:00:00"
 _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 UNMAPPED = "unmapped_port_group"
+_TOLD = frozenset({"prefix_added", "vm_name_changed", "one_per_family"})  # and no harm
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The row as it would be written; one that is not `usable` is refused for the last of `reasons`."""
+    """The row as it would be written; one that is not `usable` is refused for the first of `reasons`."""
 
     network_id: int | None
     vm: str = ""
@@ -117,7 +118,7 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
     """Never raises: what is wrong is said in the reasons."""
     reasons: list[Reason] = [(one.code, _sentence(one)) for one in row.problems]
     if to is None:
-        return Resolved(None, usable=False, reasons=(*reasons, _unmapped(row.port_group)))
+        return Resolved(None, usable=False, reasons=(_unmapped(row.port_group), *reasons))
     usable = not row.refused
     vm, said = _vm(row.vm, moved=plan.moved)
     if said:
@@ -128,21 +129,24 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
         reasons.append(problem)
         usable, namespace = False, ""
     mac, ips = _mac(row, reasons), _ips(row, to, reasons)
-    if (row.mac and mac is None) or (row.ips and not ips):
-        usable = False
+    usable = usable and bool(mac or not row.mac) and bool(ips or not row.ips)
     lacking = [*_lacking(row, plan, namespace), *_foreign(vm, namespace, plan)]
     if lacking:
         known = {code for code, _ in reasons}
         reasons += [one for one in lacking if one[0] not in known]
         usable = False
-    name = ""
-    if plan.target == IPAMCLAIMS and vm:
-        name = claim_names.compose_key(vm, to.network)
-        if not name or name[-1] in ".-":
-            message = f"No IPAMClaim can be called {vm}.{to.network}."
-            reasons.append(("name_impossible", message))
-            usable, name = False, ""
+    name = _claim_name(vm, to.network) if plan.target == IPAMCLAIMS and vm else ""
+    if name is None:
+        reasons.append(("name_impossible", f"No IPAMClaim can be called {vm}.{to.network}."))
+        usable, name = False, ""
+    if not usable:
+        reasons.sort(key=lambda one: one[0] in _TOLD)
     return Resolved(to.network_id, vm, namespace, mac, ips, name, usable, tuple(reasons))
+
+
+def _claim_name(vm: str, network: str) -> str | None:
+    name = claim_names.compose_key(vm, network)
+    return name if name and name[-1] not in ".-" else None
 
 
 def _unmapped(port_group: str) -> Reason:

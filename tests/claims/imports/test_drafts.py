@@ -35,7 +35,7 @@ def test_new_changed_unchanged_and_nothing_is_written() -> None:
     }
     changed, new = ImportRow.objects.filter(vm_import=of, number__gt=1)
     assert changed.before["ips"] == ["10.0.0.12/24"]
-    assert "10.0.0.12/24 become 10.0.0.22/24" in changed.reasons[-1]["message"]
+    assert "10.0.0.12/24 become 10.0.0.22/24" in changed.reasons[0]["message"]
     assert (new.vm, new.mac, new.ips) == ("three-3", mac(3), ["10.0.0.13/24"])
     assert {one["code"] for one in new.reasons} == {"vm_name_changed", "prefix_added"}
     assert Entry.objects.count() == 2

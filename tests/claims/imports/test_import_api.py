@@ -165,7 +165,7 @@ def test_a_vm_owner_imports_for_namespaces_of_their_own(network: Network) -> Non
     ]
     draft = made(api("POST", "imports/", {"rows": rows, "network": network.pk}))
     told = api("GET", f"imports/{draft['id']}/rows/").json()["results"]
-    assert [(one["verdict"], one["reasons"][-1]["code"]) for one in told] == [
+    assert [(one["verdict"], one["reasons"][0]["code"]) for one in told] == [
         ("new", "prefix_added"),
         ("refused", "permission_denied"),
         ("conflict", "duplicate_ip"),

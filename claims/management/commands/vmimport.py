@@ -1,0 +1,178 @@
+"""`manage.py vmimport FILE --network N`: VMs of a file as a draft, or written at once."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management import base
+
+from claims.models import ImportRow, Network, VMImport
+from claims.models.imports import RowVerdict, Status, Target
+from claims.services import imports
+from claims.services.imports import Options, Upload
+from pools import documents, events
+from pools.core import errors
+from pools.models import Cluster
+
+BAD = 2  # exit code: rows are in conflict or refused
+_SHOWN = 100  # bad rows
+_LONGEST = 100  # characters of a reason
+
+
+class Command(base.BaseCommand):
+    help = (
+        "Import VMs from a file (RVTools, MTV inventory, PowerCLI, the template, IPPool or IPAMClaim"
+        " YAML, a list): a draft with a verdict for each row, written with --commit."
+        " Exits with 1 when nothing can be made of the file, with 2 when rows are in conflict or"
+        " refused (and, without --skip-bad, nothing was written)."
+    )
+
+    def add_arguments(self, parser: base.CommandParser) -> None:
+        parser.add_argument("file", help="a file, or - for standard input")
+        parser.add_argument("--network", help="id or logical name; rows of no mapping go there")
+        parser.add_argument(
+            "--cluster", help="the cluster's name, where the network's is not unique"
+        )
+        parser.add_argument("--namespace", default="", help="of rows that name none")
+        parser.add_argument(
+            "--mapping", default="{}", help='JSON: {"port group": {"network": id, "namespace": ""}}'
+        )
+        parser.add_argument("--target", choices=Target.values, default=Target.IPPOOL.value)
+        parser.add_argument("--commit", action="store_true", help="write it, all or nothing")
+        parser.add_argument("--skip-bad", action="store_true", help="write all but the bad rows")
+        parser.add_argument("--json", action="store_true", help="the report as JSON")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            of = self._import(options)
+        except errors.IpamError as error:
+            raise base.CommandError(f"{error.code}: {error.message}") from error
+        bad = _bad(of)
+        if options["json"]:
+            self.stdout.write(json.dumps(_report(of, bad), indent=2))
+        else:
+            self._tell(of, bad)
+        if of.status == Status.FAILED:
+            raise base.CommandError(f"{of.error_code}: {of.error}")
+        if of.error_code:
+            raise base.CommandError(f"Nothing was written. {of.error}", returncode=BAD)
+        if bad:
+            raise base.CommandError("Rows are in conflict or refused.", returncode=BAD)
+
+    def _import(self, options: dict[str, Any]) -> VMImport:
+        mapping = documents.load_json(options["mapping"].encode())
+        network = _network(options["network"], options["cluster"])
+        cluster = network.cluster if network else _cluster(options["cluster"])
+        wanted = Options(
+            cluster,
+            target=options["target"],
+            network=network,
+            namespace=options["namespace"],
+            mapping=mapping,
+            commit=options["commit"],
+            skip_bad=options["skip_bad"],
+        )
+        upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
+        by = events.Author(actor="manage.py", source="command")
+        made = imports.create(upload, wanted, by=by)
+        imports.work_off(made.pk)
+        return imports.get(made.pk)
+
+    def _tell(self, of: VMImport, bad: Sequence[ImportRow]) -> None:
+        self.stdout.write(f"{of} ({of.format}): {of.get_status_display()}")
+        for verdict, count in of.counts.items():
+            self.stdout.write(f"  {verdict:<10} {count:>7}")
+        for reason, count in of.left_out.items():
+            self.stdout.write(f"  left out   {count:>7}  {reason}")
+        if not bad:
+            return
+        lines = [("row", "VM", "MAC", "addresses", "verdict", "why"), *map(_line, bad[:_SHOWN])]
+        self.stdout.write("")
+        for line in _table(lines):
+            self.stdout.write(line)
+        if len(bad) > _SHOWN:
+            self.stdout.write(f"and {len(bad) - _SHOWN} more")
+
+
+def _bad(of: VMImport) -> list[ImportRow]:
+    rows = ImportRow.objects.filter(vm_import=of)
+    verdicts = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
+    return list(rows.filter(verdict__in=verdicts).order_by("number"))
+
+
+def _line(row: ImportRow) -> tuple[str, ...]:
+    why = "; ".join(reason["message"] for reason in row.reasons)
+    return (
+        str(row.row),
+        row.vm or row.source_vm or "-",
+        row.mac or row.source_mac or "-",
+        ", ".join(row.ips or row.source_ips) or "-",
+        row.verdict,
+        why if len(why) <= _LONGEST else f"{why[: _LONGEST - 1]}…",
+    )
+
+
+def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:
+    every = list(lines)
+    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
+    padded = (map(str.ljust, line, widths) for line in every)
+    return ["  ".join(line).rstrip() for line in padded]
+
+
+def _report(of: VMImport, bad: Sequence[ImportRow]) -> dict[str, Any]:
+    names = ("row", "vm", "mac", "ips", "verdict", "reasons")
+    return {
+        "id": of.pk,
+        "format": of.format,
+        "status": of.status,
+        "counts": of.counts,
+        "left_out": of.left_out,
+        "error": {"code": of.error_code, "message": of.error} if of.error_code else None,
+        "bad_rows": [
+            {name: getattr(row, name) for name in names}
+            | {"vm": row.vm or row.source_vm, "mac": row.mac or row.source_mac}
+            | {"ips": row.ips or row.source_ips}
+            for row in bad
+        ],
+    }
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise base.CommandError(f"{name}: {error.strerror}") from error
+    except ValueError as error:
+        raise base.CommandError(f"{name!r} is no name of a file") from error
+
+
+def _cluster(name: str | None) -> Cluster:
+    if not name:
+        raise base.CommandError("Name a network, or a cluster whose port groups are mapped.")
+    found = Cluster.objects.filter(name=name).first() if "\0" not in name else None
+    if found is None:
+        raise base.CommandError(f"There is no cluster {name}.")
+    return found
+
+
+def _network(name: str | None, cluster: str | None) -> Network | None:
+    if not name:
+        return None
+    rows = Network.objects.select_related("cluster")
+    if cluster:
+        rows = rows.filter(cluster=_cluster(cluster))
+    by_id = name.isascii() and name.isdigit() and len(name) < 18
+    found = list(rows.filter(pk=int(name))) if by_id else []
+    if "\0" not in name:
+        found = found or list(rows.filter(name=name)[:2])
+    if len(found) != 1:
+        why = "several clusters have it: name one" if found else "there is no such network"
+        raise base.CommandError(f"{name}: {why}.")
+    return found[0]

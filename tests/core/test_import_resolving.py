@@ -1,0 +1,108 @@
+"""What becomes of a row of a file: the quick way and the parser agree, and nothing raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claims.core import entries
+from claims.core.vm_import import resolving
+from claims.core.vm_import.resolving import Destination, Plan, Source, resolve
+from pools.core import errors
+
+SUBNETS = ("10.0.0.0/24", "10.9.0.0/31", "fd00::/64", "::ffff:0:0/112")
+TO = Destination(7, "cluster_udn_blue", SUBNETS, "shop")
+MAC = "00:50:56:00:00:01"
+ENTRY, CLAIM = Plan(resolving.IPPOOL), Plan(resolving.IPAMCLAIMS)
+
+_hosts = st.one_of(
+    st.ip_addresses(v=4, network="10.0.0.0/23"),
+    st.ip_addresses(v=4, network="10.9.0.0/30"),
+    st.ip_addresses(v=6, network="fd00::/63"),
+    st.ip_addresses(v=6, network="::/96"),
+    st.sampled_from(["10.0.0.0", "10.0.0.255", "fd00::", "010.0.0.1", "::ffff:10.0.0.1", "x"]),
+)
+_texts = st.builds(
+    lambda host, tail: f"{host}{tail}",
+    _hosts,
+    st.sampled_from(["", "", "/24", "/32", "/64", "/024", " ", "/"]),
+)
+
+
+@given(_texts)
+def test_what_is_quickly_told_is_what_the_parser_says(text: str) -> None:
+    quick = TO.quick(text)
+    if quick is not None:
+        assert (quick[0],) == entries.parse_ips((text,), TO.rules)
+
+
+@given(_texts)
+def test_what_the_parser_refuses_is_not_quick(text: str) -> None:
+    try:
+        entries.parse_ips((text,), TO.rules)
+    except errors.InvalidInput:
+        assert TO.quick(text) is None
+
+
+@given(
+    st.builds(
+        Source,
+        vm=st.text(max_size=80),
+        mac=st.one_of(st.just(MAC), st.text(max_size=20)),
+        ips=st.lists(st.one_of(_texts, st.text(max_size=20)), max_size=20).map(tuple),
+        namespace=st.one_of(st.just(""), st.text(max_size=70)),
+    ),
+    st.sampled_from([ENTRY, CLAIM, Plan(resolving.IPPOOL, frozenset({"shop"}), moved=True)]),
+)
+def test_nothing_raises_and_what_is_usable_is_whole(row: Source, plan: Plan) -> None:
+    found = resolve(row, TO, plan)
+    if not found.usable:
+        assert found.reasons
+    elif plan.target == resolving.IPPOOL:
+        assert found.mac
+        assert found.ips
+    else:
+        assert found.claim_name
+
+
+@pytest.mark.parametrize(
+    ("row", "plan", "codes"),
+    [
+        (Source("web", "", ("10.0.0.5",)), ENTRY, ["mac_missing", "prefix_added"]),
+        (Source("web", MAC, ()), ENTRY, ["no_address"]),
+        (Source("", MAC, ("10.0.0.5/24",)), CLAIM, ["vm_missing"]),
+        (Source("web", MAC, ("10.0.0.5/24", "10.0.0.5/24")), ENTRY, ["repeated_address"]),
+        (Source("web", "11:22:33:44:55:66", ("10.0.0.5/24",)), ENTRY, ["multicast_mac"]),
+        (Source("web", "00:00:00:00:00:00", ("10.0.0.5/24",)), ENTRY, ["zero_mac"]),
+    ],
+)
+def test_why_a_row_is_refused(row: Source, plan: Plan, codes: list[str]) -> None:
+    found = resolve(row, TO, plan)
+    assert (found.usable, [code for code, _ in found.reasons]) == (False, codes)
+
+
+@pytest.mark.parametrize(
+    ("name", "moved", "made"),
+    [
+        ("web-01", True, "web-01"),
+        ("Web 01", True, "web-01"),
+        ("a" * 70, False, "a" * 63),
+        (f"{'a' * 40}.{'b' * 40}", False, f"{'a' * 40}.{'b' * 40}"),
+        (f"{'a' * 40}.{'b' * 40}", True, f"{'a' * 40}.{'b' * 22}"),
+    ],
+)
+def test_what_a_vm_is_called(name: Any, moved: bool, made: str) -> None:
+    row = Source(name, MAC, ("10.0.0.5/24",))
+    assert resolve(row, TO, Plan(resolving.IPPOOL, moved=moved)).vm == made
+
+
+def test_nobody_said_where_to() -> None:
+    found = resolve(Source("web", MAC, ("10.0.0.5",), port_group="vlan7"), None, ENTRY)
+    assert (found.usable, found.network_id, found.reasons[0][0]) == (
+        False,
+        None,
+        resolving.UNMAPPED,
+    )
