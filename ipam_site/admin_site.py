@@ -23,6 +23,12 @@ def _entry(title: str, icon: str, url: str, *permissions: str) -> dict[str, Any]
     }
 
 
+def _below(request: HttpRequest, path: str, *, but: str) -> bool:
+    """Whether a page of that part of the admin is shown, one but the other."""
+    start = f"{reverse_lazy('admin:index')}{path}"
+    return request.path.startswith(start) and not request.path.startswith(f"{start}{but}")
+
+
 _MENU = [
     {
         "title": "",
@@ -82,7 +88,14 @@ _MENU = [
     },
     {
         "title": "Imports",
-        "items": [_entry("New import", "upload_file", "import", "pools.add_pool")],
+        "items": [
+            _entry("New import", "upload_file", "claims_vmimport_add", "claims.add_vmimport"),
+            {
+                **_entry("Imports", "inbox", "claims_vmimport_changelist", "claims.view_vmimport"),
+                "active": lambda request: _below(request, "claims/vmimport/", but="add/"),
+            },
+            _entry("Import pools", "upload", "import", "pools.add_pool"),
+        ],
     },
     {
         "title": "Operations",

@@ -1,0 +1,117 @@
+"""What is done with an import by the buttons of its page: each calls one service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+
+from claims import tasks
+from claims.admin import import_looks
+from claims.models import VMImport
+from claims.models.imports import Status
+from claims.services import import_corrections, imports
+from pools.admin import edge, lists
+from pools.core import errors
+
+
+def take(request: HttpRequest, of: VMImport) -> HttpResponseBase:
+    """Back to where the button stands, with a message of what it did or why it did not."""
+    action = _ACTIONS.get(request.POST.get("action", ""))
+    if action is None:
+        raise BadRequest("There is no such action.")
+    with edge.told(request):
+        action(request, of)
+    here = request.get_full_path()
+    row = _number(request)
+    return HttpResponseRedirect(f"{here}#row-{row}" if row else here)
+
+
+def _number(request: HttpRequest) -> int:
+    return lists.number(request.POST.get("row", ""))
+
+
+def _row(request: HttpRequest) -> int:
+    number = _number(request)
+    if not 0 < number < 1 << 31:
+        raise errors.NotFound("There is no such row.")
+    return number
+
+
+def _who(request: HttpRequest) -> dict[str, Any]:
+    return {"by": edge.author(request), "user": request.user}
+
+
+def _correct(request: HttpRequest, of: VMImport) -> None:
+    """What was typed is kept as the row's, right or wrong: the row says what is still wrong."""
+    said = request.POST
+    values: dict[str, Any] = {
+        name: said[name][: import_corrections.MOST_IPS * 100]
+        for name in import_corrections.COLUMNS
+        if name in said
+    }
+    if "ips" in values:
+        values["ips"] = values["ips"].replace(",", " ").split()[: import_corrections.MOST_IPS]
+    row = import_corrections.correct(of.pk, _row(request), values, **_who(request))
+    if row.verdict not in {"conflict", "refused"}:
+        messages.success(request, f"Row {row.row} is {row.verdict} now.")
+        return
+    still = "still in conflict" if row.verdict == "conflict" else "still refused"
+    why = edge.sentence(row.reasons[0]["message"]) if row.reasons else ""
+    messages.warning(request, f"Row {row.row} is {still}. {why}")
+
+
+def _skip(request: HttpRequest, of: VMImport) -> None:
+    import_corrections.skip(of.pk, [_row(request)], skipped=True, **_who(request))
+
+
+def _unskip(request: HttpRequest, of: VMImport) -> None:
+    import_corrections.skip(of.pk, [_row(request)], skipped=False, **_who(request))
+
+
+def _free(request: HttpRequest, of: VMImport) -> None:
+    row = import_corrections.take_free(of.pk, _row(request), **_who(request))
+    messages.success(request, f"Row {row.row} gets {', '.join(row.ips)}.")
+
+
+def _check(request: HttpRequest, of: VMImport) -> None:
+    done = imports.check_again(of.pk, **_who(request))
+    messages.success(
+        request, f"Compared with the register as it is now: {import_looks.told(done.counts)}."
+    )
+
+
+def _commit(request: HttpRequest, of: VMImport) -> None:
+    skip_bad = request.POST.get("skip_bad") == "true"
+    done = imports.commit(of.pk, skip_bad=skip_bad, **_who(request))
+    if done.status == Status.COMMITTING:
+        tasks.ring(done.pk)
+    else:
+        messages.success(request, f"Written: {import_looks.told(done.counts)}.")
+
+
+def _undo(request: HttpRequest, of: VMImport) -> None:
+    imports.undo(of.pk, **_who(request))
+    messages.success(request, "The register is as it was before the import.")
+
+
+def _cancel(request: HttpRequest, of: VMImport) -> None:
+    done = imports.cancel(of.pk, **_who(request))
+    said = (
+        "was cancelled" if done.status == Status.CANCELLED else "ends as soon as its worker sees it"
+    )
+    messages.success(request, f"The import {said}; nothing is written.")
+
+
+_ACTIONS = {
+    "correct": _correct,
+    "skip": _skip,
+    "unskip": _unskip,
+    "free": _free,
+    "check": _check,
+    "commit": _commit,
+    "undo": _undo,
+    "cancel": _cancel,
+}

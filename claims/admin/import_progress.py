@@ -1,0 +1,44 @@
+"""How far an import is: for its page, and for the script that looks again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponseBase, JsonResponse
+
+from claims.admin import import_looks
+from claims.models import VMImport
+from claims.services import import_progress
+from pools import database
+from pools.admin import show
+
+
+def words(of: VMImport) -> dict[str, Any]:
+    """`{"status", "working", "percent", "text"}`: percent null where the number of rows is not known."""
+    found = import_progress.of(of, database.now())
+    return {
+        "status": of.status,
+        "working": of.status in import_progress.UNDER_WAY,
+        "percent": found.percent,
+        "text": _text(of, found),
+    }
+
+
+def _text(of: VMImport, found: import_progress.Progress) -> str:
+    if of.status == "queued":
+        return "It waits for a worker."
+    done = show.digits(found.done)
+    text = f"{done} rows" if found.total is None else f"{done} of {show.digits(found.total)} rows"
+    if of.status not in import_progress.UNDER_WAY:
+        return f"{import_looks.STATUS_WORDS[of.status].capitalize()}."
+    if found.total and (
+        found.done >= found.total or (of.status == "committing" and not found.done)
+    ):
+        return f"{text}; all are being compared with the register"
+    if found.remaining is None:
+        return text
+    return f"{text}, about {show.duration(max(found.remaining, 1))} left"
+
+
+def view(of: VMImport) -> HttpResponseBase:
+    return JsonResponse(words(of))

@@ -1,0 +1,140 @@
+"""The page of an import: its rows with reasons, corrected in place, mapped, written and undone."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from claims.models import Entry, ImportRow, Network, PortGroup, VMImport
+from claims.models.imports import Status
+from claims.services import imports
+from claims.services.imports import Options, Upload
+from tests.claims import worlds
+from tests.claims.imports import drafts, pages
+
+pytestmark = pytest.mark.django_db
+A, B, C = drafts.mac(1), drafts.mac(2), drafts.mac(3)
+
+
+@pytest.fixture
+def network() -> Network:
+    return worlds.network()
+
+
+@pytest.fixture
+def client() -> Client:
+    return pages.browser()
+
+
+@pytest.fixture
+def of(network: Network) -> VMImport:
+    """One new, one changed, one in conflict with the gateway, one refused."""
+    worlds.entry(worlds.ippool(network), B, "10.0.0.6/24", vm="db", namespace="blue")
+    return drafts.draft(
+        network,
+        drafts.row("Web 01", A, "10.0.0.5"),
+        drafts.row("db", B, "10.0.0.7"),
+        drafts.row("gw", C, "10.0.0.1"),
+        drafts.row("far", drafts.mac(4), "192.0.2.1"),
+    )
+
+
+def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> None:
+    shown = pages.page(client, of)
+    assert "It would write 2 entries" in shown
+    assert "Write 2, leave out the 2 bad rows" in shown
+    assert "10.0.0.1 is the gateway of the network." in shown
+    assert "192.0.2.1 is in none of the network" in shown
+    assert "<del>10.0.0.6/24</del> <ins>10.0.0.7/24</ins>" in shown
+    assert "was Web 01" in shown
+    only = pages.page(client, of, verdict="conflict")
+    assert "gateway" in only
+    assert "was Web 01" not in only
+    assert "was Web 01" in pages.page(client, of, q=A.upper().replace(":", "-"))
+    assert "No row is like that." in pages.page(client, of, q="nobody")
+    assert "No row is like that." in pages.page(client, of, after="9" * 17)
+    assert pages.page(client, of, verdict="\0nonsense", q="\0", after="x", groups="0")
+
+
+def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMImport) -> None:
+    after = pages.do(client, of, "correct", row=3, ips="10.0.0.9", vm="gw", mac=C)
+    assert "Row 3 is new now." in after
+    assert "Row 4 is still refused" in pages.do(client, of, "correct", row=4, ips="nonsense")
+    assert "Row 4 gets 10.0.0.2/24." in pages.do(client, of, "free", row=4)
+    pages.do(client, of, "skip", row=1)
+    assert ImportRow.objects.get(vm_import=of, number=1).verdict == "skipped"
+    pages.do(client, of, "unskip", row=1)
+    assert drafts.counts(VMImport.objects.get()) == {"new": 3, "changed": 1}
+    assert "There is no such row." in pages.do(client, of, "skip", row="0")
+
+
+def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImport) -> None:
+    assert "Rows in conflict: 1, refused: 1" in pages.do(client, of, "commit", skip_bad="false")
+    shown = pages.do(client, of, "commit", skip_bad="true")
+    assert "Written: 1 new, 1 changed, 1 conflict, 1 refused." in shown
+    assert "provisioned" in shown
+    assert "Download YAML" in shown
+    assert "1 is deleted, 1 gets its values of before" in shown
+    assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
+    assert "this is for one to be looked at" in pages.do(client, of, "commit")
+    shown = pages.do(client, of, "undo")
+    assert "The register is as it was before the import." in shown
+    assert list(Entry.objects.values_list("mac", "ips")) == [(B, ["10.0.0.6/24"])]
+
+
+def test_what_runs_cannot_be_undone_and_the_page_says_so(
+    client: Client, network: Network, of: VMImport
+) -> None:
+    pages.do(client, of, "commit", skip_bad="true")
+    worlds.workload(network, "web-01", A, "10.0.0.5", namespace="blue")
+    assert "running" in pages.page(client, of)
+    assert "It cannot be undone: row 1: the VM blue/web-01" in pages.do(client, of, "undo")
+    assert Entry.objects.filter(mac=A).exists()
+
+
+def test_port_groups_are_mapped_and_remembered(client: Client, network: Network) -> None:
+    rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
+    of = imports.create(Upload("rows", rows), Options(network.cluster), by=worlds.BY)
+    assert of.counts["refused"] == 1
+    said = {"group-0": "", "group-1": "vlan1", "group-1-network": network.pk}
+    wrong = pages.do(client, of, "map", **said, **{"group-1-namespace": "No Name"})
+    assert "lower-case letters" in wrong
+    assert 'value="No Name"' in wrong
+    assert not PortGroup.objects.exists()
+    done = pages.do(client, of, "map", **said, **{"group-1-namespace": "shop"})
+    assert "All rows were judged again: 1 new." in done
+    assert PortGroup.objects.get().namespace == "shop"
+    again = imports.create(Upload("rows", rows), Options(network.cluster), by=worlds.BY)
+    assert again.counts["new"] == 1
+
+
+def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
+    assert "nothing is written" in pages.do(client, of, "cancel")
+    assert not ImportRow.objects.exists()
+    assert client.post(pages.url(of), {"action": "nonsense"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("status", "done", "told"),
+    [
+        (Status.QUEUED, 0, "It waits for a worker."),
+        (Status.DRAFTING, 500, "500 of 2 000 rows"),
+        (Status.COMMITTING, 2000, "all are being compared with the register"),
+    ],
+)
+def test_work_under_way_shows_how_far_it_is(
+    client: Client, of: VMImport, status: Status, done: int, told: str
+) -> None:
+    VMImport.objects.update(status=status, rows_total=2000, rows_done=done)
+    found = client.get(f"{pages.url(of).removesuffix('change/')}progress/").json()
+    assert told in found["text"].replace("\u202f", " ")
+    assert (found["status"], found["working"]) == (status, True)
+    shown = pages.page(client, of)
+    assert told in shown
+    assert "Look again" in shown
+    assert "was Web 01" not in shown
+
+
+def test_a_failed_import_says_why(client: Client, of: VMImport) -> None:
+    VMImport.objects.update(status=Status.FAILED, error="The archive is damaged.")
+    assert "It came to nothing.</strong> The archive is damaged." in pages.page(client, of)

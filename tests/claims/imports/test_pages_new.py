@@ -1,0 +1,136 @@
+"""The page of a new import: a file, a list or one VM; what is wrong is told beside its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+
+from claims.admin import import_form
+from claims.models import Network, VMImport
+from claims.services import import_files
+from tests.claims import worlds
+from tests.claims.imports import pages
+
+pytestmark = pytest.mark.django_db
+LINES = "web 00:50:56:00:00:01 10.0.0.5\ndb 00:50:56:00:00:02 10.0.0.6\n"
+CSV = b"VM,MAC address,IP addresses,Network\nweb,00:50:56:00:00:01,10.0.0.5,vlan1\n"
+
+
+@pytest.fixture
+def network() -> Network:
+    return worlds.network()
+
+
+def send(client: Client, **said: Any) -> Any:
+    return client.post(reverse(pages.NEW), said)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "rows"),
+    [
+        ({"how": "vm"}, "rows", 1),
+        ({"how": "text", "text": LINES}, "two-column", 2),
+        ({"how": "file", "file": CSV}, "template-csv", 1),
+    ],
+)
+def test_each_door_makes_a_draft(network: Network, said: Any, kind: str, rows: int) -> None:
+    client = pages.browser()
+    if "file" in said:
+        said = said | {"file": pages.file(said["file"])}
+    answer = send(client, **pages.typed(network, **said))
+    made = VMImport.objects.get()
+    assert answer.headers["Location"] == pages.url(made)
+    assert (made.format, made.counts["new"], made.status) == (kind, rows, "drafted")
+    assert (made.network, made.namespace, made.limited) == (network, "shop", False)
+    assert (made.actor, made.source) == ("operator", "admin")
+
+
+def test_a_cluster_means_the_port_groups_of_the_file(network: Network) -> None:
+    client = pages.browser()
+    said = pages.typed(network, how="file", file=pages.file(CSV), where=f"cluster-{network.cluster_id}")  # fmt: skip
+    send(client, **said)
+    made = VMImport.objects.get()
+    assert made.network is None
+    assert made.counts["refused"] == 1
+    assert "1 row has no network yet" in pages.page(client, made)
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "told"),
+    [
+        ({"how": "file"}, "file", "Choose a file."),
+        ({"how": "text", "text": " \n"}, "text", "Paste a list here."),
+        ({"vm": " "}, "vm", "Say which VM it is."),
+        ({"mac": ""}, "mac", "The MAC address names the interface."),
+        ({"mac": "00:50"}, "mac", "MAC address"),
+        ({"ips": "10.9.9.9"}, "ips", "is in none of the network's subnets"),
+        ({"ips": "10.0.0.5/40"}, "ips", "prefix length must be a number from 0 to 32"),
+        ({"namespace": "No Name"}, "namespace", "lower-case letters"),
+        ({"where": "network-999999"}, "where", "Select a valid choice"),
+        ({"where": "cluster"}, "where", "Choose the network: one VM has no port group."),
+        ({"how": "text", "text": "what is\nthis"}, "text", "no header was recognised"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field(
+    network: Network, said: Any, field: str, told: str
+) -> None:
+    if said.get("where") == "cluster":
+        said = {"where": f"cluster-{network.cluster_id}"}
+    answer = send(pages.browser(), **pages.typed(network, **said))
+    errors = answer.context["form"].errors
+    assert told.lower() in " ".join(errors.get(field, [])).lower(), errors
+    assert "00:50:56:00:00:01" in pages.text(answer) or "mac" in said  # what was typed stays
+    assert not VMImport.objects.exists()
+
+
+def test_a_file_that_is_none_says_why(network: Network) -> None:
+    said = pages.typed(network, how="file", file=pages.file(b"\xd0\xcf\x11\xe0" + b"\0" * 600))
+    answer = send(pages.browser(), **said)
+    assert answer.context["form"].errors["file"]
+    assert "please choose it again" in pages.text(answer)
+
+
+def test_a_large_body_is_refused_before_it_is_read(network: Network) -> None:
+    client = pages.browser()
+    answer = client.post(
+        reverse(pages.NEW), pages.typed(network), CONTENT_LENGTH=import_files.LARGEST * 2
+    )
+    assert import_form.TOO_LARGE in pages.text(answer, 413)
+    text = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    answer = client.post(reverse(pages.NEW), pages.typed(network, how="text", text=text))
+    assert import_form.PASTED_TOO_LARGE in pages.text(answer, 413)
+
+
+def test_a_forged_form_is_refused(network: Network) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = pages.browser().cookies
+    assert send(client, **pages.typed(network)).status_code == 403
+    assert not VMImport.objects.exists()
+
+
+@pytest.mark.parametrize("role", ["viewer", None])
+def test_who_may_not_import_has_no_form(network: Network, role: str | None) -> None:
+    client = pages.browser(role) if role else Client()
+    wanted = 403 if role else 302
+    assert client.get(reverse(pages.NEW)).status_code == wanted
+    assert send(client, **pages.typed(network)).status_code == wanted
+
+
+def test_duplicates_are_told_while_somebody_types(network: Network) -> None:
+    worlds.entry(worlds.ippool(network), "00:50:56:00:00:09", "10.0.0.5/24", vm="db")
+    where = {"where": f"network-{network.pk}"}
+    said = {"mac": "00-50-56-00-00-01", "ips": "10.0.0.5, 10.0.0.6"}
+    url = reverse("admin:claims_vmimport_check")
+    told = pages.browser().get(url, {**where, **said}).json()
+    assert told["duplicates"][0]["value"] == "10.0.0.5"
+    assert told["warnings"]
+    told = pages.browser("administrator").get(url, {**where, "ips": "10.0.0.0"}).json()
+    assert told["problems"][0]["field"].startswith("ips")
+
+
+def test_nothing_to_import_to_is_said() -> None:
+    assert "none is known yet" in pages.text(pages.browser().get(reverse(pages.NEW)))

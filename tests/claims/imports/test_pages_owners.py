@@ -1,0 +1,69 @@
+"""The list of imports, and who sees which: an owner of VMs their own, a viewer all."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from claims.models import Network, VMImport
+from tests.claims import worlds
+from tests.claims.imports import drafts, pages
+
+pytestmark = pytest.mark.django_db
+LIST = "admin:claims_vmimport_changelist"
+
+
+@pytest.fixture
+def network() -> Network:
+    return worlds.network()
+
+
+@pytest.fixture
+def foreign(network: Network) -> VMImport:
+    return drafts.draft(network, drafts.row("hidden-vm", drafts.mac(7), "10.0.0.7"))
+
+
+def test_the_list_says_what_each_is(network: Network, foreign: VMImport) -> None:
+    client = pages.browser("viewer")
+    shown = pages.text(client.get(reverse(LIST)))
+    for told in (f"Import {foreign.pk}", "draft", "new", "1", "IPPool entries", "tester"):
+        assert told in shown
+    assert f"Import {foreign.pk}" in pages.text(client.get(reverse(LIST), {"q": "tester"}))
+    filtered = {"status": "committed", "target": "ippool", "cluster": network.cluster_id}
+    assert f"Import {foreign.pk}" not in pages.text(client.get(reverse(LIST), filtered))
+    rows = b"".join(client.get(reverse("admin:claims_vmimport_export")).streaming_content)  # type: ignore[attr-defined]
+    assert b"drafted" in rows
+    assert "Throw the draft away" not in pages.page(client, foreign)
+    assert client.post(pages.url(foreign), {"action": "commit"}).status_code == 403
+
+
+def test_an_empty_list_offers_the_first_step(network: Network) -> None:
+    assert "Begin the first import" in pages.text(pages.browser().get(reverse(LIST)))
+
+
+def test_an_owner_imports_for_their_own_namespaces(network: Network, foreign: VMImport) -> None:
+    client = pages.owner(network, "shop")
+    assert "hidden-vm" not in pages.text(client.get(reverse(LIST)))
+    assert client.get(pages.url(foreign)).status_code == 404
+    progress = reverse("admin:claims_vmimport_progress", args=[foreign.pk])
+    assert client.get(progress).status_code == 404
+    assert client.post(pages.url(foreign), {"action": "cancel"}).status_code == 404
+    assert 'name="namespace" value="shop"' in pages.text(client.get(reverse(pages.NEW)))
+    client.post(reverse(pages.NEW), pages.typed(network))
+    own = VMImport.objects.latest("pk")
+    assert (own.limited, own.counts["new"]) == (True, 1)
+    assert "Written: 1 new." in pages.do(client, own, "commit")
+    client.post(reverse(pages.NEW), pages.typed(network, namespace="bank", ips="10.0.0.9"))
+    other = VMImport.objects.latest("pk")
+    assert other.counts["refused"] == 1
+
+
+def test_only_networks_that_are_seen_can_be_chosen(network: Network) -> None:
+    hidden = worlds.network("hidden-net", subnets=("10.9.0.0/24",))
+    client = pages.owner(network, "shop")
+    assert "hidden-net" not in pages.text(client.get(reverse(pages.NEW)))
+    answer = client.post(reverse(pages.NEW), pages.typed(hidden))
+    assert answer.context["form"].errors["where"]
+    url = reverse("admin:claims_vmimport_check")
+    told = client.get(url, {"where": f"network-{hidden.pk}", "ips": "nonsense"}).json()
+    assert told == {"problems": [], "warnings": [], "duplicates": []}
