@@ -110,20 +110,28 @@ _WHOLE = f"""
 """  # noqa: S608
 
 
+_BATCH = 10_000  # MACs and addresses
+
+
 def recheck(touched: Touched) -> None:
     """Judge again all places that name a MAC or an address that a change touched."""
     macs = [(network, mac) for network, found in touched.macs.items() for mac in sorted(found)]
     addresses = [
         (network, address) for network, found in touched.addresses.items() for address in found
     ]
-    values = {
-        "mac_networks": _joined(network for network, _ in macs),
-        "macs": _joined(mac for _, mac in macs),
-        "address_networks": _joined(network for network, _ in addresses),
-        "addresses": _joined(address for _, address in addresses),
-        **_own(Network.objects.filter(pk__in=touched.networks).select_related("pool")),
-    }
-    database.fetch(_TOUCHED, values)
+    own = _own(Network.objects.filter(pk__in=touched.networks).select_related("pool"))
+    # No statement so long that the web's time-out for statements ends it.
+    for first in range(0, max(len(macs), len(addresses)), _BATCH):
+        some_macs = macs[first : first + _BATCH]
+        some = addresses[first : first + _BATCH]
+        values = {
+            "mac_networks": _joined(network for network, _ in some_macs),
+            "macs": _joined(mac for _, mac in some_macs),
+            "address_networks": _joined(network for network, _ in some),
+            "addresses": _joined(address for _, address in some),
+            **own,
+        }
+        database.fetch(_TOUCHED, values)
     _count(touched.networks)
 
 

@@ -61,12 +61,21 @@ def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
         return
     window.lock(pool.pk)
     places = _places(pool)
-    inside = {one: use for one, use in uses.items() if _place(places, one) is not None}
-    rows = _rows(pool, inside)
+    inside = [(one, use) for one, use in uses.items() if _place(places, one) is not None]
+    # No statement so long that the web's time-out for statements ends it.
+    for first in range(0, len(inside), _BATCH):
+        _settle(pool, places, dict(inside[first : first + _BATCH]))
+
+
+_BATCH = 10_000  # addresses
+
+
+def _settle(pool: Pool, places: Sequence[_Place], uses: Mapping[Address, Use]) -> None:
+    rows = _rows(pool, uses)
     fresh: list[tuple[Address, Holder]] = []
     given: list[tuple[int, Holder]] = []
     freed: list[int] = []
-    for address, use in inside.items():
+    for address, use in uses.items():
         row = rows.get(str(address))
         held = row is not None and row.state == State.HELD
         if use.holder is None:

@@ -7,13 +7,13 @@ from ipaddress import ip_address
 import pytest
 
 from claims import tasks
-from claims.models import Place
+from claims.models import Entry, Place
 from claims.services import duplicates, flags, places
 from pools import events
 from pools.core.addresses import AddressRange
 from pools.models import Block
 from pools.models.blocks import State
-from pools.services import pools
+from pools.services import occupied, pools
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db
@@ -243,3 +243,17 @@ def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock()
     pools.unreserve(made.pk, by=worlds.BY)
     assert (tasks.recheck_duplicates(), tasks.recheck_duplicates()) == (1, 0)
     assert _flags(entry=entry.pk) == set()
+
+
+def test_many_at_once_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "_BATCH", 3)
+    monkeypatch.setattr(occupied, "_BATCH", 3)
+    ippool = worlds.ippool(worlds.network())
+    with events.recorded(worlds.BY):
+        made = Entry.objects.bulk_create(
+            Entry(ippool=ippool, mac=f"00:1a:4b:00:01:{n:02x}", ips=[f"10.0.0.{10 + n // 2}/24"])
+            for n in range(11)
+        )
+        places.write(entries=made)
+    assert Place.objects.filter(duplicate_ip=True).count() == 10
+    assert len(_held()) == 6
