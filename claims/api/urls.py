@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from django.urls import URLPattern
 
-from claims.api import imports, ipamclaims, ippools, memberships, networks, webhooks, workloads
+from claims.api import (
+    imports,
+    ipamclaims,
+    ippools,
+    memberships,
+    networks,
+    waves,
+    webhooks,
+    workloads,
+)
 
 app_name = "claims-api"
 urlpatterns: list[URLPattern] = [
@@ -13,6 +22,7 @@ urlpatterns: list[URLPattern] = [
     *ippools.urlpatterns,
     *memberships.urlpatterns,
     *networks.urlpatterns,
+    *waves.urlpatterns,
     *webhooks.urlpatterns,
     *workloads.urlpatterns,
 ]

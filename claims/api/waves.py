@@ -1,0 +1,339 @@
+"""waves/: VMs that are migrated together, and whether everything is ready for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from claims.api import scoped
+from claims.models import Wave, WaveVM
+from claims.models.imports import RowVerdict
+from claims.services import imports, wave_readiness, waves
+from pools import idempotency
+from pools.api import openapi, pagination, parsing, query, views
+from pools.api.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
+from pools.core import block_answer, errors, reading
+
+_ALL = "claims.view_every_namespace"
+_SEE = ("claims.view_wave", _ALL)
+_CHANGE = ("claims.change_wave", _ALL)
+_WAVE = shape(
+    "id cluster name vms",
+    id=WHOLE, cluster=TEXT, name=TEXT, planned_at=TIME, note=TEXT, vms=WHOLE, created_at=TIME,
+)  # fmt: skip
+_VM = shape("id namespace vm", id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT)
+_REASONS = listed(shape("code message", code=TEXT, message=TEXT))
+_VERDICT = {"type": "string", "enum": ["ready", "warning", "not-ready"]}
+_INTERFACE = shape(
+    network=WHOLE, network_name=TEXT, source=TEXT, mac=null(TEXT), ips=listed(TEXT), standing=TEXT
+)
+_READINESS = shape(
+    "wave ready counts networks settings vms",
+    wave=_WAVE, ready=FLAG, counts={"type": "object", "additionalProperties": WHOLE},
+    networks=listed(
+        shape(
+            id=WHOLE, name=TEXT, fit=FLAG, reasons=_REASONS, notes=_REASONS, vms=WHOLE,
+            free={"type": "object", "additionalProperties": TEXT},
+        )
+    ),
+    settings=listed(shape(code=TEXT, where=TEXT, setting=TEXT, why=TEXT)),
+    vms=listed(
+        shape(
+            id=WHOLE, namespace=TEXT, vm=TEXT, source_vm=TEXT, verdict=_VERDICT, reasons=_REASONS,
+            interfaces=listed(_INTERFACE),
+        )
+    ),
+)  # fmt: skip
+_IN = shape("cluster name", cluster=TEXT, name=TEXT, planned_at=TIME, note=TEXT)
+_VMS_IN = shape(
+    vms=listed(shape("vm", namespace=TEXT, vm=TEXT)), **{"import": WHOLE}, verdict=TEXT
+)  # fmt: skip
+_ADDED = shape("added vms", added=WHOLE, vms=WHOLE)
+_LIST = openapi.says(
+    "Waves of VMs",
+    {200: openapi.page(_WAVE)},
+    parameters=openapi.query(cluster="name or id", **openapi.PAGED),
+)
+_CREATE = openapi.writes("Make a wave", {201: _WAVE}, _IN)
+_ONE = openapi.says("A wave", {200: _WAVE}, fails="404")
+_PATCH = openapi.says(
+    "Rename a wave, or plan it anew",
+    {200: _WAVE},
+    fails="404 409 411 413 415",
+    **openapi.body(shape(name=TEXT, planned_at=TIME, note=TEXT) | openapi.SOMETHING),
+)
+_DELETE = openapi.says("Forget a wave; its VMs stay", {204: None}, fails="404")
+_VMS = openapi.says(
+    "The VMs of a wave",
+    {200: openapi.page(_VM)},
+    fails="404",
+    parameters=openapi.query(**openapi.PAGED),
+)
+_ADD = openapi.writes(
+    "Put VMs into a wave: by name, or those of an import", {200: _ADDED}, _VMS_IN, fails="404"
+)
+_REMOVE = openapi.says("Take a VM out of a wave", {204: None}, fails="404")
+_REPORT = openapi.says(
+    "Whether everything is ready for a wave",
+    {200: _READINESS},
+    fails="404",
+    parameters=openapi.query(format="json, or csv with a line for each interface"),
+)
+
+
+class Waves(views.View):
+    needs = {"GET": _SEE, "POST": ("claims.add_wave", _ALL)}
+
+    @extend_schema(**_LIST)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = Wave.objects.all()
+        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+            rows = rows.filter(cluster=cluster)
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=_WAVE["properties"],
+                shape=lambda found: _shapes([row["id"] for row in found]),
+            )
+        )
+
+    @extend_schema(**_CREATE)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, "cluster", "name", "planned_at", "note")
+        cluster = body.parse("cluster", scoped.cluster(request))
+        name = body.parse("name", _text)
+        values = _optional(body)
+        body.report.raise_any()
+
+        def create() -> idempotency.Stored:
+            made = waves.create(cluster, name or "", by=views.author(request), **values)  # type: ignore[arg-type]
+            return idempotency.Stored(201, _shapes([made.pk])[0])
+
+        done = views.once(request, create)
+        return views.answer(done.answer, status=done.status)
+
+
+class WaveView(views.View):
+    needs = {"GET": _SEE, "PATCH": _CHANGE, "DELETE": ("claims.delete_wave", _ALL)}
+
+    @extend_schema(**_ONE)
+    def get(self, request: Request, wave_id: int) -> views.Answer:
+        return views.answer(_shapes([waves.get(wave_id).pk])[0])
+
+    @extend_schema(**_PATCH)
+    def patch(self, request: Request, wave_id: int) -> views.Answer:
+        body = parsing.fields(request, "name", "planned_at", "note")
+        values = _optional(body)
+        if "name" in body.data:
+            values["name"] = body.parse("name", _text)
+        body.report.raise_any()
+        waves.change(wave_id, values, by=views.author(request))
+        return views.answer(_shapes([wave_id])[0])
+
+    @extend_schema(**_DELETE)
+    def delete(self, request: Request, wave_id: int) -> views.Answer:
+        waves.delete(wave_id, by=views.author(request))
+        return views.nothing()
+
+
+class WaveVMs(views.View):
+    needs = {"GET": _SEE, "POST": _CHANGE}
+
+    @extend_schema(**_VMS)
+    def get(self, request: Request, wave_id: int) -> views.Answer:
+        parameters = query.Query(request)
+        rows = WaveVM.objects.filter(wave=waves.get(wave_id))
+        names = tuple(_VM["properties"])
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=names,
+                shape=lambda found: [{name: row[name] for name in names} for row in found],
+            )
+        )
+
+    @extend_schema(**_ADD)
+    def post(self, request: Request, wave_id: int) -> views.Answer:
+        body = parsing.fields(request, "vms", "import", "verdict")
+        wave = waves.get(wave_id)
+        if body.has("vms") == body.has("import") or (body.has("vms") and body.has("verdict")):
+            message = "name vms, or an import and a verdict if need be"
+            raise errors.InvalidInput.of("vms", "required", message)
+        vms = body.parse("vms", _vms) if body.has("vms") else None
+        number = body.parse("import", _number) if body.has("import") else None
+        verdict = body.parse("verdict", _verdict) if body.has("verdict") else None
+        body.report.raise_any()
+
+        def add() -> idempotency.Stored:
+            by = views.author(request)
+            if vms is not None:
+                added = waves.add(wave.pk, vms, by=by)
+            else:
+                found = imports.visible(request.user).filter(pk=number or 0).first()
+                if found is None or found.cluster_id != wave.cluster_id:
+                    message = f"{wave.cluster} has no such import"
+                    raise errors.InvalidInput.of("import", "unknown_import", message, number)
+                chosen = {"verdicts": [verdict]} if verdict else {}
+                added = waves.add_import(wave.pk, found, by=by, **chosen)
+            return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
+
+        done = views.once(request, add)
+        return views.answer(done.answer, status=done.status)
+
+
+class WaveVMView(views.View):
+    needs = {"DELETE": _CHANGE}
+
+    @extend_schema(**_REMOVE)
+    def delete(self, request: Request, wave_id: int, vm_id: int) -> views.Answer:
+        if not waves.remove(wave_id, [vm_id], by=views.author(request)):
+            raise errors.NotFound("There is no such object.")
+        return views.nothing()
+
+
+class WaveReadiness(views.View):
+    needs = {"GET": _SEE}
+
+    @extend_schema(**_REPORT)
+    def get(self, request: Request, wave_id: int) -> views.Answer:
+        parameters = query.Query(request)
+        wanted = parameters.parse("format", query.choice("json", "csv"))
+        parameters.done()
+        found = wave_readiness.of(waves.get(wave_id))
+        if wanted == "csv":
+            headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
+            text = wave_readiness.as_csv(found)
+            return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
+        return views.answer(_report(found))
+
+
+def _shapes(ids: list[int]) -> list[dict[str, Any]]:
+    rows = Wave.objects.select_related("cluster").in_bulk(ids)
+    return [
+        {
+            "id": pk,
+            "cluster": rows[pk].cluster.name,
+            "name": rows[pk].name,
+            "planned_at": block_answer.time(rows[pk].planned_at),
+            "note": rows[pk].note,
+            "vms": rows[pk].vms.count(),
+            "created_at": block_answer.time(rows[pk].created_at),
+        }
+        for pk in ids
+        if pk in rows
+    ]
+
+
+def _report(found: wave_readiness.Readiness) -> dict[str, Any]:
+    return {
+        "wave": _shapes([found.wave.pk])[0],
+        "ready": found.ready,
+        "counts": found.counts,
+        "networks": [
+            {
+                "id": fit.network.pk,
+                "name": fit.network.name,
+                "fit": not fit.reasons,
+                "reasons": _reasons(fit.reasons),
+                "notes": _reasons(fit.notes),
+                "free": {f"ipv{family}": str(free) for family, free in fit.free.items()},
+                "vms": fit.vms,
+            }
+            for fit in found.networks
+        ],
+        "settings": [dict(vars(one)) for one in found.settings],
+        "vms": [
+            {
+                "id": one.id,
+                "namespace": one.namespace,
+                "vm": one.vm,
+                "source_vm": one.source_vm,
+                "verdict": one.verdict,
+                "reasons": _reasons(one.reasons),
+                "interfaces": [
+                    {
+                        "network": each.network_id,
+                        "network_name": each.network,
+                        "source": each.source,
+                        "mac": each.mac,
+                        "ips": list(each.ips),
+                        "standing": each.standing,
+                    }
+                    for each in one.interfaces
+                ],
+            }
+            for one in found.machines
+        ],
+    }
+
+
+def _reasons(found: Any) -> list[dict[str, str]]:
+    return [{"code": code, "message": message} for code, message in found]
+
+
+def _optional(body: reading.Fields) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if body.has("planned_at"):
+        values["planned_at"] = body.parse(
+            "planned_at", lambda value, at: query.moment(_text(value, at), at)
+        )
+    elif "planned_at" in body.data:
+        values["planned_at"] = None
+    if body.has("note"):
+        values["note"] = body.parse("note", _text)
+    return values
+
+
+def _text(value: object, at: str) -> str:
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+    return value
+
+
+def _number(value: object, at: str) -> int:
+    return parsing.integer(value, at, least=1, most=1 << 62)
+
+
+def _verdict(value: object, at: str) -> str:
+    return parsing.choice(value, at, tuple(RowVerdict.values))
+
+
+def _vms(value: object, at: str) -> list[waves.VM]:
+    if not isinstance(value, list) or not 0 < len(value) <= waves.MOST_VMS:
+        message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
+        raise errors.InvalidInput.of(at, "wrong_type", message, value)
+    found = []
+    report = reading.Report()
+    for index, one in enumerate(value):
+        where = f"{at}.{index}"
+        if not isinstance(one, dict):
+            report.add(where, "wrong_type", "an object is expected", one)
+            continue
+        fields = reading.Fields(one, where, report)
+        fields.only("namespace", "vm")
+        vm = fields.parse("vm", _text)
+        namespace = fields.parse("namespace", _text) if fields.has("namespace") else ""
+        found.append((namespace or "", vm or ""))
+    report.raise_any()
+    return found
+
+
+_ONE_WAVE = "waves/<int:wave_id>/"
+urlpatterns = [
+    path("waves/", Waves.as_view(), name="waves"),
+    path(_ONE_WAVE, WaveView.as_view(), name="wave"),
+    path(f"{_ONE_WAVE}vms/", WaveVMs.as_view(), name="wave-vms"),
+    path(f"{_ONE_WAVE}vms/<int:vm_id>/", WaveVMView.as_view(), name="wave-vm"),
+    path(f"{_ONE_WAVE}readiness/", WaveReadiness.as_view(), name="wave-readiness"),
+]

@@ -1,0 +1,130 @@
+"""Waves: who is in them, and what of them is not ready yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claims.models import Network, WaveVM
+from claims.services import wave_readiness, waves
+from tests.claims import worlds
+from tests.claims.imports import drafts
+from tests.claims.imports.drafts import mac, row
+from tests.claims.worlds import BY
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def network(db: None) -> Network:
+    made = worlds.network()
+    made.nads.create(namespace="blue", name="blue", role="primary", allow_persistent_ips=True)
+    return made
+
+
+@pytest.fixture
+def wave(network: Network) -> Any:
+    return waves.create(network.cluster, "Saturday", by=BY)
+
+
+def readiness(wave: Any) -> dict[str, tuple[str, set[str]]]:
+    found = wave_readiness.of(wave)
+    return {one.vm: (one.verdict, {code for code, _ in one.reasons}) for one in found.machines}
+
+
+def test_each_vm_is_judged(network: Network, wave: Any) -> None:
+    blue = worlds.ippool(network)
+    worlds.entry(blue, mac(1), "10.0.0.11/24", vm="good", namespace="blue")
+    worlds.entry(blue, mac(2), "10.0.0.12/24", vm="twin", namespace="blue")
+    worlds.entry(blue, mac(3), "10.0.0.12/24", vm="other", namespace="blue")
+    worlds.entry(blue, mac(4), "10.0.0.14/24", vm="foreign", namespace="green")
+    worlds.entry(blue, mac(5), "10.0.0.15/24", vm="runs", namespace="blue")
+    worlds.workload(network, "runs", mac(5), "10.0.0.99")
+    worlds.claim(network, "claimed", "10.0.0.20/24", mac=mac(6))
+    names = ("good", "twin", "absent", "runs", "claimed")
+    vms = [("blue", name) for name in names] + [("green", "foreign")]
+    assert waves.add(wave.pk, vms, by=BY) == 6
+    assert waves.add(wave.pk, vms[:2], by=BY) == 0
+    assert readiness(wave) == {
+        "good": ("ready", set()),
+        "twin": ("not-ready", {"duplicate_ip"}),
+        "absent": ("not-ready", {"not_registered"}),
+        "runs": ("warning", {"differing"}),
+        "claimed": ("ready", set()),
+        "foreign": ("not-ready", {"no_nad"}),
+    }
+    found = wave_readiness.of(wave)
+    assert not found.ready
+    (fit,) = found.networks
+    assert (fit.network, fit.vms, fit.reasons) == (network, 5, ())
+    assert fit.free[4] > 200
+    codes = {one.code for one in found.settings}
+    assert {"preserve_static_ips", "udn_supports_mac", "namespace_label"} <= codes
+
+
+def test_a_network_that_cannot_hold_static_vms_is_told(network: Network, wave: Any) -> None:
+    Network.objects.update(lifecycle="")
+    worlds.entry(worlds.ippool(network), mac(1), "10.0.0.11/24", vm="good", namespace="blue")
+    waves.add(wave.pk, [("blue", "good")], by=BY)
+    assert readiness(wave) == {"good": ("not-ready", {"network_unfit"})}
+
+
+def test_the_vms_of_an_import(network: Network, wave: Any) -> None:
+    of = drafts.draft(
+        network,
+        row("Web 01", mac(1), "10.0.0.11"),
+        row("web-02", mac(2), "10.0.0.1"),
+    )
+    assert waves.add_import(wave.pk, of, by=BY) == 1
+    assert waves.add_import(wave.pk, of, verdicts=["conflict"], by=BY) == 1
+    named = WaveVM.objects.values_list("vm", "source_vm", "namespace")
+    assert set(named) == {("web-01", "Web 01", "blue"), ("web-02", "web-02", "blue")}
+
+
+def test_over_rest(network: Network) -> None:
+    api = apis.Api("operator")
+    made = api.made("waves/", {"cluster": "prod", "name": "=Saturday"})
+    apis.refused(
+        api("POST", "waves/", {"cluster": "prod", "name": "=Saturday"}), 409, "already_exists"
+    )
+    place = f"waves/{made['id']}/"
+    vms = [{"namespace": "blue", "vm": "web-01"}, {"vm": "web-02"}]
+    assert api("POST", f"{place}vms/", {"vms": vms}).json() == {"added": 2, "vms": 2}
+    report = api("GET", f"{place}readiness/").json()
+    assert (report["ready"], report["counts"]["not-ready"]) == (False, 2)
+    text = api("GET", f"{place}readiness/?format=csv").content.decode()
+    assert text.splitlines()[1].startswith(",web-02,,not-ready,")
+    planned = {"planned_at": "2026-12-05T22:00:00Z", "name": "Sunday"}
+    assert api("PATCH", place, planned).json()["planned_at"] == "2026-12-05T22:00:00Z"
+    (first, _) = api("GET", f"{place}vms/").json()["results"]
+    assert api("DELETE", f"{place}vms/{first['id']}/").status_code == 204
+    apis.refused(api("DELETE", f"{place}vms/{first['id']}/"), 404, "not_found")
+    assert api("DELETE", place).status_code == 204
+    assert api("GET", "waves/").json()["results"] == []
+    apis.refused(apis.Api("vm-owner")("GET", "waves/"), 403, "permission_denied")
+    apis.refused(
+        apis.Api("viewer")("POST", "waves/", {"cluster": "prod", "name": "x"}),
+        403,
+        "permission_denied",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"vms": []}, "wrong_type"),
+        ({"vms": [1]}, "wrong_type"),
+        ({"vms": [{"namespace": "blue"}]}, "required"),
+        ({"vms": [{"vm": "Not A Name"}]}, "k8s_name"),
+        ({"vms": [{"vm": "x"}], "import": 1}, "required"),
+        ({"import": 999}, "unknown_import"),
+        ({"import": True}, "wrong_type"),
+        ({"import": 1, "verdict": "good"}, "invalid_choice"),
+    ],
+)
+def test_what_is_no_vm(network: Network, wave: Any, body: Any, code: str) -> None:
+    api = apis.Api("operator")
+    apis.refused(api("POST", f"waves/{wave.pk}/vms/", body), 400, code)
+    assert not WaveVM.objects.exists()
