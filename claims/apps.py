@@ -16,7 +16,7 @@ class ClaimsConfig(AppConfig):
             workloads,
         )
         from claims.models import history  # noqa: PLC0415
-        from claims.services import demo  # noqa: PLC0415
+        from claims.services import demo, ippool_settling  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
         from pools.handlers import registry  # noqa: PLC0415
@@ -33,5 +33,6 @@ class ClaimsConfig(AppConfig):
         registry.register(workloads.VirtualMachineInstances())
         registry.register(workloads.Pods())
         registry.register(ipamclaims.IPAMClaims())  # last: it grants what all others say is free
+        ippool_settling.register()
         for hook in hooks.ALL:
             configuration.register(hook)

@@ -188,7 +188,7 @@ def settle(request: HttpRequest) -> HttpResponseBase:
     verb = request.POST.get("verb") or request.GET.get("verb", "")
     if verb not in VERBS:
         raise Http404("There is no such decision.")
-    edge.require(request, *_NEEDED.get(verb, ("pools.change_drift",)))
+    edge.require(request, "pools.change_drift")
     given = request.POST.getlist("id") or request.GET.getlist("id")
     ids = [lists.number(text) for text in given[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
@@ -196,6 +196,9 @@ def settle(request: HttpRequest) -> HttpResponseBase:
     if not rows:
         messages.warning(request, "None of these differences is left.")
         return HttpResponseRedirect(back)
+    if verb == "adopt":
+        for kind in {row.kind for row in rows}:
+            edge.require(request, *drift.adopting(kind))
     form = ReasonForm(request.POST or None) if verb == "ignore" else None
     if request.method == "POST" and (form is None or form.is_valid()):
         reason = form.cleaned_data["reason"] if form else ""
@@ -213,9 +216,6 @@ def settle(request: HttpRequest) -> HttpResponseBase:
         form=form,
         button=VERBS[verb].partition(":")[0],
     )
-
-
-_NEEDED = {"adopt": ("pools.change_drift", "pools.change_pool", "pools.add_pool")}
 
 
 def _object(row: Drift) -> drift.Object:
@@ -238,8 +238,8 @@ def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> No
             if verb == "apply":
                 _applied(request, one, drift.apply(one, by=by))
             else:
-                pool = drift.adopt(one, by=by)
-                messages.success(request, f"The pool {pool.name} is now as the cluster has it.")
+                drift.adopt(one, by=by)
+                messages.success(request, f"{one} is now in the register as the cluster has it.")
 
 
 def _applied(request: HttpRequest, one: drift.Object, staying: list[Drift]) -> None:

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from pools.api import cluster_parts, cluster_schema, clusters, pagination, parsing, query, views
-from pools.core import ciliumnode, errors
+from pools.core import ciliumnode, errors, podippool
 from pools.models import Drift, ObservedObject
 from pools.services import drift, pod_cidrs
 
@@ -29,9 +29,10 @@ class DriftDecision(views.View):
         if decision == "apply":
             left = drift.apply(of, by=views.author(request))
         elif decision == "adopt":
-            views.require(request, "pools.add_pool")
-            views.require(request, "pools.change_pool")
-            pool_id = drift.adopt(of, by=views.author(request)).pk
+            for permission in drift.adopting(of.kind):
+                views.require(request, permission)
+            adopted = drift.adopt(of, by=views.author(request))
+            pool_id = adopted if of.kind == podippool.KIND else None
             left = drift.differences(of)
         else:
             left = [_ignored(request, row) if decision == "ignore" else _heeded(request, row)]

@@ -7,8 +7,8 @@ due at once, does what follows from it.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
@@ -38,6 +38,24 @@ class Object:
         return f"{self.kind} {place}{self.name}"
 
 
+@dataclass(frozen=True)
+class Settler:
+    """How a difference of one kind is settled.
+
+    `duty` is the one by which the kind is written. `keep` makes the register right: how many of its
+    rows that had followed the object follow it no more. `adopt` makes the object right; it is given
+    the object as it was last seen, answers the id of the register's row, and needs `permissions`.
+    """
+
+    duty: Duty
+    keep: Callable[[Object], int]
+    adopt: Callable[[Object, ObservedObject, events.Author], int]
+    permissions: tuple[str, ...]
+
+
+SETTLERS: dict[str, Settler] = {}  # by kind
+
+
 def differences(of: Object) -> list[Drift]:
     """The fields in which the last pass found it to differ, in order of their paths."""
     rows = Drift.objects.filter(
@@ -50,29 +68,36 @@ def apply(of: Object, *, by: events.Author) -> list[Drift]:
     """Let the register be right: the object becomes what the register says, at the next pass.
 
     What another manager owns is not taken from it: the answer is the differences that will stay
-    unless their `managers` give the fields up. A pool that only followed its object is the register's
-    from now on. Raises NotManaged, NotFound (neither a pool nor a difference).
+    unless their `managers` give the fields up. What only followed its object is the register's from
+    now on. Raises NotManaged, NotFound (neither a row of the register nor a difference).
     """
     connection = _managed(of)
     found = differences(of)
+    settler = SETTLERS.get(of.kind)
     with events.recorded(by):
         leases.nudge(of.cluster.pk)
         _note(connection, of, "difference_applied", by)
-        taken = _pools(of).update(follows_cluster=False, agreed="")
+        taken = settler.keep(of) if settler else 0
         if not (taken or found):
             raise errors.NotFound(f"Nothing is known of {of}.")
         _unignore(found)
     return [row for row in found if row.conflict]
 
 
-def adopt(of: Object, *, by: events.Author) -> Pool:
-    """Let the object be right: the register's pool becomes what the object said when last seen.
+def adopting(kind: str) -> tuple[str, ...]:
+    """The permissions that adopting an object of the kind needs."""
+    settler = SETTLERS.get(kind)
+    return settler.permissions if settler else ()
 
-    An object without a pool gets one. A CIDR in use that the object has not stays as an orphan.
-    Raises NotFound, InvalidInput (the object, or a kind that has no counterpart to adopt into) and
-    those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
+
+def adopt(of: Object, *, by: events.Author) -> int:
+    """Let the object be right: the register becomes what it said when last seen; the row's id.
+
+    An object that the register does not know is taken in. Raises NotFound, InvalidInput (the object,
+    or a kind that has no counterpart to adopt into) and what taking in an object of the kind raises.
     """
-    if of.kind != podippool.KIND:
+    settler = SETTLERS.get(of.kind)
+    if settler is None:
         raise errors.InvalidInput.of(
             "kind", "not_adoptable", f"a {of.kind} is not adopted", of.kind
         )
@@ -80,19 +105,38 @@ def adopt(of: Object, *, by: events.Author) -> Pool:
     seen = row.filter(missed_at=None).order_by("-changed_at").first()
     if seen is None:
         raise errors.NotFound(f"The cluster has no {of}.")
-    said = following.parse(seen.manifest)
     with events.recorded(by):
         leases.nudge(of.cluster.pk)
         connection = Connection.objects.filter(cluster=of.cluster).first()
         if connection is not None:
             _note(connection, of, "difference_adopted", by)
-        pool = Pool.objects.filter(cluster=of.cluster, name=of.name).first()
-        if pool is None:
-            following.take_in(of.cluster, [said], by=by, follows=False)
-        else:
-            following.bring(pool, said, by=by)
+        adopted = settler.adopt(of, seen, by)
         _unignore(differences(of))
-    return Pool.objects.get(cluster=of.cluster, name=of.name)
+    return adopted
+
+
+def _keep_pool(of: Object) -> int:
+    found = Pool.objects.filter(cluster=of.cluster, name=of.name, category=Category.POD)
+    return found.update(follows_cluster=False, agreed="")
+
+
+def _adopt_pool(of: Object, seen: ObservedObject, by: events.Author) -> int:
+    """A CIDR in use that the object has not stays as an orphan.
+
+    Raises those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
+    """
+    said = following.parse(seen.manifest)
+    pool = Pool.objects.filter(cluster=of.cluster, name=of.name).first()
+    if pool is None:
+        following.take_in(of.cluster, [said], by=by, follows=False)
+    else:
+        following.bring(pool, said, by=by)
+    return Pool.objects.values_list("pk", flat=True).get(cluster=of.cluster, name=of.name)
+
+
+SETTLERS[podippool.KIND] = Settler(
+    Duty.POOLS, _keep_pool, _adopt_pool, ("pools.add_pool", "pools.change_pool")
+)
 
 
 def ignore(row: Drift, *, by: events.Author, user: AbstractBaseUser | None) -> Drift:
@@ -119,15 +163,12 @@ def _managed(of: Object) -> Connection:
     connection = Connection.objects.filter(cluster=of.cluster).first()
     if connection is None:
         raise errors.NotFound(f"The cluster {of.cluster} is not connected.")
-    if of.kind == podippool.KIND and not connection.does(Duty.POOLS):
-        raise errors.NotManaged(f"The pools of {of.cluster} are not written: its object is right.")
+    settler = SETTLERS.get(of.kind)
+    if settler is not None and not connection.does(settler.duty):
+        raise errors.NotManaged(
+            f"Objects of kind {of.kind} are not written to {of.cluster}: its object is right."
+        )
     return connection
-
-
-def _pools(of: Object) -> Any:
-    if of.kind != podippool.KIND:
-        return Pool.objects.none()
-    return Pool.objects.filter(cluster=of.cluster, name=of.name, category=Category.POD)
 
 
 def _unignore(rows: list[Drift]) -> None:

@@ -7,8 +7,10 @@ import pytest
 from claims.core.entries import EntrySpec
 from claims.models import NAD, Entry
 from claims.services import entries, ippools
+from pools.core import errors
 from pools.models import Finding
 from pools.models.connections import Duty
+from pools.services import drift
 from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet, manifest
 from tests.pools.conftest import Clock
@@ -132,3 +134,36 @@ def test_without_the_duty_the_object_is_right_again(managed: Fleet) -> None:
     managed.settled()
     assert managed.ippool().follows_cluster
     assert B in managed.entries()
+
+
+def _of(fleet: Fleet) -> drift.Object:
+    return drift.Object(fleet.cluster, "IPPool", "prod")
+
+
+def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:
+    managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
+    managed.settled()
+    entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), by=worlds.BY)
+    managed.passed()
+    adopted = drift.adopt(_of(managed), by=worlds.BY)
+    assert adopted == managed.ippool().pk
+    assert managed.entries() == {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]}
+    assert not managed.ippool().follows_cluster
+    managed.settled()
+    assert managed.drift() == []
+
+
+def test_one_that_followed_its_object_becomes_the_registers(managed: Fleet) -> None:
+    managed.put("prod", {A: ["10.0.0.5/24"]})
+    managed.settled()
+    drift.apply(_of(managed), by=worlds.BY)
+    assert not managed.ippool().follows_cluster
+    managed.settled()
+    assert managed.written() == {A: ["10.0.0.5/24"]}
+
+
+def test_nothing_is_applied_without_the_duty(fleet: Fleet) -> None:
+    fleet.put("prod", {A: ["10.0.0.5/24"]})
+    fleet.passed()
+    with pytest.raises(errors.NotManaged):
+        drift.apply(_of(fleet), by=worlds.BY)
