@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import ipaddress
+import re
 import unicodedata
 from dataclasses import dataclass
 from ipaddress import (
@@ -148,6 +149,9 @@ def parse_cidr(
     prefix_length, wildcard_mask, non_contiguous_mask, prefix_too_short, host_bits_set,
     ipv4_mapped, special_purpose.
     """
+    plain = _plain(value)
+    if plain is not None:
+        return plain
     given = _given(value, field=field, door=door)
     head, slash, tail = given.text.partition("/")
     address = _address(given, head)
@@ -164,6 +168,28 @@ def parse_cidr(
     network = kind((int(address), length), strict=False)
     _check_network(given, address, network, allow_short=allow_short)
     return network
+
+
+_NUMBER = "(0|[1-9][0-9]{0,2})"
+_PLAIN = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\.{_NUMBER}/([89]|[12][0-9]|3[0-2])", re.ASCII
+)
+_ODD = frozenset({0, 127, 169, *range(224, 1000)})  # first octets of unusable addresses, or of none
+
+
+def _plain(value: object) -> IPv4Network | None:
+    """What parse_cidr makes of nearly everything it is given, in a third of the time; else None.
+
+    Lists of ten thousand nodes have some CIDRs each. Whatever is odd about a text is told above.
+    """
+    found = _PLAIN.fullmatch(value) if type(value) is str else None
+    if found is None:
+        return None
+    a, b, c, d, length = map(int, found.groups())
+    number = a << 24 | b << 16 | c << 8 | d
+    if a in _ODD or b > 255 or c > 255 or d > 255 or number & ((1 << 32 - length) - 1):
+        return None
+    return IPv4Network((number, length))
 
 
 def parse_interface(value: object, *, field: str = "", door: Door = Door.API) -> Interface:
