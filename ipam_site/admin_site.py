@@ -94,6 +94,7 @@ _MENU = [
                 **_entry("Imports", "inbox", "claims_vmimport_changelist", "claims.view_vmimport"),
                 "active": lambda request: _below(request, "claims/vmimport/", but="add/"),
             },
+            _entry("Waves", "waves", "claims_wave_changelist", "claims.view_wave"),
             _entry("Import pools", "upload", "import", "pools.add_pool"),
         ],
     },

@@ -11,6 +11,7 @@ from claims.admin import (
     memberships,
     networks,
     start,
+    waves,
     webhooks,
     workloads,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "memberships",
     "networks",
     "start",
+    "waves",
     "webhooks",
     "workloads",
 ]

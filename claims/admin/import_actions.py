@@ -6,14 +6,16 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
+from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.utils.html import format_html
 
 from claims import tasks
 from claims.admin import import_looks
 from claims.models import VMImport
 from claims.models.imports import Status
-from claims.services import import_corrections, imports
-from pools.admin import edge, lists
+from claims.services import access, import_corrections, imports, waves
+from pools.admin import edge, lists, show
 from pools.core import errors
 
 
@@ -105,6 +107,24 @@ def _cancel(request: HttpRequest, of: VMImport) -> None:
     messages.success(request, f"The import {said}; nothing is written.")
 
 
+def _wave(request: HttpRequest, of: VMImport) -> None:
+    """Its VMs into a new wave when one is named, else into one that there is."""
+    edge.require(request, "claims.change_wave", access.EVERY_NAMESPACE)
+    by = edge.author(request)
+    name = request.POST.get("wave_name", "").strip()
+    with transaction.atomic():
+        if name:
+            edge.require(request, "claims.add_wave")
+            wave = waves.create(of.cluster, name, by=by)
+        else:
+            wave = waves.get(lists.number(request.POST.get("wave", "")))
+            if wave.cluster_id != of.cluster_id:
+                raise errors.NotFound(f"{of.cluster} has no such wave.")
+        added = waves.add_import(wave.pk, of, by=by)
+    link = show.link(show.url_of(wave), wave.name)
+    messages.success(request, format_html("The wave {} has {} more VMs.", link, show.digits(added)))
+
+
 _ACTIONS = {
     "correct": _correct,
     "skip": _skip,
@@ -114,4 +134,5 @@ _ACTIONS = {
     "commit": _commit,
     "undo": _undo,
     "cancel": _cancel,
+    "wave": _wave,
 }

@@ -71,7 +71,7 @@ FORMATS = {
 }
 
 
-def _sign(kind: str, shape: str, word: str, title: str = "") -> SafeString:
+def sign(kind: str, shape: str, word: str, title: str = "") -> SafeString:
     return format_html(
         '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
         kind,
@@ -83,16 +83,16 @@ def _sign(kind: str, shape: str, word: str, title: str = "") -> SafeString:
 
 def verdict(name: str) -> SafeString:
     kind, shape = _VERDICTS[name]
-    return _sign(kind, shape, name, VERDICT_HELP[name])
+    return sign(kind, shape, name, VERDICT_HELP[name])
 
 
 def status(of: VMImport) -> SafeString:
     kind, shape = _STATUSES[of.status]
-    return _sign(kind, shape, STATUS_WORDS[of.status], of.error)
+    return sign(kind, shape, STATUS_WORDS[of.status], of.error)
 
 
 def standing(name: str) -> SafeString:
-    return _sign(*_STANDINGS[name])
+    return sign(*_STANDINGS[name])
 
 
 def format_of(of: VMImport) -> str:

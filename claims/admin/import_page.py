@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from claims.admin import import_actions, import_looks, import_mapping, import_progress, scoped
-from claims.models import ImportRow, VMImport
+from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import RowVerdict, Status, Target
-from claims.services import import_search, import_standing, imports, ippools, networks
+from claims.services import access, import_search, import_standing, imports, ippools, networks
 from pools.admin import edge, lists, show
 
 PER_PAGE = 50
@@ -65,6 +65,7 @@ def view(request: HttpRequest, of: VMImport) -> HttpResponseBase:
         effect=_effect(of),
         groups=import_mapping.shown(request, of, wrong) if drafted else None,
         listed=rows,
+        waves=_waves(request, of),
         **(_after(of, may_change=may_change) if of.status == Status.COMMITTED else {}),
         call=f"imports/{of.pk}/",
     )
@@ -169,7 +170,21 @@ def _reasons(row: ImportRow) -> list[dict[str, Any]]:
     return sorted(shown, key=lambda one: bool(one["note"]))
 
 
+def _begun(message: str) -> str:
+    """With a capital, unless it begins with an address or a name."""
+    first = message.split(" ", 1)[0]
+    return message[:1].upper() + message[1:] if first.isalpha() else message
+
+
 # --- after it was written -------------------------------------------------------------------------
+
+
+def _waves(request: HttpRequest, of: VMImport) -> list[Wave] | None:
+    """Those that its VMs can be put into; None for whoever may not."""
+    may = request.user.has_perms(["claims.change_wave", access.EVERY_NAMESPACE])
+    if of.status != Status.COMMITTED or not may:
+        return None
+    return list(Wave.objects.filter(cluster=of.cluster_id).order_by("name")[: scoped.MOST])
 
 
 def _after(of: VMImport, *, may_change: bool) -> dict[str, Any]:

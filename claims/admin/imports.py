@@ -98,9 +98,9 @@ class ImportAdmin(lists.Listed[VMImport]):
     @admin.display(description="rows")
     def shown_counts(self, of: VMImport) -> SafeString:
         said = [
-            (import_looks.verdict(name), show.digits(count))
-            for name, count in of.counts.items()
-            if count
+            (import_looks.verdict(name), show.digits(of.counts[name]))
+            for name in import_looks.VERDICT_HELP
+            if of.counts.get(name)
         ]
         if not said:
             return show.DASH

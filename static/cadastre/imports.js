@@ -1,4 +1,4 @@
-// Imports: a file is dropped anywhere on its panel, and work that is under way shows how far it is.
+// Imports: a file is dropped anywhere on its panel, work that is under way shows how far it is, a wave is printed.
 "use strict";
 
 const EVERY = 1000; // milliseconds between two looks at the progress
@@ -6,6 +6,10 @@ const EVERY = 1000; // milliseconds between two looks at the progress
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[data-drop]").forEach(takeDrops);
   document.querySelectorAll("[data-progress]").forEach(follow);
+  document.querySelectorAll("[data-print]").forEach((button) => {
+    button.hidden = false;
+    button.addEventListener("click", () => window.print());
+  });
 });
 
 function takeDrops(area) {

@@ -1,0 +1,124 @@
+"""Waves: VMs that move together, and whether everything is ready for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from claims.models import NAD, Network, Wave, WaveVM
+from claims.services import waves
+from tests.claims import worlds
+from tests.claims.imports import drafts, pages
+
+pytestmark = pytest.mark.django_db
+LIST, NEW = "admin:claims_wave_changelist", "admin:claims_wave_add"
+
+
+@pytest.fixture
+def network() -> Network:
+    made = worlds.network()
+    NAD.objects.create(network=made, namespace="blue", name="n", allow_persistent_ips=True)
+    return made
+
+
+@pytest.fixture
+def client() -> Client:
+    return pages.browser()
+
+
+@pytest.fixture
+def wave(network: Network) -> Wave:
+    return waves.create(network.cluster, "Saturday", by=worlds.BY)
+
+
+def url(wave: Wave) -> str:
+    return reverse("admin:claims_wave_change", args=[wave.pk])
+
+
+def do(client: Client, wave: Wave, action: str, **said: Any) -> str:
+    return pages.text(client.post(url(wave), {"action": action, **said}, follow=True))
+
+
+def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) -> None:
+    assert "Add the first wave" in pages.text(client.get(reverse(LIST)))
+    said = {"cluster": network.cluster_id, "name": "Saturday", "planned_at": "2026-12-05T22:00"}
+    assert client.post(reverse(NEW), said).status_code == 302
+    wave = Wave.objects.get()
+    again = client.post(reverse(NEW), said)
+    assert "has a wave Saturday" in pages.text(again)
+    assert "2026-12-05T22:00" in pages.text(again)
+    assert "Saturday" in pages.text(client.get(reverse(LIST), {"q": "satur"}))
+    assert "planned for Sat 5 Dec 2026, 22:00 UTC" in pages.text(client.get(url(wave)))
+    assert 'value="2026-12-05T22:00"' in pages.text(client.get(url(wave), {"edit": "1"}))
+    client.post(f"{url(wave)}?edit=1", {"name": "Sunday", "note": "later"})
+    wave.refresh_from_db()
+    assert (wave.name, wave.note, wave.planned_at) == ("Sunday", "later", None)
+    export = client.get(reverse("admin:claims_wave_export"))
+    assert b"Sunday" in b"".join(export.streaming_content)  # type: ignore[attr-defined]
+    delete = reverse("admin:claims_wave_delete", args=[wave.pk])
+    assert "stay as they are" in pages.text(client.get(delete))
+    client.post(delete)
+    assert not Wave.objects.exists()
+
+
+def test_a_committed_import_becomes_a_wave(client: Client, network: Network) -> None:
+    of = drafts.draft(
+        network,
+        drafts.row("Web 01", drafts.mac(1), "10.0.0.5"),
+        drafts.row("db", drafts.mac(2), "10.0.0.1"),
+    )
+    pages.do(client, of, "commit", skip_bad="true")
+    assert "There is no such object." in pages.do(client, of, "wave", wave="999")
+    shown = pages.do(client, of, "wave", wave_name="Saturday")
+    assert "has 1 more VMs" in shown
+    wave = Wave.objects.get()
+    page = pages.text(client.get(url(wave)))
+    assert "was Web 01" in page
+    assert "its only VM" in page
+    assert "10.0.0.5/24" in page
+    assert "spec.preserveStaticIPs: true" in page
+    assert "provisioned" in page
+    pages.do(client, of, "wave", wave=wave.pk)
+    assert WaveVM.objects.count() == 1
+
+
+def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave: Wave) -> None:
+    ippool = worlds.ippool(network)
+    worlds.entry(ippool, drafts.mac(1), "10.0.0.5/24", vm="web", namespace="blue")
+    added = do(client, wave, "add", vms="blue/web\n\n blue/nobody \n")
+    assert "2 VMs came into the wave." in added
+    assert "1 of 2 VMs" in added
+    assert "Neither an entry nor a claim is registered." in added
+    only = pages.text(client.get(url(wave), {"verdict": "ready"}))
+    assert "Neither" not in only
+    paper = pages.text(client.get(url(wave), {"print": "1"}))
+    assert "Neither" in paper
+    assert "Take the chosen ones" not in paper
+    kept = do(client, wave, "add", vms="blue/ok\nblue/Not A Name")
+    assert "Line 2 (blue/Not A Name)" in kept
+    assert "blue/ok blue/Not A Name</textarea>" in kept
+    ids = WaveVM.objects.filter(vm="nobody").values_list("pk", flat=True)
+    assert "1 taken out of the wave" in do(client, wave, "remove", vm=list(ids))
+    assert list(WaveVM.objects.values_list("vm", flat=True)) == ["web"]
+    assert "choose an import" in do(client, wave, "add_import").lower()
+
+
+def test_the_report_is_a_csv_too(client: Client, wave: Wave) -> None:
+    waves.add(wave.pk, [("blue", "web")], by=worlds.BY)
+    link = reverse("claims-api:wave-readiness", args=[wave.pk])
+    assert f"{link}?format=csv" in pages.text(client.get(url(wave)))
+    assert b"web" in client.get(link, {"format": "csv"}).content
+
+
+def test_who_sees_waves(network: Network, wave: Wave) -> None:
+    viewer, owner = pages.browser("viewer"), pages.owner(network, "shop")
+    assert "Saturday" in pages.text(viewer.get(reverse(LIST)))
+    assert "Put VMs into it" not in pages.text(viewer.get(url(wave)))
+    assert viewer.post(url(wave), {"action": "add"}).status_code == 403
+    for address in (reverse(LIST), url(wave), reverse(NEW)):
+        assert owner.get(address).status_code == 403
+    of = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"))
+    assert viewer.post(pages.url(of), {"action": "wave", "wave_name": "x"}).status_code == 403

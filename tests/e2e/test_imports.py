@@ -1,0 +1,147 @@
+"""The whole way of an import in a browser: a file, its draft, a correction, the commit, the wave."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+
+from claims.models import NAD, Entry, Network, VMImport, Wave
+from claims.services import imports, waves
+from claims.services.imports import Options, Upload
+from tests.claims import worlds
+from tests.claims.imports import corpus, drafts
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NEW = "/admin/claims/vmimport/add/"
+
+
+def _network() -> Network:
+    network = worlds.network(subnets=("10.0.0.0/16", "fd00::/64"))
+    NAD.objects.create(network=network, namespace="shop", name="n", allow_persistent_ips=True)
+    return network
+
+
+def _file(*rows: dict[str, object]) -> dict[str, Any]:
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, corpus.VNETWORK)
+    writer.writeheader()
+    writer.writerows(rows)
+    return {"name": "saturday.csv", "mimeType": "text/csv", "buffer": stream.getvalue().encode()}
+
+
+def _nic(number: int, ip: str, **more: object) -> dict[str, object]:
+    return corpus.nic(number, **{"IPv4 Address": ip} | more)
+
+
+def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
+    network = _network()
+    page = visit.page
+    visit.open(NEW)
+    page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), _nic(2, "10.0.0.1")))
+    page.get_by_text("saturday.csv,").wait_for()
+    page.select_option("select[name=where]", label="prod: as the port groups say")
+    page.fill("input[name=namespace]", "shop")
+    page.click("text=Make a draft")
+    page.get_by_role("heading", name="Where the rows go: 2 rows have no network yet").wait_for()
+    page.select_option("select[name=group-1-network]", value=str(network.pk))
+    page.click("button[value=map]")
+    page.get_by_text("All rows were judged again: 1 new, 1 conflict.").wait_for()
+    page.get_by_role("link", name="conflict 1").click()
+    page.get_by_text("10.0.0.1 is the gateway of the network.").wait_for()
+    page.click("#row-2 summary")
+    page.fill("#row-2 input[name=ips]", "10.0.0.22")
+    page.click("#row-2 button[value=correct]")
+    page.get_by_text("Row 3 is new now.").wait_for()
+    page.get_by_role("link", name="new 2").click()
+    page.click("text=Write all 2")
+    page.get_by_text("Written: 2 new.").wait_for()
+    found = Entry.objects.filter(ippool__network=network).order_by("mac").values_list("vm", "ips")
+    assert list(found) == [("web-00001", ["10.0.0.21/16"]), ("web-00002", ["10.0.0.22/16"])]
+    page.fill("#wave_name", "Saturday")
+    page.click("button[value=wave]")
+    page.get_by_role("link", name="Saturday").click()
+    page.get_by_role("heading", name="ready · all 2 VMs").wait_for()
+    page.click("text=Print view")
+    page.get_by_role("button", name="Print").wait_for()
+    assert visit.complaints == []
+
+
+def test_one_vm_is_warned_about_while_it_is_typed(visit: Visit) -> None:
+    network = _network()
+    worlds.entry(worlds.ippool(network), drafts.mac(9), "10.0.0.40/16", vm="db", namespace="shop")
+    page = visit.page
+    visit.open(NEW)
+    page.get_by_text("One VM", exact=True).click()
+    assert not page.locator("#id_file").is_visible()
+    page.select_option("select[name=where]", value=f"network-{network.pk}")
+    page.fill("input[name=vm]", "web")
+    page.fill("input[name=mac]", drafts.mac(1))
+    page.fill("input[name=ips]", "10.0.0.40")
+    told = page.locator("[data-told]")
+    told.get_by_text("10.0.0.40 is a duplicate").wait_for()
+    page.fill("input[name=ips]", "10.0.0.41")
+    told.locator("p").wait_for(state="detached")
+    page.fill("input[name=namespace]", "shop")
+    page.click("text=Make a draft")
+    page.click("text=Write it")
+    page.get_by_text("Written: 1 new.").wait_for()
+    assert visit.complaints == []
+
+
+def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
+    _network()
+    visit.open(NEW)
+    size = 20 * 1024 * 1024 + 1
+    visit.page.evaluate(
+        """size => {
+            const files = new DataTransfer();
+            files.items.add(new File([new Uint8Array(size)], "huge.csv"));
+            const drop = new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true });
+            document.querySelector("[data-drop]").dispatchEvent(drop);
+        }""",
+        size,
+    )
+    visit.page.get_by_text("A file has at most 20 MiB; divide it.").wait_for()
+    assert visit.page.locator("button:has-text('Make a draft')").is_disabled()
+
+
+def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -> None:
+    network = _network()
+    rows = drafts.many(imports.SMALL + 1)
+    of = imports.create(Upload("rows", rows), Options(network.cluster, network=network), by=worlds.BY)  # fmt: skip
+    visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
+    visit.page.get_by_text("It waits for a worker.").wait_for()
+    assert imports.work_off(of.pk)
+    visit.page.get_by_role("heading", name="It would write 2").wait_for()
+    assert visit.complaints == []
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+def test_every_page_of_imports_fits(visit: Visit) -> None:
+    network = _network()
+    row = drafts.row("a VM with quite a long name, as people give them", drafts.mac(2), "10.0.0.6")
+    bad = drafts.row("gw", drafts.mac(3), "10.0.0.1", network="a port group " * 6)
+    drafted = drafts.draft(network, row, bad)
+    done = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"), namespace="shop")
+    imports.commit(done.pk, by=worlds.BY)
+    wave = waves.create(network.cluster, "Saturday", by=worlds.BY)
+    waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), by=worlds.BY)
+    waves.add(wave.pk, [("shop", "nobody-knows-this-one")], by=worlds.BY)
+    of_wave = f"/admin/claims/wave/{Wave.objects.get().pk}/"
+    for path in (
+        NEW, "/admin/claims/vmimport/", f"/admin/claims/vmimport/{drafted.pk}/change/",
+        f"/admin/claims/vmimport/{done.pk}/change/", "/admin/claims/wave/", "/admin/claims/wave/add/",
+        f"{of_wave}change/", f"{of_wave}change/?print=1", f"{of_wave}change/?edit=1", f"{of_wave}delete/",
+    ):  # fmt: skip
+        visit.open(path)
+        for folded in visit.page.locator("#content details").all():
+            folded.evaluate("one => { one.open = true; }")
+        assert visit.complaints == [], path
+        assert not visit.scrolls_sideways(), path
