@@ -141,6 +141,6 @@ def download(summary: str, media_type: str, *, fails: str = "") -> dict[str, Any
 
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-TEMPLATE_CSV = download("The template to fill in, as CSV", "text/csv")
-TEMPLATE_XLSX = download("The template to fill in, as XLSX", XLSX)
+TEMPLATE_CSV = download("CSV template of VMs to fill in", "text/csv")
+TEMPLATE_XLSX = download("XLSX template of VMs to fill in", XLSX)
 MANIFEST = download("What an import wrote, as YAML", "application/yaml", fails="404")

@@ -9,7 +9,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from claims.models import Entry, Membership, Network, VMImport
+from claims.services import imports
 from tests.claims import worlds
+from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
 from tests.edges import api as apis
 
@@ -142,6 +144,20 @@ def test_templates_can_be_filled_in_and_sent_back(network: Network) -> None:
         assert "attachment" in answer["Content-Disposition"]
         draft = made(upload(api, answer.content, network=network.pk))
         assert draft["format"] == f"template-{kind}"
+
+
+def test_a_large_one_waits_for_a_worker_also_while_the_broker_is_away(network: Network) -> None:
+    wide = worlds.network("wide", subnets=("10.0.0.0/16",))
+    api = apis.Api("operator")
+    body = {"rows": drafts.many(2001), "network": wide.pk, "commit": True}
+    queued = made(api("POST", "imports/", body))
+    assert (queued["status"], queued["progress"]["total"]) == ("queued", 2001)
+    place = f"imports/{queued['id']}/"
+    apis.refused(api("POST", f"{place}commit/"), 409, "import_state")
+    imports.work_off(queued["id"])
+    done = api("GET", place).json()
+    assert (done["status"], done["progress"]["percent"]) == ("committed", 100)
+    assert api("POST", f"{place}undo/").json()["status"] == "undone"
 
 
 def owner() -> apis.Api:
