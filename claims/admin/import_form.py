@@ -81,19 +81,21 @@ class ImportForm(forms.Form):
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._networks = {
-            one.pk: one
-            for one in scoped.rows(request, Network)
-            .filter(gone_at=None)
-            .select_related("cluster")
-            .order_by("cluster__name", "name")[: scoped.MOST]
-        }
+        self._networks = self._known(request)
         self._clusters = {one.pk: one for one in scoped.rows(request, Cluster).order_by("name")}
         where: Any = self.fields["where"]
         where.choices = list(self._choices())
         if not self.is_bound and "where" not in self.initial and where.choices:
             first = next(iter(self._networks), None)
             self.initial["where"] = f"network-{first}" if first else None
+
+    def _known(self, request: HttpRequest) -> dict[int, Network]:
+        """Those that a choice has room for, and the one that was named."""
+        known = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
+        said = self.data.get("where") if self.is_bound else self.initial.get("where")
+        named = known.filter(pk=lists.number(str(said or "").removeprefix("network-")))
+        first = known.order_by("cluster__name", "name")[: scoped.MOST]
+        return {one.pk: one for one in (*first, *named)}
 
     def _choices(self) -> Any:
         for cluster in self._clusters.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -31,7 +31,7 @@ class WaveAdmin(scoped.Scoped[Wave]):
     exported = ("id", "cluster.name", "name", "planned_at", "counted", "note", "created_at")
     search_fields = ("name", "note")
     search_help_text = "Name or note"
-    ordering = ("-planned_at", "-pk")
+    ordering = (F("planned_at").desc(nulls_last=True), "-pk")
     sortable_by = ("shown_name", "shown_planned")
     list_before_template = "cadastre/waves_intro.html"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from claims.models import Entry, ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import Status
@@ -73,7 +74,9 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     shown = pages.do(client, of, "commit", skip_bad="true")
     assert "Written: 1 new, 1 changed, 1 conflict, 1 refused." in shown
     assert "provisioned" in shown
-    assert "Download YAML" in shown
+    link = reverse("claims-api:import-manifest", args=[of.pk])
+    assert f'href="{link}"' in shown
+    assert A in client.get(link).content.decode()
     assert "1 is deleted, 1 gets its values of before" in shown
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
     assert "this is for one to be looked at" in pages.do(client, of, "commit")

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from claims.admin import import_form
+from claims.admin import import_form, scoped
 from claims.models import Network, VMImport
 from claims.services import import_files
 from tests.claims import worlds
@@ -134,3 +134,25 @@ def test_duplicates_are_told_while_somebody_types(network: Network) -> None:
 
 def test_nothing_to_import_to_is_said() -> None:
     assert "none is known yet" in pages.text(pages.browser().get(reverse(pages.NEW)))
+
+
+def test_the_page_leads_to_our_template(network: Network) -> None:
+    client = pages.browser()
+    shown = pages.text(client.get(reverse(pages.NEW)))
+    for kind in ("csv", "xlsx"):
+        link = reverse(f"claims-api:import-template-{kind}")
+        assert f'href="{link}"' in shown
+        assert client.get(link).status_code == 200
+
+
+def test_a_network_that_is_named_is_chosen(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoped, "MOST", 1)
+    other = worlds.network("cluster_udn_green", subnets=("10.1.0.0/24",))
+    client = pages.browser()
+    assert "cluster_udn_green" not in pages.text(client.get(reverse(pages.NEW)))
+    shown = pages.text(client.get(reverse(pages.NEW), {"network": other.pk}))
+    assert f'<option value="network-{other.pk}" selected>' in shown
+    send(client, **pages.typed(other, ips="10.1.0.5"))
+    assert VMImport.objects.get().network == other
