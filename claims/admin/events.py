@@ -20,6 +20,8 @@ events.SUBJECTS.update(
         "entry": "MAC entries",
         "ipamclaim": "claims",
         "membership": "memberships",
+        "import": "imports",
+        "wave": "migration waves",
     }
 )
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from claims.models import ImportRow, VMImport
 from claims.models.imports import Status
-from claims.services import import_standing, imports
+from claims.services import import_progress, import_standing, imports
 from pools.core import block_answer
 
 Shape = dict[str, Any]
-_OPEN = {Status.QUEUED, Status.DRAFTING, Status.COMMITTING}
 COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 
 
@@ -50,14 +49,13 @@ def brief(of: VMImport) -> Shape:
 
 def progress(of: VMImport) -> Shape:
     """Rows done and in all, per cent, and the seconds that the rest will take at this pace."""
-    total, done = of.rows_total, of.rows_done
-    open_ = of.status in _OPEN
-    percent = min(100, 100 * done // total) if total else (None if open_ else 100)
-    remaining = None
-    if open_ and total and done and of.started_at:
-        passed = (datetime.now(UTC) - of.started_at).total_seconds()
-        remaining = max(0, round(passed * (total - done) / done))
-    return {"done": done, "total": total, "percent": percent, "remaining_seconds": remaining}
+    found = import_progress.of(of, datetime.now(UTC))
+    return {
+        "done": found.done,
+        "total": found.total,
+        "percent": found.percent,
+        "remaining_seconds": found.remaining,
+    }
 
 
 def rows(of: VMImport, found: Sequence[ImportRow]) -> list[Shape]:

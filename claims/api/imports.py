@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path
 from drf_spectacular.utils import extend_schema
@@ -15,7 +14,13 @@ from claims import tasks
 from claims.api import import_bodies, import_schema, import_shapes, scoped
 from claims.models import ImportRow, VMImport
 from claims.models.imports import RowVerdict, Status, Target
-from claims.services import import_corrections, import_files, import_manifests, imports
+from claims.services import (
+    import_corrections,
+    import_files,
+    import_manifests,
+    import_search,
+    imports,
+)
 from pools import idempotency
 from pools.api import pagination, parsing, query, views
 from pools.core import errors, reading
@@ -235,18 +240,8 @@ def filtered(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[Imp
         if text := parameters.text(name):
             rows = rows.filter(**{name: text})
     if text := parameters.text("q"):
-        rows = searched(rows, text)
+        rows = import_search.found(rows, text)
     return rows
-
-
-def searched(rows: QuerySet[ImportRow], text: str) -> QuerySet[ImportRow]:
-    rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))
-    return rows.filter(
-        Q(vm__icontains=text)
-        | Q(source_vm__icontains=text)
-        | Q(mac_text__contains=text.lower().replace("-", ":"))
-        | Q(ips_text__contains=text.lower())
-    )
 
 
 def _get(request: Request, import_id: int) -> VMImport:

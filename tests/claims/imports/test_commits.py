@@ -11,7 +11,7 @@ from claims.models.history import EntryEvent, VMImportEvent
 from claims.models.imports import Status
 from claims.services import entries, import_standing, imports
 from pools.core import errors
-from pools.models import Block
+from pools.models import Block, Event
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -161,3 +161,13 @@ def test_where_each_vm_stands() -> None:
         4: "provisioned",
     }
     assert import_standing.counts(of)["running"] == 1
+
+
+def test_the_log_of_events_tells_what_became_of_an_import() -> None:
+    of = drafts.draft(worlds.network(), row("one", mac(1), "10.0.0.11"))
+    imports.commit(of.pk, by=BY)
+    told = Event.objects.filter(type__startswith="import.").order_by("id")
+    assert [one.type for one in told] == ["import.created", "import.drafted", "import.committed"]
+    last = told.last()
+    assert last is not None
+    assert (last.actor, last.message, last.reason) == ("tester", "1 new", f"import {of.pk}")
