@@ -120,7 +120,7 @@ CHECK = openapi.says(
 )
 UNDO = openapi.says(
     "Take back what an import wrote, as long as nothing uses it",
-    {200: IMPORT},
+    {200: IMPORT, 202: IMPORT},
     fails="404 409",
     request=None,
 )

@@ -192,7 +192,12 @@ class ImportUndo(views.View):
 
     @extend_schema(**import_schema.UNDO)
     def post(self, request: Request, import_id: int) -> views.Answer:
-        return _done(request, import_id, imports.undo)
+        query.Query(request).done()
+        found = _get(request, import_id)
+        done = imports.undo(found.pk, by=views.author(request), user=request.user)
+        if done.undo_wanted:
+            tasks.ring(done.pk)
+        return views.answer(import_shapes.brief(done), status=202 if done.undo_wanted else 200)
 
 
 class ImportCancel(views.View):

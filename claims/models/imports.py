@@ -77,6 +77,7 @@ class VMImport(models.Model):
     commit_wanted = models.BooleanField(default=False)  # as soon as it is drafted
     skip_bad = models.BooleanField(default=False)  # of the commit that is wanted or was made
     cancel_wanted = models.BooleanField(default=False)
+    undo_wanted = models.BooleanField(default=False, db_default=False)  # by a worker
     error_code = models.CharField(max_length=63, blank=True, default="")
     error = models.CharField(max_length=1000, blank=True, default="")
     user = models.ForeignKey(

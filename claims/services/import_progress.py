@@ -23,7 +23,7 @@ class Progress:
 
 def of(one: VMImport, now: datetime) -> Progress:
     done, total = one.rows_done, one.rows_total
-    working = one.status in UNDER_WAY
+    working = one.status in UNDER_WAY or one.undo_wanted
     if not working:
         return Progress(done, total, 100, None)
     percent = min(100, 100 * done // total) if total else None

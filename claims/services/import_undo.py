@@ -19,8 +19,8 @@ BATCH = 10_000
 _SHOWN = 5
 
 
-def undo(of: VMImport, *, by: events.Author) -> None:
-    """Stands in a transaction of the caller. Raises ImportInUse, ClusterDecides."""
+def undo(of: VMImport, *, by: events.Author, step: import_commit.Step) -> None:
+    """Stands in a transaction of the caller; `step` is told how many rows are done. Raises ImportInUse, ClusterDecides."""
     named = import_commit.author(of, by)
     with events.recorded(named):
         leases.nudge(of.cluster_id, patient=True)
@@ -29,14 +29,16 @@ def undo(of: VMImport, *, by: events.Author) -> None:
         held = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
         ippools = {ippool.pk: ippool for ippool in held}
         claim_intake.lock(pk for pk in networks if pk)
-        _refuse_used(of)
-        last = 0
+        refuse_used(of)
+        last = done = 0
         while batch := list(rows.filter(number__gt=last).order_by("number")[:BATCH]):
             last = batch[-1].number
             if of.target == Target.IPPOOL:
                 _undo_entries(ippools, batch, named)
             else:
                 _undo_claims(batch)
+            done += len(batch)
+            step(done)
         rows.update(written=False)
 
 
@@ -84,7 +86,8 @@ def _undo_claims(batch: Sequence[ImportRow]) -> None:
         places.write(claims=changed)
 
 
-def _refuse_used(of: VMImport) -> None:
+def refuse_used(of: VMImport) -> None:
+    """Raises ImportInUse, naming the first rows."""
     found = database.rows(_USED, {"import": of.pk}, prepare=False)
     if found:
         shown = "; ".join(f"row {line}: {why}" for line, why in found[:_SHOWN])

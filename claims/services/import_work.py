@@ -51,7 +51,8 @@ def due() -> list[int]:
 
 
 _DUE = """
-    SELECT id FROM claims_vmimport WHERE status IN ('queued', 'drafting', 'committing')
+    SELECT id FROM claims_vmimport
+    WHERE (status IN ('queued', 'drafting', 'committing') OR undo_wanted)
         AND (leased_until IS NULL OR leased_until < ipam_clock()) ORDER BY id LIMIT 100
 """
 
@@ -67,7 +68,7 @@ _TAKE = """
         status = CASE status WHEN 'queued' THEN 'drafting' ELSE status END,
         started_at = ipam_clock(), leased_until = ipam_clock() + make_interval(secs => %s)
     WHERE id = (SELECT id FROM claims_vmimport WHERE id = %s
-        AND status IN ('queued', 'drafting', 'committing')
+        AND (status IN ('queued', 'drafting', 'committing') OR undo_wanted)
         AND (leased_until IS NULL OR leased_until < ipam_clock()) FOR UPDATE SKIP LOCKED)
     RETURNING fence, tries
 """
@@ -109,7 +110,7 @@ _KEEP = """
     UPDATE claims_vmimport SET rows_done = %s,
         leased_until = ipam_clock() + make_interval(secs => %s)
     WHERE id = %s AND fence = %s AND leased_until > ipam_clock()
-        AND status IN ('drafting', 'committing')
+        AND (status IN ('drafting', 'committing') OR undo_wanted)
     RETURNING id
 """
 
@@ -141,7 +142,7 @@ def end(work: Work) -> None:
 
 
 _END = """
-    UPDATE claims_vmimport SET leased_until = NULL, tries = 0
+    UPDATE claims_vmimport SET leased_until = NULL, tries = 0, undo_wanted = false
     WHERE id = %s AND fence = %s AND leased_until > ipam_clock() AND NOT cancel_wanted
     RETURNING id
 """
@@ -168,6 +169,19 @@ def failed(work: Work, code: str, message: str) -> None:
 _FAILED = """
     UPDATE claims_vmimport SET status = %s, error_code = %s, error = %s, leased_until = NULL
     WHERE id = %s AND fence = %s AND status IN ('drafting', 'committing') RETURNING id
+"""
+
+
+def not_undone(work: Work, code: str, message: str) -> None:
+    """What was written stays written; the import says why."""
+    values = [code[:63], message[:1000], work.import_id, work.fence]
+    database.rows(_NOT_UNDONE, values)
+
+
+_NOT_UNDONE = """
+    UPDATE claims_vmimport SET undo_wanted = false, error_code = %s, error = %s,
+        leased_until = NULL, tries = 0
+    WHERE id = %s AND fence = %s RETURNING id
 """
 
 

@@ -287,7 +287,9 @@ def _worked(work: Work) -> bool:
     try:
         import_work.refuse_hopeless(work)
         with import_work.kept(work):
-            if of.status == Status.COMMITTING:
+            if of.undo_wanted:
+                _undo_large(of, work)
+            elif of.status == Status.COMMITTING:
                 _commit_large(of, work)
             else:
                 _draft_large(of, work)
@@ -301,11 +303,16 @@ def _worked(work: Work) -> bool:
         import_work.put_back(work, seconds=5 * work.tries)
         return False
     except errors.IpamError as error:
-        import_work.failed(work, error.code, error.message)
+        _failed(of, work, error.code, error.message)
     except Exception:
         log.exception("import %s has failed", of.pk)
-        import_work.failed(work, "internal_error", "It could not be read; the log says why.")
+        _failed(of, work, "internal_error", "It could not be done; the log says why.")
     return True
+
+
+def _failed(of: VMImport, work: Work, code: str, message: str) -> None:
+    ended = import_work.not_undone if of.undo_wanted else import_work.failed
+    ended(work, code, message)
 
 
 def _author(of: VMImport) -> events.Author:
@@ -338,6 +345,21 @@ def _commit_large(of: VMImport, work: Work) -> None:
             _drafted(of)
             of.save(update_fields=_DRAFTED)
             _tell(of.pk, error)
+
+
+def _undo_large(of: VMImport, work: Work) -> None:
+    def step(done: int) -> None:
+        work.done = done
+        import_work.prove(work)
+
+    by = _author(of)
+    try:
+        with events.recorded(by):
+            import_undo.undo(of, by=by, step=step)
+            import_work.end(work)
+            _undone(of)
+    except (errors.ImportInUse, errors.ClusterDecides) as error:
+        import_work.not_undone(work, error.code, error.message)
 
 
 def _committed(of: VMImport) -> None:
@@ -408,14 +430,35 @@ def _to_commit(of: VMImport, by: events.Author, *, skip_bad: bool) -> None:
 
 
 def undo(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:
-    """Take back what an import wrote. Raises ImportState, ImportInUse, ClusterDecides, NotAllowed."""
+    """Take back what an import wrote; what a large one wrote, a worker takes back (`undo_wanted`).
+
+    Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
+    """
     with events.recorded(by):
         of = locked(import_id, Status.COMMITTED, user=user)
-        import_undo.undo(of, by=by)
-        of.status = Status.UNDONE
-        of.undone_at = Now()
-        of.save(update_fields=["status", "undone_at"])
+        if of.undo_wanted:
+            raise errors.ImportState("It is being undone already.")
+        if (of.rows_total or 0) > SMALL:
+            import_undo.refuse_used(of)
+            of.undo_wanted, of.tries, of.rows_done = True, 0, 0
+            of.actor, of.source, of.request_id = by.actor, by.source, by.request_id
+            of.save(
+                update_fields=[
+                    "undo_wanted", "tries", "rows_done", "actor", "source", "request_id"
+                ]
+            )  # fmt: skip
+        else:
+            import_undo.undo(of, by=by, step=lambda _: None)
+            _undone(of)
     return get(import_id)
+
+
+def _undone(of: VMImport) -> None:
+    of.status = Status.UNDONE
+    of.undone_at = Now()
+    of.rows_done = of.rows_total or 0
+    of.error_code = of.error = ""
+    of.save(update_fields=["status", "undone_at", "rows_done", "error_code", "error"])
 
 
 def cancel(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:

@@ -157,7 +157,12 @@ def test_a_large_one_waits_for_a_worker_also_while_the_broker_is_away(network: N
     imports.work_off(queued["id"])
     done = api("GET", place).json()
     assert (done["status"], done["progress"]["percent"]) == ("committed", 100)
-    assert api("POST", f"{place}undo/").json()["status"] == "undone"
+    undoing = api("POST", f"{place}undo/")
+    assert (undoing.status_code, undoing.json()["status"]) == (202, "committed")
+    apis.refused(api("POST", f"{place}undo/"), 409, "import_state")
+    imports.work_off(queued["id"])
+    assert api("GET", place).json()["status"] == "undone"
+    assert not Entry.objects.exists()
 
 
 def owner() -> apis.Api:

@@ -159,3 +159,16 @@ def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
     of = imports.get(waiting.pk)
     assert (of.status, of.error_code) == (Status.DRAFTED, "import_has_bad_rows")
     assert (of.counts["conflict"], Entry.objects.count()) == (1, 0)
+
+
+def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
+    VMImport.objects.update(commit_wanted=True)
+    imports.work_off(waiting.pk)
+    assert imports.undo(waiting.pk, by=BY).undo_wanted
+    assert import_work.due() == [waiting.pk]
+    assert waiting.network is not None
+    worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")
+    imports.work_off(waiting.pk)
+    of = imports.get(waiting.pk)
+    assert (of.status, of.error_code, of.undo_wanted) == ("committed", "import_in_use", False)
+    assert Entry.objects.count() == COUNT
