@@ -95,7 +95,11 @@ def _commit(request: HttpRequest, of: VMImport) -> None:
 
 
 def _undo(request: HttpRequest, of: VMImport) -> None:
-    imports.undo(of.pk, **_who(request))
+    done = imports.undo(of.pk, **_who(request))
+    if done.undo_wanted:
+        tasks.ring(done.pk)
+        messages.success(request, "A worker takes back what the import wrote.")
+        return
     messages.success(request, "The register is as it was before the import.")
 
 

@@ -18,7 +18,7 @@ def words(of: VMImport) -> dict[str, Any]:
     found = import_progress.of(of, database.now())
     return {
         "status": of.status,
-        "working": of.status in import_progress.UNDER_WAY,
+        "working": import_progress.working(of),
         "percent": found.percent,
         "text": _text(of, found),
     }
@@ -29,7 +29,7 @@ def _text(of: VMImport, found: import_progress.Progress) -> str:
         return "It waits for a worker."
     done = show.digits(found.done)
     text = f"{done} rows" if found.total is None else f"{done} of {show.digits(found.total)} rows"
-    if of.status not in import_progress.UNDER_WAY:
+    if not import_progress.working(of):
         return f"{import_looks.STATUS_WORDS[of.status].capitalize()}."
     if found.total and (
         found.done >= found.total or (of.status == "committing" and not found.done)

@@ -21,10 +21,14 @@ class Progress:
     remaining: int | None
 
 
+def working(one: VMImport) -> bool:
+    """Whether somebody works on it, or will as soon as a worker is free."""
+    return one.status in UNDER_WAY or one.undo_wanted
+
+
 def of(one: VMImport, now: datetime) -> Progress:
     done, total = one.rows_done, one.rows_total
-    working = one.status in UNDER_WAY or one.undo_wanted
-    if not working:
+    if not working(one):
         return Progress(done, total, 100, None)
     percent = min(100, 100 * done // total) if total else None
     remaining = None
