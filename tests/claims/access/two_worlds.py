@@ -33,7 +33,7 @@ _TWINS = (
     (re.compile(r"10\.90\."), "10.91."),
     (re.compile(r"10\.50\.0\.17"), "10.50.0.18"),
     (re.compile("fd90:"), "fd91:"),
-    (re.compile(r"(?<!\d)7(\d{6})(?!\d)"), r"8\1"),
+    (re.compile(r"(?<![\da-f])7(\d{6})(?![\da-f])"), r"8\1"),  # an id, not part of a digest
 )
 
 
