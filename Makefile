@@ -88,11 +88,12 @@ test-core: $(DEV)
 test-e2e: $(DEV)
 	$(PY) -m pytest tests/e2e --with-e2e
 
-# The tests of the fake API server once more, against a real one.
+# The tests of the fake API server and of what is read from it once more, against a real one.
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
 test-cluster: $(DEV)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
-	$(PY) -m pytest tests/kube $(wildcard tests/handlers/test_pools_*.py) --real $(ARGS)
+	$(PY) -m pytest tests/kube $(wildcard tests/handlers/test_pools_*.py) \
+		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real $(ARGS)
 
 chaos: $(DEV)
 	$(PY) -m tests.concurrent.chaos --seconds 240

@@ -31,7 +31,9 @@ from tests.kube.fake.cluster import CRDS, definitions
 
 Manifest = dict[str, Any]
 _USERS = 40
+_OF_SERVER = {"resourceVersion", "uid"}  # not to be said of an object that is to be made
 _START_SECONDS = 90
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def assets() -> pathlib.Path | None:
@@ -61,6 +63,7 @@ class RealCluster:
         self.token = secrets.token_urlsafe(24)
         self._free = {f"user-{number}": secrets.token_urlsafe(24) for number in range(_USERS)}
         self._taken: dict[str, str] = {}
+        self._defined: dict[str, Manifest] = {}
         self._processes: list[subprocess.Popen[bytes]] = []
         self._connection: http.client.HTTPSConnection | None = None
         self.url = ""
@@ -232,12 +235,43 @@ class RealCluster:
     def crds(self, *paths: str | pathlib.Path) -> None:
         """Install definitions, and wait until they are served."""
         for path in paths:
-            found = pathlib.Path(path)
-            if not found.is_file():
-                found = CRDS / f"{str(path).removesuffix('.yaml')}.yaml"
-            for manifest in definitions(found):
+            for manifest in definitions(_file(path)):
                 self.put(manifest)
                 self.await_served(manifest)
+                self._defined[manifest["metadata"]["name"]] = manifest
+
+    def anew(self, *paths: str | pathlib.Path) -> None:
+        """These definitions and no objects of them, nor pods, whatever was there before."""
+        for path in paths:
+            for manifest in definitions(_file(path)):
+                name = manifest["metadata"]["name"]
+                there = self._has(f"{_DEFINITIONS}/{name}")
+                if there:  # also of one that goes: objects with finalizers would keep it
+                    self._erase(name)
+                if not there or self._defined.get(name) != manifest:
+                    self._undefine(name)
+                    self.crds(path)
+        self._erase("pods")
+
+    def _has(self, path: str) -> bool:
+        try:
+            self.request("GET", path)
+        except RuntimeError:
+            return False
+        return True
+
+    def _erase(self, plural: str) -> None:
+        for one in self.objects(plural):
+            metadata = one["metadata"]
+            self.remove(plural, metadata["name"], metadata.get("namespace", ""))
+
+    def _undefine(self, name: str) -> None:
+        """A definition that changes would leave its old schema in use for a moment."""
+        until = time.monotonic() + 30
+        with contextlib.suppress(RuntimeError):  # that it is gone
+            while time.monotonic() < until:
+                self.request("DELETE", f"{_DEFINITIONS}/{name}")
+                time.sleep(0.05)
 
     def await_served(self, definition: Manifest) -> None:
         """Established comes before the paths are there, and each version comes by itself."""
@@ -271,8 +305,9 @@ class RealCluster:
         path, status = self._path(manifest)
         name = manifest["metadata"]["name"]
         query = f"?fieldManager={manager}"
+        new = {key: value for key, value in manifest["metadata"].items() if key not in _OF_SERVER}
         try:
-            stored = self.request("POST", path + query, manifest)
+            stored = self.request("POST", path + query, manifest | {"metadata": new})
         except RuntimeError as refused:
             if "AlreadyExists" not in str(refused):
                 raise
@@ -287,6 +322,8 @@ class RealCluster:
     def _collection(self, plural: str, namespace: str = "") -> str:
         groups = self.request("GET", "/apis")["groups"]
         bases = ["/api/v1"] + [f"/apis/{g['preferredVersion']['groupVersion']}" for g in groups]
+        # A kind of a group may have other versions than the group's others.
+        bases += [f"/apis/{v['groupVersion']}" for g in groups for v in g["versions"]]
         wanted, _, group = plural.partition(".")
         for base in bases:
             if group and not base.startswith(f"/apis/{group}/"):
@@ -298,16 +335,21 @@ class RealCluster:
         raise KeyError(plural)
 
     def objects(self, plural: str) -> list[Manifest]:
-        """All objects of a kind, read through its preferred version."""
+        """All objects of a kind, read through its group's preferred version if it has it."""
         items: list[Manifest] = self.request("GET", self._collection(plural))["items"]
         return items
+
+    def object(self, plural: str, name: str, namespace: str = "") -> Manifest:
+        """One of them."""
+        found: Manifest = self.request("GET", f"{self._collection(plural, namespace)}/{name}")
+        return found
 
     def remove(self, plural: str, name: str, namespace: str = "") -> None:
         """Delete at once, whatever its finalizers say."""
         path = f"{self._collection(plural, namespace)}/{name}"
         merge = "application/merge-patch+json"
         self.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=merge)
-        self.request("DELETE", path)
+        self.request("DELETE", path, {"gracePeriodSeconds": 0})
 
     def forget(self) -> None:
         """Compact the history: older continue tokens are answered with 410."""
@@ -322,6 +364,11 @@ class RealCluster:
     @property
     def kube_system_uid(self) -> str:
         return str(self.request("GET", "/api/v1/namespaces/kube-system")["metadata"]["uid"])
+
+
+def _file(path: str | pathlib.Path) -> pathlib.Path:
+    found = pathlib.Path(path)
+    return found if found.is_file() else CRDS / f"{str(path).removesuffix('.yaml')}.yaml"
 
 
 def _at_version_of(present: Manifest, manifest: Manifest) -> Manifest:

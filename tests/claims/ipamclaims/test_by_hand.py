@@ -12,7 +12,7 @@ from pools.core import errors
 from pools.models import Finding
 from pools.models.fields import Now
 from tests import factories
-from tests.claims.ipamclaims.conftest import both
+from tests.claims.ipamclaims.conftest import both, decentralized
 from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, SPEC_002, World
 
 pytestmark = pytest.mark.django_db
@@ -45,9 +45,9 @@ def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definiti
 
 def test_an_observed_cluster_is_not_written_to(observed: World) -> None:
     claim = made(observed.network(), mac=MAC, ips=["10.0.0.7/24"])
-    observed.passed()
-    assert not observed.fake.objects("ipamclaims")
-    assert not [one for one in observed.fake.log if one.writes]
+    with observed.unwritten():
+        observed.passed()
+    assert not observed.server.objects("ipamclaims")
     observed.claim(name=claim.name)
     observed.passed()
     row = observed.row(claim.name)
@@ -68,8 +68,8 @@ def test_it_belongs_to_its_vm_from_when_it_is_there(world: World) -> None:
     assert world.passed()["written"] == 0
 
 
+@decentralized
 def test_an_object_of_somebody_else_with_other_requests_is_theirs(world: World) -> None:
-    world.fake.crds(SPEC_002)
     made(world.network(), mac=MAC, ips=["10.0.0.7/24"])
     world.claim(name=NAME, ips=["10.0.0.9"])
     world.passed()
@@ -82,10 +82,10 @@ def test_an_object_that_is_deleted_in_the_cluster_is_not_made_again(world: World
     made(world.network())
     world.passed()
     last = world.there(NAME)
-    world.fake.remove("ipamclaims", NAME, "blue")
+    world.server.remove("ipamclaims", NAME, "blue")
     world.tell(("DELETED", last))
     world.passed()
-    assert not world.fake.objects("ipamclaims")
+    assert not world.server.objects("ipamclaims")
     assert (world.held(), IPAMClaim.objects.count()) == ({}, 0)
 
 
@@ -101,18 +101,18 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
     changed = world.there()
     changed["metadata"]["labels"] = {"a": "b"}
-    world.fake.put(changed)
+    world.server.put(changed)
     world.passed()
     assert (world.row().ips, world.held()) == ([], {})
     assert world.status()["ips"] == ["10.0.0.2/24"]
-    world.fake.remove("ipamclaims", "vm1.podnet", "blue")
+    world.server.remove("ipamclaims", "vm1.podnet", "blue")
     world.claim(uid="a new VM")
     world.passed()
     assert world.held() == {"10.0.0.3": "blue/vm1"}
 
 
+@decentralized
 def test_a_change_before_the_grant_counts(world: World) -> None:
-    world.fake.crds(SPEC_002)
     claim = made(world.network(), ips=["10.0.0.7/24"])
     ipamclaims.change(claim.pk, ipamclaims.Change(ips=["10.0.0.8/24"]), by=BY)
     world.passed()

@@ -140,7 +140,7 @@ def test_a_full_subnet_and_space_that_frees(world: World) -> None:
     )  # fmt: skip
     assert set(world.held().values()) == {"blue/vm1", "blue/vm2"}
     gone = world.there("vm1.podnet")
-    world.fake.remove("ipamclaims", "vm1.podnet", "blue")
+    world.server.remove("ipamclaims", "vm1.podnet", "blue")
     world.tell(("DELETED", gone))
     assert world.status("vm3.podnet")["ips"][1] == "fd00::2/126"
     assert set(world.held().values()) == {"blue/vm2", "blue/vm3"}

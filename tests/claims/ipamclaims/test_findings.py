@@ -35,7 +35,7 @@ def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> No
     clock.advance(seen.GRACE + 1)
     observed.passed()
     assert leaks(observed) == []
-    observed.fake.remove("virtualmachines", "vm1", "blue")
+    observed.server.remove("virtualmachines", "vm1", "blue")
     observed.passed()
     assert leaks(observed) == [], "one list without it is no proof"
     clock.advance(seen.GRACE + 1)
@@ -98,7 +98,7 @@ def test_the_owner_of_a_vmi_alone_is_not_looked_for_among_vms(
     observed.network()
     made = observed.claim(status={"ips": ["10.0.0.8/24"]})
     made["metadata"]["ownerReferences"][0]["kind"] = "VirtualMachineInstance"
-    observed.fake.put(made)
+    observed.server.put(made)
     observed.passed()
     clock.advance(seen.GRACE + 1)
     observed.passed()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _gone(world: World, name: str = "vm1.podnet") -> None:
-    world.fake.remove("ipamclaims", name, "blue")
+    world.server.remove("ipamclaims", name, "blue")
 
 
 @both
@@ -93,15 +93,20 @@ def test_a_deletion_that_was_told_releases_at_once(world: World) -> None:
 
 
 def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None:
-    world.network()
+    """Until its finalizer is taken away: the VM may still be running."""
+    world.network(cooldown=3600)
     world.claim()
     world.passed()
-    ending = world.there()
-    ending["metadata"]["deletionTimestamp"] = "2026-05-05T10:00:00Z"
-    ending["metadata"]["resourceVersion"] = "999999"
-    world.tell(("MODIFIED", ending))
+    world.delete()
+    with world.unwritten():
+        world.passed()
     assert world.row().deleted_at is not None
     assert world.held() == {"10.0.0.2": "blue/vm1"}
+    ending = world.there()
+    assert ending["metadata"]["finalizers"] == ["kubevirt.io/persistent-ipam"]
+    world.let_go()
+    world.tell(("DELETED", ending))
+    assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
 
 
 def test_r2_r6_a_vm_of_the_same_name_is_another_vm(world: World) -> None:

@@ -1,8 +1,10 @@
-"""A cluster with VM networks and its fake API server, passed over as an installation does it."""
+"""A cluster with VM networks and its API server, passed over as an installation does it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from claims.core.resources import IPAM_CLAIM, VM
@@ -19,6 +21,7 @@ from pools.services import pools
 from tests import factories
 from tests.claims import worlds
 from tests.kube import gateways
+from tests.kube.api import MERGE, Api, Cluster
 from tests.kube.fake import FakeCluster
 
 SHIPPED = "k8s.cni.cncf.io_ipamclaims"
@@ -55,13 +58,13 @@ class Machines:
 class World:
     """`duty`: the register answers; without it, it records. One network with two free addresses."""
 
-    def __init__(self, fake: FakeCluster, *, duty: bool = True) -> None:
-        self.fake = fake
+    def __init__(self, server: Cluster, *, duty: bool = True) -> None:
+        self.server = server
         for name in ("blue", "green"):
-            fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self.cluster = factories.cluster()
         self.connection = Connection.objects.create(
-            cluster=self.cluster, server=fake.url, sealed="-", due_at=Now()
+            cluster=self.cluster, server=server.url, sealed="-", due_at=Now()
         )
         self.handler: Any = IPAMClaims()
         self.manage(duty=duty)
@@ -87,7 +90,7 @@ class World:
     # --- the cluster ------------------------------------------------------------------------------
 
     def claim(self, vm: str = "vm1", **more: Any) -> Manifest:
-        return self.fake.put(manifest(vm, **more), manager="ipam-extensions")
+        return self.server.put(manifest(vm, **more), manager="ipam-extensions")
 
     def machine(
         self,
@@ -106,14 +109,40 @@ class World:
             "metadata": {"name": vm, "namespace": namespace},
             "spec": {"running": True, "template": {"spec": spec}},
         }  # fmt: skip
-        return str(self.fake.put(made)["metadata"]["uid"])
+        return str(self.server.put(made)["metadata"]["uid"])
 
     def status(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
         found: Manifest = self.there(name, namespace).get("status") or {}
         return found
 
     def there(self, name: str = "vm1.podnet", namespace: str = "blue") -> Manifest:
-        return self.fake.object(IPAM_CLAIM.plural, name, namespace)
+        return self.server.object(IPAM_CLAIM.plural, name, namespace)
+
+    @contextlib.contextmanager
+    def unwritten(self) -> Iterator[None]:
+        """What is done within changes no claim; the fake says besides that nobody tried."""
+        before = self._versions()
+        sent = len(self.server.log) if isinstance(self.server, FakeCluster) else 0
+        yield
+        assert self._versions() == before
+        if isinstance(self.server, FakeCluster):
+            assert not [one for one in list(self.server.log)[sent:] if one.writes]
+
+    def _versions(self) -> dict[str, str]:
+        found = (one["metadata"] for one in self.server.objects(IPAM_CLAIM.plural))
+        return {one["uid"]: one["resourceVersion"] for one in found}
+
+    def delete(self, name: str = "vm1.podnet", namespace: str = "blue") -> None:
+        """As `kubectl delete` asks for it: the finalizers keep it."""
+        with contextlib.closing(Api(self.server)) as api:
+            assert api.call("DELETE", f"{_path(namespace)}/{name}").status == HTTPStatus.OK
+
+    def let_go(self, name: str = "vm1.podnet", namespace: str = "blue") -> None:
+        """As ipam-extensions does when the VM is gone: without finalizers."""
+        bare = {"metadata": {"finalizers": None}}
+        with contextlib.closing(Api(self.server)) as api:
+            answer = api.call("PATCH", f"{_path(namespace)}/{name}", bare, content_type=MERGE)
+            assert answer.status == HTTPStatus.OK, answer.json
 
     def condition(self, name: str = "vm1.podnet") -> tuple[str, str, str, str]:
         """(type, status, reason, message) of the only condition."""
@@ -130,7 +159,7 @@ class World:
             lease,
             [Machines(), self.handler],
             trigger=trigger,
-            open_gateway=lambda _: gateways.to(self.fake),
+            open_gateway=lambda _: gateways.to(self.server),
         )
 
     def passed(self) -> Manifest:
@@ -149,7 +178,7 @@ class World:
         assert at is not None
         return telling.absorb_events(
             lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, at=at, to=at,
-            open_gateway=lambda _: gateways.to(self.fake),
+            open_gateway=lambda _: gateways.to(self.server),
         )  # fmt: skip
 
     # --- the register -----------------------------------------------------------------------------
@@ -171,6 +200,10 @@ class World:
         for row in Finding.objects.filter(cluster=self.cluster).order_by("code", "subject"):
             found.setdefault(row.code, []).append(row.subject)
         return found
+
+
+def _path(namespace: str) -> str:
+    return f"/apis/{IPAM_CLAIM.api_version}/namespaces/{namespace}/{IPAM_CLAIM.plural}"
 
 
 def manifest(

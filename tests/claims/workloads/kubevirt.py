@@ -46,6 +46,9 @@ class KubeVirt(Ovn):
         ObservedObject.objects.filter(missed_at__isnull=False).update(missed_at="2026-01-01T00:00Z")
         self.passed()
 
+    def remove(self, plural: str, name: str, namespace: str = NAMESPACE) -> None:
+        super().remove(plural, name, namespace)
+
     def rows(self) -> list[Workload]:
         rows = Workload.objects.filter(network__cluster=self.cluster)
         return list(rows.order_by("name", "interface"))
