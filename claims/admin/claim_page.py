@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from claims.admin import claim_form, places, scoped
+from claims.admin import claim_form, places, scoped, tables, vm_text
 from claims.core import claim_dialects
 from claims.models import IPAMClaim
 from claims.services import (
@@ -19,10 +18,8 @@ from claims.services import (
     duplicates,
     ipamclaims,
     network_manifests,
-    vm_manifests,
 )
 from pools.admin import edge
-from pools.core import errors
 
 _LOOKS = {
     claim_states.BOUND: ("cad-state-ok", "●"),
@@ -42,14 +39,6 @@ def state(word: str, title: str = "") -> SafeString:
         '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
         look, title, shape, word,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class VMText:
-    """The manifest of the claim's VM, or why there is none."""
-
-    text: str = ""
-    why_not: str = ""
 
 
 def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
@@ -74,7 +63,11 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         command=claim_findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
         duplicates=_duplicates(claim, seen),
         manifest=network_manifests.text(ipamclaims.manifest(claim)),
-        vm=_vm(claim, seen),
+        vm_link=tables.vm(claim.namespace, claim.vm),
+        vm=vm_text.of(
+            claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, seen=seen,
+            what="the claim",
+        ),
         may_write=claim_form.may_write(request, claim),
         may_release=claim_form.may_release(request) and bool(claim.ips) and bool(
             codes & {claim_findings.LEAKED, claim_findings.STUCK}
@@ -86,15 +79,3 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
 def _duplicates(claim: IPAMClaim, seen: Any) -> SafeString | str:
     found = duplicates.of_claims([claim], seen).get(claim.pk, [])
     return places.badge(found, claim.network) if found else ""
-
-
-def _vm(claim: IPAMClaim, seen: Any) -> VMText:
-    if not claim.vm:
-        return VMText(why_not="It is not known of which VM the claim is.")
-    try:
-        made = vm_manifests.of(
-            claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, seen=seen
-        )
-    except errors.IpamError as error:
-        return VMText(why_not=edge.sentence(error.message))
-    return VMText(text=network_manifests.text(made))

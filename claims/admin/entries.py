@@ -11,7 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from claims.admin import entry_form, places, scoped
+from claims.admin import entry_form, places, scoped, tables
 from claims.models import Entry, IPPool, Place, Workload
 from claims.models.ippools import Source
 from claims.services import duplicates, entry_requests, entry_search
@@ -29,7 +29,7 @@ class EntryList(lists.BoundedList):
         super().get_results(request)
         found: list[Any] = list(self.result_list)
         told = duplicates.of_entries(found, scoped.seen(request))
-        running = _running(request, found)
+        running = running_with(request, found)
         for entry in found:
             entry.shown_duplicates = told.get(entry.pk, [])
             entry.shown_running = running.get((entry.ippool.network_id, entry.mac))
@@ -37,12 +37,24 @@ class EntryList(lists.BoundedList):
         self.result_list = found
 
 
-def _running(request: HttpRequest, found: list[Any]) -> dict[tuple[int, str], Workload]:
+def running_with(request: HttpRequest, found: list[Any]) -> dict[tuple[int, str], Workload]:
+    """By network and MAC, what runs with the MACs of these entries, of what is seen."""
     rows = scoped.rows(request, Workload).filter(
         network__in={entry.ippool.network_id for entry in found},
         mac__in={entry.mac for entry in found},
     )
     return {(row.network_id, row.mac or ""): row for row in rows.order_by("-pk")}
+
+
+def seen_in_cluster(entry: Entry, running: Workload | None) -> SafeString:
+    """Whether what runs with the entry's MAC has its addresses, in a word."""
+    if running is None:
+        return show.DASH
+    there = sorted(ip.partition("/")[0] for ip in running.ips)
+    if there == sorted(ip.partition("/")[0] for ip in entry.ips):
+        return _seen("ok", "●", "runs", f"{running} runs with these addresses")
+    with_ = ", ".join(there) or "no address"
+    return _seen("open", "≠", "other address", f"{running} runs with {with_}")
 
 
 def _seen(kind: str, sign: str, word: str, title: str) -> SafeString:
@@ -140,8 +152,8 @@ class EntryAdmin(scoped.Scoped[Entry]):
         return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)
 
     @admin.display(description="VM", ordering="vm")
-    def shown_vm(self, entry: Entry) -> SafeString | str:
-        return entry.vm or show.DASH
+    def shown_vm(self, entry: Entry) -> SafeString:
+        return tables.vm(entry.namespace, entry.vm, entry.vm)
 
     @admin.display(description="network", ordering="ippool__network__name")
     def shown_network(self, entry: Entry) -> SafeString:
@@ -156,14 +168,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
 
     @admin.display(description="seen in cluster")
     def shown_seen(self, entry: Any) -> SafeString:
-        running: Workload | None = entry.shown_running
-        if running is None:
-            return show.DASH
-        there = sorted(ip.partition("/")[0] for ip in running.ips)
-        if there == sorted(ip.partition("/")[0] for ip in entry.ips):
-            return _seen("ok", "●", "runs", f"{running} runs with these addresses")
-        with_ = ", ".join(there) or "no address"
-        return _seen("open", "≠", "other address", f"{running} runs with {with_}")
+        return seen_in_cluster(entry, entry.shown_running)
 
     @admin.display(description="duplicates")
     def shown_duplicates(self, entry: Any) -> SafeString:
@@ -221,7 +226,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
             opts=Entry._meta,
             original=entry,
             entry=entry,
-            running=_running(request, [entry]).get((entry.ippool.network_id, entry.mac)),
+            running=running_with(request, [entry]).get((entry.ippool.network_id, entry.mac)),
         )
 
     def history_view(  # type: ignore[override]

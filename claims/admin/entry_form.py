@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 
-from claims.admin import places, scoped
+from claims.admin import places, scoped, tables, vm_text
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
 from claims.models import Entry, IPPool
 from claims.models.ippools import Source
-from claims.services import duplicates, entry_requests, ippools
+from claims.services import access, duplicates, entry_requests, ippools
 from claims.services import entries as services
 from pools.admin import edge, lists, show
 from pools.admin import forms as fields
@@ -218,6 +218,15 @@ def _page(
         check_url=reverse("admin:claims_entry_check"),
         ippools_exist=scoped.rows(request, IPPool).exists(),
         everything=scoped.seen(request).everything,
+        vm_link=tables.vm(entry.namespace, entry.vm) if entry else "",
+        vm=_vm(entry, scoped.seen(request)) if entry else None,
         withdrawal=entry is not None and entry_requests.may_withdraw(request.user, entry),
         call=f"ippools/{entry.ippool_id}/entries/{entry.pk}/" if entry else "",
+    )
+
+
+def _vm(entry: Entry, seen: access.Scope) -> vm_text.VMText:
+    network = entry.ippool.network
+    return vm_text.of(
+        network, vm=entry.vm, namespace=entry.namespace, mac=entry.mac, seen=seen, what="the entry"
     )

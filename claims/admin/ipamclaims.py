@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from claims.admin import claim_form, claim_page, claim_problems, scoped
+from claims.admin import claim_form, claim_page, claim_problems, scoped, tables
 from claims.models import IPAMClaim
 from claims.services import claim_search, claim_states
 from pools.admin import edge, lists, show
@@ -48,7 +48,7 @@ class StateFilter(lists.Choice):
 
 @admin.register(IPAMClaim)
 class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
-    list_display = ("shown_name", "shown_vm", "shown_network", "shown_requested", "shown_got", "shown_state", "shown_pod", "shown_age", "shown_next")  # fmt: skip
+    list_display = ("shown_name", "shown_vm", "shown_network", "shown_requested", "shown_got", "shown_state", "shown_age", "shown_next")  # fmt: skip
     list_display_links = None
     list_filter = (StateFilter, scoped.ClusterFilter, scoped.NetworkFilter)
     exported = (
@@ -78,11 +78,13 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     @admin.display(description="claim", ordering="name")
     def shown_name(self, claim: IPAMClaim) -> SafeString:
         space = format_html('<span class="cad-kind">{}</span>', claim.namespace)
-        return format_html("{} {}", space, show.to(claim, claim.name))
+        return format_html("{} {}", space, tables.claim(claim, claim.name))
 
-    @admin.display(description="VM", ordering="vm")
-    def shown_vm(self, claim: IPAMClaim) -> SafeString | str:
-        return claim.vm or show.DASH
+    @admin.display(description="VM, owner pod", ordering="vm")
+    def shown_vm(self, claim: IPAMClaim) -> SafeString:
+        link = tables.vm(claim.namespace, claim.vm, claim.vm)
+        pod = format_html('<span class="cad-dim">{}</span>', claim.owner_pod or "no pod")
+        return format_html('<span class="cad-stack"><span>{}</span>{}</span>', link, pod)
 
     @admin.display(description="network")
     def shown_network(self, claim: Any) -> SafeString:
@@ -101,10 +103,6 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     @admin.display(description="state")
     def shown_state(self, claim: Any) -> SafeString:
         return claim_page.state(claim.state, claim_states.words_of(claim))
-
-    @admin.display(description="owner pod")
-    def shown_pod(self, claim: IPAMClaim) -> SafeString | str:
-        return claim.owner_pod or show.DASH
 
     @admin.display(description="age", ordering="created_at")
     def shown_age(self, claim: IPAMClaim) -> SafeString:

@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from claims.admin import scoped
+from claims.admin import entry_form, scoped
 from claims.core import networks
 from claims.core.static_vms import Verdict
-from claims.models import Entry, IPAMClaim, Network, Workload
+from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import Kind
 from claims.services import network_manifests
 from claims.services import networks as services
@@ -95,6 +95,8 @@ def view(request: HttpRequest, network: Network) -> HttpResponseBase:
         gateways=networks.gateways(network),
         nads=shown.shown_nads,
         uses=list(_uses(request, network)),
+        ippool=scoped.rows(request, IPPool).filter(network=network).first(),
+        may_add=entry_form.may_add(request),
         manifest=_manifest(network, everything=everything),
         call=f"networks/{network.pk}/",
         managed=everything and services.managed(network.cluster),

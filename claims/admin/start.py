@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 
-from claims.admin import network_page, scoped, tables
+from claims.admin import claim_page, network_page, places, scoped, tables
+from claims.admin import entries as entry_pages
 from claims.core import networks as core
-from claims.models import NAD, Entry, IPAMClaim, IPPool, Network
-from claims.services import claim_states, network_manifests, networks, vm_manifests
+from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place
+from claims.services import claim_states, duplicates, network_manifests, networks, vm_manifests
 from pools.admin import find, overview
 from pools.core import errors
 
 MOST = 20
+FIRST = 10  # entries; the list has all of them
 
 
 def page(request: HttpRequest) -> Iterator[find.Section]:
@@ -25,7 +29,7 @@ def page(request: HttpRequest) -> Iterator[find.Section]:
     own = networks.with_nads(scoped.rows(request, Network), scoped.rows(request, NAD))
     found = list(own.order_by("cluster__name", "name")[:MOST])
     entries = scoped.rows(request, Entry).select_related("ippool__network__cluster")
-    newest = list(entries.order_by("-pk")[:MOST])
+    flagged, fine = _first(entries)
     namespaces = sorted({name for names in seen.namespaces.values() for name in names})
     yield find.Section(
         "cadastre/vm_owner.html",
@@ -35,14 +39,63 @@ def page(request: HttpRequest) -> Iterator[find.Section]:
             "entries": entries.count(),
             "may_add": request.user.has_perm("claims.request_address"),
             "ippools": scoped.rows(request, IPPool).exists(),
-            "manifest": _manifest(newest, seen),
+            "manifest": _manifest([*fine, *flagged], seen),
+            "tables": list(_tables(request, [*flagged, *fine])),
         },
     )
+
+
+def _first(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """The newest entries: those that something contradicts, and others, as many as there is room."""
+    wrong = Place.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True), entry__isnull=False)
+    flagged = list(entries.filter(pk__in=wrong.values("entry")).order_by("-pk")[:FIRST])
+    known = {entry.pk for entry in flagged}
+    newest = [entry for entry in entries.order_by("-pk")[:FIRST] if entry.pk not in known]
+    return flagged, newest[: FIRST - len(flagged)]
+
+
+def _tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.Table]:
     troubles = list(_troubles(request))
     if troubles:
-        yield find.Section("cadastre/tables.html", {"tables": [tables.claims(troubles)]})
-    if newest:
-        yield find.Section("cadastre/tables.html", {"tables": [tables.entries(newest)]})
+        yield _claims(troubles)
+    if entries:
+        yield _entries(request, entries)
+
+
+def _claims(rows: list[Any]) -> tables.Table:
+    """Why each did not get its addresses, or may not keep them, and what to do."""
+    codes = claim_states.codes(rows)
+    answered = claim_states.clusters_answered({row.cluster_id for row in rows})
+    cells = [
+        (
+            tables.claim(row, str(row)),
+            tables.vm(row.namespace, row.vm),
+            tables.addresses(row.ips or row.ips_requested),
+            claim_page.state(row.state, claim_states.words_of(row)),
+            claim_states.next_step(row, codes.get(row.pk, ()), answered=row.cluster_id in answered),
+        )
+        for row in rows
+    ]
+    head = ("Claim", "VM", "IPs", "State", "What to do next")
+    return tables.Table("Claims that need you", head, cells)
+
+
+def _entries(request: HttpRequest, rows: list[Entry]) -> tables.Table:
+    told = duplicates.of_entries(rows, scoped.seen(request))
+    running = entry_pages.running_with(request, rows)
+    cells = [
+        (
+            tables.linked(row, row.mac),
+            tables.addresses(row.ips),
+            tables.vm(row.namespace, row.vm),
+            tables.linked(row.ippool.network, row.ippool.network.name),
+            entry_pages.seen_in_cluster(row, running.get((row.ippool.network_id, row.mac))),
+            places.badge(told.get(row.pk, []), row.ippool.network),
+        )
+        for row in rows
+    ]
+    head = ("MAC", "IPs", "VM", "Network", "Seen in cluster", "Duplicates")
+    return tables.Table("Your MAC entries", head, cells, reverse("admin:claims_entry_changelist"))
 
 
 def _network(network: Any) -> dict[str, Any]:
@@ -60,9 +113,9 @@ def _troubles(request: HttpRequest) -> Iterator[IPAMClaim]:
     yield from wrong.select_related("network__cluster").order_by("-pk")[:MOST]
 
 
-def _manifest(newest: list[Entry], seen: Any) -> dict[str, str] | None:
-    """The VM of the newest entry that names one and that its cluster can start."""
-    for entry in newest:
+def _manifest(entries: list[Entry], seen: Any) -> dict[str, str] | None:
+    """The VM of the first entry that names one and that its cluster can start."""
+    for entry in entries:
         if not entry.vm:
             continue
         try:

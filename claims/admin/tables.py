@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
@@ -16,6 +16,7 @@ from claims.services import claim_states
 from pools.admin import show
 
 Cell = SafeString | str
+_LONG = 24  # characters
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,21 @@ def addresses(ips: Iterable[str]) -> Cell:
     return format_html_join(" ", "{}", links) or show.DASH
 
 
+def vm(namespace: str, name: str, shown: str = "") -> SafeString:
+    """A VM's name, which leads to all that is known of the VM; in one line unless it is long."""
+    text = f"{namespace}/{name}" if namespace and name else name
+    link = show.named(text, shown)
+    if len(text) > _LONG:
+        return link
+    return format_html('<span class="cad-nowrap">{}</span>', link)
+
+
+def claim(row: IPAMClaim, text: str) -> SafeString:
+    """A link; a line ends before the network's name rather than within the VM's."""
+    parts = ((one,) for one in text.split("."))
+    return show.to(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
+
+
 def mac(value: str | None) -> Cell:
     if not value:
         return show.DASH
@@ -50,7 +66,7 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> Table:
         (
             linked(row, row.mac),
             addresses(row.ips),
-            f"{row.namespace}/{row.vm}".strip("/") or show.DASH,
+            vm(row.namespace, row.vm),
             linked(row.ippool.network),
             row.get_source_display(),
         )
@@ -62,8 +78,8 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> Table:
 def claims(rows: Iterable[IPAMClaim]) -> Table:
     cells = [
         (
-            linked(row),
-            f"{row.namespace}/{row.vm}" if row.vm else show.DASH,
+            claim(row, str(row)),
+            vm(row.namespace, row.vm),
             mac(row.mac),
             addresses(row.ips or row.ips_requested),
             claim_states.words_of(row),
@@ -77,7 +93,7 @@ def claims(rows: Iterable[IPAMClaim]) -> Table:
 def workloads(rows: Iterable[Workload]) -> Table:
     cells = [
         (
-            f"{row.get_kind_display()} {row}",
+            format_html("{} {}", row.get_kind_display(), show.named(str(row))),
             mac(row.mac),
             addresses(row.ips),
             row.phase or show.DASH,

@@ -83,11 +83,11 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
     @admin.display(description="decision")
     def shown_code(self, row: Decision) -> SafeString:
-        return format_html('<code class="cad-mono">{}</code>', row.code)
+        return format_html('<code class="cad-mono cad-nowrap">{}</code>', row.code)
 
     @admin.display(description="network")
-    def shown_network(self, row: Decision) -> str:
-        return row.network
+    def shown_network(self, row: Decision) -> SafeString:
+        return show.named(row.network)
 
     @admin.display(description="when")
     def shown_at(self, row: Decision) -> SafeString:
@@ -105,6 +105,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
             opts=Decision._meta,
             original=row,
             decision=row,
+            vm=f"{row.namespace}/{row.vm}" if row.vm else "",
             patch=json.dumps(row.patch, indent=2, ensure_ascii=False) if row.patch else "",
         )
 

@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from claims.admin import scoped
+from claims.admin import scoped, tables
 from claims.models import Network, Workload
 from claims.models.verdicts import Answer
 from claims.services import adoption, workloads
@@ -142,7 +142,7 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
             (answer, number, _url(network.pk, verdict=answer), answer == verdict)
             for answer, number in counted.items()
         ],
-        found=[one | {"state": state(one["verdict"])} for one in workloads.shapes(shown)],
+        found=[_shown(one) for one in workloads.shapes(shown)],
         more=more,
         first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counted[answer] for answer in adoption.ADOPTABLE),
@@ -152,6 +152,12 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
         ),
         call=f"networks/{network.pk}/workloads/" + (f"?verdict={verdict}" if verdict else ""),
     )
+
+
+def _shown(one: dict[str, Any]) -> dict[str, Any]:
+    runs, said = one["workload"], one["registered"] or {}
+    named = (runs["namespace"], runs["name"]) if runs else (said["namespace"], said["vm"])
+    return one | {"state": state(one["verdict"]), "vm": tables.vm(*named) if named[1] else ""}
 
 
 _STATES = {

@@ -118,11 +118,13 @@ _OF_OUTCOMES = {
 }
 
 
-def next_step(claim: IPAMClaim, codes: Collection[str], *, answered: bool) -> str:
-    """What somebody does next about a claim of which these findings stand."""
+def next_step(claim: Any, codes: Collection[str], *, answered: bool) -> str:
+    """What somebody does next about a claim, with its state, of which these findings stand."""
     for code, text in _OF_FINDINGS.items():
         if code in codes:
             return text
+    if claim.ips and claim.state == CONFLICT:
+        return "See who else has its MAC or address, and give one of the two another."
     if claim.ips:
         return "" if claim.owner_pod else "Start the VM: it gets these addresses."
     outcome = claim_dialects.outcome_of(claim_dialects.own(claim.conditions))

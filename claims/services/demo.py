@@ -34,6 +34,7 @@ from pools.services import demo
 BLUE, LEGACY, RETIRED = "cluster_udn_tenant-blue", "cluster_udn_legacy", "cluster_udn_retired"
 OWNER = "demo-owner"  # somebody of this name, if there is one, owns the VMs of the namespace shop
 _COUNT = 60
+_NAME = "kubernetes.io/metadata.name"
 
 
 def steps() -> Iterator[demo.Step]:
@@ -67,6 +68,11 @@ def _networks(cluster: Cluster) -> None:
         name=BLUE, kind="cudn", object_name="tenant-blue", topology="layer2", role="primary",
         ipam_mode="Enabled", lifecycle="Persistent", subnets=("10.128.0.0/22",),
         infrastructure_subnets=("10.128.0.0/28",),
+        namespace_selector={
+            "matchExpressions": [
+                {"key": _NAME, "operator": "In", "values": ["bank", "shop"]},
+            ]
+        },
     )  # fmt: skip
     made = networks.create_by_hand(cluster, blue, by=demo.BY, description="VMs of two teams")
     for namespace in ("shop", "bank"):

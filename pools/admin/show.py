@@ -95,6 +95,11 @@ def link(url: str, text: object) -> SafeString:
     return format_html('<a class="cad-link" href="{}">{}</a>', url, text)
 
 
+def named(text: str, shown: str = "") -> SafeString:
+    """A name, such as `shop/web` of a VM, that leads to all that is known of it."""
+    return link(reverse("admin:find", query={"q": text}), shown or text) if text else DASH
+
+
 def to(row: Any, text: object = "") -> SafeString:
     """A link to the page of a row."""
     return link(url_of(row), text or row)

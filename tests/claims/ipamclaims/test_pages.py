@@ -92,7 +92,7 @@ def test_a_claims_page(browser: Client, network: Network) -> None:
         network, "vm2", mac=MAC, ips_requested=["10.0.0.5/24"], conditions=FAILED
     )  # fmt: skip
     page = text(browser, page_of(claim))
-    assert "another has the address: Requested IP 10.0.0.5 is already assigned" in page
+    assert "Another has the address: Requested IP 10.0.0.5 is already assigned" in page
     for words in ("<details>", "IPAddressConflict", "kind: VirtualMachine", "kind: IPAMClaim"):
         assert words in page
     assert f"/api/v1/ipamclaims/{claim.pk}/" in page

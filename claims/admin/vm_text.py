@@ -1,0 +1,29 @@
+"""The manifest of a VM on the pages of what gives it its addresses, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from claims.models import Network
+from claims.services import access, network_manifests, vm_manifests
+from pools.admin import edge
+from pools.core import errors
+
+
+@dataclass(frozen=True)
+class VMText:
+    text: str = ""
+    why_not: str = ""
+
+
+def of(
+    network: Network, *, vm: str, namespace: str, mac: str | None, seen: access.Scope, what: str
+) -> VMText:
+    """`what` names that whose page it is: `the entry`."""
+    if not vm or not namespace:
+        return VMText(why_not=f"It is not known of which VM {what} is.")
+    try:
+        made = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=seen)
+    except errors.IpamError as error:
+        return VMText(why_not=edge.sentence(error.message))
+    return VMText(text=network_manifests.text(made))
