@@ -106,15 +106,19 @@ def _own(networks: dict[int, Network]) -> dict[str, list[object]]:
 
 @contextmanager
 def _planned(*, many: bool) -> Iterator[None]:
-    """Without nested loops over rows of which there are no statistics yet: they would never end."""
+    """With hash joins alone: of the rows, and of what was written just now, there are no statistics
+    yet, and a nested loop, or a merge by the network alone, would never end."""
     if not many:
         yield
         return
-    database.rows("SELECT set_config('enable_nestloop', 'off', true)", [])
-    try:
-        yield
-    finally:
-        database.rows("SELECT set_config('enable_nestloop', 'on', true)", [])
+    database.rows(_JOINS, ["off", "off"])
+    yield
+    database.rows(_JOINS, ["on", "on"])  # after an error the rollback does it
+
+
+_JOINS = """
+    SELECT set_config('enable_nestloop', %s, true), set_config('enable_mergejoin', %s, true)
+"""
 
 
 _SEEN = "(%(everything)s OR {0}.namespace = ANY(%(namespaces)s::text[]))"
