@@ -24,7 +24,7 @@ def _made() -> tuple[IPPool, Entry]:
     worlds.entry(ippool, A, "10.0.0.41/24", vm="a-vm-with-quite-a-long-name", namespace="shop")
     worlds.entry(ippool, B, "10.0.0.1/24")
     worlds.workload(network, "web", A, "10.0.0.40", "fd00::40", namespace="shop")
-    ippools.keep_conditions(IPPool.objects.get())
+    ippools.keep_conditions(IPPool.objects.get(pk=ippool.pk))
     return ippool, first
 
 
@@ -44,8 +44,8 @@ def test_every_page_of_entries_fits(visit: Visit) -> None:
 
 
 def test_duplicates_are_told_while_somebody_types(visit: Visit) -> None:
-    _made()
-    visit.open("/admin/claims/entry/add/")
+    ippool, _ = _made()
+    visit.open(f"/admin/claims/entry/add/?ippool={ippool.pk}")
     page = visit.page
     page.fill("input[name=mac]", "02-00-00-00-00-0C")
     page.fill("input[name=ips]", "10.0.0.40")
@@ -72,5 +72,5 @@ def test_rows_warn_where_they_stand(visit: Visit) -> None:
     page.click("button:has-text('Save')")
     page.wait_for_load_state("networkidle")
     assert page.get_by_text("Entries: 1 saved.").is_visible()
-    assert Entry.objects.count() == 4
+    assert Entry.objects.filter(ippool=ippool).count() == 4
     assert visit.complaints == []
