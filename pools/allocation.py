@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from pools import batches, database, events, idempotency, window
 from pools.core import block_answer, errors
@@ -189,10 +189,18 @@ def _name(pool_id: int) -> str:
 def _allocate_all(
     pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
 ) -> Allocation | Pending:
-    with events.recorded(by):
-        window.lock(pool_id)  # before any row: whoever holds rows never waits for this lock
+    with transaction.atomic():
+        # As events.recorded and window.lock do it, in one round trip; the lock before any row:
+        # whoever holds rows never waits for it.
+        database.rows(_BEGIN, [by.as_context(), window.LOCK, pool_id])
         done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, wanted)))
     return _told(done.status, done.answer)
+
+
+_BEGIN = (
+    "SELECT set_config('pghistory.context_metadata', %s::text, true),"
+    " pg_advisory_xact_lock(%s::int, %s::int)::text"
+)
 
 
 def _told(status: int, answer: Mapping[str, Any]) -> Allocation | Pending:

@@ -65,7 +65,8 @@ def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[BlockAnswer]
     for family in wanted.families or families(pool):
         if pool.mask_size(family) is None:
             raise no_family(family)
-        kept, back = _known(pool, family, wanted)
+        values = _values(pool, family, wanted.holders, wanted)
+        kept, back = _known(pool, wanted, values)
         rest = list(wanted.holders)
         if pool.category in SINGLE:  # somebody who is named twice is one holder
             rest = list({(holder.kind, holder.id): holder for holder in rest}.values())
@@ -75,7 +76,8 @@ def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[BlockAnswer]
         if back or rest:
             status = 201
         said += _said(pool, [*kept.values(), *_take_back(pool, family, back, wanted)])
-        said += _take(pool, family, rest, wanted)
+        same = len(rest) == len(wanted.holders) and not kept
+        said += _take(pool, family, rest, wanted, values if same else None)
     return status, said
 
 
@@ -84,12 +86,16 @@ def _said(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
     return [block_answer.answer(row, pool=name, cluster=cluster) for row in rows]
 
 
-def _known(pool: Pool, family: int, wanted: Wanted) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
+def _known(
+    pool: Pool, wanted: Wanted, values: Mapping[str, Any]
+) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
     """What the holders have (with one block per holder), and what they would get back."""
     kept: dict[Holder, Row] = {}
     back: dict[Holder, Row] = {}
+    rows = database.fetch(_KNOWN, values)
+    if not rows:
+        return kept, back
     by_name = {(holder.kind, holder.id): holder for holder in wanted.holders}
-    rows = database.fetch(_KNOWN, _values(pool, family, wanted.holders, wanted))
     for row in rows:
         holder = by_name.get((row["holder_kind"], row["holder_id"]))
         if holder is None:
@@ -125,8 +131,17 @@ def _take_back(pool: Pool, family: int, back: Mapping[Holder, Row], wanted: Want
     return database.fetch(_TAKE_THESE, _values(pool, family, list(back), wanted) | {"blocks": ids})
 
 
-def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> list[BlockAnswer]:
-    """One block for each entry of `holders`: from the window first, then fresh ones."""
+def _take(
+    pool: Pool,
+    family: int,
+    holders: Sequence[Holder],
+    wanted: Wanted,
+    of_all: Mapping[str, Any] | None,
+) -> list[BlockAnswer]:
+    """One block for each entry of `holders`: from the window first, then fresh ones.
+
+    `of_all` is what `_values` says of exactly these holders, where that is known.
+    """
     if not holders:
         return []
     values = {"pool": pool.pk, "family": family, "count": len(holders)}
@@ -147,16 +162,24 @@ def _take(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) ->
         values = _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
         said += _said(pool, database.fetch(_TAKE_THESE, values))
     if texts:
-        said += insert_held(pool, family, holders[len(ids) :], wanted, cidrs=texts)
+        rest, of_rest = holders[len(ids) :], None if ids else of_all
+        said += insert_held(pool, family, rest, wanted, cidrs=texts, values=of_rest)
     return said
 
 
 def insert_held(
-    pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted, *, cidrs: Sequence[str]
+    pool: Pool,
+    family: int,
+    holders: Sequence[Holder],
+    wanted: Wanted,
+    *,
+    cidrs: Sequence[str],
+    values: Mapping[str, Any] | None = None,
 ) -> list[BlockAnswer]:
     """Fresh blocks, each for its holder; only ids come back, what is said of them is known here."""
-    values = _values(pool, family, holders, wanted) | {"cidrs": SEPARATOR.join(cidrs)}
-    ids = [row[0] for row in database.rows(_INSERT_HELD, values, prepare=False)]
+    known = values or _values(pool, family, holders, wanted)
+    inserted = {**known, "cidrs": SEPARATOR.join(cidrs)}
+    ids = [row[0] for row in database.rows(_INSERT_HELD, inserted, prepare=False)]
     first = {
         "id": ids[0],
         "cidr": cidrs[0],
@@ -273,7 +296,8 @@ def take_exact(
         )
     holder = wanted.holders[0]
     if pool.category in SINGLE:
-        kept, _ = _known(pool, cidr.version, wanted)
+        values = _values(pool, cidr.version, wanted.holders, wanted)
+        kept, _ = _known(pool, wanted, values)
         if kept and kept[holder]["cidr"] != str(cidr):
             raise errors.OnePerHolder(
                 f"{holder.kind} {holder.id} holds {kept[holder]['cidr']} already."

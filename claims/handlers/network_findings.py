@@ -81,7 +81,7 @@ def _orphan(cidr: PoolCIDR) -> Found:
     ]
     names = ", ".join(f"{one['id']} ({one['cidr']})" for one in holders)
     more = f" and {count - len(holders)} more" if count > len(holders) else ""
-    name = cidr.pool.network.name  # type: ignore[attr-defined]  # the other side of a one-to-one
+    name = Network.objects.values_list("name", flat=True).get(pool=cidr.pool_id)
     message = (
         f"The network {name} has lost its subnet {cidr} while addresses of it are in use:"
         f" {names}{more}. Nothing new is handed out of it."
