@@ -39,7 +39,8 @@ def as_csv(name: str, head: Row, rows: Iterable[Row]) -> StreamingHttpResponse:
 def _cell(value: object) -> object:
     if value is None or isinstance(value, int | float):
         return value
-    text = str(value)
+    several = isinstance(value, list | tuple)
+    text = ", ".join(map(str, value)) if several else str(value)  # type: ignore[call-overload]
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

@@ -50,7 +50,8 @@ _OTHER_NAMES: _Names = {
     ),
     "ip6": ("ipv6address", "ipv6addresses", "ipv6"),
     "prefix": ("prefixlength", "prefix", "prefixlen", "subnetmask", "netmask", "mask"),
-    "network": ("networkname", "network", "portgroup", "portgroupname"),
+    # The last one stands in our own export of entries.
+    "network": ("networkname", "network", "portgroup", "portgroupname", "ippoolnetworkname"),
     "namespace": ("namespace", "targetnamespace"),
     "note": ("note",),
     "origin": ("origin",),
