@@ -82,7 +82,7 @@ def test_the_list_of_pools_filters_by_state_and_searches() -> None:
         "?state=full": {"premium-ipv4"},
         "?state=draining": {"yellow-pool"},
         "?state=high": {"premium-ipv4", "blue-pool"},
-        "?category=vm": {"vm-lab"},
+        "?category=vm": {"vm-lab", "cluster_udn_tenant-blue", "cluster_udn_legacy"},
         "?q=10.40.1.1": {"blue-pool"},
         "?q=10.20.0.0/15": {"green-pool"},
         "?q=YELLOW": {"yellow-pool"},

@@ -1,0 +1,23 @@
+"""What all sweeps start from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.claims.access import two_worlds
+
+
+@pytest.fixture
+def owner() -> two_worlds.Owner:
+    return two_worlds.Owner()
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Thousands of refusals are not worth a line each."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)

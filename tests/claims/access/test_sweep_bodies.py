@@ -1,0 +1,94 @@
+"""The sweep's actions and bodies: none of them reaches others or tells of them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib import admin
+from drf_spectacular.generators import SchemaGenerator
+
+from claims.core import macs
+from pools.core import errors
+from tests.claims.access import answers, two_worlds
+from tests.claims.access.sweeping import FORM, alike
+
+pytestmark = pytest.mark.django_db
+
+
+def test_actions_of_lists_reach_nothing_foreign(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.browser()
+    for model, page in admin.site._registry.items():
+        at = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        chosen = model._default_manager.filter(pk__gte=7_000_000)[:1] if _numbered(model) else ()
+        for row, action in itertools.product(
+            chosen, ["delete_selected", *map(str, page.actions or ())]
+        ):
+            said = urlencode({"action": action, "_selected_action": row.pk, "post": "yes"})
+            alike(client, "POST", at, said, FORM)
+
+
+def _numbered(model: Any) -> bool:
+    return bool(
+        model._meta.pk.get_internal_type() in {"BigAutoField", "AutoField", "BigIntegerField"}
+    )
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+OWN_BODY: dict[str, Any] = {
+    "cluster": "prod", "namespace": "alpha", "network": "shared-net", "network_name": "shared-net",
+    "vm": "web-9", "mac": "02:aa:aa:aa:aa:99", "ips": ["10.50.0.99/24"], "name": "thing",
+    "kind": "udn", "subnets": ["10.61.0.0/24"], "ips_requested": ["10.50.0.99/24"],
+    "interface": "net1", "user": "vera", "namespaces": ["alpha"], "role": "vm-owner",
+}  # fmt: skip
+# Of an address or MAC on a network that is shared one may be told that it is taken, not by whom.
+TAKEN = {"mac", "ips", "ips_requested", "addresses"}
+
+
+def api_bodies() -> Iterator[tuple[str, str, list[str]]]:
+    """(path, method, fields of the body)"""
+    description = SchemaGenerator().get_schema(request=None, public=True)
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            shape = content.get("application/json", {}).get("schema", {})
+            for one in [shape, shape.get("items", {}), *shape.get("oneOf", [])]:
+                if one.get("properties"):
+                    yield path, method.upper(), list(one["properties"])
+
+
+def _without(text: str, value: str) -> str:
+    """Without what was sent, as it was written or as it is read."""
+    forms = {value, value.partition("/")[0]}
+    with contextlib.suppress(errors.InvalidInput):
+        forms.add(macs.parse_mac(value))
+    return re.sub("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), "", text)
+
+
+def test_bodies_that_name_something_foreign_do_not_tell(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.api()
+    ids, texts = two_worlds.foreign_values()
+    for path, method, fields in api_bodies():
+        for own in owner.ids() if "{" in path else [""]:
+            at = answers.BRACES.sub(str(own), path)
+            body = {name: OWN_BODY[name] for name in fields if name in OWN_BODY}
+            if answers.ask(client, method, at, json.dumps(body))[0] in {403, 404, 405}:
+                continue
+            for name, value in itertools.product(fields, [*texts, *ids[:3]]):
+                listed = isinstance(OWN_BODY.get(name), list)
+                said = json.dumps(body | {name: [value] if listed else value})
+                if name not in TAKEN:
+                    alike(client, method, at, said)
+                    continue
+                _, text = answers.ask(client, method, at, said)
+                told = two_worlds.foreign_in(_without(text, str(value)))
+                assert not told, (method, at, said, told)

@@ -1,0 +1,79 @@
+"""The sweep's filters, searches and choices: none of them tells of others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib import admin
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.claims.access import answers, two_worlds
+from tests.claims.access.sweeping import alike
+
+pytestmark = pytest.mark.django_db
+
+
+def api_filters() -> Iterator[tuple[str, str]]:
+    """(path without parameters, name of a query parameter)"""
+    description = SchemaGenerator().get_schema(request=None, public=True)
+    for path, operations in description["paths"].items():
+        for parameter in operations.get("get", {}).get("parameters", []):
+            if parameter["in"] == "query":
+                yield path, parameter["name"]
+
+
+def test_filters_of_the_api_do_not_tell(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.api()
+    ids, texts = two_worlds.foreign_values()
+    for path, name in api_filters():
+        for own in owner.ids() if "{" in path else [""]:
+            at = answers.BRACES.sub(str(own), path)
+            if answers.ask(client, "GET", at)[0] in {403, 404}:
+                continue
+            for value in [*texts, *ids[:4]]:
+                alike(client, "GET", f"{at}?{urlencode({name: value})}")
+
+
+def test_filters_searches_and_exports_of_lists_do_not_tell(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.browser()
+    ids, texts = two_worlds.foreign_values()
+    for model, page in admin.site._registry.items():
+        names = {"q", "id__exact"}
+        for one in page.list_filter:
+            names.add(getattr(one, "parameter_name", None) or f"{one}__exact")
+        names |= {f"{field.name}__id__exact" for field in model._meta.fields if field.is_relation}
+        at = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        if answers.ask(client, "GET", at)[0] == 403:
+            continue
+        for name, value in itertools.product(sorted(names), [*texts, *ids[:4]]):
+            query = urlencode({name: value})
+            alike(client, "GET", f"{at}?{query}")
+            alike(client, "GET", f"{at}export/?{query}")
+
+
+def test_pages_that_are_asked_with_a_query_do_not_tell(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.browser()
+    ids, texts = two_worlds.foreign_values()
+    for path in ("find/", "search/", "", "claims/"):
+        for name, value in itertools.product(("q", "s"), [*texts, *ids[:4]]):
+            alike(client, "GET", f"/admin/{path}?{urlencode({name: value})}")
+
+
+def test_choices_while_typing_are_ones_own(owner: two_worlds.Owner) -> None:
+    two_worlds.add_foreign(owner)
+    client = owner.browser()
+    for model in admin.site._registry:
+        for field in model._meta.fields:
+            if field.is_relation:
+                query = {"app_label": model._meta.app_label, "model_name": model._meta.model_name, "field_name": field.name}  # fmt: skip
+                for term in ("", "zulu", "10.90", "02:5a"):
+                    path = f"/admin/autocomplete/?{urlencode(query | {'term': term})}"
+                    status, text = answers.ask(client, "GET", path)
+                    assert status in {200, 403}, path
+                    assert not two_worlds.foreign_in(text.replace(term, "") if term else text)
