@@ -12,7 +12,8 @@ POOLS = Resource("cilium.io", "v2", "ciliumpodippools", "CiliumPodIPPool")
 OLD_POOLS = Resource("cilium.io", "v2alpha1", "ciliumpodippools", "CiliumPodIPPool")
 NODES = Resource("cilium.io", "v2", "ciliumnodes", "CiliumNode")
 CLAIMS = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True)
-MACHINES = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", namespaced=True)
+# Of no definition that any test installs.
+NOWHERE = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", namespaced=True)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace")
 
 

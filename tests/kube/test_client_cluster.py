@@ -10,7 +10,7 @@ import pytest
 from pools.clusters import client, faults
 from tests.kube import gateways
 from tests.kube.api import Cluster
-from tests.kube.gateways import CLAIMS, MACHINES, NAMESPACES, NODES, OLD_POOLS, POOLS
+from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, NOWHERE, OLD_POOLS, POOLS
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ def test_who_it_is(gateway: client.Gateway) -> None:
 
 def test_what_it_serves(gateway: client.Gateway) -> None:
     served = {POOLS, OLD_POOLS, NODES, CLAIMS, NAMESPACES}
-    assert gateway.served([*served, MACHINES]) == served
+    assert gateway.served([*served, NOWHERE]) == served
 
 
 def test_what_it_does_not_serve(gateway: client.Gateway) -> None:
     with pytest.raises(faults.KindAbsent):
-        gateway.list(MACHINES)
+        gateway.list(NOWHERE)
     with pytest.raises(faults.KindAbsent):
-        gateway.get(MACHINES, "a", "default")
+        gateway.get(NOWHERE, "a", "default")
 
 
 def test_shapes(gateway: client.Gateway) -> None:
@@ -41,7 +41,7 @@ def test_shapes(gateway: client.Gateway) -> None:
         schema = gateway.schema(resource)
         assert schema is not None
         assert "spec" in schema["properties"]
-    assert gateway.schema(MACHINES) is None
+    assert gateway.schema(NOWHERE) is None
 
 
 def test_shapes_without_rights(cluster: Cluster) -> None:

@@ -120,7 +120,7 @@ def test_an_absent_kind_and_an_absent_object_of_a_status(
 ) -> None:
     with pytest.raises(faults.KindAbsent):
         gateway.apply(
-            gateways.MACHINES, gateways.pool(name, namespace="default"), manager="cadastre"
+            gateways.NOWHERE, gateways.pool(name, namespace="default"), manager="cadastre"
         )
     node = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": name}}
     with pytest.raises(faults.ObjectAbsent):
