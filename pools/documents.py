@@ -28,6 +28,7 @@ MOST_PROBLEMS = 100
 
 # The C parser is some ten times faster; both give the same events.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL's text and jsonb refuse them
@@ -92,6 +93,11 @@ def load_yaml(
     if problems:
         raise errors.InvalidInput.all(problems[:MOST_PROBLEMS])
     return [Document(index, tree.line, tree.root) for index, tree in enumerate(trees)]
+
+
+def dump_yaml(document: object) -> str:
+    """A manifest as people read it: its fields in their order, one document."""
+    return str(yaml.dump(document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True))
 
 
 def load_json(

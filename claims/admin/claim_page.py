@@ -17,8 +17,8 @@ from claims.services import (
     claim_states,
     duplicates,
     ipamclaims,
-    network_manifests,
 )
+from pools import documents
 from pools.admin import edge
 
 _LOOKS = {
@@ -62,7 +62,7 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         findings=[one for one in found if seen.everything or one.code not in _OF_OTHERS],
         command=claim_findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
         duplicates=_duplicates(claim, seen),
-        manifest=network_manifests.text(ipamclaims.manifest(claim)),
+        manifest=documents.dump_yaml(ipamclaims.manifest(claim)),
         vm_link=tables.vm(claim.namespace, claim.vm),
         vm=vm_text.of(
             claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, seen=seen,

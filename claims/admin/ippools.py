@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from claims.admin import entry_form, entry_rows, places, scoped
 from claims.models import Entry, IPPool, Network, Place
 from claims.services import duplicates, ippools
+from pools import documents
 from pools.admin import edge, lists, show
 from pools.admin import forms as fields
 from pools.core import errors
@@ -312,7 +313,7 @@ def _page(request: HttpRequest, of: IPPool) -> HttpResponseBase:
     count = rows.count()
     manifest = ""
     if count <= _SHOWN_YAML:
-        manifest = ippools.text_of(ippools.manifest(of, rows=rows, status=seen.everything))
+        manifest = documents.dump_yaml(ippools.manifest(of, rows=rows, status=seen.everything))
     user: Any = request.user
     return edge.page(
         request,

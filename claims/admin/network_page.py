@@ -19,7 +19,7 @@ from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import Kind
 from claims.services import network_manifests
 from claims.services import networks as services
-from pools import usage
+from pools import documents, usage
 from pools.admin import edge, pool_page
 from pools.core import errors
 from pools.models import Pool
@@ -109,7 +109,7 @@ def _manifest(network: Network, *, everything: bool) -> str:
     if network.kind == Kind.CUDN and not everything:  # its selector names other namespaces
         return ""
     try:
-        return network_manifests.text(network_manifests.of(network))
+        return documents.dump_yaml(network_manifests.of(network))
     except errors.NotFound:
         return ""
 

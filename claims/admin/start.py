@@ -13,7 +13,8 @@ from claims.admin import claim_page, network_page, places, scoped, tables
 from claims.admin import entries as entry_pages
 from claims.core import networks as core
 from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place
-from claims.services import claim_states, duplicates, network_manifests, networks, vm_manifests
+from claims.services import claim_states, duplicates, networks, vm_manifests
+from pools import documents
 from pools.admin import find, overview
 from pools.core import errors
 
@@ -128,7 +129,7 @@ def _manifest(entries: list[Entry], seen: Any) -> dict[str, str] | None:
             )
         except errors.IpamError:
             continue
-        return {"vm": f"{entry.namespace}/{entry.vm}", "text": network_manifests.text(found)}
+        return {"vm": f"{entry.namespace}/{entry.vm}", "text": documents.dump_yaml(found)}
     return None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from claims.models import Network
-from claims.services import access, network_manifests, vm_manifests
+from claims.services import access, vm_manifests
+from pools import documents
 from pools.admin import edge
 from pools.core import errors
 
@@ -26,4 +27,4 @@ def of(
         made = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=seen)
     except errors.IpamError as error:
         return VMText(why_not=edge.sentence(error.message))
-    return VMText(text=network_manifests.text(made))
+    return VMText(text=documents.dump_yaml(made))

@@ -17,7 +17,7 @@ from claims.services import import_files, imports
 from claims.services.imports import Options, Upload
 from pools import documents
 from pools.api import parsing, query
-from pools.core import errors, holders, reading
+from pools.core import errors, reading
 from pools.models import Cluster
 
 LARGEST = import_files.LARGEST
@@ -103,7 +103,7 @@ def _options(request: Request, values: Mapping[str, Any]) -> Options:
 
     target = parse("target", _target, Target.IPPOOL.value)
     network = parse("network", network_of(request), None)
-    namespace = parse("namespace", _namespace, "")
+    namespace = parse("namespace", parsing.namespace, "")
     commit, skip_bad = parse("commit", _flag, False), parse("skip_bad", _flag, False)
     mapping = parse("mapping", mapping_of, {})
     cluster = parse("cluster", scoped.cluster(request), None)
@@ -171,13 +171,9 @@ def _target(value: Any, at: str) -> str:
     return parsing.choice(value, at, tuple(Target.values))
 
 
-def _namespace(value: Any, at: str) -> str:
-    return holders.parse_name(value, field=at, kind="label")
-
-
 def namespace_of(value: Any, at: str) -> str:
     """A namespace, or "" for none."""
-    return "" if value == "" else _namespace(value, at)
+    return "" if value == "" else parsing.namespace(value, at)
 
 
 def _flag(value: Any, at: str) -> bool:

@@ -303,11 +303,10 @@ def _empty_form(request: Request) -> bool:
 
 
 def _text(value: object, at: str) -> str:
-    if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
-    if len(value) > 500:
+    text = parsing.text(value, at)
+    if len(text) > 500:
         raise errors.InvalidInput.of(at, "too_long", "has at most 500 characters", value)
-    return value
+    return text
 
 
 def _ips(value: object, at: str) -> list[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from claims.api import claim_schema as schema
-from claims.api import entries, scoped
+from claims.api import entries, manifests, scoped
 from claims.core import macs
 from claims.models import IPAMClaim, Network, Place
 from claims.services import (
@@ -20,7 +19,6 @@ from claims.services import (
     claim_states,
     duplicates,
     ipamclaims,
-    network_manifests,
     vm_manifests,
 )
 from claims.services.ipamclaims import ClaimSpec
@@ -29,7 +27,6 @@ from pools.api import pagination, parsing, query, views
 from pools.core import block_answer, errors, holders, reading
 from pools.models import Cluster
 
-YAML = "application/yaml"
 _CHANGED = ("mac", "ips_requested", "note")
 _CREATED = ("cluster", "namespace", "network", "vm", "name", "interface", *_CHANGED)
 _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
@@ -96,8 +93,8 @@ class IPAMClaimManifest(views.View):
 
     @extend_schema(**schema.CLAIM_MANIFEST)
     def get(self, request: Request, claim_id: int) -> views.Answer:
-        shape = _shape_asked(request)
-        return _written(ipamclaims.manifest(_get(request, claim_id)), shape)
+        shape = manifests.asked(request)
+        return manifests.answer(ipamclaims.manifest(_get(request, claim_id)), shape)
 
 
 class IPAMClaimRelease(views.View):
@@ -124,30 +121,17 @@ class VMManifest(views.View):
 
     @extend_schema(**schema.VM_MANIFEST)
     def post(self, request: Request, network_id: int) -> views.Answer:
-        shape = _shape_asked(request)
+        shape = manifests.asked(request)
         network = scoped.one(request, Network, network_id)
         body = parsing.fields(request, "vm", "namespace", "mac")
         vm = body.parse("vm", parsing.name) or ""
-        namespace = body.parse("namespace", _namespace) or ""
+        namespace = body.parse("namespace", parsing.namespace) or ""
         mac = body.parse("mac", _mac) if body.has("mac") else None
         body.report.raise_any()
         seen = scoped.seen(request)
         seen.require(network.cluster_id, namespace)
         made = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=seen)
-        return _written(made, shape)
-
-
-def _shape_asked(request: Request) -> str:
-    parameters = query.Query(request)
-    shape = parameters.parse("format", query.choice("json", "yaml"))
-    parameters.done()
-    return shape or "json"
-
-
-def _written(manifest: dict[str, Any], shape: str) -> views.Answer:
-    if shape == "yaml":
-        return HttpResponse(network_manifests.text(manifest).encode(), content_type=YAML)
-    return views.answer(manifest)
+        return manifests.answer(made, shape)
 
 
 def _free_to_ask(request: Request) -> access.Scope:
@@ -263,7 +247,7 @@ def _within(text: str) -> QuerySet[Place, Any]:
 def _spec(request: Request, body: reading.Fields) -> ClaimSpec:
     _refuse(body, _READ_ONLY)
     cluster = body.parse("cluster", scoped.cluster(request))
-    namespace = body.parse("namespace", _namespace) or ""
+    namespace = body.parse("namespace", parsing.namespace) or ""
     vm = body.parse("vm", parsing.name) or "" if body.has("vm") else ""
     name = body.parse("name", _name) or "" if body.has("name") else ""
     if not (vm or body.has("name")):
@@ -337,10 +321,6 @@ def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
 
 def _mac(value: object, at: str) -> str:
     return macs.parse_mac(value, field=at)
-
-
-def _namespace(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at, kind="label")
 
 
 def _name(value: object, at: str) -> str:

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Count
-from django.http import HttpResponse
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from claims.api import entries, ippool_schema, scoped
+from claims.api import entries, ippool_schema, manifests, scoped
 from claims.models import Entry, IPAMClaim, IPPool, Network
 from claims.services import access, ippools
 from claims.services import entries as entry_services
@@ -115,16 +114,12 @@ class IPPoolManifest(views.View):
 
     @extend_schema(**ippool_schema.IPPOOL_MANIFEST)
     def get(self, request: Request, ippool_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        wanted = parameters.parse("format", query.choice("json", "yaml"))
-        parameters.done()
+        shape = manifests.asked(request)
         found = _get(request, ippool_id)
         everything = scoped.seen(request).everything
         rows = scoped.rows(request, Entry)
         manifest = ippools.manifest(found, rows=rows, status=everything)
-        if wanted == "yaml":
-            return HttpResponse(ippools.text_of(manifest), content_type="application/yaml")
-        return views.answer(manifest)
+        return manifests.answer(manifest, shape)
 
 
 class AddressesForMAC(views.View):

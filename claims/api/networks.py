@@ -6,13 +6,12 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.http import HttpResponse
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from claims.api import manifests, scoped
 from claims.api import network_schema as schema
-from claims.api import scoped
 from claims.core import network_rules, networks
 from claims.core.static_vms import Reason
 from claims.models import NAD, Network
@@ -21,9 +20,8 @@ from claims.services import access, network_manifests
 from claims.services import networks as services
 from pools import events, idempotency
 from pools.api import pagination, parsing, query, views
-from pools.core import block_answer, holders, reading
+from pools.core import block_answer, reading
 
-YAML = "application/yaml"
 _CREATED = ("cluster", *network_rules.FIELDS, "applied", "description", "nads")
 _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
 
@@ -90,16 +88,11 @@ class NetworkManifest(views.View):
 
     @extend_schema(**schema.NETWORK_MANIFEST)
     def get(self, request: Request, network_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        shape = parameters.parse("format", query.choice("json", "yaml"))
-        parameters.done()
+        shape = manifests.asked(request)
         found = scoped.one(request, Network, network_id)
         if found.kind == Kind.CUDN:  # its selector names other namespaces
             views.require(request, access.EVERY_NAMESPACE)
-        manifest = network_manifests.of(found)
-        if shape == "yaml":
-            return HttpResponse(network_manifests.text(manifest).encode(), content_type=YAML)
-        return views.answer(manifest)
+        return manifests.answer(network_manifests.of(found), shape)
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -233,15 +226,11 @@ def _nads(body: reading.Fields) -> list[tuple[str, str]]:
     found = []
     for one in body.objects("nads") if body.has("nads") else ():
         one.only("namespace", "name", "role", "allow_persistent_ips")
-        namespace = one.parse("namespace", _namespace)
+        namespace = one.parse("namespace", parsing.namespace)
         name = one.parse("name", parsing.name)
         if namespace and name:
             found.append((namespace, name))
     return found
-
-
-def _namespace(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at, kind="label")
 
 
 def _description(body: reading.Fields) -> str:

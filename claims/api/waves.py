@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from claims.api import scoped
 from claims.models import Wave, WaveVM
 from claims.models.imports import RowVerdict
-from claims.services import imports, wave_readiness, waves
+from claims.services import access, imports, wave_readiness, waves
 from pools import idempotency
 from pools.api import openapi, pagination, parsing, query, views
 from pools.api.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
 from pools.core import block_answer, errors, reading
 
-_ALL = "claims.view_every_namespace"
+_ALL = access.EVERY_NAMESPACE
 _SEE = ("claims.view_wave", _ALL)
 _CHANGE = ("claims.change_wave", _ALL)
 _WAVE = shape(
@@ -109,7 +109,7 @@ class Waves(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "cluster", "name", "planned_at", "note")
         cluster = body.parse("cluster", scoped.cluster(request))
-        name = body.parse("name", _text)
+        name = body.parse("name", parsing.text)
         values = _optional(body)
         body.report.raise_any()
 
@@ -133,7 +133,7 @@ class WaveView(views.View):
         body = parsing.fields(request, "name", "planned_at", "note")
         values = _optional(body)
         if "name" in body.data:
-            values["name"] = body.parse("name", _text)
+            values["name"] = body.parse("name", parsing.text)
         body.report.raise_any()
         waves.change(wave_id, values, by=views.author(request))
         return views.answer(_shapes([wave_id])[0])
@@ -286,19 +286,13 @@ def _optional(body: reading.Fields) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if body.has("planned_at"):
         values["planned_at"] = body.parse(
-            "planned_at", lambda value, at: query.moment(_text(value, at), at)
+            "planned_at", lambda value, at: query.moment(parsing.text(value, at), at)
         )
     elif "planned_at" in body.data:
         values["planned_at"] = None
     if body.has("note"):
-        values["note"] = body.parse("note", _text)
+        values["note"] = body.parse("note", parsing.text)
     return values
-
-
-def _text(value: object, at: str) -> str:
-    if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
-    return value
 
 
 def _number(value: object, at: str) -> int:
@@ -322,8 +316,8 @@ def _vms(value: object, at: str) -> list[waves.VM]:
             continue
         fields = reading.Fields(one, where, report)
         fields.only("namespace", "vm")
-        vm = fields.parse("vm", _text)
-        namespace = fields.parse("namespace", _text) if fields.has("namespace") else ""
+        vm = fields.parse("vm", parsing.text)
+        namespace = fields.parse("namespace", parsing.text) if fields.has("namespace") else ""
         found.append((namespace or "", vm or ""))
     report.raise_any()
     return found

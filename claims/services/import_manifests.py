@@ -8,11 +8,12 @@ from typing import Any
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
 from claims.models.imports import Target
 from claims.services import access, ipamclaims, ippools
+from pools import documents
 
 
 def text(of: VMImport, seen: access.Scope = access.EVERYTHING) -> str:
     """YAML: the IPPools that have entries of the import, whole, or its IPAMClaims without status."""
-    return "---\n".join(ippools.text_of(one) for one in objects(of, seen))
+    return "---\n".join(documents.dump_yaml(one) for one in objects(of, seen))
 
 
 def objects(of: VMImport, seen: access.Scope = access.EVERYTHING) -> Iterator[dict[str, Any]]:

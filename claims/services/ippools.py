@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import yaml
 from django.db import IntegrityError
 from django.db.models import F, QuerySet
 
@@ -225,15 +224,6 @@ def manifest(
         nads = associated_nads([of])[of.pk]
         rendered["status"] = {"conditions": of.conditions, "associated-nads": nads}
     return rendered
-
-
-def text_of(manifest: Mapping[str, Any]) -> str:
-    """The object as YAML."""
-    return str(yaml.dump(manifest, Dumper=_DUMPER, sort_keys=False, allow_unicode=True))
-
-
-# The C emitter is some ten times faster.
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def rules(network: Network, *, lenient: bool = False) -> entries.Rules:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from claims.core import network_manifest, networks, resources
 from claims.core.networks import UDN
 from claims.models import Network
 from claims.services import networks as services
+from pools import documents
 from pools.core import errors
 from pools.models import ObservedObject
 
@@ -52,11 +51,6 @@ def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def text(manifest: dict[str, Any]) -> str:
-    """As YAML."""
-    return str(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True))
-
-
 def text_of(wanted: UDN) -> str:
     """What would be written for a network that is not made yet."""
-    return text(network_manifest.render(wanted))
+    return documents.dump_yaml(network_manifest.render(wanted))

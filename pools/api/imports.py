@@ -78,8 +78,8 @@ def _manifest(request: Request) -> tuple[bytes, str | None]:
     if kind in _YAML:
         return parsing.body(request), None
     body = parsing.fields(request, "cluster", "manifest")
-    manifest = body.parse("manifest", _text)
-    cluster = body.parse("cluster", _text) if body.has("cluster") else None
+    manifest = body.parse("manifest", parsing.text)
+    cluster = body.parse("cluster", parsing.text) if body.has("cluster") else None
     body.report.raise_any()
     return (manifest or "").encode(), cluster
 
@@ -94,9 +94,3 @@ def _uploaded(request: Request) -> tuple[bytes, str | None]:
     if (file.size or 0) > LARGEST_FILE:
         raise parsing.TooLarge
     return file.read(), plain.POST.get("cluster")
-
-
-def _text(value: object, at: str) -> str:
-    if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
-    return value

@@ -109,6 +109,18 @@ def name(value: object, at: str) -> str:
     return holders.parse_name(value, field=at)
 
 
+def namespace(value: object, at: str) -> str:
+    """The name of a namespace; wrong_type, k8s_name."""
+    return holders.parse_name(value, field=at, kind="label")
+
+
+def text(value: object, at: str) -> str:
+    """Any text; wrong_type."""
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+    return value
+
+
 def description(value: object, at: str) -> str:
     """One line about a thing, or nothing."""
     return holders.parse_reason(value, field=at, required=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
+from pools import documents
 from pools.core import conversion, errors, podippool
 from pools.core.podippool import PodIPPool, Shape
 from pools.core.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1
@@ -34,9 +33,9 @@ def text(pools: Sequence[PodIPPool], shape: str) -> str:
     annotations, which Helm values have no place for.
     """
     if shape == HELM:
-        return _yaml(_helm(pools))
-    documents = (podippool.render(pool, shape=Shape(shape)) for pool in pools)
-    return "---\n".join(map(_yaml, documents))
+        return documents.dump_yaml(_helm(pools))
+    rendered = (podippool.render(pool, shape=Shape(shape)) for pool in pools)
+    return "---\n".join(map(documents.dump_yaml, rendered))
 
 
 def shape_of(cluster: Cluster) -> Shape:
@@ -65,7 +64,3 @@ def _helm(pools: Sequence[PodIPPool]) -> dict[str, Any]:
             raise errors.InvalidInput.of(str(index), "helm_cannot_hold", message, pool.name)
         values[pool.name] = spec
     return {"ipam": {"mode": "multi-pool", "operator": {podippool.HELM_VALUE: values}}}
-
-
-def _yaml(document: object) -> str:
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)

@@ -1,0 +1,26 @@
+"""Manifests as answers: JSON, or YAML for `?format=yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from pools import documents
+from pools.api import query, views
+
+
+def asked(request: Request) -> str:
+    """`json` or `yaml`; any other parameter is refused."""
+    parameters = query.Query(request)
+    shape = parameters.parse("format", query.choice("json", "yaml"))
+    parameters.done()
+    return shape or "json"
+
+
+def answer(manifest: Mapping[str, Any], shape: str) -> views.Answer:
+    if shape == "yaml":
+        return HttpResponse(documents.dump_yaml(manifest), content_type="application/yaml")
+    return views.answer(manifest)
