@@ -102,6 +102,11 @@ def copy(table: str, columns: Sequence[str], lines: Iterable[Sequence[object]]) 
             stream.write_row(line)
 
 
+def joined(values: Iterable[object]) -> str:
+    """A list as one text, which is quoted at once; for string_to_array, so nothing has a comma."""
+    return ",".join(map(str, values))
+
+
 def call(statement: str, values: Sequence[object]) -> Any:
     """The one value that a statement answers, by `rows`."""
     ((value,),) = rows(statement, values)

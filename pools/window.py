@@ -153,7 +153,7 @@ def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
 
 def cut(cidr_id: int, indexes: Sequence[int]) -> None:
     """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
-    found = database.rows(_SPANS_OF, [",".join(map(str, indexes)), cidr_id], prepare=False)
+    found = database.rows(_SPANS_OF, [database.joined(indexes), cidr_id], prepare=False)
     if not found:
         return
     spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
@@ -171,6 +171,28 @@ _SPANS_OF = """
         SELECT id, first, last FROM pools_freespan f
         WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
     WHERE s.last >= taken.index
+"""
+
+
+def release(ids: Sequence[int], *, kind: str = "") -> None:
+    """Release held blocks, of holders of this kind only if one is said, into their pools' cooldown.
+
+    For many, as ipam_release (pools/sql/allocate.sql) does it for one.
+    """
+    if ids:
+        database.rows(_RELEASE, {"ids": list(ids), "kind": kind}, prepare=False)
+
+
+_RELEASE = """
+    UPDATE pools_block b
+    SET state = CASE WHEN p.cooldown_seconds = 0 AND NOT b.withheld
+                     THEN 'available' ELSE 'cooling' END,
+        released_at = ipam_now(),
+        available_from = ipam_now() + make_interval(secs => p.cooldown_seconds)
+    FROM pools_pool p
+    WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
+      AND %(kind)s::text IN ('', b.holder_kind)
+    RETURNING b.id
 """
 
 

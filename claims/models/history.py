@@ -10,7 +10,6 @@ from typing import Any
 import pghistory
 import pgtrigger
 from django.db import models
-from django.db.models import Func, Value
 
 from claims.models.access import Membership
 from claims.models.imports import VMImport, Wave
@@ -18,30 +17,17 @@ from claims.models.ipamclaims import IPAMClaim
 from claims.models.ippools import Entry, IPPool
 from claims.models.networks import Network
 from claims.models.settings import NetworkSettings
-from pools.models.history import SEQUENCE
-
-
-def _number() -> Any:
-    next_number = Func(Value(SEQUENCE), function="nextval")
-    return models.BigIntegerField(primary_key=True, db_default=next_number)
-
-
-# An event model with a Meta of its own does not inherit the protection that pghistory adds.
-_APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+from pools.models.history import APPEND_ONLY, number, tracks
 
 
 def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
     # For each statement once: an IPPool may have a hundred thousand entries.
-    return pghistory.create_event_model(
+    return tracks(
         model,
         pghistory.InsertEvent("created", level=pghistory.Statement),
         pghistory.UpdateEvent("changed", level=pghistory.Statement),
         pghistory.DeleteEvent("deleted", level=pghistory.Statement),
         fields=fields,
-        obj_field=pghistory.ObjForeignKey(related_name="+", db_index=False),
-        context_field=pghistory.ContextJSONField(),
-        context_id_field=None,  # type: ignore[arg-type]  # None leaves the field out
-        append_only=True,
     )
 
 
@@ -55,17 +41,17 @@ _NetworkEvent: Any = _whole_life(
 
 
 class NetworkEvent(_NetworkEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 _IPPoolEvent: Any = _whole_life(IPPool, ["cluster", "network", "name", "note", "gone_at"])
 
 
 class IPPoolEvent(_IPPoolEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
     class Meta:
-        triggers = [_APPEND_ONLY]
+        triggers = [APPEND_ONLY]
         indexes = [models.Index(fields=["pgh_obj", "pgh_id"], name="ippool_event_object")]
 
 
@@ -73,10 +59,10 @@ _EntryEvent: Any = _whole_life(Entry, ["ippool", "mac", "ips", "vm", "namespace"
 
 
 class EntryEvent(_EntryEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
     class Meta:
-        triggers = [_APPEND_ONLY]
+        triggers = [APPEND_ONLY]
         indexes = [
             models.Index(fields=["pgh_obj", "pgh_id"], name="entry_event_object"),
             models.Index(fields=["mac", "pgh_id"], name="entry_event_mac"),
@@ -94,10 +80,10 @@ _IPAMClaimEvent: Any = _whole_life(
 
 
 class IPAMClaimEvent(_IPAMClaimEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
     class Meta:
-        triggers = [_APPEND_ONLY]
+        triggers = [APPEND_ONLY]
         indexes = [
             models.Index(fields=["pgh_obj", "pgh_id"], name="ipamclaim_event_object"),
             models.Index(fields=["namespace", "vm", "pgh_id"], name="ipamclaim_event_vm"),
@@ -108,7 +94,7 @@ _MembershipEvent: Any = _whole_life(Membership, ["user", "group", "cluster", "na
 
 
 class MembershipEvent(_MembershipEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 _NetworkSettingsEvent: Any = _whole_life(
@@ -117,10 +103,10 @@ _NetworkSettingsEvent: Any = _whole_life(
 
 
 class NetworkSettingsEvent(_NetworkSettingsEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
-_VMImportEvent: Any = pghistory.create_event_model(
+_VMImportEvent: Any = tracks(
     VMImport,
     # One event for what became of an import; its rows say the rest.
     pghistory.InsertEvent("created"),
@@ -132,18 +118,14 @@ _VMImportEvent: Any = pghistory.create_event_model(
         ),
     ),
     fields=["cluster", "network", "target", "format", "file_name", "status", "counts"],
-    obj_field=pghistory.ObjForeignKey(related_name="+", db_index=False),
-    context_field=pghistory.ContextJSONField(),
-    context_id_field=None,  # type: ignore[arg-type]  # None leaves the field out
-    append_only=True,
 )
 
 
 class VMImportEvent(_VMImportEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
     class Meta:
-        triggers = [_APPEND_ONLY]
+        triggers = [APPEND_ONLY]
         indexes = [models.Index(fields=["pgh_obj", "pgh_id"], name="vm_import_event_object")]
 
 
@@ -151,7 +133,7 @@ _WaveEvent: Any = _whole_life(Wave, ["cluster", "name", "planned_at", "note"])
 
 
 class WaveEvent(_WaveEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 ALL: tuple[Any, ...] = (

@@ -96,7 +96,7 @@ def of_candidate(
         "mac": mac,
         "vm": vm,
         "namespace": namespace,
-        "addresses": ",".join(wanted),
+        "addresses": database.joined(wanted),
     }
     found = _Found(seen)
     found.add(database.rows(_OF_CANDIDATE, values, prepare=False))
@@ -119,7 +119,7 @@ def _of(column: str, ids: Sequence[int], seen: Scope) -> dict[int, list[Duplicat
     if not ids:
         return {}
     found = _Found(seen)
-    values = {"ids": ",".join(map(str, ids))}
+    values = {"ids": database.joined(ids)}
     found.add(database.rows(_OF_OWNERS[column], values, prepare=False))
     rows = database.rows(_ADDRESSES.format(column=column), values, prepare=False)
     networks = Network.objects.in_bulk({network for _, network, *_ in rows})
@@ -190,8 +190,8 @@ def _add_holders(
     if not wanted:
         return
     values = {
-        "networks": ",".join(str(network) for _, network, _, _ in wanted),
-        "addresses": ",".join(text for _, _, text, _ in wanted),
+        "networks": database.joined(network for _, network, _, _ in wanted),
+        "addresses": database.joined(text for _, _, text, _ in wanted),
     }
     for number, block, kind, holder in database.rows(_HOLDERS, values, prepare=False):
         owner, _, text, name = wanted[number - 1]

@@ -180,7 +180,7 @@ def _store(ippool: IPPool, found: Difference, source: str) -> list[Entry]:
     """Write a difference and index it; the entries that are new."""
     if found.gone:
         places.remove(entries=found.gone)
-        database.fetch(_DELETE, {"ids": ",".join(map(str, found.gone))})
+        database.fetch(_DELETE, {"ids": database.joined(found.gone)})
     if found.changed:
         database.fetch(_UPDATE, {"rows": json.dumps([row._asdict() for row in found.changed])})
     made = _insert(ippool, found.new, source) if found.new else []

@@ -125,10 +125,10 @@ def recheck(touched: Touched) -> None:
         some_macs = macs[first : first + _BATCH]
         some = addresses[first : first + _BATCH]
         values = {
-            "mac_networks": _joined(network for network, _ in some_macs),
-            "macs": _joined(mac for _, mac in some_macs),
-            "address_networks": _joined(network for network, _ in some),
-            "addresses": _joined(address for _, address in some),
+            "mac_networks": database.joined(network for network, _ in some_macs),
+            "macs": database.joined(mac for _, mac in some_macs),
+            "address_networks": database.joined(network for network, _ in some),
+            "addresses": database.joined(address for _, address in some),
             **own,
         }
         database.fetch(_TOUCHED, values)
@@ -157,18 +157,14 @@ def _own(networks: Iterable[Network]) -> dict[str, str]:
         if not one.note
     ]
     return {
-        "own_networks": _joined(network for network, _, _ in found),
-        "own_firsts": _joined(first for _, first, _ in found),
-        "own_lasts": _joined(last for _, _, last in found),
+        "own_networks": database.joined(network for network, _, _ in found),
+        "own_firsts": database.joined(first for _, first, _ in found),
+        "own_lasts": database.joined(last for _, _, last in found),
     }
 
 
-def _joined(values: Iterable[object]) -> str:
-    return ",".join(map(str, values))
-
-
 def _count(networks: Iterable[int]) -> None:
-    database.fetch(_COUNT, {"networks": _joined(networks)})
+    database.fetch(_COUNT, {"networks": database.joined(networks)})
 
 
 _COUNT = """

@@ -64,7 +64,7 @@ def _settle(network: Network, formers: dict[str, set[Name]]) -> None:
 def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[Holder]]:
     found: dict[str, list[Holder]] = {}
     for address, kind, namespace, vm, mac, uid in database.rows(
-        _CLAIMANTS, [network_id, ",".join(addresses)], prepare=False
+        _CLAIMANTS, [network_id, database.joined(addresses)], prepare=False
     ):
         if kind == POD:
             holder = Holder(POD, f"{namespace}/{vm}", uid)

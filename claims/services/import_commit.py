@@ -118,7 +118,7 @@ def _told(of: VMImport, batch: Sequence[ImportRow], column: str, ids: Sequence[i
     values = {
         "import": of.pk,
         "numbers": ",".join(str(row.number) for row in batch),
-        "ids": ",".join(map(str, ids)),
+        "ids": database.joined(ids),
     }
     database.fetch(_TOLD.format(column=column), values)
 

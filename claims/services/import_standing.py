@@ -20,7 +20,7 @@ PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STANDINGS = (
 
 def of_rows(of: VMImport, numbers: Collection[int]) -> dict[int, str]:
     """By the numbers of the rows that were written."""
-    values = {"import": of.pk, "numbers": ",".join(map(str, numbers)), "every": False}
+    values = {"import": of.pk, "numbers": database.joined(numbers), "every": False}
     return dict(database.rows(_STANDING, values, prepare=False))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
@@ -32,7 +32,8 @@ class Own:
 
 def of(network: Network) -> list[Own]:
     """Gateways first, so that the most telling one is found first."""
-    return [*_gateways(network), *_subnets(network), *_ranges(network)]
+    known = [*_gateways(network), *_subnets(network)]
+    return [*known, *_ranges(network, known)]
 
 
 def _gateways(network: Network) -> Iterator[Own]:
@@ -57,11 +58,10 @@ def _subnets(network: Network) -> Iterator[Own]:
                 continue
 
 
-def _ranges(network: Network) -> Iterator[Own]:
+def _ranges(network: Network, known: Sequence[Own]) -> Iterator[Own]:
     """Reserved ranges that people made in the pool; the network's own are told by what they are."""
     if network.pool_id is None:
         return
-    known = [*_gateways(network), *_subnets(network)]
     for row in ReservedRange.objects.filter(pool=network.pool_id):
         span = AddressRange(row.first, row.last)
         if not any(_within(span, one.span) for one in known):

@@ -132,7 +132,7 @@ def _known(column: str, ids: Collection[int]) -> dict[int, list[tuple[int, _Row,
     if not ids:
         return found
     for owner, place_id, network, address, mac, namespace, vm, holds, kind in database.rows(
-        _KNOWN.format(column=column), [",".join(map(str, ids))], prepare=False
+        _KNOWN.format(column=column), [database.joined(ids)], prepare=False
     ):
         row = _Row(network, address, mac and str(mac), namespace, vm, holds)
         name = (kind, f"{namespace}/{vm}") if kind else holdings.holder_name(namespace, vm, row.mac)
@@ -151,7 +151,7 @@ _KNOWN = """
 
 def _apply(change: _Change) -> None:
     if change.gone:
-        database.rows(_DELETE, [",".join(map(str, change.gone))], prepare=False)
+        database.rows(_DELETE, [database.joined(change.gone)], prepare=False)
     if change.new:
         database.copy("claims_place", _COLUMNS, map(_line, change.new))
     if change.touched:

@@ -165,7 +165,7 @@ def _vm_statuses(
     if not named:
         return {}
     values = {
-        "networks": ",".join(map(str, networks)),
+        "networks": database.joined(networks),
         "namespaces": [one["namespace"] for one in named],
         "names": [one["vm"] for one in named],
         "kind": VM_KIND,
@@ -197,7 +197,7 @@ def seen(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Sha
     found = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
     entries = {one.pk: one for one in found if scope.has(one.ippool.cluster_id, one.namespace)}
     beside: dict[int, tuple[int, list[int]]] = {}
-    values = {"ids": ",".join(map(str, entries)), "all": scope.everything}
+    values = {"ids": database.joined(entries), "all": scope.everything}
     for row in database.fetch(_BESIDE, values):
         level, ids = beside.setdefault(row["id"], (row["level"], []))
         if level == row["level"]:

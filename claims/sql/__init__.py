@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
 from django.db import migrations
 
 from pools import sql
 
 
 def install(*names: str) -> list[migrations.RunSQL]:
-    """Operations that run the named files; forward only."""
-    return [migrations.RunSQL(_text(__name__, name), migrations.RunSQL.noop) for name in names]
+    """Operations that run the named files of this folder; forward only."""
+    return sql.install(*names, package=__name__)
 
 
 def event_log() -> str:
@@ -19,9 +17,5 @@ def event_log() -> str:
 
     It stands in a migration of its own after each one of pools that installs that file anew.
     """
-    view, _, _ = _text(sql.__name__, "event_log").partition(";")
-    return f"{view}\n{_text(__name__, 'event_log')};"
-
-
-def _text(package: str, name: str) -> str:
-    return resources.files(package).joinpath(f"{name}.sql").read_text()
+    view, _, _ = sql.text("event_log").partition(";")
+    return f"{view}\n{sql.text('event_log', __name__)};"

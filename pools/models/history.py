@@ -23,12 +23,12 @@ from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 SEQUENCE = "pools_event_number"
 
 
-def _number() -> Any:
+def number() -> Any:
     next_number = Func(Value(SEQUENCE), function="nextval")
     return models.BigIntegerField(primary_key=True, db_default=next_number)
 
 
-def _tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
+def tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
     return pghistory.create_event_model(
         model,
         *trackers,
@@ -41,7 +41,7 @@ def _tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any
 
 
 def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
-    return _tracks(
+    return tracks(
         model,
         pghistory.InsertEvent("created"),
         pghistory.UpdateEvent("changed"),
@@ -121,7 +121,7 @@ class _BlockInsert(pghistory.InsertEvent):
 
 
 # An event model with a Meta of its own does not inherit the protection that pghistory adds.
-_APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
 
 _BLOCK = [
     "pool", "space", "category", "family", "cidr", "state", "withheld",
@@ -130,7 +130,7 @@ _BLOCK = [
 ]  # fmt: skip
 
 
-_BlockEvent: Any = _tracks(
+_BlockEvent: Any = tracks(
     Block,
     _BlockInsert("allocated", condition=pgtrigger.Q(new__state=State.HELD)),
     _BlockUpdate("updated"),
@@ -142,10 +142,10 @@ _BlockEvent: Any = _tracks(
 class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
     """A block was allocated, released, …; the row's columns are those after the change."""
 
-    pgh_id = _number()
+    pgh_id = number()
 
     class Meta:
-        triggers = [_APPEND_ONLY]
+        triggers = [APPEND_ONLY]
         indexes = [
             models.Index(fields=["cidr", "pgh_id"], name="block_event_cidr"),
             models.Index(fields=["holder_id", "pgh_id"], name="block_event_holder"),
@@ -154,13 +154,13 @@ class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
         ]
 
 
-_FailureEvent: Any = _tracks(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
+_FailureEvent: Any = tracks(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
 
 
 class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
     """An allocation was refused because the pool had no block left; nothing else was changed."""
 
-    pgh_id = _number()
+    pgh_id = number()
     category = models.CharField(max_length=8, choices=Category)
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
@@ -170,7 +170,7 @@ class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
     message = models.CharField(max_length=500)
 
     class Meta:
-        triggers = [_APPEND_ONLY]
+        triggers = [APPEND_ONLY]
         indexes = [models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")]
 
 
@@ -188,7 +188,7 @@ _ClusterEvent: Any = _whole_life(
 
 
 class ClusterEvent(_ClusterEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 _ConnectionEvent: Any = _whole_life(
@@ -197,7 +197,7 @@ _ConnectionEvent: Any = _whole_life(
 
 
 class ConnectionEvent(_ConnectionEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 _PoolEvent: Any = _whole_life(
@@ -218,14 +218,14 @@ _PoolEvent: Any = _whole_life(
 
 
 class PoolEvent(_PoolEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 _PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position", "orphaned_at"])
 
 
 class PoolCIDREvent(_PoolCIDREvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 _ReservedRangeEvent: Any = _whole_life(
@@ -234,7 +234,7 @@ _ReservedRangeEvent: Any = _whole_life(
 
 
 class ReservedRangeEvent(_ReservedRangeEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = _number()
+    pgh_id = number()
 
 
 class Event(models.Model):

@@ -50,7 +50,7 @@ def record(
         pools, standings = now, node_standing.survey(now, demands)
     freed = _given_up(standings) if release else set()
     if freed:
-        _release(sorted(freed))
+        window.release(sorted(freed), kind=HOLDER)
         # What one node gave back another may list.
         standings = node_standing.survey(pools, demands)
     fresh, known = _free(standings)
@@ -129,7 +129,7 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
             ],
         )
         found = cursor.fetchall()
-    _release([block for (block,) in found])
+    window.release([block for (block,) in found], kind=HOLDER)
 
 
 _OF_GONE = """
@@ -140,26 +140,6 @@ _OF_GONE = """
     JOIN unnest(%s::text[], %s::text[]) AS gone(name, uid) ON gone.name = b.holder_id
     WHERE p.cluster_id = %s AND p.category = 'pod' AND b.state = 'held' AND b.holder_kind = 'node'
       AND (b.holder_uid = gone.uid OR gone.name NOT IN (SELECT name FROM later))
-"""
-
-
-def _release(ids: Sequence[int]) -> None:
-    if not ids:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(_RELEASE, [list(ids)])
-
-
-# As ipam_release does it (pools/sql/allocate.sql), for many.
-_RELEASE = """
-    UPDATE pools_block b
-    SET state = CASE WHEN p.cooldown_seconds = 0 AND NOT b.withheld
-                     THEN 'available' ELSE 'cooling' END,
-        released_at = ipam_now(),
-        available_from = ipam_now() + make_interval(secs => p.cooldown_seconds)
-    FROM pools_pool p
-    WHERE p.id = b.pool_id AND b.id = ANY(%s::bigint[]) AND b.state = 'held'
-      AND b.holder_kind = 'node'
 """
 
 
@@ -211,11 +191,11 @@ def insert(fresh: Sequence[Fresh]) -> list[Row]:
         window.cut(cidr_id, taken)
     columns = {
         "kind": HOLDER,
-        "pools": _joined(one.place.pool.id for one in fresh),
-        "cidrs": _joined(one.text for one in fresh),
-        "withheld": _joined(_is_withheld(one) for one in fresh),
-        "nodes": _joined(one.node for one in fresh),
-        "uids": _joined(one.uid for one in fresh),
+        "pools": database.joined(one.place.pool.id for one in fresh),
+        "cidrs": database.joined(one.text for one in fresh),
+        "withheld": database.joined(_is_withheld(one) for one in fresh),
+        "nodes": database.joined(one.node for one in fresh),
+        "uids": database.joined(one.uid for one in fresh),
     }
     asked = {(one.place.pool.id, one.text): one for one in fresh}
     made = []
@@ -223,11 +203,6 @@ def insert(fresh: Sequence[Fresh]) -> list[Row]:
         one = asked[pool_id, node_standing.canonical(cidr)]
         made.append(Row(pk, pool_id, one.text, True, (HOLDER, one.node), one.uid, False))
     return made
-
-
-def _joined(values: Iterable[object]) -> str:
-    """A list as one text, which is quoted at once; nothing here has a comma."""
-    return ",".join(map(str, values))
 
 
 def _is_withheld(one: Fresh) -> bool:

@@ -61,21 +61,23 @@ def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
         return
     window.lock(pool.pk)
     places = _places(pool)
-    inside = [(one, use) for one, use in uses.items() if _place(places, one) is not None]
+    found = ((one, _spot(places, one)) for one in uses)
+    spots = [(one, spot) for one, spot in found if spot is not None]
     # No statement so long that the web's time-out for statements ends it.
-    for first in range(0, len(inside), _BATCH):
-        _settle(pool, places, dict(inside[first : first + _BATCH]))
+    for first in range(0, len(spots), _BATCH):
+        _settle(pool, dict(spots[first : first + _BATCH]), uses)
 
 
 _BATCH = 10_000  # addresses
 
 
-def _settle(pool: Pool, places: Sequence[_Place], uses: Mapping[Address, Use]) -> None:
-    rows = _rows(pool, uses)
+def _settle(pool: Pool, spots: Mapping[Address, _Spot], uses: Mapping[Address, Use]) -> None:
+    rows = _rows(pool, spots)
     fresh: list[tuple[Address, Holder]] = []
     given: list[tuple[int, Holder]] = []
     freed: list[int] = []
-    for address, use in uses.items():
+    for address in spots:
+        use = uses[address]
         row = rows.get(str(address))
         held = row is not None and row.state == State.HELD
         if use.holder is None:
@@ -85,9 +87,9 @@ def _settle(pool: Pool, places: Sequence[_Place], uses: Mapping[Address, Use]) -
             fresh.append((address, use.holder))
         elif not held or _takes_over(row.holder, use):
             given.append((row.id, use.holder))
-    _insert(pool, places, fresh)
+    _insert(pool, spots, fresh)
     _give(given)
-    _release(freed)
+    window.release(freed)
 
 
 def _takes_over(now: Holder, use: Use) -> bool:
@@ -124,7 +126,10 @@ def _places(pool: Pool) -> list[_Place]:
     return found
 
 
-def _place(places: Sequence[_Place], address: Address) -> tuple[_Place, int] | None:
+_Spot = tuple[_Place, int]  # a CIDR and the index of a block in it
+
+
+def _spot(places: Sequence[_Place], address: Address) -> _Spot | None:
     for place in places:
         index = place.index_of(address)
         if index is not None:
@@ -133,7 +138,7 @@ def _place(places: Sequence[_Place], address: Address) -> tuple[_Place, int] | N
 
 
 def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _Row]:
-    texts = ",".join(map(str, uses))
+    texts = database.joined(uses)
     return {
         address: _Row(row_id, state, Holder(kind, holder_id, uid))
         for row_id, address, state, kind, holder_id, uid in database.rows(
@@ -149,24 +154,23 @@ _ROWS = """
 """
 
 
-def _insert(pool: Pool, places: Sequence[_Place], fresh: Sequence[tuple[Address, Holder]]) -> None:
+def _insert(
+    pool: Pool, spots: Mapping[Address, _Spot], fresh: Sequence[tuple[Address, Holder]]
+) -> None:
     if not fresh:
         return
     indexes: dict[int, list[int]] = {}
     withheld: list[bool] = []
     for address, _ in fresh:
-        found = _place(places, address)
-        if found is None:
-            raise AssertionError(f"{address} is not in {pool}")
-        place, index = found
+        place, index = spots[address]
         indexes.setdefault(place.id, []).append(index)
         withheld.append(place.withheld.has_all(blocks.Span(index, index)))
     for cidr_id, taken in indexes.items():
         window.cut(cidr_id, taken)
     values = {
         "pool": pool.pk,
-        "addresses": ",".join(str(address) for address, _ in fresh),
-        "withheld": ",".join(map(str, withheld)),
+        "addresses": database.joined(address for address, _ in fresh),
+        "withheld": database.joined(withheld),
         **_joined([holder for _, holder in fresh]),
     }
     database.fetch(_INSERT, values)
@@ -219,23 +223,5 @@ _GIVE = """
                 string_to_array(%(ids)s, E'\\x1f'), string_to_array(%(uids)s, E'\\x1f'))
          AS w(id, kind, holder, uid)
     WHERE b.id = w.id
-    RETURNING b.id
-"""
-
-
-def _release(ids: Sequence[int]) -> None:
-    if ids:
-        database.fetch(_RELEASE, {"ids": list(ids)})
-
-
-# As ipam_release does it (pools/sql/allocate.sql), for many.
-_RELEASE = """
-    UPDATE pools_block b
-    SET state = CASE WHEN p.cooldown_seconds = 0 AND NOT b.withheld
-                     THEN 'available' ELSE 'cooling' END,
-        released_at = ipam_now(),
-        available_from = ipam_now() + make_interval(secs => p.cooldown_seconds)
-    FROM pools_pool p
-    WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
     RETURNING b.id
 """

@@ -10,10 +10,11 @@ from importlib import resources
 from django.db import migrations
 
 
-def install(*names: str) -> list[migrations.RunSQL]:
+def install(*names: str, package: str = __name__) -> list[migrations.RunSQL]:
     """Operations that run the named files; forward only."""
-    folder = resources.files(__name__)
-    return [
-        migrations.RunSQL(folder.joinpath(f"{name}.sql").read_text(), migrations.RunSQL.noop)
-        for name in names
-    ]
+    return [migrations.RunSQL(text(name, package), migrations.RunSQL.noop) for name in names]
+
+
+def text(name: str, package: str = __name__) -> str:
+    """One file."""
+    return resources.files(package).joinpath(f"{name}.sql").read_text()
