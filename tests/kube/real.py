@@ -288,6 +288,23 @@ class RealCluster:
                         raise
                     time.sleep(0.05)
 
+    def _await_unserved(self, group: str, plural: str) -> None:
+        """The list of groups, and what each of them serves, follow one after the other."""
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            versions = [
+                version["groupVersion"]
+                for one in self.request("GET", "/apis")["groups"]
+                if one["name"] == group
+                for version in one["versions"]
+            ]
+            with contextlib.suppress(RuntimeError):
+                served = [self.request("GET", f"/apis/{one}")["resources"] for one in versions]
+                if plural not in {one["name"] for each in served for one in each}:
+                    return
+            time.sleep(0.05)
+        raise RuntimeError(f"{plural}.{group} is still served")
+
     def _path(self, manifest: Manifest) -> tuple[str, str]:
         group_version = manifest["apiVersion"]
         base = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
@@ -350,6 +367,8 @@ class RealCluster:
         merge = "application/merge-patch+json"
         self.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=merge)
         self.request("DELETE", path, {"gracePeriodSeconds": 0})
+        if plural == "customresourcedefinitions":
+            self._await_unserved(*reversed(name.split(".", 1)))
 
     def forget(self) -> None:
         """Compact the history: older continue tokens are answered with 410."""
