@@ -10,6 +10,7 @@ from openpyxl.styles import Font
 from openpyxl.utils import get_column_letter
 
 from claims.core.vm_import.columns import TEMPLATE_HEADER
+from pools.core import cells
 
 _EXAMPLES = (
     (
@@ -18,12 +19,6 @@ _EXAMPLES = (
     ),
 )
 _WIDTHS = (24, 20, 36, 24, 16, 32)
-_COMPUTED = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-
-
-def escaped(text: str) -> str:
-    """A text that no spreadsheet takes for a formula (OWASP ASVS 1.2.10); read back as it was."""
-    return f"'{text}" if text.startswith(_COMPUTED) else text
 
 
 def template_csv() -> bytes:
@@ -31,7 +26,7 @@ def template_csv() -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     for row in (TEMPLATE_HEADER, *_EXAMPLES):
-        writer.writerow([escaped(text) for text in row])
+        writer.writerow([cells.escaped(text) for text in row])
     return stream.getvalue().encode("utf-8-sig")
 
 
@@ -43,14 +38,14 @@ def template_xlsx() -> bytes:
         raise RuntimeError("a new workbook has a sheet")
     sheet.title = "VMs"
     for row in (TEMPLATE_HEADER, *_EXAMPLES):
-        sheet.append([escaped(text) for text in row])
+        sheet.append([cells.escaped(text) for text in row])
     sheet.freeze_panes = "A2"
     for index, width in enumerate(_WIDTHS, start=1):
         column = sheet.column_dimensions[get_column_letter(index)]
         column.width, column.number_format = width, "@"
         sheet.cell(1, index).font = Font(bold=True)
-    for cells in sheet.iter_rows():
-        for cell in cells:
+    for row_cells in sheet.iter_rows():
+        for cell in row_cells:
             cell.number_format = "@"
     stream = io.BytesIO()
     book.save(stream)

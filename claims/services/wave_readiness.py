@@ -14,8 +14,8 @@ from claims.core.claim_dialects import Outcome
 from claims.core.migration_settings import Setting
 from claims.models import NAD, Network, Wave
 from claims.services import networks
-from claims.services.import_templates import escaped
 from pools import database, usage
+from pools.core import cells
 
 READY, WARNING, NOT_READY = "ready", "warning", "not-ready"
 _HARD = {
@@ -230,7 +230,7 @@ def as_csv(found: Readiness) -> str:
     writer = csv.writer(stream)
     writer.writerow(_HEADER)
     for machine in found.machines:
-        writer.writerows([escaped(text) for text in line] for line in _lines(machine))
+        writer.writerows([cells.escaped(text) for text in line] for line in _lines(machine))
     return stream.getvalue()
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
+from pools.core import cells
+
 MOST = 100_000  # rows
 Row = Sequence[object]
-
-# A spreadsheet would take such a text for a formula (S23).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class _Echo:
@@ -41,7 +40,7 @@ def _cell(value: object) -> object:
         return value
     several = isinstance(value, list | tuple)
     text = ", ".join(map(str, value)) if several else str(value)  # type: ignore[call-overload]
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return cells.escaped(text)
 
 
 def plain(*names: str) -> Callable[[Any], Row]:

@@ -1,6 +1,8 @@
 """The tables of the register. Rules live in constraints and triggers here, decisions in services."""
 
+from pools.models.audit import AuditSegment
 from pools.models.blocks import Block, FreeSpan, Window
+from pools.models.checks import CheckRun
 from pools.models.cidr_migrations import CIDRMigration
 from pools.models.clusters import AddressSpace, Cluster
 from pools.models.connections import Connection, Watcher
@@ -15,21 +17,30 @@ from pools.models.history import (
     PoolEvent,
     ReservedRangeEvent,
 )
+from pools.models.measures import CountedUntil, Measure
+from pools.models.notices import Delivery, Notice, WebhookTarget
 from pools.models.observed import Drift, Finding, ObservedObject, Run
 from pools.models.pools import Pool, PoolCIDR, ReservedRange
+from pools.models.recovery import Recovery
+from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
+from pools.models.samples import Sample
 from pools.models.tokens import TokenUse
 
 __all__ = [
     "AddressSpace",
     "AllocationRequest",
+    "AuditSegment",
     "Block",
     "BlockEvent",
     "CIDRMigration",
+    "CheckRun",
     "Cluster",
     "ClusterEvent",
     "Connection",
     "ConnectionEvent",
+    "CountedUntil",
+    "Delivery",
     "Drift",
     "Environment",
     "Event",
@@ -38,16 +49,24 @@ __all__ = [
     "FreeSpan",
     "HostAddressField",
     "IdempotencyKey",
+    "Leak",
+    "Measure",
+    "Notice",
     "ObservedObject",
     "Pool",
     "PoolCIDR",
     "PoolCIDREvent",
     "PoolEvent",
     "PoolUsage",
+    "Recovery",
+    "Reference",
+    "ReferenceFeed",
     "ReservedRange",
     "ReservedRangeEvent",
     "Run",
+    "Sample",
     "TokenUse",
     "Watcher",
+    "WebhookTarget",
     "Window",
 ]

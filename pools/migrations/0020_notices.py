@@ -1,0 +1,140 @@
+import django.contrib.postgres.fields
+import django.db.models.deletion
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("pools", "0019_measures"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="WebhookTarget",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, unique=True)),
+                ("url", models.CharField(max_length=500)),
+                ("sealed", models.TextField(editable=False)),
+                (
+                    "codes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=63),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("enabled", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["name"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Notice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("code", models.CharField(max_length=63)),
+                ("subject", models.CharField(max_length=500)),
+                (
+                    "level",
+                    models.CharField(
+                        choices=[("error", "error"), ("warning", "warning")], max_length=7
+                    ),
+                ),
+                ("title", models.CharField(max_length=300)),
+                ("detail", models.CharField(blank=True, default="", max_length=1000)),
+                ("url", models.CharField(blank=True, default="", max_length=500)),
+                ("since", models.DateTimeField()),
+                ("seen_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None)),
+                        fields=("code", "subject"),
+                        name="notice_open_once",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Delivery",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "event",
+                    models.CharField(
+                        choices=[("opened", "opened"), ("ended", "ended")], max_length=8
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "pending"),
+                            ("delivered", "delivered"),
+                            ("failed", "failed"),
+                        ],
+                        default="pending",
+                        max_length=9,
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("next_try_at", models.DateTimeField()),
+                ("last_error", models.CharField(blank=True, default="", max_length=500)),
+                ("created_at", models.DateTimeField()),
+                ("delivered_at", models.DateTimeField(null=True)),
+                (
+                    "notice",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="pools.notice",
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="pools.webhooktarget",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "pending")),
+                        fields=["next_try_at"],
+                        name="delivery_next_try",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("target", "notice", "event"), name="delivery_unique"
+                    )
+                ],
+            },
+        ),
+    ]

@@ -1,0 +1,32 @@
+"""After a restore the register may know less than the clusters: nothing is handed out meanwhile."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+
+class Recovery(models.Model):
+    """A time in which nothing was allocated, until every cluster had been listed once."""
+
+    since = models.DateTimeField()
+    reason = models.CharField(max_length=500)
+    actor = models.CharField(max_length=150, blank=True, default="")
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.CharField(max_length=150, blank=True, default="")
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "recoveries"
+        permissions = [("recover", "Can stop and resume all allocation")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["ended_at"],
+                condition=Q(ended_at=None),
+                nulls_distinct=False,
+                name="one_recovery_at_a_time",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"recovery since {self.since}"
