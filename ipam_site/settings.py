@@ -316,6 +316,8 @@ EVENT_RETENTION_DAYS = env.integer("EVENT_RETENTION_DAYS", 0, minimum=0)
 IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 # How far apart two complete observations must be that both miss a holder: then its blocks leaked.
 IPAM_LEAK_GRACE_SECONDS = env.integer("IPAM_LEAK_GRACE_SECONDS", 900, minimum=0)
+# How often a process adds what it counted to the totals of all processes; 0: never by itself.
+IPAM_MEASURE_SECONDS = env.integer("IPAM_MEASURE_SECONDS", 5)
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
 # In the event's own row: one insert per change, and a context that can never be missing.
