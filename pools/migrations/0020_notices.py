@@ -1,3 +1,5 @@
+import uuid
+
 import django.contrib.postgres.fields
 import django.db.models.deletion
 from django.db import migrations, models
@@ -20,6 +22,7 @@ class Migration(migrations.Migration):
                 ),
                 ("name", models.CharField(max_length=100, unique=True)),
                 ("url", models.CharField(max_length=500)),
+                ("ca", models.TextField(blank=True, default="")),
                 ("sealed", models.TextField(editable=False)),
                 (
                     "codes",
@@ -32,6 +35,11 @@ class Migration(migrations.Migration):
                 ),
                 ("enabled", models.BooleanField(default=True)),
                 ("created_at", models.DateTimeField()),
+                ("secret_made_at", models.DateTimeField()),
+                ("failures", models.PositiveIntegerField(default=0, editable=False)),
+                ("wait_until", models.DateTimeField(editable=False, null=True)),
+                ("leased_until", models.DateTimeField(editable=False, null=True)),
+                ("fence", models.BigIntegerField(default=0, editable=False)),
             ],
             options={
                 "ordering": ["name"],
@@ -84,9 +92,17 @@ class Migration(migrations.Migration):
                 (
                     "event",
                     models.CharField(
-                        choices=[("opened", "opened"), ("ended", "ended")], max_length=8
+                        choices=[
+                            ("opened", "opened"),
+                            ("changed", "changed"),
+                            ("ended", "ended"),
+                            ("test", "test"),
+                        ],
+                        max_length=8,
                     ),
                 ),
+                ("uid", models.UUIDField(default=uuid.uuid4, unique=True)),
+                ("body", models.TextField()),
                 (
                     "state",
                     models.CharField(
@@ -101,12 +117,14 @@ class Migration(migrations.Migration):
                 ),
                 ("attempts", models.PositiveIntegerField(default=0)),
                 ("next_try_at", models.DateTimeField()),
+                ("last_status", models.PositiveSmallIntegerField(null=True)),
                 ("last_error", models.CharField(blank=True, default="", max_length=500)),
                 ("created_at", models.DateTimeField()),
                 ("delivered_at", models.DateTimeField(null=True)),
                 (
                     "notice",
                     models.ForeignKey(
+                        null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="deliveries",
                         to="pools.notice",
@@ -122,17 +140,20 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name_plural": "deliveries",
                 "ordering": ["-id"],
                 "indexes": [
                     models.Index(
                         condition=models.Q(("state", "pending")),
-                        fields=["next_try_at"],
+                        fields=["target", "next_try_at"],
                         name="delivery_next_try",
                     )
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("target", "notice", "event"), name="delivery_unique"
+                        condition=models.Q(("event__in", ["opened", "ended"])),
+                        fields=("target", "notice", "event"),
+                        name="delivery_unique",
                     )
                 ],
             },

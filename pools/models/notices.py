@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -44,10 +46,18 @@ class WebhookTarget(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     url = models.CharField(max_length=500)
+    ca = models.TextField(blank=True, default="")  # PEM; "" trusts the system's own
     sealed = models.TextField(editable=False)
     codes = ArrayField(models.CharField(max_length=63), default=list, blank=True)  # empty: all
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField()
+    secret_made_at = models.DateTimeField()
+
+    # How it answers, and who sends to it now.
+    failures = models.PositiveIntegerField(default=0, editable=False)  # in a row
+    wait_until = models.DateTimeField(null=True, editable=False)  # nothing is sent before
+    leased_until = models.DateTimeField(null=True, editable=False)
+    fence = models.BigIntegerField(default=0, editable=False)
 
     class Meta:
         ordering = ["name"]
@@ -64,29 +74,50 @@ class DeliveryState(models.TextChoices):
     FAILED = "failed", "failed"  # tried for the last time
 
 
+class DeliveryEvent(models.TextChoices):
+    """What is told."""
+
+    OPENED = "opened", "opened"
+    CHANGED = "changed", "changed"  # it is worse or better than before
+    ENDED = "ended", "ended"
+    TEST = "test", "test"
+
+
 class Delivery(models.Model):
     """One message to one target: written with the notice, sent by a worker until it arrives."""
 
     target = models.ForeignKey(WebhookTarget, on_delete=models.CASCADE, related_name="deliveries")
-    notice = models.ForeignKey(Notice, on_delete=models.CASCADE, related_name="deliveries")
-    event = models.CharField(max_length=8, choices=[("opened", "opened"), ("ended", "ended")])
+    notice = models.ForeignKey(
+        Notice, on_delete=models.CASCADE, related_name="deliveries", null=True
+    )
+    uid = models.UUIDField(unique=True, default=uuid.uuid4)  # the same for every try
+    event = models.CharField(max_length=8, choices=DeliveryEvent)
+    body = models.TextField()  # JSON, as it was when it happened
     state = models.CharField(max_length=9, choices=DeliveryState, default=DeliveryState.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField()
+    last_status = models.PositiveSmallIntegerField(null=True)  # of HTTP
     last_error = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField()
     delivered_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-id"]
+        verbose_name_plural = "deliveries"
         constraints = [
-            models.UniqueConstraint(fields=["target", "notice", "event"], name="delivery_unique")
+            models.UniqueConstraint(
+                fields=["target", "notice", "event"],
+                condition=Q(event__in=["opened", "ended"]),
+                name="delivery_unique",
+            )
         ]
         indexes = [
             models.Index(
-                fields=["next_try_at"], condition=Q(state="pending"), name="delivery_next_try"
+                fields=["target", "next_try_at"],
+                condition=Q(state="pending"),
+                name="delivery_next_try",
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.notice} to {self.target}"
+        return f"{self.event} {self.uid} to {self.target}"
