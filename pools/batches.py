@@ -240,15 +240,19 @@ _HELD = """
     available_from = NULL
 """
 
-# Blocks that the holders have or had; of several that cool, the one released last comes last.
-# `+ 0` keeps the planner off the index of the address space, which it takes when the statistics are
-# older than the space's blocks, and then reads all of them.
+# Blocks that the holders have or had; of several that cool, the one released last comes last. Each
+# holder is looked up apart (the lock keeps the inner query from being merged with the outer one), and
+# `+ 0` keeps the planner off other indexes: when the statistics are older than the blocks, it would
+# read all blocks of the address space, or of all pools, and compare each with each holder.
 _KNOWN = """
-    SELECT *, available_from > (SELECT ipam_clock()) AS cools FROM pools_block
-    WHERE holder_id = ANY (string_to_array(%(ids)s, E'\\x1f')) AND space_id + 0 = %(space)s
-      AND category = %(category)s AND family = %(family)s AND state IN ('held', 'cooling')
-      AND (holder_kind <> 'env' OR org = %(org)s)
-    ORDER BY released_at FOR UPDATE
+    SELECT b.*, b.available_from > (SELECT ipam_clock()) AS cools
+    FROM unnest(string_to_array(%(ids)s, E'\\x1f')) AS w(id) CROSS JOIN LATERAL (
+        SELECT * FROM pools_block
+        WHERE holder_id = w.id AND space_id + 0 = %(space)s AND category = %(category)s
+          AND family + 0 = %(family)s AND state IN ('held', 'cooling')
+          AND (holder_kind <> 'env' OR org = %(org)s)
+        FOR UPDATE) b
+    ORDER BY b.released_at
 """
 
 # The oldest blocks that may be handed out.
@@ -303,12 +307,9 @@ def take_exact(
                 f"{holder.kind} {holder.id} holds {kept[holder]['cidr']} already."
             )
     parent, index = _place(pool, cidr)
-    row = (
-        Block.objects.select_for_update()
-        .filter(space=pool.space_id, cidr=str(cidr))
-        .values()
-        .first()
-    )
+    # Without an order: for the first by id the planner may walk through all blocks by id.
+    there = Block.objects.select_for_update().filter(space=pool.space_id, cidr=str(cidr))
+    row = next(iter(there.order_by().values()), None)
     if row is None:
         _require_allocatable(parent, index, cidr)
         window.remove(parent, blocks.Span(index, index))

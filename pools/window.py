@@ -121,8 +121,6 @@ _SPANS = """
     WHERE c.pool_id = %s AND family(c.cidr) = %s ORDER BY c.position, c.id, s.first LIMIT %s
 """
 _SHORTEN = "UPDATE pools_freespan SET first = %s::numeric WHERE id = %s RETURNING id"
-_DRAWN = "UPDATE pools_freespan SET first = %s::numeric WHERE id = %s RETURNING id"
-_DRAWN_WHOLE = "DELETE FROM pools_freespan WHERE id = %s RETURNING id"
 _RANGES = "SELECT host(first), host(last) FROM pools_reservedrange WHERE pool_cidr_id = %s"
 
 

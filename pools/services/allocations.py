@@ -234,8 +234,9 @@ _END_COOLDOWNS = """
         SELECT id, withheld FROM pools_block
         WHERE state = 'cooling' AND available_from <= ipam_now()
         ORDER BY available_from LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
-    ended AS (UPDATE pools_block b SET state = 'available' FROM due
-              WHERE b.id = due.id AND NOT due.withheld RETURNING b.id),
-    gone AS (DELETE FROM pools_block b USING due WHERE b.id = due.id AND due.withheld RETURNING b.id)
+    ended AS (UPDATE pools_block SET state = 'available'
+              WHERE id = ANY(ARRAY(SELECT id FROM due WHERE NOT withheld)) RETURNING id),
+    gone AS (DELETE FROM pools_block
+             WHERE id = ANY(ARRAY(SELECT id FROM due WHERE withheld)) RETURNING id)
     SELECT (SELECT count(*) FROM ended) + (SELECT count(*) FROM gone)
 """

@@ -1,0 +1,100 @@
+"""I21: what is done to one holder reads what belongs to it, also where statistics are out of date.
+
+The planner last looked at empty tables, and twenty thousand blocks came since; each statement runs
+so often that PostgreSQL may settle on a plan that fits no particular values.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+
+from pools.services import allocations, history
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pools.models import Pool
+
+HELD = 20_000
+ROWS = 1_000  # that one act may read; a window has 512
+TIMES = 12
+
+
+@pytest.fixture
+def crowded(sql: Callable[..., list[tuple[object, ...]]]) -> Pool:
+    """A pool of many holders, of a kind of which each has one."""
+    pool = factories.pool("10.0.0.0/15", category="instance")
+    sql("ANALYZE pools_block, pools_blockevent, pools_freespan, pools_window")
+    for start in range(0, HELD, 10_000):
+        who = [factories.holder(f"i-{start + n}", kind="instance") for n in range(10_000)]
+        factories.ask(pool, *who)
+    return pool
+
+
+def _read() -> int:
+    """Rows of the register that this transaction has read so far."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sum(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0))"
+            " FROM pg_stat_xact_user_tables WHERE relname LIKE 'pools_%'"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _one(pool: Pool, number: int) -> None:
+    factories.ask(pool, factories.holder(f"new-{number}", kind="instance"))
+
+
+def _again(pool: Pool, number: int) -> None:
+    factories.ask(pool, factories.holder(f"i-{number}", kind="instance"))
+
+
+def _several(pool: Pool, number: int) -> None:
+    who = [factories.holder(f"{name}-{number}", kind="instance") for name in ("i", "a", "b")]
+    factories.ask(pool, *who)
+
+
+def _exact(pool: Pool, number: int) -> None:
+    factories.ask(
+        pool, factories.holder(f"exact-{number}", kind="instance"), cidr=f"10.1.200.{number}/32"
+    )
+
+
+def _released(pool: Pool, number: int) -> None:
+    factories.give_back(
+        factories.ask(pool, factories.holder(f"i-{number}", kind="instance")).blocks[0]
+    )
+
+
+def _tidied(_pool: Pool, _number: int) -> None:
+    allocations.end_cooldowns()
+
+
+def _reserved(pool: Pool, number: int) -> None:
+    factories.reserve(pool, f"10.1.250.{number}-10.1.250.{number}")
+
+
+def _asked(_pool: Pool, number: int) -> None:
+    history.holders(ip_address(f"10.0.9.{number}"))
+
+
+def _retried(pool: Pool, _number: int) -> None:
+    allocations.retry(pool.pk)
+
+
+ACTS = [_one, _again, _several, _exact, _released, _tidied, _reserved, _asked, _retried]
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_rows_read(crowded: Pool, act: Callable[[Pool, int], None]) -> None:
+    read = []
+    for number in range(1, TIMES):
+        before = _read()
+        act(crowded, number)
+        read.append(_read() - before)
+    assert max(read) < ROWS, read
