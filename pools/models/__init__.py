@@ -1,6 +1,13 @@
 """The tables of the register. Rules live in constraints and triggers here, decisions in services."""
 
-from pools.models.audit import AuditSegment
+from pools.models.audit import (
+    AuditLayout,
+    AuditSegment,
+    AuditState,
+    AuditVerification,
+    SegmentName,
+    SegmentTally,
+)
 from pools.models.blocks import Block, FreeSpan, Window
 from pools.models.checks import CheckRun
 from pools.models.cidr_migrations import CIDRMigration
@@ -24,13 +31,16 @@ from pools.models.pools import Pool, PoolCIDR, ReservedRange
 from pools.models.recovery import Recovery
 from pools.models.references import Leak, Reference, ReferenceFeed
 from pools.models.requests import AllocationRequest, Environment, IdempotencyKey, PoolUsage
-from pools.models.samples import Sample
+from pools.models.samples import PoolForecast, Sample, SampleSum
 from pools.models.tokens import TokenUse
 
 __all__ = [
     "AddressSpace",
     "AllocationRequest",
+    "AuditLayout",
     "AuditSegment",
+    "AuditState",
+    "AuditVerification",
     "Block",
     "BlockEvent",
     "CIDRMigration",
@@ -57,6 +67,7 @@ __all__ = [
     "PoolCIDR",
     "PoolCIDREvent",
     "PoolEvent",
+    "PoolForecast",
     "PoolUsage",
     "Recovery",
     "Reference",
@@ -65,6 +76,9 @@ __all__ = [
     "ReservedRangeEvent",
     "Run",
     "Sample",
+    "SampleSum",
+    "SegmentName",
+    "SegmentTally",
     "TokenUse",
     "Watcher",
     "WebhookTarget",
