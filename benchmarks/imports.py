@@ -20,8 +20,9 @@ from psycopg import pq
 from benchmarks import registers
 from claims.models import Entry, Network, VMImport
 from claims.models.imports import Status
-from claims.services import import_files, imports, network_pools
-from claims.services.imports import Options, Upload
+from claims.services import import_files, import_worker, imports, network_pools
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from pools import events
 
 ROWS = 50_000
@@ -111,7 +112,7 @@ def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, flo
     upload = Upload("file", io.BytesIO(content), name)
     options = Options(network.cluster, network=network, namespace="bench")
     made = imports.create(upload, options, by=registers.BY)
-    imports.work_off(made.pk)
+    import_worker.work_off(made.pk)
     took = time.perf_counter() - began
     found = imports.get(made.pk)
     if found.status != Status.DRAFTED or sum(found.counts.values()) != ROWS:
@@ -124,7 +125,7 @@ def _written(of: VMImport) -> dict[str, Any]:
         trace = Path(folder) / "trace"
         began = time.perf_counter()
         imports.commit(of.pk, by=registers.BY)
-        round_trips = _round_trips(trace, lambda: imports.work_off(of.pk))
+        round_trips = _round_trips(trace, lambda: import_worker.work_off(of.pk))
         took = time.perf_counter() - began
     if Entry.objects.count() != ROWS:
         raise RuntimeError(imports.get(of.pk).error)
@@ -137,7 +138,7 @@ def _written(of: VMImport) -> dict[str, Any]:
 
 def _undo(of: VMImport) -> None:
     imports.undo(of.pk, by=registers.BY)
-    imports.work_off(of.pk)
+    import_worker.work_off(of.pk)
 
 
 def _round_trips(trace: Path, work: Callable[[], object]) -> int:

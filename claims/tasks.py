@@ -8,7 +8,7 @@ from celery import shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from claims.services import decisions, flags, import_work, imports
+from claims.services import decisions, flags, import_work, import_worker
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def work_off_imports() -> int:
 
 @shared_task(soft_time_limit=_IMPORT_SECONDS, time_limit=_IMPORT_SECONDS + 30)
 def work_off_import(import_id: int) -> bool:
-    return imports.work_off(import_id)
+    return import_worker.work_off(import_id)
 
 
 def ring(import_id: int) -> None:

@@ -19,7 +19,8 @@ from claims.core import macs
 from claims.models import Network, VMImport
 from claims.models.imports import Status, Target
 from claims.services import access, duplicates, import_files, imports, ippools
-from claims.services.imports import Options, Upload
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from pools.admin import edge, lists, show
 from pools.admin import forms as fields
 from pools.core import errors, holders, reading

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from claims.admin import import_looks, scoped
 from claims.models import Network, VMImport
-from claims.services import imports
+from claims.services import import_mapping, imports
 from pools.admin import edge, lists
 from pools.core import errors
 
@@ -24,7 +24,7 @@ def shown(
 
     `wrong` are the errors of what was sent, by port group: then what was typed is shown again.
     """
-    every = imports.port_groups(of)
+    every = import_mapping.port_groups(of)
     groups = [one for one in every if one["name"]]
     groups.sort(key=lambda one: (one["network"] is not None, one["name"]))
     page = max(lists.number(request.GET.get("groups", "")), 1)
@@ -70,7 +70,9 @@ def _typed(request: HttpRequest) -> dict[str, dict[str, Any]]:
 def save(request: HttpRequest, of: VMImport) -> dict[str, list[str]]:
     """Map what was changed, and judge all rows again; the errors by port group, if nothing was saved."""
     typed = _typed(request)
-    now = {one["name"]: (one["network"], one["namespace"]) for one in imports.port_groups(of)}
+    now = {
+        one["name"]: (one["network"], one["namespace"]) for one in import_mapping.port_groups(of)
+    }
     rest = typed.pop(_REST, {"network": of.network_id, "namespace": of.namespace})
     known = scoped.rows(request, Network).filter(cluster=of.cluster_id)
     network = known.filter(pk=rest["network"]).first() if rest["network"] else None

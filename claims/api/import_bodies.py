@@ -14,7 +14,8 @@ from claims.api import scoped
 from claims.models import Network
 from claims.models.imports import Target
 from claims.services import import_files, imports
-from claims.services.imports import Options, Upload
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from pools import documents
 from pools.api import parsing, query
 from pools.core import errors, reading
@@ -158,7 +159,7 @@ def network_of(request: Request) -> Callable[[Any, str], Network]:
 
 
 def mapping_of(value: Any, at: str) -> dict[str, Any]:
-    """The mapping as an object, or as the JSON text of one; imports.parse_mapping reads on."""
+    """The mapping as an object, or as the JSON text of one; import_mapping.parse reads on."""
     if isinstance(value, str):
         value = documents.load_json_value(value.encode())
     if not isinstance(value, dict):

@@ -8,7 +8,7 @@ from typing import Any
 
 from claims.models import ImportRow, VMImport
 from claims.models.imports import Status
-from claims.services import import_progress, import_standing, imports
+from claims.services import import_mapping, import_progress, import_standing
 from pools.core import block_answer
 
 Shape = dict[str, Any]
@@ -18,7 +18,7 @@ COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 def one(of: VMImport) -> Shape:
     """An import with what is worked out for one alone."""
     standing = import_standing.counts(of) if of.status == Status.COMMITTED else None
-    return brief(of) | {"port_groups": imports.port_groups(of), "standing": standing}
+    return brief(of) | {"port_groups": import_mapping.port_groups(of), "standing": standing}
 
 
 def brief(of: VMImport) -> Shape:

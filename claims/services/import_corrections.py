@@ -10,7 +10,7 @@ from typing import Any
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import RowVerdict, Status
-from claims.services import import_check, import_rows, imports, own_addresses
+from claims.services import import_check, import_rows, import_states, imports, own_addresses
 from claims.services.claim_intake import subnets_of
 from pools import database, events
 from pools.core import errors
@@ -74,7 +74,7 @@ def skip(
         else:
             rows.filter(usable=True).update(skipped=False, verdict=RowVerdict.NEW)
             rows.filter(usable=False).update(skipped=False, verdict=RowVerdict.REFUSED)
-        imports.judge(of)
+        import_states.judge(of)
     return imports.get(import_id)
 
 
@@ -125,7 +125,7 @@ def _bring(of: VMImport, before: ImportRow, row: ImportRow) -> None:
         setattr(row, name, value)
     row.entry_id = row.claim_id = row.before = None
     row.save()
-    imports.judge(of, import_check.touched(of, before, row))
+    import_states.judge(of, import_check.touched(of, before, row))
 
 
 def _first(

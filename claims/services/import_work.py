@@ -44,6 +44,11 @@ class Work:
     tries: int = 1
     done: int = 0
 
+    def step(self, done: int) -> None:
+        """So many rows are done. Raises LeaseLost, Cancelled."""
+        self.done = done
+        prove(self)
+
 
 def due() -> list[int]:
     """Imports that wait for a worker, or whose worker is gone."""

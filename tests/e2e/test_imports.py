@@ -10,8 +10,9 @@ import pytest
 from django.urls import reverse
 
 from claims.models import NAD, Entry, Network, VMImport, Wave
-from claims.services import imports, waves
-from claims.services.imports import Options, Upload
+from claims.services import import_worker, imports, waves
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts
 
@@ -118,7 +119,7 @@ def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -
     of = imports.create(Upload("rows", rows), Options(network.cluster, network=network), by=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
     visit.page.get_by_text("It waits for a worker.").wait_for()
-    assert imports.work_off(of.pk)
+    assert import_worker.work_off(of.pk)
     visit.page.get_by_role("heading", name="It would write 2").wait_for()
     assert visit.complaints == []
 

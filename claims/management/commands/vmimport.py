@@ -13,8 +13,9 @@ from django.core.management import base
 
 from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import RowVerdict, Status, Target
-from claims.services import imports
-from claims.services.imports import Options, Upload
+from claims.services import import_worker, imports
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from pools import documents, events
 from pools.core import errors
 from pools.models import Cluster
@@ -80,7 +81,7 @@ class Command(base.BaseCommand):
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
         by = events.Author(actor="manage.py", source="command")
         made = imports.create(upload, wanted, by=by)
-        imports.work_off(made.pk)
+        import_worker.work_off(made.pk)
         return imports.get(made.pk)
 
     def _tell(self, of: VMImport, bad: Sequence[ImportRow]) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from claims.models import ImportRow, Network, VMImport
 from claims.services import imports
-from claims.services.imports import Options, Upload
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from tests.claims.worlds import BY
 
 Row = tuple[Any, ...]

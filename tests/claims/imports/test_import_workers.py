@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from claims import tasks
 from claims.models import Entry, ImportFile, ImportRow, VMImport
 from claims.models.imports import Status
-from claims.services import import_work, imports
+from claims.services import import_work, import_worker, imports
 from pools import window
 from tests.claims import worlds
 from tests.claims.imports import drafts, workers
@@ -78,7 +78,7 @@ def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
 
 def test_committed_in_one_go(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
@@ -92,12 +92,12 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
     assert import_work.due() == []  # its lease goes on
     lease_ends(waiting)
     assert import_work.due() == [waiting.pk]
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     assert (status(waiting), ImportRow.objects.count()) == (Status.DRAFTED, COUNT)
 
 
 def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) -> None:
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     imports.commit(waiting.pk, by=BY)
     assert waiting.network is not None
     with transaction.atomic():
@@ -107,12 +107,12 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
     assert status(waiting) == Status.COMMITTING
     assert not Entry.objects.exists()
     lease_ends(waiting)
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
 def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     imports.commit(waiting.pk, by=BY)
     assert waiting.network is not None
     with transaction.atomic():
@@ -128,14 +128,14 @@ def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
 
 def test_what_nobody_works_on_is_cancelled_at_once(waiting: VMImport) -> None:
     assert imports.cancel(waiting.pk, by=BY).status == Status.CANCELLED
-    assert not imports.work_off(waiting.pk)
+    assert not import_worker.work_off(waiting.pk)
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing(waiting: VMImport) -> None:
     work = import_work.take(waiting.pk)
     assert work is not None
     lease_ends(waiting)
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     with pytest.raises(import_work.leases.LeaseLost), transaction.atomic():
         import_work.end(work)
     assert status(waiting) == Status.DRAFTED
@@ -145,17 +145,17 @@ def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
     for _ in range(import_work.TRIES):
         assert import_work.take(waiting.pk)
         lease_ends(waiting)
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     of = imports.get(waiting.pk)
     assert (of.status, "5 times" in of.error) == (Status.FAILED, True)
 
 
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     imports.commit(waiting.pk, by=BY)
     assert waiting.network is not None
     worlds.workload(waiting.network, "other", "00:50:56:ff:00:00", "10.0.1.2")
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     of = imports.get(waiting.pk)
     assert (of.status, of.error_code) == (Status.DRAFTED, "import_has_bad_rows")
     assert (of.counts["conflict"], Entry.objects.count()) == (1, 0)
@@ -163,12 +163,12 @@ def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
 
 def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     assert imports.undo(waiting.pk, by=BY).undo_wanted
     assert import_work.due() == [waiting.pk]
     assert waiting.network is not None
     worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")
-    imports.work_off(waiting.pk)
+    import_worker.work_off(waiting.pk)
     of = imports.get(waiting.pk)
     assert (of.status, of.error_code, of.undo_wanted) == ("committed", "import_in_use", False)
     assert Entry.objects.count() == COUNT

@@ -9,7 +9,8 @@ from django.urls import reverse
 from claims.models import Entry, ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import Status
 from claims.services import imports
-from claims.services.imports import Options, Upload
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 

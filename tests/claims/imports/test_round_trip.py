@@ -9,7 +9,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from claims.services import imports
-from claims.services.imports import Options, Upload
+from claims.services.import_mapping import Options
+from claims.services.import_uploads import Upload
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db

@@ -22,6 +22,6 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    from claims.services import imports
+    from claims.services import import_worker
 
-    imports.work_off(int(sys.argv[1]))
+    import_worker.work_off(int(sys.argv[1]))

@@ -1,0 +1,110 @@
+"""Which port groups of an import go to which network, and whose namespaces they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from claims.models import Network, PortGroup, VMImport
+from claims.models.imports import Target
+from claims.services import access, import_rows
+from pools import database
+from pools.core import errors, holders
+from pools.models import Cluster
+
+MOST_PORT_GROUPS = 1_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where the rows go; `mapping` is `{port group: {"network": id, "namespace": ""}}`.
+
+    With a network, port groups that are not mapped go there; without one, to the network of their
+    name, or where they went last. `limited`: `user` may write for namespaces of their own only.
+    """
+
+    cluster: Cluster
+    target: str = Target.IPPOOL.value
+    network: Network | None = None
+    namespace: str = ""
+    mapping: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    commit: bool = False
+    skip_bad: bool = False
+    user: Any = None
+    limited: bool = False
+
+
+def parse(options: Options, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
+    """The mapping as it is stored; networks of another cluster, or that are not seen, are unknown.
+
+    Raises InvalidInput: wrong_type, too_many, unknown_field, unknown_network, k8s_name.
+    """
+    given = options.mapping
+    if len(given) > MOST_PORT_GROUPS:
+        message = f"at most {MOST_PORT_GROUPS} port groups"
+        raise errors.InvalidInput.of(field, "too_many", message)
+    seen = access.own(options.user) if options.limited else access.EVERYTHING
+    known = access.visible(Network.objects.filter(cluster=options.cluster), seen)
+    wanted = {to.get("network") for to in given.values() if isinstance(to, Mapping)}
+    numbers = [one for one in wanted if isinstance(one, int) and 0 < one < 1 << 62]
+    networks = set(known.filter(pk__in=numbers).values_list("pk", flat=True))
+    found: dict[str, dict[str, Any]] = {}
+    for name, to in given.items():
+        at = f"{field}.{errors.shown(name)}"
+        if not isinstance(to, Mapping) or to.keys() - {"network", "namespace"}:
+            message = 'an object {"network": id, "namespace": name} is expected'
+            raise errors.InvalidInput.of(at, "wrong_type", message)
+        network, namespace = to.get("network"), to.get("namespace") or ""
+        if network is not None and (isinstance(network, bool) or network not in networks):
+            message = f"{options.cluster} has no such network"
+            raise errors.InvalidInput.of(f"{at}.network", "unknown_network", message, network)
+        if namespace:
+            holders.parse_name(namespace, field=f"{at}.namespace", kind="label")
+        key = import_rows.clean(name)
+        found[key] = {"network": network, "namespace": namespace}
+    return found
+
+
+def remember(of: VMImport, options: Options) -> None:
+    """The next file of this cluster has the same port groups; what a VM owner says is theirs alone."""
+    known = [
+        PortGroup(
+            cluster_id=of.cluster_id, name=name, network_id=to["network"], namespace=to["namespace"]
+        )
+        for name, to in of.mapping.items()
+        if to["network"] and name
+    ]
+    if known and not options.limited:
+        PortGroup.objects.bulk_create(
+            known,
+            update_conflicts=True,
+            unique_fields=["cluster", "name"],
+            update_fields=["network", "namespace"],
+        )
+
+
+def port_groups(of: VMImport) -> list[dict[str, Any]]:
+    """The port groups of an import with the number of their rows, and where these go.
+
+    `[{"name", "rows", "network", "namespace"}]`; network null where nobody has said it.
+    """
+    to = import_rows.Destinations(of)
+    found = []
+    for name, count in database.rows(_PORT_GROUPS, [of.pk]):
+        there = to.of(name)
+        found.append(
+            {
+                "name": name,
+                "rows": count,
+                "network": there.network_id if there else None,
+                "namespace": there.namespace if there else "",
+            }
+        )
+    return found
+
+
+_PORT_GROUPS = """
+    SELECT port_group, count(*) FROM claims_importrow WHERE vm_import_id = %s
+    GROUP BY port_group ORDER BY port_group LIMIT 1000
+"""
