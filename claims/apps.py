@@ -16,13 +16,15 @@ class ClaimsConfig(AppConfig):
             workloads,
         )
         from claims.models import history  # noqa: PLC0415
-        from claims.services import demo, ippool_settling  # noqa: PLC0415
+        from claims.services import demo, ippool_settling, notices  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
         from pools.handlers import registry  # noqa: PLC0415
         from pools.services import demo as fleet  # noqa: PLC0415
+        from pools.services.notices import conditions  # noqa: PLC0415
         from pools.webhooks import configuration  # noqa: PLC0415
 
+        conditions.register(*notices.ALL)
         events.add_logs(*history.ALL)
         fleet.PARTS.append(fleet.Part(demo.steps, demo.forget))
         registry.register(networks.UserDefinedNetworks(resources.CLUSTER_UDN))

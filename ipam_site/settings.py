@@ -273,7 +273,10 @@ CELERY_ACCEPT_CONTENT = ["json"]
 # may hang, and nothing else of the register waits for them then.
 CELERY_TASK_DEFAULT_QUEUE = "ipam.default"
 CELERY_TASK_QUEUES = [kombu.Queue("ipam.default"), kombu.Queue("ipam.clusters")]
-CELERY_TASK_ROUTES = {"pools.tasks.reconcile": {"queue": "ipam.clusters"}}
+CELERY_TASK_ROUTES = {
+    "pools.tasks.reconcile": {"queue": "ipam.clusters"},
+    "pools.tasks.send_webhook": {"queue": "ipam.clusters"},  # receivers hang like clusters do
+}
 CELERY_TASK_CREATE_MISSING_QUEUES = False
 # A message is a hint, the row is the truth: a web request does not wait for a broker that is away.
 CELERY_TASK_PUBLISH_RETRY = True
@@ -302,6 +305,9 @@ CELERY_BEAT_SCHEDULE = {
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
     "work off imports": _every(5, "claims.tasks.work_off_imports"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
+    "evaluate notices": _every(30, "pools.tasks.evaluate_notices"),
+    "send webhooks": _every(5, "pools.tasks.send_webhooks"),
+    "tidy notices": _every(3600, "pools.tasks.tidy_notices"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
     "tidy decisions": _every(3600, "claims.tasks.tidy_decisions"),
@@ -316,6 +322,16 @@ EVENT_RETENTION_DAYS = env.integer("EVENT_RETENTION_DAYS", 0, minimum=0)
 IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 # How far apart two complete observations must be that both miss a holder: then its blocks leaked.
 IPAM_LEAK_GRACE_SECONDS = env.integer("IPAM_LEAK_GRACE_SECONDS", 900, minimum=0)
+# Above these shares of a pool there is a notice; a stale cluster's pass is overdue by so long.
+IPAM_NOTICE_WARNING_PERCENT = env.integer("IPAM_NOTICE_WARNING_PERCENT", 80, minimum=1)
+IPAM_NOTICE_ERROR_PERCENT = env.integer("IPAM_NOTICE_ERROR_PERCENT", 95, minimum=1)
+IPAM_NOTICE_STALE_SECONDS = env.integer("IPAM_NOTICE_STALE_SECONDS", 300, minimum=0)
+# Notices that ended, and what was sent of them, are deleted after so many days.
+IPAM_NOTICE_DAYS = env.integer("IPAM_NOTICE_DAYS", 90, minimum=0)
+# Where people reach this site (https://ipam.example.org): links in what is sent to webhooks.
+IPAM_URL = env.text("IPAM_URL")
+# Receivers of webhooks on this very machine: tests, a laptop.
+IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
 # How often a process adds what it counted to the totals of all processes; 0: never by itself.
 IPAM_MEASURE_SECONDS = env.integer("IPAM_MEASURE_SECONDS", 5)
 PGHISTORY_APPEND_ONLY = True

@@ -12,6 +12,8 @@ class PoolsConfig(AppConfig):
             ciliumpodippools,
             registry,
         )
+        from pools.services.notices import conditions, of_pools, of_register  # noqa: PLC0415
 
+        conditions.register(*of_pools.ALL, *of_register.ALL)
         registry.register(ciliumpodippools.CiliumPodIPPools())
         registry.register(ciliumnodes.CiliumNodes())

@@ -12,6 +12,7 @@ from pools import events, idempotency, usage
 from pools.handlers import registry
 from pools.reconcile import leases, passes
 from pools.services import allocations
+from pools.services.notices import evaluation, outbox, sending
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,32 @@ def purge_events() -> int:
 @shared_task
 def refresh_usage() -> int:
     return usage.refresh()
+
+
+@shared_task
+def evaluate_notices() -> int:
+    """What changed is told at once, instead of with the next tick."""
+    told = evaluation.evaluate().told
+    return send_webhooks() if told else 0
+
+
+@shared_task
+def tidy_notices() -> int:
+    return evaluation.tidy(settings.IPAM_NOTICE_DAYS)
+
+
+@shared_task
+def send_webhooks() -> int:
+    """One message for each target that something waits for: a slow one holds up none but itself."""
+    due = outbox.due()
+    for target_id in due:
+        send_webhook.apply_async((target_id,), expires=_UNTAKEN_SECONDS)
+    return len(due)
+
+
+@shared_task(soft_time_limit=sending.LONGEST + 30, time_limit=sending.LONGEST + 45)
+def send_webhook(target_id: int) -> int:
+    return sending.work_off(target_id)
 
 
 @shared_task

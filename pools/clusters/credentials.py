@@ -32,13 +32,13 @@ def check(access: Access, *, now: datetime.datetime) -> tuple[str, ...]:
     _check_given(access)
     warnings: list[str] = []
     if access.ca:
-        bundle = _certificates(access.ca, "ca")
+        bundle = certificates(access.ca, "ca")
         # A bundle may hold old CAs beside the new one; only when none is left nothing can work.
         warnings += _expiry("the certificate authority", max(bundle, key=_end), now)
     else:
         warnings.append("no certificate authority is given: the system's own are trusted")
     if access.certificate:
-        own = _certificates(access.certificate, "certificate")[0]
+        own = certificates(access.certificate, "certificate")[0]
         _check_pair(own, access.key)
         warnings += _expiry("the client certificate", own, now)
     return tuple(warnings)
@@ -62,7 +62,7 @@ def _check_given(access: Access) -> None:
         raise errors.InvalidInput.of("", "no_credentials", message)
 
 
-def _certificates(pem: str, field: str) -> list[x509.Certificate]:
+def certificates(pem: str, field: str) -> list[x509.Certificate]:
     if any("PRIVATE KEY" in kind for kind in _PEM_BLOCK.findall(pem)):
         code = "private_key_in_ca" if field == "ca" else "bad_pem"
         raise errors.InvalidInput.of(field, code, "holds a private key beside certificates")
@@ -111,9 +111,9 @@ def ends(access: Access) -> dict[str, datetime.datetime]:
     """
     found: dict[str, datetime.datetime] = {}
     if access.ca:
-        found["certificate authority"] = max(map(_end, _certificates(access.ca, "ca")))
+        found["certificate authority"] = max(map(_end, certificates(access.ca, "ca")))
     if access.certificate:
-        found["client certificate"] = _end(_certificates(access.certificate, "certificate")[0])
+        found["client certificate"] = _end(certificates(access.certificate, "certificate")[0])
     if end := _token_end(access.token):
         found["token"] = end
     return found

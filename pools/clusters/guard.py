@@ -83,7 +83,7 @@ def parse_url(text: str) -> Target:
     if "?" in text or "#" in text:
         raise _refused("must not have a query or a fragment")
     if not _PATH.fullmatch(parts.path):
-        raise _refused("has a path that no API server has")
+        raise _refused("has a path with other characters than letters, digits, and - . _ ~")
     host = _host(parts.netloc, parts.hostname or "")
     port = _port(parts)
     path = parts.path.rstrip("/")
@@ -137,7 +137,7 @@ def _port(parts: parse.SplitResult) -> int:
     if port is None:
         return 443
     if port != 443 and (port < 1024 or port in _PORTS_OF_OTHERS):
-        raise _refused("has a port that belongs to another service; API servers use 443, 6443, …")
+        raise _refused("has a port that belongs to another service: use 443, or one above 1023")
     return port
 
 

@@ -1,4 +1,4 @@
-"""`manage.py rotate_keys`: all credentials of clusters under the newest key of IPAM_KEY_RING."""
+"""`manage.py rotate_keys`: credentials of clusters and secrets of webhooks under the newest key."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from django.core.management import base
 
 from pools.core import errors
 from pools.services import connections
+from pools.services.notices import targets
 
 
 class Command(base.BaseCommand):
-    help = "Seal the credentials of all clusters with the newest key; then old keys can go."
+    help = "Seal credentials of clusters and secrets of webhooks with the newest key; then old keys can go."
 
     def handle(self, **_options: Any) -> None:
         try:
-            done = connections.reseal()
+            done, of_webhooks = connections.reseal(), targets.reseal()
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
-        self.stdout.write(f"{done.resealed} sealed anew, {done.already} were under the newest key.")
-        for name, code in done.failed.items():
+        resealed, already = (
+            done.resealed + of_webhooks.resealed,
+            done.already + of_webhooks.already,
+        )
+        self.stdout.write(f"{resealed} sealed anew, {already} were under the newest key.")
+        failed = [*done.failed.items(), *of_webhooks.failed.items()]
+        for name, code in failed:
             self.stderr.write(f"{name}: {code}")
-        if done.failed:
-            count = len(done.failed)
+        if failed:
+            count = len(failed)
             raise base.CommandError(f"{count} could not be opened: keep the old keys in the ring.")

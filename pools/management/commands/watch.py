@@ -5,16 +5,26 @@ Any number may run, on any number of machines: they share the clusters. `up` run
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
+import threading
 from types import FrameType
 from typing import Any
 
 from django.core.management import base
+from django.db import connection
+from kombu.exceptions import OperationalError
 
+from pools import tasks
 from pools.handlers import registry
 from pools.reconcile import watching
+from pools.services.notices import evaluation
+
+_EVERY = 30  # seconds
+
+log = logging.getLogger(__name__)
 
 
 class Command(base.BaseCommand):
@@ -31,8 +41,25 @@ class Command(base.BaseCommand):
 
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, stop)
+        threading.Thread(target=_stand_in, daemon=True, name="notices").start()
         self.stderr.write(f"watching as {watcher.name}")
         watcher.run()
         # Threads that wait for a cluster are not waited for.
         sys.stdout.flush()
         os._exit(0)
+
+
+def _stand_in() -> None:
+    """Somebody has to tell that the scheduler stopped: it cannot do so itself."""
+    pause = threading.Event()
+    while not pause.wait(_EVERY):
+        try:
+            outcome = evaluation.stand_in()
+            if outcome is not None and outcome.told:
+                tasks.send_webhooks()
+        except OperationalError:
+            log.warning("the broker is away; webhooks wait")
+        except Exception:
+            log.exception("notices could not be evaluated")
+        finally:
+            connection.close()

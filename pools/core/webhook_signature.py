@@ -1,0 +1,21 @@
+"""How receivers of webhooks know who sent a message, and that it is not an old one.
+
+HMAC-SHA256 over `<timestamp>.<body>` with the target's secret (facts: S17); docs/notices.md has the
+receiver's side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+TIMESTAMP = "X-Cadastre-Timestamp"  # seconds since 1970, when this try was signed
+SIGNATURE = "X-Cadastre-Signature"  # v1=<hex>
+DELIVERY = "X-Cadastre-Delivery"  # the same for each try
+VERSION = "v1"
+
+
+def sign(secret: str, timestamp: int, body: bytes) -> str:
+    """The signature's header: `v1=` and 64 hexadecimal digits."""
+    signed = str(timestamp).encode() + b"." + body
+    return f"{VERSION}={hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()}"

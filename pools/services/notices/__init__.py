@@ -1,0 +1,1 @@
+"""Conditions that somebody should know of: found, kept as notices, told to webhooks."""

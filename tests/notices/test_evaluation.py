@@ -1,0 +1,187 @@
+"""Conditions open, change and end notices; each is told once, whoever evaluates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection
+
+from pools.models import Environment, Notice
+from pools.models.fields import Now
+from pools.models.notices import Level
+from pools.services.notices import conditions, evaluation, of_pools
+from pools.services.notices.conditions import Condition, Found, Known
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def opened(code: str = "") -> list[Notice]:
+    rows = Notice.objects.filter(ended_at=None)
+    return list((rows.filter(code=code) if code else rows).order_by("subject"))
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The registry holds nothing but what the test puts there."""
+    kept: list[Condition] = []
+    monkeypatch.setattr(conditions, "_ALL", kept)
+    return kept
+
+
+def test_a_quiet_register_has_no_notice() -> None:
+    factories.pool("10.0.0.0/28")
+    assert not evaluation.evaluate().opened
+    assert not opened()
+
+
+def test_a_pool_over_80_per_cent_warns_and_over_95_is_an_error_and_ends_below() -> None:
+    pool = factories.pool("10.0.0.0/27", cooldown=0)  # 30 blocks
+    blocks = [factories.take(pool) for _ in range(24)]
+    evaluation.evaluate()
+    assert not opened()  # 80 % is not over 80 %
+    blocks.append(factories.take(pool))
+    assert [one.level for one in evaluation.evaluate().opened] == ["warning"]
+    blocks += [factories.take(pool) for _ in range(4)]
+    outcome = evaluation.evaluate()
+    assert (len(outcome.opened), [one.level for one in outcome.changed]) == (0, ["error"])
+    (notice,) = opened("pool_nearly_full")
+    assert notice.title == f"Pool {pool} is 96 % full"
+    assert notice.url == f"/admin/pools/pool/{pool.pk}/change/"
+    for block in blocks:
+        factories.give_back(block)
+    assert [one.pk for one in evaluation.evaluate().ended] == [notice.pk]
+    notice.refresh_from_db()
+    assert notice.ended_at is not None
+
+
+def test_a_share_that_wavers_about_the_threshold_does_not_flap() -> None:
+    pool = factories.pool("10.0.0.0/27", cooldown=0)
+    blocks = [factories.take(pool) for _ in range(25)]
+    evaluation.evaluate()
+    for _ in range(3):
+        factories.give_back(blocks.pop())
+        outcome = evaluation.evaluate()  # 80 %, 76.7 %, 73.3 %
+    assert [one.code for one in outcome.ended] == ["pool_nearly_full"]
+    blocks.append(factories.take(pool))
+    assert not evaluation.evaluate().opened
+
+
+def test_thresholds_are_settings(settings: Any) -> None:
+    settings.IPAM_NOTICE_WARNING_PERCENT = 50
+    pool = factories.pool("10.0.0.0/29")
+    for _ in range(4):
+        factories.take(pool)
+    evaluation.evaluate()
+    assert [one.level for one in opened()] == ["warning"]
+
+
+def test_a_pool_full_of_cooling_blocks_is_told_as_such() -> None:
+    pool = factories.pool("10.0.0.0/29", cooldown=3600)
+    for block in [factories.take(pool) for _ in range(5)]:
+        factories.give_back(block)
+    evaluation.evaluate()
+    assert [one.code for one in opened()] == ["cooldown_queue_long", "pool_nearly_full"]
+
+
+def test_refused_allocations_are_told_and_the_environment() -> None:
+    pool = factories.pool("10.0.0.0/30")
+    factories.drain(pool, env="shop")
+    codes = {one.code for one in evaluation.evaluate().opened}
+    assert codes == {"pool_nearly_full", "allocation_failing", "environment_degraded"}
+    (notice,) = opened("allocation_failing")
+    assert "refused within 5 minutes" in notice.detail
+
+
+def test_refusals_of_long_ago_are_over() -> None:
+    pool = factories.pool("10.0.0.0/30")
+    factories.drain(pool)
+    evaluation.evaluate()
+    assert opened("allocation_failing")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE pools_failureevent DISABLE TRIGGER USER")
+        cursor.execute(
+            "UPDATE pools_failureevent SET pgh_created_at = pgh_created_at - interval '6 minutes'"
+        )
+    evaluation.evaluate()
+    assert not opened("allocation_failing")
+
+
+def test_evaluating_again_changes_nothing() -> None:
+    factories.drain(factories.pool("10.0.0.0/30"), env="shop")
+    first = evaluation.evaluate()
+    since = {one.pk: one.since for one in opened()}
+    again = evaluation.evaluate()
+    assert len(first.opened) == 3
+    assert (again.opened, again.changed, again.ended) == ([], [], [])
+    assert {one.pk: one.since for one in opened()} == since
+
+
+def test_a_condition_that_breaks_leaves_its_notices_and_the_others(only: Any) -> None:
+    def find(_known: Known) -> list[Found]:
+        return [Found("a", "1", Level.ERROR, "one")]
+
+    def breaks(_known: Known) -> list[Found]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+        return []
+
+    only[:] = [Condition(("a",), find)]
+    evaluation.evaluate()
+    only[:] = [
+        Condition(("a",), breaks),
+        Condition(("b",), lambda _k: [Found("b", "2", Level.ERROR, "two")]),
+    ]
+    outcome = evaluation.evaluate()
+    assert [one.code for one in outcome.opened] == ["b"]
+    assert not outcome.ended
+    only[:] = [Condition(("b",), lambda _k: [])]
+    assert {one.code for one in evaluation.evaluate().ended} == {"a", "b"}
+
+
+def test_of_very_many_subjects_some_are_named_and_the_others_counted(only: Any) -> None:
+    def find(_known: Known) -> list[Found]:
+        return [Found("a", f"{n:04}", Level.WARNING, f"thing {n}") for n in reversed(range(500))]
+
+    only[:] = [Condition(("a",), find)]
+    evaluation.evaluate()
+    rows = opened()
+    assert len(rows) == evaluation.MOST + 1
+    assert [one.title for one in rows if one.subject == "more"] == ["300 more like “thing 299”"]
+    again = evaluation.evaluate()
+    assert (again.opened, again.ended) == ([], [])
+
+
+def test_two_notices_of_one_subject_cannot_be_open() -> None:
+    values = {
+        "code": "a",
+        "subject": "1",
+        "level": "error",
+        "title": "x",
+        "since": Now(),
+        "seen_at": Now(),
+    }
+    Notice.objects.create(**values, ended_at=Now())
+    Notice.objects.create(**values)
+    with pytest.raises(IntegrityError):
+        Notice.objects.create(**values)
+
+
+def test_texts_of_others_are_cut_to_what_fits() -> None:
+    cluster = factories.cluster()
+    Environment.objects.create(
+        cluster=cluster, org="o" * 253, env="e" * 253, degraded_since=Now(), reason="x", message="m"
+    )
+    (notice,) = evaluation.evaluate().opened
+    assert len(notice.title) == 300
+
+
+def test_every_code_is_registered_and_tidying_keeps_what_is_open() -> None:
+    assert {of_pools.NEARLY_FULL, "duplicate_address", "recovery_active"} <= set(conditions.codes())
+    factories.drain(factories.pool("10.0.0.0/30"))
+    evaluation.evaluate()
+    Notice.objects.filter(code="allocation_failing").update(ended_at="2020-01-01T00:00:00Z")
+    assert evaluation.tidy(90) == 1
+    assert evaluation.tidy(0) == 0
+    assert [one.code for one in opened()] == ["pool_nearly_full"]
