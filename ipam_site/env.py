@@ -65,3 +65,18 @@ def lines_of_file(name: str, *, source: Mapping[str, str] = os.environ) -> list[
         # Not the error's text: what could not be decoded may be a secret.
         raise exceptions.ImproperlyConfigured(f"{name}: {path} cannot be read") from error
     return [line.strip() for line in lines if line.strip()]
+
+
+def secret(name: str, *, source: Mapping[str, str] = os.environ) -> str:
+    """The variable's text, else the one line of the file that NAME_FILE names: a mounted secret.
+
+    Raises ImproperlyConfigured for a file that cannot be read or has no or several lines.
+    """
+    file = f"{name}_FILE"
+    given = text(name, source=source)
+    if given or not text(file, source=source):
+        return given
+    lines = lines_of_file(file, source=source)
+    if len(lines) != 1:
+        raise exceptions.ImproperlyConfigured(f"{file}: the file must hold one line")
+    return lines[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pathlib
@@ -10,7 +11,7 @@ import ssl
 
 from gunicorn import glogging
 
-from ipam_site import env, logs, tls
+from ipam_site import data_folder, env, logs, tls
 from ipam_site.supervisor import processes
 
 wsgi_app = "ipam_site.wsgi:application"
@@ -50,6 +51,12 @@ class Logger(glogging.Logger):
 
 
 logger_class = Logger
+
+
+def on_starting(_server: object) -> None:
+    """Whoever said to drain meant the server before this one: a container's folder outlives it."""
+    with contextlib.suppress(OSError):
+        (data_folder.locate() / "draining").unlink(missing_ok=True)
 
 
 def post_fork(_server: object, _worker: object) -> None:

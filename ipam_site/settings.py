@@ -29,9 +29,9 @@ _connections = data_folder.connections(IPAM_DATA)
 
 DEBUG = env.boolean("DEBUG", False)
 # Empty when there is none: Django then refuses whatever needs a key, and `check` runs without one.
-SECRET_KEY = env.text("SECRET_KEY") or data_folder.secrets(IPAM_DATA).get("secret_key", "")
+SECRET_KEY = env.secret("SECRET_KEY") or data_folder.secrets(IPAM_DATA).get("secret_key", "")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
-if DEBUG and env.text("SECRET_KEY"):
+if DEBUG and env.secret("SECRET_KEY"):
     # Debug pages show settings and locals: never beside a key that someone chose for production.
     raise exceptions.ImproperlyConfigured("DEBUG=1 refuses to run with a SECRET_KEY of its own")
 
@@ -175,7 +175,7 @@ if IPAM_ROLE not in _STATEMENT_TIMEOUT_MS:
 
 IPAM_SERVERS_FROM = (
     "DATABASE_URL"
-    if env.text("DATABASE_URL")
+    if env.secret("DATABASE_URL")
     else f"{IPAM_DATA}/connections.json, which a running `make run` writes; DATABASE_URL overrides it"
 )
 # Without any address the commands that need no database still run; the others meet a closed port.
@@ -219,13 +219,13 @@ def _database(url: str) -> dict[str, Any]:
 
 DATABASES = {
     "default": _database(
-        env.text("DATABASE_URL") or _connections.get("database_url", "") or _NOWHERE
+        env.secret("DATABASE_URL") or _connections.get("database_url", "") or _NOWHERE
     )
 }
 
 # --- Redis and Celery -----------------------------------------------------------------------------
 
-REDIS_URL = env.text("REDIS_URL") or _connections.get("redis_url", "") or "redis://127.0.0.1:1/0"
+REDIS_URL = env.secret("REDIS_URL") or _connections.get("redis_url", "") or "redis://127.0.0.1:1/0"
 
 CELERY_BROKER_URL = REDIS_URL
 _VISIBILITY_TIMEOUT = 600
@@ -404,7 +404,7 @@ UNFOLD = admin_site.UNFOLD
 # The demo fleet is for a machine of one's own: a site without TLS, or one that `up` runs.
 IPAM_ALLOW_DEMO = env.boolean(
     "IPAM_ALLOW_DEMO",
-    DEBUG or not IPAM_HTTPS or bool(_connections and not env.text("DATABASE_URL")),
+    DEBUG or not IPAM_HTTPS or bool(_connections and not env.secret("DATABASE_URL")),
 )
 
 LOGGING = logs.config(env.text("LOG_LEVEL", "INFO").upper())

@@ -104,6 +104,7 @@ def _welcome(options: Options, password: str) -> None:
         say("  password  as shown at the first start; to set a new one:")
         say(f"            IPAM_DATA={shlex.quote(str(data))} ./manage.py changepassword admin")
     say(f"  data      {data}, logs in {data}/logs")
+    say(f"  metrics   {options.url}metrics, with the metrics_token of {data}/secrets.json")
     say("  Ctrl-C stops everything.")
     for unused in account.unused_folders():
         say(f"  {unused} holds the data of a folder that is gone; remove it when nobody needs it.")
@@ -113,11 +114,11 @@ def _start_servers(options: Options, children: list[child.Child]) -> None:
     """The embedded servers, except those whose address is given; the file that says all addresses."""
     secrets = folder.secrets_of(options.data)
     makers = {"DATABASE_URL": embedded.postgres_server, "REDIS_URL": embedded.redis_server}
-    urls = {variable.lower(): env.text(variable) for variable in makers}
+    urls = {variable.lower(): env.secret(variable) for variable in makers}
     servers = {
         variable.lower(): make(options.data, secrets)
         for variable, make in makers.items()
-        if not env.text(variable)
+        if not env.secret(variable)
     }
     started = [_spawn(server.spec, options, children) for server in servers.values()]
     for server, running in zip(servers.values(), started, strict=True):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import pytest
@@ -43,6 +44,27 @@ def test_a_wrong_value_is_loud_and_names_the_variable(
 ) -> None:
     with pytest.raises(exceptions.ImproperlyConfigured, match="X must be"):
         reader("X", default, source={"X": value})
+
+
+def test_a_secret_is_the_variable_or_the_line_of_a_file(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("postgresql://u:p@h/n\n")
+    assert env.secret("X", source={}) == ""
+    assert env.secret("X", source={"X_FILE": str(file)}) == "postgresql://u:p@h/n"
+    assert env.secret("X", source={"X": "a", "X_FILE": str(file)}) == "a"
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "\n", "a\nb\n"], ids=["none", "empty", "blank", "two"]
+)
+def test_a_secret_that_cannot_be_read_stops_the_start(
+    content: str | None, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "url"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(exceptions.ImproperlyConfigured, match="X_FILE"):
+        env.secret("X", source={"X_FILE": str(file)})
 
 
 def _entry(**parts: object) -> dict[str, object]:

@@ -1,0 +1,79 @@
+"""What deploy/ ships, as values: processes of the supervisor, of compose and of the manifests."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from ipam_site.supervisor import run
+
+PROJECT = pathlib.Path(__file__).parents[2]
+DEPLOY = PROJECT / "deploy"
+OVERLAYS = ("base", "overlays/example")
+Manifest = dict[str, Any]
+
+# What the processes themselves read of the environment beside settings.py and gunicorn_conf.py.
+FOREIGN = {"REMAP_SIGTERM"}  # Celery: which signal is the soft shutdown
+
+
+def kubectl() -> str:
+    """The program of KUBEBUILDER_ASSETS, or the machine's; skips the test without any."""
+    folder = os.environ.get("KUBEBUILDER_ASSETS", "/nonexistent")
+    found = shutil.which("kubectl", path=folder) or shutil.which("kubectl")
+    if not found:
+        pytest.skip("needs kubectl")
+    return found
+
+
+def built(name: str) -> list[Manifest]:
+    """The objects of a kustomization, in the order in which kubectl would apply them."""
+    command = [kubectl(), "kustomize", str(DEPLOY / "kustomize" / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr, done.stderr  # nothing deprecated
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def of(manifests: list[Manifest], *kinds: str) -> dict[str, Manifest]:
+    return {one["metadata"]["name"]: one for one in manifests if one["kind"] in kinds}
+
+
+def pods(manifests: list[Manifest]) -> dict[str, Manifest]:
+    """The pod's spec of each Deployment and Job, by the name without `cadastre-`."""
+    return {
+        name.removeprefix("cadastre-"): one["spec"]["template"]["spec"]
+        for name, one in of(manifests, "Deployment", "Job").items()
+    }
+
+
+def container(pod: Manifest) -> Manifest:
+    """The one that does the work."""
+    (only,) = pod["containers"]
+    found: Manifest = only
+    return found
+
+
+def environment(each: Manifest, manifests: list[Manifest]) -> dict[str, str]:
+    """What a container sees: the ConfigMap's settings, and its own above them."""
+    settings = {
+        key: value
+        for source in each.get("envFrom", [])
+        for key, value in of(manifests, "ConfigMap")[source["configMapRef"]["name"]]["data"].items()
+    }
+    return settings | {one["name"]: one["value"] for one in each.get("env", [])}
+
+
+def compose() -> Manifest:
+    found: Manifest = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
+    return found
+
+
+def supervised() -> dict[str, tuple[list[str], str]]:
+    """Of each process of `manage.py up`: what follows `python -m`, and its role."""
+    return {spec.name: (spec.command[2:], spec.env["IPAM_ROLE"]) for spec in run._site({})}

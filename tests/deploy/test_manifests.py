@@ -1,0 +1,142 @@
+"""The Kubernetes manifests agree with the code, with compose and with the supervisor."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from typing import Any
+
+import pytest
+
+import ipam_site
+from ipam_site import health
+from tests.deploy import shipped
+
+
+@pytest.fixture(scope="module", params=shipped.OVERLAYS)
+def manifests(request: pytest.FixtureRequest) -> list[shipped.Manifest]:
+    return shipped.built(request.param)
+
+
+def test_each_process_is_started_as_the_supervisor_starts_it(
+    manifests: list[shipped.Manifest],
+) -> None:
+    pods = shipped.pods(manifests)
+    for name, (arguments, role) in shipped.supervised().items():
+        container = shipped.container(pods[name])
+        # The image's entry point is `python -m`, as the supervisor's.
+        assert "command" not in container
+        assert container["args"] == arguments, name
+        assert shipped.environment(container, manifests)["IPAM_ROLE"] == role, name
+    assert set(pods) - set(shipped.supervised()) <= {"migrate", "webhooks"}
+
+
+def test_every_variable_is_one_that_the_code_reads(manifests: list[shipped.Manifest]) -> None:
+    code = "".join(
+        path.read_text() for path in pathlib.Path(ipam_site.__file__).parent.rglob("*.py")
+    )
+    known = set(re.findall(r"""env\.\w+\(\s*f?["']([A-Z_]+)["']""", code))
+    known |= {f"{name}_FILE" for name in re.findall(r'env\.secret\(\s*"([A-Z_]+)"', code)}
+    known |= {"WEB_TLS_CERT", "WEB_TLS_KEY", "WEB_TLS_CLIENT_CA"} | shipped.FOREIGN
+    for pod in shipped.pods(manifests).values():
+        for container in (*pod.get("initContainers", []), *pod["containers"]):
+            assert set(shipped.environment(container, manifests)) <= known
+
+
+def test_all_run_one_image_of_this_version(manifests: list[shipped.Manifest]) -> None:
+    images = {
+        container["image"]
+        for pod in shipped.pods(manifests).values()
+        for container in (*pod.get("initContainers", []), *pod["containers"])
+    }
+    (image,) = images
+    assert image.rpartition(":")[2] == ipam_site.__version__
+
+
+def test_probes_ask_what_there_is(
+    manifests: list[shipped.Manifest], monkeypatch: pytest.MonkeyPatch, rf: Any
+) -> None:
+    answers = health.HealthMiddleware(lambda _: pytest.fail("no probe"))
+    monkeypatch.setattr(health, "readiness", lambda: {"status": "ok", "checks": {}})
+    for name in ("web", "webhooks"):
+        if name not in shipped.pods(manifests):
+            continue
+        container = shipped.container(shipped.pods(manifests)[name])
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        bind = shipped.environment(container, manifests).get("WEB_BIND", "0.0.0.0:8000")
+        assert ports == {next(iter(ports)): int(bind.rpartition(":")[2])}
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            asked = container[probe]["httpGet"]
+            assert asked["port"] in ports
+            assert (asked.get("scheme") == "HTTPS") == (name == "webhooks")
+            assert answers(rf.get(asked["path"])).status_code == 200
+        # Liveness asks nobody else: a database that is away restarts nothing.
+        assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+        assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_a_stop_has_the_time_it_needs(manifests: list[shipped.Manifest]) -> None:
+    for name, pod in shipped.pods(manifests).items():
+        container = shipped.container(pod)
+        seen = shipped.environment(container, manifests)
+        needed = 0
+        if "lifecycle" in container:
+            drain = container["lifecycle"]["preStop"]["exec"]["command"][-1]
+            seconds = re.fullmatch(r"touch /run/cadastre/draining; sleep (\d+)", drain)
+            assert seconds, drain
+            # A probe must have seen it before the server stops listening.
+            readiness = container["readinessProbe"]
+            assert int(seconds[1]) > readiness["periodSeconds"]
+            needed = int(seconds[1]) + 25  # WEB_GRACEFUL_SECONDS
+        if name in {"worker", "reconciler"}:
+            assert seen["REMAP_SIGTERM"] == "SIGQUIT"  # or Celery waits for the tasks' end
+            needed = int(seen["WORKER_SOFT_SHUTDOWN_SECONDS"]) + 10
+        assert pod.get("terminationGracePeriodSeconds", 30) > needed, name
+
+
+def test_services_budgets_and_policies_select_pods_that_there_are(
+    manifests: list[shipped.Manifest],
+) -> None:
+    labels = [
+        one["spec"]["template"]["metadata"]["labels"]
+        for one in shipped.of(manifests, "Deployment", "Job").values()
+    ]
+
+    def matched(selector: dict[str, str]) -> bool:
+        return any(selector.items() <= each.items() for each in labels)
+
+    for name, one in shipped.of(
+        manifests, "Service", "PodDisruptionBudget", "NetworkPolicy"
+    ).items():
+        spec = one["spec"]
+        selector = spec.get("podSelector", spec.get("selector"))
+        assert matched(selector if one["kind"] == "Service" else selector.get("matchLabels", {})), (
+            name
+        )
+    for name, one in shipped.of(manifests, "Deployment").items():
+        template = one["spec"]["template"]
+        wanted = one["spec"]["selector"]["matchLabels"]
+        assert wanted.items() <= template["metadata"]["labels"].items(), name
+        for spread in template["spec"]["topologySpreadConstraints"]:
+            assert spread["labelSelector"]["matchLabels"] == wanted
+
+
+def test_nothing_is_open_that_no_policy_opens(manifests: list[shipped.Manifest]) -> None:
+    policies = shipped.of(manifests, "NetworkPolicy")
+    deny = policies["cadastre-default-deny"]["spec"]
+    assert deny == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    out = {
+        port["port"]
+        for one in policies.values()
+        for rule in one["spec"].get("egress", [])
+        for port in rule["ports"]  # a rule without ports would open them all
+    }
+    assert out == {53, 5432, 6379, 443, 6443}
+
+
+def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]) -> None:
+    (config,) = shipped.of(manifests, "ConfigMap").values()
+    files = {key: value for key, value in config["data"].items() if key.endswith("_FILE")}
+    wanted = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_KEY_RING"}
+    assert files == {f"{name}_FILE": f"/etc/cadastre/secrets/{name}" for name in wanted}
+    assert not any(one["kind"] == "Secret" for one in manifests)

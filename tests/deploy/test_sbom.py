@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import ipam_site
+from tests.deploy import shipped
+
+
+def test_the_bill_of_materials_lists_what_is_locked() -> None:
+    folder = shipped.DEPLOY / "container"
+    texts = {
+        subprocess.run([sys.executable, folder / "sbom.py"], capture_output=True, check=True).stdout
+        for _ in range(2)
+    }
+    (text,) = texts  # the same each time
+    bill = json.loads(text)
+    lock = (folder / "requirements.lock").read_text()
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert bill["metadata"]["component"]["version"] == ipam_site.__version__
+    pins = re.findall(r"^([\w.-]+)==([^\s\\]+)", lock, re.MULTILINE)
+    assert [(one["name"], one["version"]) for one in bill["components"]] == pins
+    hashes = [each for one in bill["components"] for each in one["externalReferences"][0]["hashes"]]
+    assert len(hashes) == lock.count("--hash=sha256:")
+    references = {one["bom-ref"] for one in bill["components"]}
+    assert set(bill["dependencies"][0]["dependsOn"]) == references
+    assert len(references) == len(pins)
