@@ -8,6 +8,7 @@ from claims.core import ippool
 from claims.handlers import ippool_writes
 from claims.models import IPPool
 from claims.models.networks import Kind
+from pools import database
 from pools.models import ObservedObject
 from pools.models.observed import Severity
 from pools.reconcile.kinds import Found, Pass
@@ -22,6 +23,12 @@ def of(pass_: Pass) -> Iterator[Found]:
     for one in rows.order_by("name"):
         names.add(one.name)
         yield from _standing(one)
+    for name, count, examples in database.rows(_OUTSIDE, [pass_.cluster.pk]):
+        message = (
+            f"{_count(count, 'address', 'addresses')} of entries of the IPPool {name} "
+            f"{'is' if count == 1 else 'are'} outside of the network's subnets, such as {examples[0]}."
+        )
+        yield Found("ippool_outside_network", name, message, details={"entries": examples})
     objects = ObservedObject.objects.filter(
         cluster=pass_.cluster, kind=KIND, problem_code="", missed_at=None
     ).exclude(name__in=names)
@@ -32,6 +39,18 @@ def of(pass_: Pass) -> Iterator[Found]:
                 " object, or adopt it."
             )
             yield Found("ippool_not_in_register", row.name, message)
+
+
+# Written before the network, or its subnets, were known: what is written later is refused.
+_OUTSIDE = """
+    SELECT i.name, count(*), (array_agg(e.mac::text || ' ' || host(p.address) ORDER BY p.address))[1:20]
+    FROM claims_ippool i JOIN claims_network n ON n.id = i.network_id
+    JOIN claims_entry e ON e.ippool_id = i.id JOIN claims_place p ON p.entry_id = e.id
+    WHERE i.cluster_id = %s AND n.pool_id IS NOT NULL AND p.address IS NOT NULL
+      AND NOT EXISTS (SELECT FROM pools_poolcidr k
+        WHERE k.pool_id = n.pool_id AND p.address <<= k.cidr::inet)
+    GROUP BY i.id ORDER BY i.name
+"""
 
 
 def _standing(one: IPPool) -> Iterator[Found]:

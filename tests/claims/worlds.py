@@ -36,7 +36,7 @@ def network(
     } | more
     with events.recorded(BY):
         return Network.objects.create(
-            cluster=of, name=name, pool=_pool(of, name, subnets), **values
+            cluster=of, name=name, pool=_pool(of, name, subnets) if subnets else None, **values
         )
 
 

@@ -6,9 +6,12 @@ import pytest
 
 from claims.core.entries import EntrySpec
 from claims.models import Entry, EntryEvent, IPPool
+from claims.services import network_pools
 from pools.core import errors
-from pools.models import Block
+from pools.models import Block, Finding
+from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet
+from tests.factories import BY
 from tests.pools.conftest import Clock
 
 pytestmark = pytest.mark.django_db
@@ -129,6 +132,21 @@ def test_a_subnet_that_becomes_known_is_thought_of(fleet: Fleet) -> None:
     fleet.settled()
     assert set(fleet.entries()) == {A, B}
     assert fleet.ippool().problems == []
+
+
+def test_entries_that_were_written_before_the_subnets_were_known(fleet: Fleet) -> None:
+    network = worlds.network("later", subnets=(), of=fleet.cluster)
+    fleet.make(
+        "later", EntrySpec(A, ("10.9.0.5/24",)), EntrySpec(B, ("192.0.2.6/24",)), network=network
+    )
+    fleet.counted()
+    assert ("ippool_outside_network", "later") not in fleet.found()
+    network.subnets = ["10.9.0.0/24"]
+    network.save()
+    network_pools.bring(network, by=BY)
+    fleet.counted()
+    found = Finding.objects.get(code="ippool_outside_network", subject="later")
+    assert found.details == {"entries": [f"{B} 192.0.2.6"]}
 
 
 def test_an_object_that_cannot_be_understood_fails_alone(fleet: Fleet) -> None:
