@@ -12,6 +12,7 @@ from typing import Any
 import django_stubs_ext
 import kombu
 import pghistory
+from celery.schedules import crontab
 from csp import constants as csp
 from django.core import exceptions
 
@@ -110,6 +111,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     # First: answers probes without host check, redirect, session or database connection of a thread.
     "ipam_site.health.HealthMiddleware",
+    # A scrape with a token has no use for them either.
+    "ipam_site.metrics.MetricsMiddleware",
     "ipam_site.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -300,16 +303,22 @@ def _every(seconds: int, task: str) -> dict[str, Any]:
 
 
 CELERY_BEAT_SCHEDULE = {
+    "tick": _every(5, "pools.tasks.tick"),
     "retry requests": _every(5, "pools.tasks.retry_requests"),
     "end cooldowns": _every(5, "pools.tasks.end_cooldowns"),
     "reconcile due": _every(5, "pools.tasks.reconcile_due"),
     "work off imports": _every(5, "claims.tasks.work_off_imports"),
+    "end recovery": _every(30, "pools.tasks.end_recovery"),
     "refresh usage": _every(30, "pools.tasks.refresh_usage"),
+    "take samples": _every(600, "pools.tasks.take_samples"),
     "evaluate notices": _every(30, "pools.tasks.evaluate_notices"),
     "send webhooks": _every(5, "pools.tasks.send_webhooks"),
     "tidy notices": _every(3600, "pools.tasks.tidy_notices"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
+    "tidy measures": _every(3600, "pools.tasks.tidy_measures"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
+    "seal events": _every(60, "pools.tasks.seal_events"),
+    "verify events": {"task": "pools.tasks.verify_events", "schedule": crontab(hour=3, minute=20)},
     "tidy decisions": _every(3600, "claims.tasks.tidy_decisions"),
     "recheck duplicates": _every(300, "claims.tasks.recheck_duplicates"),
 }
@@ -318,6 +327,8 @@ CELERY_BEAT_SCHEDULE = {
 
 # Events older than this are deleted; 0 keeps them for ever.
 EVENT_RETENTION_DAYS = env.integer("EVENT_RETENTION_DAYS", 0, minimum=0)
+# How many days back the audit chain is verified every night.
+IPAM_AUDIT_VERIFY_DAYS = env.integer("IPAM_AUDIT_VERIFY_DAYS", 8, minimum=1)
 # The same for what the webhooks of VM networks decided.
 IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 # How far apart two complete observations must be that both miss a holder: then its blocks leaked.
@@ -332,8 +343,20 @@ IPAM_NOTICE_DAYS = env.integer("IPAM_NOTICE_DAYS", 90, minimum=0)
 IPAM_URL = env.text("IPAM_URL")
 # Receivers of webhooks on this very machine: tests, a laptop.
 IPAM_ALLOW_LOOPBACK_WEBHOOKS = env.boolean("IPAM_ALLOW_LOOPBACK_WEBHOOKS", False)
+# How long daily samples of pools are kept, for charts; 0: for ever.
+IPAM_SAMPLE_DAYS = env.integer("IPAM_SAMPLE_DAYS", 400, minimum=0)
 # How often a process adds what it counted to the totals of all processes; 0: never by itself.
 IPAM_MEASURE_SECONDS = env.integer("IPAM_MEASURE_SECONDS", 5)
+# Opens /metrics and nothing else; without one, only users with the permission see it.
+IPAM_METRICS_TOKEN = (
+    env.text("IPAM_METRICS_TOKEN")
+    or "".join(env.lines_of_file("IPAM_METRICS_TOKEN_FILE")[:1])
+    or data_folder.secrets(IPAM_DATA).get("metrics_token", "")
+)
+if 0 < len(IPAM_METRICS_TOKEN) < 16:
+    raise exceptions.ImproperlyConfigured("IPAM_METRICS_TOKEN has at least 16 characters")
+# What was built into the container, for ipam_build_info.
+IPAM_REVISION = env.text("IPAM_REVISION")
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
 # In the event's own row: one insert per change, and a context that can never be missing.

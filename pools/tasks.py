@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from pools import events, idempotency, usage
+from pools import database, idempotency, measures, recovering, usage
 from pools.handlers import registry
 from pools.reconcile import leases, passes
-from pools.services import allocations
+from pools.services import allocations, audit, audit_verify, forecasts, retention, sampling
+from pools.services.metrics import counting, totals
 from pools.services.notices import evaluation, outbox, sending
 
 log = logging.getLogger(__name__)
@@ -44,18 +46,61 @@ def end_cooldowns() -> int:
 
 
 @shared_task
+def tick() -> bool:
+    """The scheduler is alive, and so is a worker; events are counted although nobody scrapes."""
+    measures.mark("ipam_scheduler_last_tick_timestamp_seconds")
+    measures.flush()
+    return counting.count(seconds=2)
+
+
+@shared_task
+def tidy_measures() -> int:
+    return totals.tidy()
+
+
+@shared_task
 def tidy_idempotency_keys() -> int:
     return idempotency.tidy()
 
 
 @shared_task
 def purge_events() -> int:
-    return events.purge(settings.EVENT_RETENTION_DAYS)
+    return retention.purge(settings.EVENT_RETENTION_DAYS)
+
+
+@shared_task
+def seal_events() -> int:
+    return audit.seal().segments
+
+
+@shared_task
+def verify_events() -> bool:
+    """Every night: the days that somebody may still have a copy of."""
+    since = (database.now() - timedelta(days=settings.IPAM_AUDIT_VERIFY_DAYS)).date()
+    report = audit_verify.verify(since=since, seconds=180)
+    for fault in report.faults[:20]:
+        log.error("audit: %s", fault.message)
+    return report.ok
 
 
 @shared_task
 def refresh_usage() -> int:
     return usage.refresh()
+
+
+@shared_task
+def take_samples() -> int:
+    """How full pools are today, what follows from it, and away with what is too old."""
+    taken = sampling.take()
+    forecasts.work_out()
+    sampling.tidy(settings.IPAM_SAMPLE_DAYS)
+    return taken
+
+
+@shared_task
+def end_recovery() -> bool:
+    """For clusters that were paused or disconnected meanwhile: passes end it themselves."""
+    return recovering.end_when_listed()
 
 
 @shared_task
