@@ -12,8 +12,12 @@ class PoolsConfig(AppConfig):
             ciliumpodippools,
             registry,
         )
+        from pools.reconcile import observing  # noqa: PLC0415
+        from pools.services import leaks  # noqa: PLC0415
         from pools.services.notices import conditions, of_pools, of_register  # noqa: PLC0415
 
         conditions.register(*of_pools.ALL, *of_register.ALL)
         registry.register(ciliumpodippools.CiliumPodIPPools())
         registry.register(ciliumnodes.CiliumNodes())
+        leaks.register(leaks.NODES)
+        observing.OBSERVERS.append(leaks.observed)

@@ -40,26 +40,32 @@ class JSONParser(parsers.BaseParser):
         return documents.load_json(stream.read())
 
 
-def body(request: Request) -> bytes:
+def body(request: Request, *, limit: int = documents.LARGEST) -> bytes:
     """The bytes of the body; TooLarge before they are read."""
     plain: HttpRequest = request._request
     if "chunked" in plain.META.get("HTTP_TRANSFER_ENCODING", "").lower():
-        _read_chunks(plain)
-    elif int(plain.META.get("CONTENT_LENGTH") or 0) > documents.LARGEST:
-        raise TooLarge
+        _read_chunks(plain, limit)
+    elif (length := int(plain.META.get("CONTENT_LENGTH") or 0)) > limit:
+        raise _too_large(limit)
+    elif length > documents.LARGEST and not hasattr(plain, "_body"):
+        plain._body = plain.read()  # HttpRequest.body has a limit of its own
     return plain.body
 
 
-def _read_chunks(plain: HttpRequest) -> None:
+def _read_chunks(plain: HttpRequest, limit: int) -> None:
     # Django reads as many bytes as Content-Length says, and so none of these.
     if hasattr(plain, "_body"):
         return
     if not plain.META.get("wsgi.input_terminated"):
         raise LengthRequired
-    chunks = plain.META["wsgi.input"].read(documents.LARGEST + 1)
-    if len(chunks) > documents.LARGEST:
-        raise TooLarge
+    chunks = plain.META["wsgi.input"].read(limit + 1)
+    if len(chunks) > limit:
+        raise _too_large(limit)
     plain._body = chunks  # where HttpRequest.body keeps it
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"A body has at most {limit} bytes.")
 
 
 def media_type(request: Request) -> str:
@@ -76,17 +82,17 @@ def media_type(request: Request) -> str:
     return header.get_content_type() if request.META.get("CONTENT_TYPE") else ""
 
 
-def fields(request: Request, *known: str) -> reading.Fields:
+def fields(request: Request, *known: str, limit: int = documents.LARGEST) -> reading.Fields:
     """The JSON object of the body; its unknown fields are reported, `report.raise_any` ends it.
 
     A body that says nothing, none or `{}`, is object_expected: nothing can be meant by it (B59).
     """
-    text = body(request)
+    text = body(request, limit=limit)
     if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:
         raise exceptions.UnsupportedMediaType(
             request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
         )
-    data = documents.load_json(text) if text else {}
+    data = documents.load_json(text, limit=limit) if text else {}
     if not data:
         message = f"an object with at least one of {', '.join(known)} is expected"
         raise errors.InvalidInput.of("", "object_expected", message)

@@ -118,6 +118,7 @@ _REPORTS = shape(
         )
     ),
 )  # fmt: skip
+BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
 (BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
     tuple(shape["properties"])

@@ -15,10 +15,14 @@ from pools.api import (
     events,
     guides,
     imports,
+    leaks,
     migrations,
+    notices,
     pool_parts,
     pools,
+    references,
     requests,
+    webhook_targets,
 )
 
 app_name = "api"
@@ -90,9 +94,41 @@ urlpatterns = [
     path("blocks/<int:block_id>/", blocks.BlockView.as_view(), name="block"),
     path("blocks/<int:block_id>/release/", blocks.Release.as_view(), name="release"),
     path("blocks/<int:block_id>/end-cooldown/", blocks.EndCooldown.as_view(), name="end-cooldown"),
+    path("blocks/<int:block_id>/reclaim/", leaks.Reclaim.as_view(), name="reclaim"),
+    path("leaks/", leaks.Leaks.as_view(), name="leaks"),
+    path("leaks/reclaim/", leaks.ReclaimAll.as_view(), name="reclaim-all"),
+    path("references/", references.References.as_view(), name="references"),
     path("requests/", requests.Requests.as_view(), name="requests"),
     path("requests/<int:request_id>/", requests.RequestView.as_view(), name="request"),
     path("environments/", environments.Environments.as_view(), name="environments"),
+    path("notices/", notices.Notices.as_view(), name="notices"),
+    path("notices/<int:notice_id>/", notices.NoticeView.as_view(), name="notice"),
+    path("webhook-targets/", webhook_targets.WebhookTargets.as_view(), name="webhook-targets"),
+    path(
+        "webhook-targets/<int:target_id>/",
+        webhook_targets.WebhookTargetView.as_view(),
+        name="webhook-target",
+    ),
+    path(
+        "webhook-targets/<int:target_id>/rotate/",
+        webhook_targets.Rotation.as_view(),
+        name="webhook-target-rotate",
+    ),
+    path(
+        "webhook-targets/<int:target_id>/test/",
+        webhook_targets.Test.as_view(),
+        name="webhook-target-test",
+    ),
+    path(
+        "webhook-targets/<int:target_id>/deliveries/",
+        webhook_targets.Deliveries.as_view(),
+        name="webhook-deliveries",
+    ),
+    path(
+        "webhook-targets/<int:target_id>/deliveries/<int:delivery_id>/send/",
+        webhook_targets.SendAgain.as_view(),
+        name="webhook-delivery-send",
+    ),
     path("events/", events.Events.as_view(), name="events"),
     path("addresses/<str:address>/", addresses.Address.as_view(), name="address"),
     path(

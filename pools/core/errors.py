@@ -166,6 +166,34 @@ class HolderChanged(Conflict):
     reason = "HolderChanged"
 
 
+class StaleSequence(Conflict):
+    """A newer report came before."""
+
+    code = "stale_sequence"
+    reason = "StaleSequence"
+
+
+class SequenceReused(Conflict):
+    """Another report had this number."""
+
+    code = "sequence_reused"
+    reason = "SequenceReused"
+
+
+class NotLeaked(Conflict):
+    """The block did not leak: no two complete observations missed its holder."""
+
+    code = "not_leaked"
+    reason = "NotLeaked"
+
+
+class ReferencedAgain(Conflict):
+    """The block's holder is referenced again."""
+
+    code = "referenced_again"
+    reason = "ReferencedAgain"
+
+
 class CIDRInUse(Conflict):
     """Blocks of the CIDR are held or cooling."""
 
@@ -284,6 +312,17 @@ class Unavailable(IpamError):
     code = "ipam_unavailable"
     reason = "Unavailable"
     permanent = False
+
+
+class Recovering(Unavailable):
+    """The register recovers: nothing is allocated before every cluster was listed once."""
+
+    code = "ipam_recovering"
+    reason = "Recovering"
+
+    def __init__(self, message: str = "", *, clusters: str = "") -> None:
+        super().__init__(message)
+        self.clusters = clusters  # still to be listed; the first of them, comma separated
 
 
 class NotManaged(Conflict):

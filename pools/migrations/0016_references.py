@@ -23,6 +23,7 @@ class Migration(migrations.Migration):
                 ("reporter", models.CharField(blank=True, default="", max_length=150)),
                 ("reported_at", models.DateTimeField()),
                 ("complete_at", models.DateTimeField(null=True)),
+                ("answer", models.JSONField(default=dict)),
                 (
                     "cluster",
                     models.ForeignKey(
@@ -48,6 +49,7 @@ class Migration(migrations.Migration):
                 ),
                 ("holder_id", models.CharField(max_length=253)),
                 ("holder_uid", models.CharField(blank=True, default="", max_length=253)),
+                ("org", models.CharField(blank=True, default="", max_length=253)),
                 (
                     "feed",
                     models.ForeignKey(
@@ -115,7 +117,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="reference",
             constraint=models.UniqueConstraint(
-                fields=("feed", "holder_id", "holder_uid"), name="reference_unique"
+                fields=("feed", "holder_id", "holder_uid", "org"), name="reference_unique"
             ),
         ),
     ]

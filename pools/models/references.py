@@ -19,6 +19,7 @@ class ReferenceFeed(models.Model):
     reporter = models.CharField(max_length=150, blank=True, default="")
     reported_at = models.DateTimeField()
     complete_at = models.DateTimeField(null=True)  # of the last complete report
+    answer = models.JSONField(default=dict)  # to the last report; the same again to its repetition
 
     class Meta:
         ordering = ["cluster_id", "holder_kind"]
@@ -32,16 +33,20 @@ class ReferenceFeed(models.Model):
 
 
 class Reference(models.Model):
-    """One holder that the last complete report, or a delta since, named."""
+    """One holder that the last complete report, or a delta since, named.
+
+    Without `holder_uid` any object of that name is meant, without `org` that of any organisation.
+    """
 
     feed = models.ForeignKey(ReferenceFeed, on_delete=models.CASCADE, related_name="references")
     holder_id = models.CharField(max_length=253)
     holder_uid = models.CharField(max_length=253, blank=True, default="")
+    org = models.CharField(max_length=253, blank=True, default="")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["feed", "holder_id", "holder_uid"], name="reference_unique"
+                fields=["feed", "holder_id", "holder_uid", "org"], name="reference_unique"
             )
         ]
 
@@ -61,7 +66,7 @@ class Leak(models.Model):
         Block, on_delete=models.CASCADE, related_name="leak", db_constraint=False
     )
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="leaks")
-    source = models.CharField(max_length=63)  # whose observation: a key of services.leaks.SOURCES
+    source = models.CharField(max_length=63)  # whose observation missed it last: tooling, nodes, …
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
     holder_uid = models.CharField(max_length=253, blank=True, default="")

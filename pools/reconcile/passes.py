@@ -26,7 +26,16 @@ from pools.core.resources import Resource
 from pools.models import Connection, ObservedObject, Run
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import absorbing, connecting, leases, positions, runs, seen, settling
+from pools.reconcile import (
+    absorbing,
+    connecting,
+    leases,
+    observing,
+    positions,
+    runs,
+    seen,
+    settling,
+)
 from pools.reconcile.connecting import IdentityChanged, Open, access, gateway, owner
 from pools.reconcile.kinds import BUGS, Handler, Pass, keeping
 from pools.reconcile.runs import Counts
@@ -86,6 +95,9 @@ def run(
             with pass_.holding():
                 connecting.pin(connection, found)
         _all_kinds(pass_, handlers, counts)
+        if not dry:
+            with alone(Counts(), "what was observed"):  # the pass itself is well
+                observing.tell(pass_, counts, record.started_at)
         # Before the collector walks them.
         del pass_
     return record

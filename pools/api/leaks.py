@@ -1,0 +1,138 @@
+"""leaks/: blocks that nobody refers to any more, and taking them back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools import idempotency
+from pools.api import allocations, leak_schema, pagination, parsing, query, views
+from pools.core import reading
+from pools.models import Leak
+from pools.services import leak_list, leaks, reclaiming
+
+MOST = 1000  # blocks in one request
+
+
+class Leaks(views.View):
+    needs = {"GET": ("pools.view_leak",)}
+
+    @extend_schema(**leak_schema.LEAKS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = _filtered(parameters)
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=leak_schema.LEAK_FIELDS,
+                shape=leak_list.shapes,
+            )
+        )
+
+
+class Reclaim(views.View):
+    needs = {"POST": ("pools.reclaim",)}
+
+    @extend_schema(**leak_schema.RECLAIM)
+    def post(self, request: Request, block_id: int) -> views.Answer:
+        body = parsing.fields(request, "holder", "org", "allocated_at", "reason")
+        wanted = _wanted(body, block_id)
+        reason = body.parse("reason", parsing.reason) or ""
+        body.report.raise_any()
+
+        def work() -> idempotency.Stored:
+            done = reclaiming.reclaim(wanted, by=views.author(request, reason))
+            return idempotency.Stored(200, done.block)
+
+        return views.answer(views.once(request, work).answer)
+
+
+class ReclaimAll(views.View):
+    needs = {"POST": ("pools.reclaim",)}
+
+    @extend_schema(**leak_schema.RECLAIM_ALL)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, "blocks", "reason")
+        wanted = _blocks(body)
+        reason = body.parse("reason", parsing.reason) or ""
+        body.report.raise_any()
+
+        def work() -> idempotency.Stored:
+            done = reclaiming.reclaim_all(wanted, by=views.author(request, reason))
+            return idempotency.Stored(200, {"results": [_said(one) for one in done]})
+
+        return views.answer(views.once(request, work).answer)
+
+
+def _blocks(body: reading.Fields) -> list[reclaiming.Wanted]:
+    listed = body.data.get("blocks")
+    if not isinstance(listed, list) or not 1 <= len(listed) <= MOST:
+        message = f"a list of 1 to {MOST} blocks is expected"
+        body.report.add("blocks", "wrong_type", message)
+        return []
+    found = []
+    for one in body.objects("blocks"):
+        one.only("id", "holder", "org", "allocated_at")
+        found.append(_wanted(one, one.parse("id", _id) or 0))
+    return found
+
+
+def _id(value: object, at: str) -> int:
+    return parsing.integer(value, at, least=1, most=(1 << 63) - 1)
+
+
+def _wanted(body: reading.Fields, block_id: int) -> reclaiming.Wanted:
+    holder = body.parse("holder", allocations.holder)
+    org = body.parse("org", allocations.identifier) if body.has("org") else None
+    at = body.parse("allocated_at", _moment) if body.has("allocated_at") else None
+    kind, name, uid = (holder.kind, holder.id, holder.uid) if holder else ("", "", "")
+    return reclaiming.Wanted(block_id, kind, name, uid or None, org, at)
+
+
+def _moment(value: object, at: str) -> datetime:
+    return query.moment(parsing.text(value, at), at)
+
+
+def _said(result: reclaiming.Result) -> dict[str, Any]:
+    error = result.error
+    return {
+        "id": result.wanted.block_id,
+        "outcome": leak_list.outcome(result),
+        "block": result.block,
+        "code": error.code if error else "",
+        "message": error.message if error else "",
+    }
+
+
+def _filtered(parameters: query.Query) -> QuerySet[Leak]:
+    state = parameters.parse("state", query.choice("leaked", "suspected"))
+    return _placed(parameters, leaks.suspected() if state == "suspected" else leaks.leaked())
+
+
+def _placed(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
+    if cluster := parameters.parse("cluster", query.cluster):
+        rows = rows.filter(cluster=cluster)
+    if pools := parameters.parse("pool", query.pools):
+        rows = rows.filter(block__pool__in=pools)
+    for name in ("holder_kind", "holder_id", "source"):
+        if value := parameters.text(name):
+            rows = rows.filter(**{name: value})
+    for name in ("org", "env"):
+        if value := parameters.text(name):
+            rows = rows.filter(**{f"block__{name}": value})
+    return _dated(parameters, rows)
+
+
+def _dated(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
+    if since := parameters.parse("since", query.moment):
+        rows = rows.filter(missed_at__gte=since)
+    if until := parameters.parse("until", query.moment):
+        rows = rows.filter(missed_at__lt=until)
+    return rows

@@ -1,0 +1,228 @@
+"""Blocks that nobody refers to any more (spec/003, "Operational requirements"; I17).
+
+A held block leaked when two complete observations, at least IPAM_LEAK_GRACE_SECONDS apart by the
+database's clock, did not see its holder. Observations are the complete reports of tooling
+(pools/services/references.py) and the full passes over clusters. Whoever is seen by one source is
+referenced, whatever another one missed; and what is not known is not absent: no list that failed, was
+partial or is not served makes or confirms a leak (R4, R5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db.models import F, QuerySet
+
+from pools import database
+from pools.models import Leak
+from pools.models.blocks import State
+
+if TYPE_CHECKING:
+    from pools import events
+    from pools.models import Block
+    from pools.reconcile.kinds import Pass
+
+
+@dataclass(frozen=True)
+class Source:
+    """What full passes over a cluster say of the holders of some blocks.
+
+    `kinds` are those of which a pass must have listed everything. `covers` is an SQL condition over
+    the block `b` and its pool `p`: whose holders it knows. Each of `referenced` is a subquery that
+    answers a row when the block's holder is there, of any block; both may name `%(cluster)s`.
+    `give_back` is told of blocks that were just reclaimed, in that transaction, when more has to be
+    done for them than to let them cool down; it leaves those alone that are not its own.
+    """
+
+    name: str
+    kinds: frozenset[str]
+    covers: str
+    referenced: tuple[str, ...]
+    give_back: Callable[[Collection[Block], events.Author], None] | None = None
+
+
+TOOLING = "tooling"
+SOURCES: dict[str, Source] = {}
+
+
+def register(source: Source) -> None:
+    """One source of a name; the later one counts."""
+    SOURCES[source.name] = source
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How many blocks an observation missed, and how many of them leaked."""
+
+    missed: int
+    leaked: int
+
+
+def observed(pass_: Pass, whole: Collection[str], began: datetime) -> None:
+    """A full pass: judged by each source of whose kinds all were listed."""
+    for source in SOURCES.values():
+        if source.kinds <= set(whole):
+            with pass_.holding():
+                judge(source.name, source.covers, cluster_id=pass_.cluster.pk, began=began)
+
+
+def judge(source: str, covers: str, *, cluster_id: int, began: datetime, kind: str = "") -> Judged:
+    """Note what a complete observation missed; whom it saw is no longer suspected.
+
+    `began` is when the owners began to be read: a block that was allocated later is not missed (R1).
+    One statement, however many blocks there are; it stands in a transaction of the caller.
+    """
+    statement = _JUDGE.format(covers=covers, unreferenced=_unreferenced())
+    ((missed, leaked),) = database.rows(
+        statement,
+        {
+            "cluster": cluster_id,
+            "kind": kind,
+            "source": source,
+            "began": began,
+            "grace": settings.IPAM_LEAK_GRACE_SECONDS,
+        },
+        prepare=False,
+    )
+    return Judged(missed, leaked)
+
+
+def _unreferenced() -> str:
+    return "".join(f" AND NOT EXISTS ({one})" for one in _references())
+
+
+def _references() -> Iterable[str]:
+    """Of all sources; without a uid, or without an organisation, any of that name is meant (R2)."""
+    yield _REPORTED
+    for source in SOURCES.values():
+        yield from source.referenced
+
+
+_REPORTED = """
+    SELECT FROM pools_referencefeed f JOIN pools_reference r ON r.feed_id = f.id
+    WHERE f.cluster_id = %(cluster)s AND f.holder_kind = b.holder_kind AND r.holder_id = b.holder_id
+      AND (r.holder_uid = '' OR b.holder_uid = '' OR r.holder_uid = b.holder_uid)
+      AND r.org IN ('', b.org)
+"""
+_SAME = """
+    (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
+    = (EXCLUDED.holder_kind, EXCLUDED.holder_id, EXCLUDED.holder_uid, EXCLUDED.allocated_at)
+"""
+_JUDGE = f"""
+    WITH missed AS MATERIALIZED (
+        SELECT b.id, b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at
+        FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
+        WHERE p.cluster_id = %(cluster)s AND b.state = 'held' AND b.allocated_at <= %(began)s
+          AND %(kind)s::text IN ('', b.holder_kind) AND ({{covers}}) {{unreferenced}}),
+    seen AS (
+        DELETE FROM pools_leak l USING pools_block b, pools_pool p
+        WHERE l.cluster_id = %(cluster)s AND b.id = l.block_id AND p.id = b.pool_id
+          AND b.allocated_at <= %(began)s AND %(kind)s::text IN ('', b.holder_kind) AND ({{covers}})
+          AND NOT EXISTS (SELECT FROM missed m WHERE m.id = l.block_id)),
+    noted AS (
+        INSERT INTO pools_leak AS l (block_id, cluster_id, source, holder_kind, holder_id,
+            holder_uid, allocated_at, missed_at, observed_at, observations, confirmed_at)
+        SELECT m.id, %(cluster)s, %(source)s, m.holder_kind, m.holder_id, m.holder_uid,
+            m.allocated_at, ipam_now(), ipam_now(), 1, NULL
+        FROM missed m ORDER BY m.id
+        ON CONFLICT (block_id) DO UPDATE SET
+            source = EXCLUDED.source, cluster_id = EXCLUDED.cluster_id,
+            holder_kind = EXCLUDED.holder_kind, holder_id = EXCLUDED.holder_id,
+            holder_uid = EXCLUDED.holder_uid, allocated_at = EXCLUDED.allocated_at,
+            observed_at = EXCLUDED.observed_at,
+            missed_at = CASE WHEN {_SAME} THEN l.missed_at ELSE EXCLUDED.missed_at END,
+            observations = CASE WHEN {_SAME} THEN l.observations + 1 ELSE 1 END,
+            confirmed_at = CASE WHEN {_SAME} THEN COALESCE(l.confirmed_at,
+                CASE WHEN %(began)s >= l.missed_at + make_interval(secs => %(grace)s)
+                     THEN ipam_now() END) END
+        RETURNING confirmed_at)
+    SELECT count(*), count(confirmed_at) FROM noted
+"""  # noqa: S608  # our own texts
+
+
+def clear(cluster_id: int, kind: str) -> None:
+    """Whoever is referenced again is not suspected: after a report that only added holders."""
+    referenced = " OR ".join(f"EXISTS ({one})" for one in _references())
+    database.rows(
+        f"DELETE FROM pools_leak l USING pools_block b, pools_pool p"  # noqa: S608  # our own texts
+        f" WHERE l.cluster_id = %(cluster)s AND l.holder_kind = %(kind)s AND b.id = l.block_id"
+        f" AND p.id = b.pool_id AND ({referenced}) RETURNING l.id",
+        {"cluster": cluster_id, "kind": kind},
+        prepare=False,
+    )
+
+
+def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
+    """Those of these blocks of the cluster whose holders are seen at this moment."""
+    wanted = " OR ".join(f"EXISTS ({one})" for one in _references())
+    found = database.rows(
+        f"SELECT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id"  # noqa: S608
+        f" WHERE b.id = ANY(%(ids)s::bigint[]) AND ({wanted})",
+        {"cluster": cluster_id, "ids": list(block_ids)},
+        prepare=False,
+    )
+    return {pk for (pk,) in found}
+
+
+def current() -> QuerySet[Leak]:
+    """Leaks and suspicions whose block is still the one that was missed."""
+    return Leak.objects.filter(
+        block__state=State.HELD,
+        block__holder_kind=F("holder_kind"),
+        block__holder_id=F("holder_id"),
+        block__holder_uid=F("holder_uid"),
+        block__allocated_at=F("allocated_at"),
+    )
+
+
+def leaked() -> QuerySet[Leak]:
+    """The blocks that leaked."""
+    return current().filter(confirmed_at__isnull=False)
+
+
+def suspected() -> QuerySet[Leak]:
+    """The blocks that one observation, or several within the grace, missed."""
+    return current().filter(confirmed_at=None)
+
+
+def tidy() -> int:
+    """Forget leaks whose block is another's by now, or free; how many. Nothing depends on it."""
+    return len(database.rows(_TIDY, []))
+
+
+_TIDY = """
+    DELETE FROM pools_leak l WHERE NOT EXISTS (
+        SELECT FROM pools_block b WHERE b.id = l.block_id AND b.state = 'held'
+          AND (b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at)
+            = (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at))
+    RETURNING l.id
+"""
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+# PodCIDRs of nodes, and the addresses of node pools where nodes are called as Kubernetes calls them:
+# where no holder of the pool has the name of a CiliumNode, tooling has names of its own. Its uids are
+# its own in any case: a CiliumNode has another one than its Node.
+NODES = Source(
+    "nodes",
+    frozenset({"CiliumNode"}),
+    """
+    b.holder_kind = 'node' AND (p.category = 'pod' OR p.category = 'node' AND p.id IN (
+        SELECT x.pool_id FROM pools_block x JOIN pools_observedobject o ON o.name = x.holder_id
+        WHERE x.category = 'node' AND x.state = 'held' AND x.holder_kind = 'node'
+          AND o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode'))
+    """,
+    (
+        """
+        SELECT FROM pools_observedobject o
+        WHERE o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode' AND o.name = b.holder_id
+          AND b.holder_kind = 'node' AND (p.category = 'node' OR b.holder_uid IN ('', o.uid))
+          AND o.missed_at IS NULL
+        """,
+    ),
+)

@@ -1,0 +1,73 @@
+"""What tooling reports, in few words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pools import allocation
+from pools.models import Block, Leak
+from pools.services import leaks
+from tests import factories
+from tests.edges.api import Api
+
+if TYPE_CHECKING:
+    from pools.core.block_answer import BlockAnswer
+    from tests.pools.conftest import Clock
+
+
+class Feed:
+    """Instances of one cluster that hold addresses, and who of them is reported."""
+
+    def __init__(self, clock: Clock, kind: str = "instance") -> None:
+        self.clock = clock
+        self.kind = kind
+        self.cluster = factories.cluster()
+        self.pool = factories.pool("10.9.0.0/24", within=self.cluster, cooldown=3600)
+        self.api = Api()
+        self.sequence = 0
+
+    def holds(self, name: str, uid: str = "", **more: Any) -> BlockAnswer:
+        return factories.take(self.pool, allocation.Holder(self.kind, name, uid), **more)
+
+    def send(self, *holders: Any, complete: bool = True, **more: Any) -> Any:
+        """A report with the next number; a name alone is a holder without uid."""
+        self.sequence = more.pop("sequence", self.sequence + 1)
+        named = [{"id": one} if isinstance(one, str) else one for one in holders]
+        body = {
+            "cluster": self.cluster.name, "holder_kind": self.kind, "sequence": self.sequence,
+            "complete": complete, "holders": named,
+        }  # fmt: skip
+        return self.api("POST", "references/", body | more)
+
+    def report(self, *holders: Any, **more: Any) -> dict[str, Any]:
+        answer = self.send(*holders, **more)
+        assert answer.status_code == 200, answer.content
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def twice(self, *holders: Any, apart: float = 900) -> None:
+        """Two complete reports, at least the grace apart."""
+        self.report(*holders)
+        self.clock.advance(apart)
+        self.report(*holders)
+
+    def leaked(self) -> list[str]:
+        return list(leaks.leaked().order_by("holder_id").values_list("holder_id", flat=True))
+
+    def suspected(self) -> list[str]:
+        return list(leaks.suspected().order_by("holder_id").values_list("holder_id", flat=True))
+
+    def reclaim(self, block: BlockAnswer, **more: Any) -> Any:
+        """As the REST API takes it."""
+        body = {"holder": block["holder"], "reason": "gone"}
+        if not body["holder"].get("uid"):
+            body["holder"] = {"kind": block["holder"]["kind"], "id": block["holder"]["id"]}
+        return self.api("POST", f"blocks/{block['id']}/reclaim/", body | more)
+
+
+def row(block: BlockAnswer) -> Block:
+    return Block.objects.get(pk=block["id"])
+
+
+def count() -> int:
+    return Leak.objects.count()
