@@ -1,0 +1,200 @@
+"""Notices arrive at targets: signed, at least once, in spite of whatever a receiver does."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.server
+import socket
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from pools import tasks
+from pools.models import Delivery, Notice, WebhookTarget
+from pools.models.fields import Now
+from pools.services.notices import evaluation, outbox, sending, targets
+from tests import factories
+from tests.notices import receivers
+from tests.notices.receivers import Received, Receiver
+
+pytestmark = pytest.mark.django_db
+
+
+def fill() -> None:
+    """A condition: a pool without a free block."""
+    factories.drain(factories.pool("10.0.0.0/30"))
+
+
+def due(target: WebhookTarget) -> None:
+    """As if its waits were over."""
+    Delivery.objects.filter(target=target).update(next_try_at=Now())
+    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None, leased_until=None)
+
+
+def test_a_notice_arrives_signed_when_it_opens_and_when_it_ends(
+    receiver: Receiver, settings: Any
+) -> None:
+    settings.IPAM_URL = "https://ipam.example.org/"
+    target, secret = receiver.target(codes=["pool_nearly_full"])
+    pool = factories.pool("10.0.0.0/30", cooldown=0)
+    blocks = [factories.take(pool), factories.take(pool)]
+    assert evaluation.evaluate().told == 1
+    assert sending.work_off(target.pk) == 1
+    (one,) = receiver.received
+    assert one.path == "/hook"
+    event = one.event
+    assert (event["specversion"], event["type"]) == ("1.0", "cadastre.notice.opened")
+    assert event["source"] == "https://ipam.example.org/"
+    assert event["data"]["link"] == f"https://ipam.example.org/admin/pools/pool/{pool.pk}/change/"
+    assert event["data"]["notice"]["level"] == "error"
+    assert event["id"] == one.headers["X-Cadastre-Delivery"]
+    timestamp = one.headers["X-Cadastre-Timestamp"]
+    expected = hmac.new(secret.encode(), timestamp.encode() + b"." + one.body, hashlib.sha256)
+    assert one.headers["X-Cadastre-Signature"] == f"v1={expected.hexdigest()}"
+    for block in blocks:
+        factories.give_back(block)
+    evaluation.evaluate()
+    sending.work_off(target.pk)
+    assert [got.event["data"]["event"] for got in receiver.received] == ["opened", "ended"]
+    assert receiver.received[1].event["data"]["notice"]["open"] is False
+    assert set(Delivery.objects.values_list("state", "attempts")) == {("delivered", 1)}
+
+
+def test_nothing_is_written_when_the_notice_is_not(receiver: Receiver) -> None:
+    receiver.target()
+    fill()
+    with transaction.atomic():
+        assert evaluation.evaluate().told == 2
+        transaction.set_rollback(True)
+    assert (Notice.objects.count(), Delivery.objects.count()) == (0, 0)
+
+
+def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiver) -> None:
+    receiver.target("leaks", codes=["leaked_blocks"])
+    receiver.target("off", enabled=False)
+    fill()
+    assert evaluation.evaluate().told == 0
+
+
+@pytest.mark.parametrize("status", [199, 302, 400, 410, 429, 500, 503])
+def test_what_is_not_accepted_is_tried_again_later_with_the_same_id(
+    receiver: Receiver, status: int
+) -> None:
+    target, _ = receiver.target(codes=["pool_nearly_full"])
+    fill()
+    evaluation.evaluate()
+    if status == 199:
+        receiver.answer = _cut
+    else:
+        receiver.answer = lambda _handler, _received: status
+    assert sending.work_off(target.pk) == 0
+    row = Delivery.objects.get()
+    assert (row.state, row.attempts) == ("pending", 1)
+    assert row.last_error
+    assert outbox.due() == []  # it rests
+    receiver.answer = lambda _handler, _received: 200
+    due(target)
+    assert sending.work_off(target.pk) == 1
+    first, second = receiver.received
+    assert first.body == second.body
+    assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
+    assert WebhookTarget.objects.get().failures == 0
+
+
+def _cut(handler: http.server.BaseHTTPRequestHandler, _received: Received) -> None:
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sends_again(
+    receiver: Receiver,
+) -> None:
+    target, _ = receiver.target(codes=["pool_nearly_full"])
+    fill()
+    evaluation.evaluate()
+    receiver.answer = lambda _handler, _received: 500
+    waits = []
+    for _ in range(outbox.TRIES):
+        due(target)
+        sending.work_off(target.pk)
+        row = Delivery.objects.get()
+        waits.append((row.next_try_at - _now()).total_seconds())
+    assert (row.state, row.attempts, row.last_status) == ("failed", outbox.TRIES, 500)
+    for number, wait in enumerate(waits):
+        assert 0.7 < wait / min(5 * 2**number, 3600) < 1.26
+    due(target)
+    assert sending.work_off(target.pk) == 0
+    assert len(receiver.received) == outbox.TRIES
+    receiver.answer = lambda _handler, _received: 200
+    outbox.send_again(row)
+    assert sending.work_off(target.pk) == 1
+    with pytest.raises(Exception, match="arrived"):
+        outbox.send_again(row)
+
+
+def _now() -> Any:
+    from pools import database
+
+    return database.now()
+
+
+def test_a_failing_target_holds_up_no_other(receiver: Receiver) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}/"
+        silent.close()
+        bad, _ = targets.create("bad", url, by=factories.BY)
+    good, _ = receiver.target("good")
+    fill()
+    evaluation.evaluate()
+    assert set(outbox.due()) == {bad.pk, good.pk}
+    assert sending.work_off(bad.pk) == 0
+    assert outbox.due() == [good.pk]
+    assert sending.work_off(good.pk) == 2
+    assert Delivery.objects.filter(target=bad, attempts=1).count() == 1  # the others were not tried
+
+
+def test_one_worker_sends_to_a_target_at_a_time_and_one_that_died_is_followed(
+    receiver: Receiver,
+) -> None:
+    target, _ = receiver.target(codes=["pool_nearly_full"])
+    fill()
+    evaluation.evaluate()
+    lease = outbox.take(target.pk)
+    assert lease is not None
+    assert outbox.take(target.pk) is None
+    assert sending.work_off(target.pk) == 0
+    # It died in the middle of a try that the receiver saw.
+    delivery = outbox.following(lease)
+    assert delivery is not None
+    sending._post(delivery)
+    due(target)
+    assert sending.work_off(target.pk) == 1
+    assert len({one.headers["X-Cadastre-Delivery"] for one in receiver.received}) == 1
+    assert len(receiver.received) == 2
+    assert outbox.following(lease) is None  # its fence is an old one
+
+
+def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:
+    def endless(handler: http.server.BaseHTTPRequestHandler, _received: Received) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(10**12))
+        handler.end_headers()
+        handler.wfile.write(b"canary" * 1000)
+
+    receiver.answer = endless
+    target, _ = receiver.target(codes=["pool_nearly_full"])
+    fill()
+    evaluation.evaluate()
+    assert sending.work_off(target.pk) == 1
+    assert "canary" not in str(Delivery.objects.values().get())
+
+
+def test_a_test_message_and_the_task(receiver: Receiver) -> None:
+    target, _ = receiver.target()
+    outbox.write_test(target)
+    assert tasks.send_webhook(target.pk) == 1
+    (one,) = receiver.received
+    assert (one.event["type"], one.event["data"]["notice"]) == ("cadastre.notice.test", None)
+    assert one.path == "/hook"
+    assert Delivery.objects.get().last_status == receivers.ACCEPTED
