@@ -11,7 +11,7 @@ import logging
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from django.core import exceptions as core_exceptions
@@ -97,7 +97,20 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     if problem is None:
         return None
     views.set_rollback()
-    return problem.response(context["request"]._request)
+    request = context["request"]
+    clusters = _waited_for(error)
+    if clusters is not None and request.user.has_perm("pools.view_cluster"):
+        problem = replace(problem, extra={**problem.extra, "clusters": clusters})
+    return problem.response(request._request)
+
+
+def _waited_for(error: Exception) -> list[str] | None:
+    """The clusters that a recovery waits for, where an error is about one."""
+    if isinstance(error, DatabaseError) and database.sqlstate(error) == database.RECOVERING:
+        error = database.recovering(error)
+    if not isinstance(error, errors.Recovering):
+        return None
+    return error.clusters.split(", ") if error.clusters else []
 
 
 def problem_of(error: BaseException) -> Problem | None:
@@ -165,6 +178,8 @@ def _of_rest_framework(error: exceptions.APIException) -> Problem:
 
 def _of_database(error: DatabaseError | InterfaceError) -> Problem | None:
     """Away, overloaded or a standby: 503. A rule that no service foresaw: 409."""
+    if database.sqlstate(error) == database.RECOVERING:
+        return _of_register(database.recovering(error))
     away = isinstance(error, OperationalError | InterfaceError)
     if away or database.sqlstate(error) == _READ_ONLY:
         log.warning("the database did not serve a request: %s", error)

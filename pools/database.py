@@ -28,6 +28,7 @@ T = TypeVar("T")
 ATTEMPTS = 6
 # serialization_failure, deadlock_detected, lock_not_available
 _ASK_AGAIN = {"40001", "40P01", "55P03"}
+RECOVERING = "57R01"  # pools/sql/recovery.sql
 # Two requests met: the one that lost finds the other's row when it asks again.
 _MET = {
     "one_block_per_holder",
@@ -107,6 +108,13 @@ def joined(values: Iterable[object]) -> str:
     return ",".join(map(str, values))
 
 
+def recovering(error: BaseException) -> errors.Recovering:
+    """What an error with the SQLSTATE of a recovery says."""
+    said = getattr(error.__cause__ or error, "diag", None)
+    message, clusters = (getattr(said, f"message_{part}", None) for part in ("primary", "detail"))
+    return errors.Recovering(message or "", clusters=clusters or "")
+
+
 def call(statement: str, values: Sequence[object]) -> Any:
     """The one value that a statement answers, by `rows`."""
     ((value,),) = rows(statement, values)
@@ -122,12 +130,15 @@ def now() -> datetime:
 def retried(work: Callable[[], T]) -> T:
     """Run a whole transaction, again when it lost a race; at most 6 times, with jitter.
 
-    Inside an open transaction it runs once: only the outermost one can be repeated.
+    Inside an open transaction it runs once: only the outermost one can be repeated. Raises
+    Recovering where the database refused to hand out a block.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return work()
         except DatabaseError as error:
+            if sqlstate(error) == RECOVERING:
+                raise recovering(error) from error
             lost = sqlstate(error) in _ASK_AGAIN or constraint(error) in _MET
             if not lost or attempt == ATTEMPTS or connection.in_atomic_block:
                 raise

@@ -10,15 +10,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-import pgtrigger
 from django.db import connection, transaction
 
 from pools.models import (
-    Block,
     BlockEvent,
     ClusterEvent,
     ConnectionEvent,
@@ -28,8 +25,6 @@ from pools.models import (
     PoolEvent,
     ReservedRangeEvent,
 )
-from pools.models.blocks import LIVE
-from pools.models.fields import Now
 
 
 @dataclass(frozen=True)
@@ -89,20 +84,9 @@ def logs() -> dict[str, Any]:
     return {model._meta.model_name: model for model in _LOGS}
 
 
-def purge(days: int) -> int:
-    """Delete events older than so many days, the only way in which events ever go; how many."""
-    if days <= 0:
-        return 0
-    deleted = 0
-    kept = (f"{model._meta.app_label}.{model.__name__}:append_only" for model in _LOGS)
-    with pgtrigger.ignore(*kept):
-        for model in _LOGS:
-            old = model.objects.filter(pgh_created_at__lt=Now() - timedelta(days=days))
-            if model is BlockEvent:  # who holds a block now is known however long it has been
-                live = Block.objects.filter(state__in=LIVE).values("pk")
-                old = old.exclude(pgh_obj_id__in=live)
-            deleted += old.delete()[0]
-    return deleted
+def append_only() -> list[str]:
+    """The triggers that keep events from being changed or deleted; the retention passes them by."""
+    return [f"{model._meta.app_label}.{model.__name__}:append_only" for model in _LOGS]
 
 
 def allocation_failed(
@@ -136,13 +120,13 @@ def credentials_replaced(connection_id: int, *, by: Author) -> None:
     of_connection(connection_id, "credentials_replaced", by=by)
 
 
-def of_connection(connection_id: int, label: str, *, by: Author) -> None:
-    """Record what was done about a connected cluster that changes no row of its own."""
+def of_connection(connection_id: int | None, label: str, *, by: Author) -> None:
+    """Record what was done about a connected cluster, or all, that changes no row of its own."""
     columns = "cluster_id, server, mode, duties, paused, in_cluster, identity"
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"  # noqa: S608  # our names
             f" {columns}) SELECT ipam_now(), %s, id, %s, {columns}"
-            " FROM pools_connection WHERE id = %s",
+            " FROM pools_connection WHERE id = COALESCE(%s, id)",
             [label, by.as_context(), connection_id],
         )

@@ -21,7 +21,7 @@ from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, UDN, VM,
 from claims.models import IPAMClaim
 from claims.services import claim_answers, claim_findings, claim_intake, claim_telling
 from claims.services.claim_intake import Seen as Taken
-from pools import database
+from pools import database, recovering
 from pools.clusters.client import Manifest
 from pools.core.differences import Structure
 from pools.core.resources import Resource
@@ -133,6 +133,8 @@ def _answer(pass_: Pass, words: Callable[[], Dialect]) -> None:
         those = list(group)
         for first in range(0, len(those), _BATCH):
             with pass_.holding():
+                if not recovering.may_grant():
+                    return
                 for culprit, error in absorbing.halving(those[first : first + _BATCH], work):
                     log.error("the claim %s could not be answered", culprit, exc_info=error)
                     claim_answers.refuse(culprit, told, _NOT_WORKED_OUT)

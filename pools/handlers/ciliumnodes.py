@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Q
 
+from pools import recovering
 from pools.clusters import faults
 from pools.clusters.client import Manifest
 from pools.core import addresses, ciliumnode, errors, podippool, resources
@@ -81,6 +82,8 @@ class CiliumNodes:
             return
         # Of its own: the locks of pools are taken before any row.
         with pass_.holding():
+            if not recovering.may_grant():
+                return
             short = _hand_out(cluster_id, standings)
         granted = node_blocks.unpublished(cluster_id, [one.name for one in standings])
         shared = _shared(cluster_id, standings)

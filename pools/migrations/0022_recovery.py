@@ -1,5 +1,7 @@
 from django.db import migrations, models
 
+from pools import sql
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -17,6 +19,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("since", models.DateTimeField()),
+                ("after_run", models.BigIntegerField()),
                 ("reason", models.CharField(max_length=500)),
                 ("actor", models.CharField(blank=True, default="", max_length=150)),
                 ("ended_at", models.DateTimeField(null=True)),
@@ -36,4 +39,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        *sql.install("recovery"),
     ]

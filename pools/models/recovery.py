@@ -7,9 +7,13 @@ from django.db.models import Q
 
 
 class Recovery(models.Model):
-    """A time in which nothing was allocated, until every cluster had been listed once."""
+    """A time in which nothing is allocated, until every connected cluster was listed once.
+
+    Only a full pass whose number is above `after_run` counts.
+    """
 
     since = models.DateTimeField()
+    after_run = models.BigIntegerField()
     reason = models.CharField(max_length=500)
     actor = models.CharField(max_length=150, blank=True, default="")
     ended_at = models.DateTimeField(null=True)

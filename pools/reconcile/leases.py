@@ -149,8 +149,10 @@ def holding(lease: Lease, by: events.Author) -> Iterator[None]:
     with events.recorded(by):
         with connection.cursor() as cursor:
             # Of its own: the next statement has to see what was committed while this one waited.
+            # What a cluster shows as in use is recorded in a recovery too (pools/recovering.py).
             cursor.execute(
-                "SELECT pg_advisory_xact_lock_shared(%s, %s)", [LOCK, lease.connection_id]
+                "SELECT pg_advisory_xact_lock_shared(%s, %s), set_config('ipam.absorbing', 'on', true)",
+                [LOCK, lease.connection_id],
             )
         prove(lease)
         yield

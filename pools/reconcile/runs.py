@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pools import database
+from pools import database, recovering
 from pools.core import errors
 from pools.models import Cluster, Run
 from pools.models.observed import Trigger
@@ -61,6 +61,8 @@ def end(record: Run, counts: Mapping[str, Counts], error: errors.IpamError | Non
         return
     record.save()
     _tidy(record)
+    if record.trigger != Trigger.WATCH and error is None:
+        recovering.end_when_listed()
 
 
 def _tidy(record: Run) -> None:

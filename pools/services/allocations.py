@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, QuerySet
 
-from pools import allocation, database, events, idempotency
+from pools import allocation, database, events, idempotency, recovering
 from pools.core import errors
 from pools.models import AllocationRequest, Environment, Pool
 from pools.models.fields import Now
@@ -121,8 +121,11 @@ def _request(request_id: int) -> AllocationRequest:
 def retry(pool_id: int | None = None, *, by: events.Author = events.WORKER) -> int:
     """Try the pending requests of a pool, or all that are due, oldest first; how many succeeded.
 
-    Any number of workers may run it at once: a request that another one tries is skipped.
+    Any number of workers may run it at once: a request that another one tries is skipped. While the
+    register recovers, all wait.
     """
+    if recovering.current() is not None:
+        return 0
     due = AllocationRequest.objects.filter(state=RequestState.PENDING)
     due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)
     pools = due.order_by("pool_id").values_list("pool_id", flat=True).distinct()
@@ -167,6 +170,8 @@ def _try(request_id: int, by: events.Author) -> RequestState | None:
             request.last_error = error.message
             request.save()
             return RequestState.PENDING
+        except errors.Unavailable:
+            raise
         except errors.IpamError as error:  # it can never succeed: the holder sees why
             request.state = RequestState.CANCELLED
             request.last_error = error.message

@@ -1,0 +1,116 @@
+"""`ipam recovery begin|status|end|hold`: nothing is allocated until every cluster was listed once."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+from datetime import timedelta
+from typing import Any, TextIO
+
+from pools import events, recovering
+from pools.core import addresses, errors, holders
+from pools.core.demand import Holder, Wanted
+from pools.management import output
+from pools.models import Pool, Recovery
+from pools.services import recovery
+
+HELP = "Stop all allocation until every connected cluster was listed once, as after a restore."
+COLUMNS = ("active", "since", "reason", "actor", "waits_for", "ended_at", "ended_by")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    steps = parser.add_subparsers(dest="step", required=True)
+    begin = steps.add_parser("begin", help="allocate nothing from now on")
+    begin.add_argument("--reason", required=True)
+    begin.add_argument(
+        "--restored",
+        action="store_true",
+        help="the database was restored just now, by other means than `ipam restore`, and nothing has"
+        " written to it since: cooldowns go on from where they were",
+    )
+    status = steps.add_parser("status", help="which clusters are still to be listed")
+    output.add_format(status)
+    end = steps.add_parser("end", help="allocate again")
+    end.add_argument("--force", action="store_true", help="though clusters were not listed")
+    end.add_argument("--reason", default="")
+    hold = steps.add_parser("hold", help="record a block that is known to be in use")
+    hold.add_argument("cidr")
+    hold.add_argument("holder", help="KIND/ID")
+    hold.add_argument("--cluster", required=True)
+    hold.add_argument("--pool", required=True)
+    hold.add_argument("--uid", default="")
+    hold.add_argument("--org", default="")
+    hold.add_argument("--env", default="")
+    hold.add_argument("--reason", required=True)
+
+
+def run(options: dict[str, Any], out: TextIO) -> int:
+    return _STEPS[options["step"]](options, out)
+
+
+def author(reason: str) -> events.Author:
+    """Whoever is logged in on the machine."""
+    return events.Author(actor=getpass.getuser(), source="command", reason=reason)
+
+
+def _begin(options: dict[str, Any], out: TextIO) -> int:
+    lost = recovering.lost_since_backup() if options["restored"] else timedelta()
+    recovering.begin(by=author(options["reason"]), lost=lost)
+    return said(out)
+
+
+def said(out: TextIO) -> int:
+    """What is waited for, after it began."""
+    left = recovering.waits_for()
+    if left:
+        out.write(f"Nothing is allocated until these clusters were listed: {', '.join(left)}\n")
+    else:
+        out.write("Nothing is allocated. No cluster is connected: `ipam recovery end` ends it.\n")
+    return output.DONE
+
+
+def _status(options: dict[str, Any], out: TextIO) -> int:
+    row = Recovery.objects.order_by("-id").first()
+    rows = [] if row is None else [_row(row)]
+    if not rows and options["output"] == "table":
+        out.write("The register never recovered.\n")
+    output.write(rows, COLUMNS, options["output"], out)
+    return output.FOUND if row is not None and row.ended_at is None else output.DONE
+
+
+def _row(row: Recovery) -> dict[str, Any]:
+    shown = {
+        name: getattr(row, name) for name in ("since", "reason", "actor", "ended_at", "ended_by")
+    }
+    active = row.ended_at is None
+    return {**shown, "active": active, "waits_for": recovering.waits_for() if active else []}
+
+
+def _end(options: dict[str, Any], out: TextIO) -> int:
+    recovering.end(by=author(options["reason"]), force=options["force"])
+    out.write("The recovery has ended: blocks are allocated again.\n")
+    return output.DONE
+
+
+def _hold(options: dict[str, Any], out: TextIO) -> int:
+    pool = Pool.objects.filter(cluster__name=options["cluster"], name=options["pool"]).first()
+    if pool is None:
+        raise errors.NotFound("There is no such pool.")
+    kind, _, name = options["holder"].partition("/")
+    holder = Holder(
+        holders.parse_name(kind, field="kind", kind="label"),
+        holders.parse_identifier(name, field="id"),
+        options["uid"],
+    )
+    wanted = Wanted(
+        (holder,),
+        org=options["org"],
+        env=options["env"],
+        cidr=addresses.parse_block(options["cidr"], field="cidr"),
+    )
+    blocks = recovery.hold(pool.pk, wanted, by=author(options["reason"]))
+    out.writelines(f"{block['cidr']} is held by {kind}/{name}\n" for block in blocks)
+    return output.DONE
+
+
+_STEPS = {"begin": _begin, "status": _status, "end": _end, "hold": _hold}

@@ -1,0 +1,135 @@
+"""Recovery mode: no block gets a new holder, by any door, until somebody or the clusters end it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from datetime import timedelta
+from ipaddress import ip_network
+
+import pytest
+from django.core import management
+from django.db import DatabaseError, transaction
+
+from pools import allocation, database, events, recovering
+from pools.core import errors
+from pools.models import Block, Recovery
+from pools.models.blocks import State
+from pools.services import allocations
+from tests import factories
+from tests.edges import api as apis
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
+BY = events.Author(actor="ann", source="command", reason="restored Monday's backup")
+
+
+def _refused_with(statement: str, *values: object) -> str:
+    with pytest.raises(DatabaseError) as caught, transaction.atomic():
+        database.rows(statement, values)
+    return database.sqlstate(caught.value)
+
+
+_TAKE = """
+    UPDATE pools_block SET state = 'held', holder_kind = 'vm', holder_id = 'x', allocated_at = now(),
+        available_from = NULL WHERE state = 'available' RETURNING id
+"""
+_MOVE = "UPDATE pools_block SET holder_id = 'thief' WHERE state = 'held' RETURNING id"
+
+
+def test_nothing_is_handed_out_and_what_is_held_can_be_released() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    before = factories.take(pool, factories.holder("before"))
+    recovering.begin(by=BY)
+    with pytest.raises(errors.Recovering):
+        factories.take(pool)
+    with pytest.raises(errors.Recovering):
+        factories.ask(pool, *factories.holders(3))
+    with pytest.raises(errors.Recovering):
+        factories.take(pool, cidr="10.0.0.77/32")
+    assert _refused_with(_TAKE) == database.RECOVERING
+    assert _refused_with(_MOVE) == database.RECOVERING
+    assert factories.give_back(before).block["state"] == "cooling"
+    recovering.end(by=BY, force=True)
+    assert factories.take(pool)
+
+
+def test_who_has_a_block_of_a_single_category_is_told_which() -> None:
+    cluster = factories.cluster(cluster_prefix=ip_network(apis.PREFIX))
+    pool = cluster.pools.get(category="node")
+    node = factories.holder("n1", kind="node")
+    had = factories.take(pool, node)
+    recovering.begin(by=BY)
+    assert factories.take(pool, node)["cidr"] == had["cidr"]
+
+
+def test_rest_answers_503_and_says_which_clusters_are_waited_for() -> None:
+    api = apis.Api()
+    api.cluster()
+    pool = api.vm_pool("10.0.0.0/24")
+    recovering.begin(by=BY)
+    answer = api("POST", f"pools/{pool}/allocations/", apis.holder("a"))
+    problem = apis.refused(answer, 503, "ipam_recovering")
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert problem["clusters"] == []
+
+
+def test_pending_requests_wait_and_are_served_after() -> None:
+    pool = factories.pool("10.0.0.1/32", cooldown=0)
+    held = factories.take(pool)
+    asked = allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    recovering.begin(by=BY)
+    factories.give_back(held)
+    assert allocations.retry() == 0
+    assert not isinstance(asked, allocation.Allocation)
+    asked.refresh_from_db()
+    assert asked.state == "pending"
+    recovering.end(by=BY, force=True)
+    assert allocations.retry() == 1
+
+
+def test_cooldowns_go_on_from_where_the_backup_left_them() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=3600)
+    block = factories.take(pool)
+    factories.give_back(block)
+    before = Block.objects.get(pk=block["id"]).available_from
+    recovering.begin(by=BY, lost=timedelta(hours=2))
+    row = Block.objects.get(pk=block["id"])
+    assert (row.state, row.available_from) == (State.COOLING, before + timedelta(hours=2))
+
+
+def test_only_a_person_ends_it_where_no_cluster_is_connected() -> None:
+    recovering.begin(by=BY)
+    assert not recovering.end_when_listed()
+    with pytest.raises(errors.Conflict):
+        recovering.begin(by=BY)
+    with pytest.raises(errors.InvalidInput):
+        recovering.end(by=events.Author("ann", "command"), force=True)
+    assert recovering.end(by=BY).ended_by == "ann"
+    with pytest.raises(errors.Conflict):
+        recovering.end(by=BY)
+
+
+def test_the_commands() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=3600)
+    cooling = factories.take(pool)
+    factories.give_back(cooling)
+    _command("begin", "--reason=restored", "--restored")
+    assert json.loads(_command("status", "-o=json", status=3))[0]["active"] is True
+    for cidr in ("10.0.0.200", cooling["cidr"]):
+        _command("hold", cidr, "vm/known", f"--cluster={pool.cluster}", f"--pool={pool.name}",
+                 "--reason=it answers")  # fmt: skip
+    held = Block.objects.filter(state=State.HELD).values_list("holder_id", flat=True)
+    assert list(held) == ["known", "known"]
+    _command("end")
+    assert json.loads(_command("status", "-o=json"))[0]["active"] is False
+    assert Recovery.objects.get().reason == "restored"
+
+
+def _command(*arguments: str, status: int = 0) -> str:
+    out = io.StringIO()
+    ends = pytest.raises(SystemExit) if status else contextlib.nullcontext()
+    with ends as ended:
+        management.call_command("ipam", "recovery", *arguments, stdout=out)
+    assert not status or ended.value.code == status
+    return out.getvalue()
