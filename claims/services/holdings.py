@@ -7,23 +7,35 @@ being handed out before its VM exists, and a VM keeps it while it is stopped.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from ipaddress import ip_address
 
 from claims.models import Network
 from claims.services.touched import Name, Touched
 from pools import database
+from pools.models import Block
 from pools.services import occupied
 from pools.services.occupied import Holder, Use
 
 VM, MAC, POD = "vm", "mac", "pod"
+LONGEST = Block._meta.get_field("holder_id").max_length or 0
 
 
 def holder_name(namespace: str, vm: str, mac: str | None) -> Name:
     """Kind and id of who has an address: the VM, or the MAC address of one that is not known."""
     if vm:
-        return VM, f"{namespace}/{vm}" if namespace else vm
+        return VM, full_name(namespace, vm) if namespace else vm
     return MAC, mac or ""
+
+
+def full_name(namespace: str, name: str) -> str:
+    """`namespace/name` as a holder's id; what is longer than one may be (253) ends in its digest."""
+    whole = f"{namespace}/{name}"
+    if len(whole) <= LONGEST:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return f"{whole[: LONGEST - len(digest) - 1]}~{digest}"
 
 
 def settle(touched: Touched) -> None:
@@ -67,7 +79,7 @@ def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[Hold
         _CLAIMANTS, [network_id, database.joined(addresses)], prepare=False
     ):
         if kind == POD:
-            holder = Holder(POD, f"{namespace}/{vm}", uid)
+            holder = Holder(POD, full_name(namespace, vm), uid)
         else:
             holder = Holder(*holder_name(namespace, vm, mac and str(mac)), uid)
         if holder.id:

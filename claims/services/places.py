@@ -135,7 +135,7 @@ def _known(column: str, ids: Collection[int]) -> dict[int, list[tuple[int, _Row,
         _KNOWN.format(column=column), [database.joined(ids)], prepare=False
     ):
         row = _Row(network, address, mac and str(mac), namespace, vm, holds)
-        name = (kind, f"{namespace}/{vm}") if kind else holdings.holder_name(namespace, vm, row.mac)
+        name = (kind, holdings.full_name(namespace, vm)) if kind else holdings.holder_name(namespace, vm, row.mac)
         found.setdefault(owner, []).append((place_id, row, name))
     return found
 

@@ -159,6 +159,22 @@ def test_a_change_moves_the_block() -> None:
     assert _held() == {"10.0.0.6/32": ("vm", "blue/one")}
 
 
+def test_names_of_any_length_that_kubernetes_allows_hold_addresses() -> None:
+    network = worlds.network()
+    ippool = worlds.ippool(network)
+    namespace, long = "n" * 63, "v" * 252
+    worlds.entry(ippool, A, "10.0.0.5/24", vm=f"{long}1", namespace=namespace)
+    worlds.entry(ippool, B, "10.0.0.6/24", vm=f"{long}2", namespace=namespace)
+    worlds.workload(
+        network, f"{long}3", C, "10.0.0.7/24", namespace=namespace, uid="u-3", vm_uid="u-3"
+    )
+    ids = {name for _, name in _held().values()}
+    assert len(ids) == 3
+    assert all(name.startswith(f"{namespace}/vvv") and len(name) == 253 for name in ids)
+    places.remove(entries=list(Entry.objects.values_list("pk", flat=True)))
+    assert list(_held()) == ["10.0.0.7/32"]
+
+
 def test_the_claim_comes_before_what_runs_and_that_before_the_entry() -> None:
     network = worlds.network()
     worlds.entry(worlds.ippool(network), A, "10.0.0.5/24")
