@@ -4,8 +4,11 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import base
 
+from ipam_site import metrics
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", base.RedirectView.as_view(pattern_name="admin:index"), name="home"),
+    path("metrics", metrics.by_session),
     path("admin/", admin.site.urls),
     path("api/v1/", include("pools.api.urls")),
     path("api/v1/", include("claims.api.urls")),

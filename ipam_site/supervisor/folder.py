@@ -55,8 +55,8 @@ def secrets_of(data: pathlib.Path) -> dict[str, str]:
         raise FileNotFoundError(
             f"{data}/secrets.json is missing or incomplete, without it the database cannot be opened"
         )
-    # The key ring came later than the others: a folder without one has sealed nothing yet.
-    sizes = dict.fromkeys(_SECRETS, 48) | {"key_ring": 32}
+    # These came later than the others: a folder without a key ring has sealed nothing yet.
+    sizes = dict.fromkeys(_SECRETS, 48) | {"key_ring": 32, "metrics_token": 32}
     if not set(sizes) <= set(known):
         known = {name: secrets.token_urlsafe(size) for name, size in sizes.items()} | known
         data_folder.write(data / "secrets.json", known)

@@ -21,6 +21,7 @@ from urllib import parse
 
 from django.conf import settings
 
+from pools import measures
 from pools.clusters import answers, faults, guard, schemas, transport
 from pools.clusters.access import Access
 from pools.core.resources import Resource
@@ -37,6 +38,7 @@ _STARTS = 3  # of a list whose `continue` expires
 _WHOLE_ANSWER = 4  # times the read time-out
 _WATCH_GRACE = 15  # seconds after which a server that should have ended a watch is taken for dead
 _APPLY = "application/apply-patch+yaml"
+_VERBS = {"GET": "get", "POST": "create", "PATCH": "apply", "PUT": "update", "DELETE": "delete"}
 _TOKEN = re.compile(rb'"continue": ?"([\w=-]+)"')  # of an API server; others are found when parsed
 _METADATA = 4096  # bytes at the ends of a page in which it is looked for
 # The server reads JSON as YAML there, where these end a line or are refused.
@@ -66,6 +68,7 @@ class WatchEvent:
 class Gateway:
     """One API server over one connection that is kept alive; one request at a time.
 
+    `cluster` is the name under which requests are counted, of a cluster that is registered.
     `timeouts` are seconds to connect and to wait for the next bytes; a whole answer may take four
     times the latter. Any method raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused,
     Garbled, TooBusy, ServerFault, Unauthorized, Forbidden, KindAbsent, Rejected.
@@ -75,6 +78,7 @@ class Gateway:
         self,
         access: Access,
         *,
+        cluster: str = "",
         allow_loopback: bool = False,
         timeouts: tuple[float, float] = (5, 30),
         resolver: guard.Resolver = guard.system_resolver,
@@ -86,6 +90,7 @@ class Gateway:
             return guard.resolve(target, allow_loopback=allow_loopback, resolver=resolver)
 
         self._access = access
+        self._cluster = cluster
         self._server = target.url
         self._connect, self._read = timeouts
         # No proxy: one of the environment would be opened before it is replaced below.
@@ -343,7 +348,10 @@ class Gateway:
     ) -> bytes:
         response = self._send(method, path, query, body=body, content_type=content_type)
         if not 200 <= response.status < 300:
-            raise self._refusal(response)
+            refusal = self._refusal(response)
+            if isinstance(refusal, faults.StaleVersion):
+                measures.count("ipam_stale_writes_rejected_total")
+            raise refusal
         return self._body(response)
 
     def _send(
@@ -370,9 +378,20 @@ class Gateway:
         try:
             answer = self._api.call_api(method, url, headers, body, _request_timeout=timeouts)
         except self._no_answer as error:
+            self._count(method, query, "none")
             raise answers.no_answer(error) from error
         response: urllib3.BaseHTTPResponse = answer.response
+        self._count(method, query, str(response.status))
         return response
+
+    def _count(self, method: str, query: Mapping[str, str], code: str) -> None:
+        if self._cluster:
+            verb = _VERBS[method]
+            if method == "GET" and "watch" in query:
+                verb = "watch"
+            elif method == "GET" and "limit" in query:
+                verb = "list"
+            measures.count("ipam_k8s_requests_total", cluster=self._cluster, verb=verb, code=code)
 
     def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
         try:

@@ -1,3 +1,4 @@
+from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 
 
@@ -10,8 +11,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="CountedUntil",
             fields=[
-                ("table", models.CharField(max_length=63, primary_key=True, serialize=False)),
-                ("until", models.DateTimeField()),
+                ("log", models.CharField(max_length=63, primary_key=True, serialize=False)),
+                ("counted", models.BigIntegerField(default=0)),
+                ("seen", models.BigIntegerField(default=0)),
+                (
+                    "waits_for",
+                    ArrayField(models.CharField(max_length=40), default=list, size=None),
+                ),
             ],
         ),
         migrations.CreateModel(
@@ -32,5 +38,13 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("name", "labels"), name="measure_unique")
                 ],
             },
+        ),
+        # What happened before is not counted: a counter that begins with millions would look like a
+        # storm of allocations.
+        migrations.RunSQL(
+            "INSERT INTO pools_counteduntil (log, counted, seen, waits_for)"
+            " SELECT 'events', n, n, '{}' FROM (SELECT CASE WHEN is_called"
+            " THEN last_value ELSE 0 END AS n FROM pools_event_number) AS s",
+            migrations.RunSQL.noop,
         ),
     ]

@@ -6,7 +6,7 @@ from django.db import migrations
 
 _SEE = [
     "view_leak", "view_referencefeed", "view_checkrun", "view_notice", "view_sample",
-    "view_auditsegment", "view_recovery",
+    "view_auditsegment", "view_recovery", "view_measure",
 ]  # fmt: skip
 _OPERATE = ["reclaim", "report_references", "run_checks"]
 _ADMINISTER = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
@@ -22,10 +23,16 @@ class Measure(models.Model):
 
 
 class CountedUntil(models.Model):
-    """Up to when the events of a table are part of the totals."""
+    """Up to which number the events of a log are part of the totals.
 
-    table = models.CharField(max_length=63, primary_key=True)
-    until = models.DateTimeField()
+    Every number up to `seen` was drawn before the transactions `waits_for` (virtual ids) were looked
+    at, which had drawn some and had not ended: when they have, no event up to it can appear any more.
+    """
+
+    log = models.CharField(max_length=63, primary_key=True)
+    counted = models.BigIntegerField(default=0)
+    seen = models.BigIntegerField(default=0)
+    waits_for = ArrayField(models.CharField(max_length=40), default=list)
 
     def __str__(self) -> str:
-        return f"{self.table} until {self.until}"
+        return f"{self.log} until {self.counted}"

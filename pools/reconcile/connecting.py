@@ -40,7 +40,11 @@ def access(connection: Connection) -> Access:
 
 def gateway(connection: Connection) -> Gateway:
     """The cluster's API server."""
-    return Gateway(access(connection), allow_loopback=settings.IPAM_ALLOW_LOOPBACK_CLUSTERS)
+    return Gateway(
+        access(connection),
+        cluster=connection.cluster.name,
+        allow_loopback=settings.IPAM_ALLOW_LOOPBACK_CLUSTERS,
+    )
 
 
 def recognise(connection: Connection, reached: Gateway) -> str:

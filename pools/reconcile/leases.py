@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError, connection, transaction
 
-from pools import events
+from pools import events, measures
 from pools.core import errors
 
 LEASE = 60  # seconds
@@ -168,6 +168,7 @@ def prove(lease: Lease) -> None:
         )
         row = cursor.fetchone()
     if row is None:
+        measures.count("ipam_stale_writes_rejected_total")
         raise LeaseLost
     if row[0]:
         raise errors.ConnectionPaused

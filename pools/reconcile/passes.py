@@ -12,13 +12,14 @@ import functools
 import gc
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import DatabaseError, transaction
 from django.db import connection as database_connection
 
-from pools import events
+from pools import events, measures
 from pools.clusters import faults
 from pools.clusters.client import Gateway, Listing
 from pools.core import errors
@@ -128,6 +129,7 @@ def outcome(
 ) -> Iterator[Ended]:
     """Whatever happens inside: the lease is handed back, with back-off after a fault, and recorded."""
     ended = Ended()
+    started = time.perf_counter()
     fault: errors.IpamError | None = None
     try:
         yield ended
@@ -146,6 +148,8 @@ def outcome(
         # A connection that broke is opened anew; without any, the lease ends by itself.
         if not database_connection.in_atomic_block:
             database_connection.close_if_unusable_or_obsolete()
+        if full and not dry:
+            _measure(record.cluster.name, fault or _broken(counts), time.perf_counter() - started)
         with contextlib.suppress(*absorbing.DATABASE_AWAY):
             _hand_back(lease, fault or _broken(counts), ended, dry=dry, full=full)
             runs.end(record, counts, fault)
@@ -159,6 +163,18 @@ def _broken(counts: Mapping[str, Counts]) -> errors.IpamError | None:
     broken = errors.IpamError(one.message)
     broken.code = one.code
     return broken
+
+
+def _measure(cluster: str, fault: errors.IpamError | None, seconds: float) -> None:
+    if isinstance(fault, leases.LeaseLost):
+        measures.count("ipam_lease_lost_total")
+    if isinstance(fault, errors.ConnectionPaused | Stopped):
+        return
+    measures.observe("ipam_reconcile_duration_seconds", seconds, cluster=cluster)
+    result = "failure" if fault else "success"
+    measures.count("ipam_reconcile_total", cluster=cluster, result=result)
+    if fault:
+        measures.count("ipam_reconcile_errors_total", cluster=cluster, reason=fault.code)
 
 
 def _hand_back(

@@ -7,12 +7,13 @@ space is released.
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from functools import partial
 from ipaddress import ip_network
 from typing import Any
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, QuerySet
 
 from pools import allocation, database, events, idempotency, recovering
@@ -37,6 +38,28 @@ def allocate(
 
     Raises what `allocation.allocate` raises; PoolExhausted only without `wait`.
     """
+    started = time.perf_counter()
+    try:
+        return _allocate(pool_id, wanted, by, key, wait=wait)
+    except (OperationalError, InterfaceError, errors.Unavailable) as error:
+        # It leaves no event, and what category the pool has nobody can tell.
+        unknown = {"category": "unknown"}
+        measures.count("ipam_allocations_total", **unknown, result="failed")
+        code = error.code if isinstance(error, errors.IpamError) else errors.Unavailable.code
+        measures.count("ipam_allocation_failures_total", **unknown, reason=code)
+        raise
+    finally:
+        measures.observe("ipam_allocation_duration_seconds", time.perf_counter() - started)
+
+
+def _allocate(
+    pool_id: int,
+    wanted: allocation.Wanted,
+    by: events.Author,
+    key: idempotency.Key | None,
+    *,
+    wait: bool,
+) -> allocation.Allocation | AllocationRequest:
     try:
         done = allocation.allocate(pool_id, wanted, by=by, key=key)
     except errors.PoolExhausted as error:

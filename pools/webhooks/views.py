@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from rest_framework import exceptions, views
 from rest_framework.request import Request
 
+from pools import measures
 from pools.core import errors, resources
 from pools.models import AddressSpace
 from pools.webhooks import callers, podippools, register, reviews
@@ -34,6 +36,19 @@ class Webhook(views.APIView):
         """Nothing to negotiate, nobody to log in."""
 
     def post(self, request: Request, cluster: str, key: str = "") -> HttpResponseBase:
+        started, result = time.perf_counter(), "error"
+        try:
+            verdict, answer = self._judged(request, cluster, key)
+            result = "refused" if verdict.refusals else "patched" if verdict.patch else "allowed"
+        finally:
+            name = request.path.rpartition("/")[2]
+            measures.count("ipam_webhook_reviews_total", webhook=name, result=result)
+            measures.observe(
+                "ipam_webhook_duration_seconds", time.perf_counter() - started, webhook=name
+            )
+        return answer
+
+    def _judged(self, request: Request, cluster: str, key: str) -> tuple[Verdict, HttpResponseBase]:
         plain: HttpRequest = request._request
         if "\0" in cluster + key:
             raise errors.NotAllowed("No name has that character.")
@@ -43,7 +58,7 @@ class Webhook(views.APIView):
             review = reviews.parse(body, group=self.group, plurals=self.plurals)
             verdict = self.judge(review, space)
         self.judged(review, space)
-        return JsonResponse(reviews.answer(review, verdict))
+        return verdict, JsonResponse(reviews.answer(review, verdict))
 
     def judge(self, review: Review, space: AddressSpace) -> Verdict:
         """The verdict; in a transaction that cannot write."""

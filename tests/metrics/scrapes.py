@@ -1,0 +1,41 @@
+"""What a scrape says, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import parser
+from prometheus_client.metrics_core import Metric
+
+from ipam_site import metrics
+
+
+def families() -> dict[str, Metric]:
+    """All metrics of a scrape by their name (without `_total`), as a reader of the text finds them."""
+    text = metrics.exposed().decode()
+    return {metric.name: metric for metric in parser.text_string_to_metric_families(text)}
+
+
+def values(name: str, **labels: str) -> list[float]:
+    """The samples of that name with these labels (and others)."""
+    return [value for _, value in _matching(families().values(), name, labels)]
+
+
+def value(name: str, **labels: str) -> float:
+    """The one sample of that name with these labels (and others)."""
+    (found,) = values(name, **labels)
+    return found
+
+
+def by(label: str, name: str, **labels: str) -> dict[str, float]:
+    """The samples of that name with these labels, by another label."""
+    return {found[label]: value for found, value in _matching(families().values(), name, labels)}
+
+
+def _matching(
+    metrics: Iterable[Metric], name: str, labels: dict[str, str]
+) -> Iterator[tuple[dict[str, str], float]]:
+    for metric in metrics:
+        for sample in metric.samples:
+            if sample.name == name and labels.items() <= sample.labels.items():
+                yield sample.labels, sample.value
