@@ -16,7 +16,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, QuerySet
 
-from pools import allocation, database, events, idempotency, recovering
+from pools import allocation, database, events, idempotency, measures, recovering
 from pools.core import errors
 from pools.models import AllocationRequest, Environment, Pool
 from pools.models.fields import Now
