@@ -101,6 +101,12 @@ _MENU = [
     {
         "title": "Operations",
         "items": [
+            {
+                **_entry(
+                    "Notices", "notifications", "pools_notice_changelist", "pools.view_notice"
+                ),
+                "badge": "pools.admin.notices.count",
+            },
             _entry("Events", "history", "pools_event_changelist", "pools.view_event"),
             _entry("Findings", "report", "pools_finding_changelist", "pools.view_finding"),
         ],
@@ -114,6 +120,12 @@ _MENU = [
                 "Access", "lock_person", "claims_membership_changelist", "claims.view_membership"
             ),
             _entry("Tokens", "key", "knox_authtoken_changelist"),
+            _entry(
+                "Webhooks",
+                "webhook",
+                "pools_webhooktarget_changelist",
+                "pools.view_webhooktarget",
+            ),
         ],
     },
 ]

@@ -6,11 +6,13 @@ from pools.admin import (
     drifts,
     environments,
     events,
+    notices,
     observed,
     pools,
     requests,
     runs,
     users,
+    webhook_targets,
 )
 
 __all__ = [
@@ -19,9 +21,11 @@ __all__ = [
     "drifts",
     "environments",
     "events",
+    "notices",
     "observed",
     "pools",
     "requests",
     "runs",
     "users",
+    "webhook_targets",
 ]

@@ -1,0 +1,143 @@
+"""Notices: what somebody should know of now, and what was so before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import F, QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from pools.admin import edge, lists, show
+from pools.models import Delivery, Notice
+from pools.models.notices import Level
+from pools.services.notices import conditions, of_register
+
+MOST = 50  # deliveries on the page of a notice
+_WORDS = {"true": "open", "false": "ended"}
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "open"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return list(_WORDS.items())
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
+        if self.value() in _WORDS:
+            return rows.filter(ended_at__isnull=self.value() == "true")
+        return rows
+
+
+class LevelFilter(lists.Choice):
+    title = "level"
+    parameter_name = "level"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Level.choices]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
+        return rows.filter(level=self.value()) if self.value() else rows
+
+
+class CodeFilter(lists.Choice):
+    title = "condition"
+    parameter_name = "code"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(code, words(code)) for code in conditions.codes()]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
+        return rows.filter(code=self.value()) if self.value() else rows
+
+
+def words(code: str) -> str:
+    """`pool_nearly_full` -> `pool nearly full`."""
+    return code.replace("_", " ")
+
+
+def count(request: HttpRequest) -> str:
+    """How many are open, beside the menu's entry; nothing when none is, or for who may not see them."""
+    if not request.user.has_perm("pools.view_notice"):
+        return ""
+    found = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
+    return show.digits(found) if found else ""
+
+
+@admin.register(Notice)
+class NoticeAdmin(lists.Listed[Notice]):
+    list_display = ("shown_level", "shown_title", "shown_code", "shown_since", "shown_end", "about")
+    list_display_links = None
+    list_filter = (StateFilter, LevelFilter, CodeFilter)
+    exported = ("id", "code", "subject", "level", "title", "detail", "since", "ended_at")
+    search_fields = ("title", "detail", "subject")
+    search_help_text = "Words of a notice, or a subject such as cluster/3"
+    # Open ones first, the newest of each on top.
+    ordering = (F("ended_at").desc(nulls_first=True), "-id")
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/notices_intro.html"
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:  # type: ignore[override]
+        silence = of_register.scheduler_silence()
+        stopped = silence is not None and silence > of_register.SILENCE
+        more = {"silence": show.duration(silence or 0)} if stopped else {}
+        return super().changelist_view(request, {**(extra_context or {}), **more})
+
+    @admin.display(description="level")
+    def shown_level(self, notice: Notice) -> SafeString:
+        return show.state(notice.level)
+
+    @admin.display(description="notice")
+    def shown_title(self, notice: Notice) -> SafeString:
+        return show.to(notice, notice.title)
+
+    @admin.display(description="condition")
+    def shown_code(self, notice: Notice) -> str:
+        return words(notice.code)
+
+    @admin.display(description="since")
+    def shown_since(self, notice: Notice) -> SafeString:
+        return show.when(notice.since)
+
+    @admin.display(description="ended")
+    def shown_end(self, notice: Notice) -> SafeString:
+        return show.when(notice.ended_at) if notice.ended_at else show.state("open")
+
+    @admin.display(description="about")
+    def about(self, notice: Notice) -> SafeString:
+        return show.link(notice.url, "See it") if notice.url else show.DASH
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        edge.require(request, "pools.view_notice")
+        one = Notice.objects.filter(pk=lists.number(object_id)).first()
+        if one is None:
+            raise Http404("There is no such notice.")
+        told: QuerySet[Delivery] = Delivery.objects.none()
+        if request.user.has_perm("pools.view_delivery"):
+            told = Delivery.objects.filter(notice=one).select_related("target").defer("body")
+        before = Notice.objects.filter(code=one.code, subject=one.subject).exclude(pk=one.pk)
+        return edge.page(
+            request,
+            "notice.html",
+            title=one.title,
+            opts=Notice._meta,
+            original=one,
+            row=one,
+            condition=words(one.code),
+            deliveries=told[:MOST],
+            before=before[:MOST],
+            call=f"notices/{one.pk}/",
+        )
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        """A notice is a history itself."""
+        edge.require(request, "pools.view_notice")
+        return HttpResponseRedirect(reverse("admin:pools_notice_changelist"))

@@ -1,0 +1,152 @@
+"""Pages of notices and webhooks: who sees them, the secret that is shown once, the buttons."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import resolve, reverse
+
+from pools.models import Delivery, Measure, Notice, WebhookTarget
+from pools.services.notices import evaluation, outbox, sending, targets
+from tests import factories, people
+from tests.notices.receivers import Receiver
+
+pytestmark = pytest.mark.django_db
+NOTICES = "admin:pools_notice_changelist"
+ADD = "admin:pools_webhooktarget_add"
+ALL = (
+    "view_webhooktarget", "add_webhooktarget", "change_webhooktarget", "delete_webhooktarget",
+    "view_delivery", "view_notice",
+)  # fmt: skip
+
+
+def full() -> Notice:
+    factories.drain(factories.pool("10.0.0.0/30"), env="<b>evil</b>")
+    evaluation.evaluate()
+    return Notice.objects.get(code="pool_nearly_full")
+
+
+def page(row: Any, name: str = "change") -> str:
+    return reverse(f"admin:pools_{row._meta.model_name}_{name}", args=[row.pk])
+
+
+def test_open_notices_come_first_and_the_menu_counts_them() -> None:
+    notice = full()
+    Notice.objects.filter(code="allocation_failing").update(ended_at="2026-01-01T00:00:00Z")
+    client = people.browser(["view_notice"])
+    answer = client.get(reverse(NOTICES))
+    assert [one.ended_at is None for one in answer.context["cl"].result_list] == [True, True, False]
+    text = answer.content.decode()
+    assert notice.title in text
+    assert "<b>evil</b>" not in text
+    badge = re.search(r"Notices\s*</span>.{0,400}?>\s*(\d+)\s*<", text, re.DOTALL)
+    assert badge is not None
+    assert badge[1] == "2"
+    for query, count in (
+        ("?open=true", 2),
+        ("?open=false", 1),
+        ("?code=cluster_stale", 0),
+        ("?q=full", 1),
+    ):
+        assert len(client.get(reverse(NOTICES) + query).context["cl"].result_list) == count, query
+    assert client.get(page(notice)).status_code == 200
+    assert b"pool nearly full" in client.get(page(notice)).content
+    assert b"Webhooks" not in client.get(page(notice)).content
+
+
+def test_without_the_permission_nothing_is_seen() -> None:
+    notice = full()
+    target, _ = targets.create("t", "https://example.org/", by=factories.BY)
+    stranger, viewer = people.browser(["view_pool"]), people.browser(["view_notice"])
+    assert stranger.get(reverse(NOTICES)).status_code == 403
+    assert stranger.get(page(notice)).status_code == 403
+    for client in (stranger, viewer):
+        for url in (
+            page(target),
+            reverse(ADD),
+            page(target, "delete"),
+            page(target, "rotate"),
+            page(target, "test"),
+        ):
+            assert client.get(url).status_code == 403, url
+            assert client.post(url).status_code == 403, url
+    assert viewer.get(page(notice)).status_code == 200
+    assert viewer.get(reverse("admin:pools_notice_change", args=[0])).status_code == 404
+
+
+def test_every_link_of_a_notice_leads_to_a_page() -> None:
+    full()
+    for url in Notice.objects.exclude(url="").values_list("url", flat=True):
+        assert resolve(url.partition("?")[0])
+        assert people.browser().get(url).status_code == 200, url
+
+
+def test_the_secret_is_shown_once_and_rotated() -> None:
+    client = people.browser(ALL)
+    answer = client.post(
+        reverse(ADD), {"name": "ops", "url": "https://example.org/hook", "enabled": "on"}
+    )
+    row = WebhookTarget.objects.get()
+    secret = targets.secret(row)
+    assert secret in answer.content.decode()
+    assert secret not in row.sealed
+    for url in (page(row), reverse("admin:pools_webhooktarget_changelist"), page(row, "delete")):
+        assert secret not in client.get(url).content.decode()
+    rotated = client.post(page(row, "rotate")).content.decode()
+    row.refresh_from_db()
+    assert targets.secret(row) != secret
+    assert targets.secret(row) in rotated
+    assert client.get(page(row, "rotate")).status_code == 302
+    export = client.get(reverse("admin:pools_webhooktarget_export"))
+    assert row.sealed not in export.getvalue().decode()
+
+
+def test_the_form_says_what_is_wrong() -> None:
+    client = people.browser(ALL)
+    targets.create("ops", "https://example.org/", by=factories.BY)
+    for data, words in (
+        ({"name": "x", "url": "http://example.org/"}, "must begin with https"),
+        ({"name": "x", "url": "https://example.org/?a=b"}, "query"),
+        ({"name": "ops", "url": "https://example.org/"}, "There is a target ops"),
+        ({"name": "x", "url": "https://example.org/", "ca": "nonsense"}, "PEM"),
+        ({"name": "x", "url": "https://example.org/", "codes": ["nonsense"]}, "nonsense"),
+        ({}, "required"),
+    ):
+        assert words in client.post(reverse(ADD), data).content.decode(), data
+    assert WebhookTarget.objects.count() == 1
+
+
+def test_a_test_is_sent_by_a_button_and_what_was_given_up_is_sent_again(receiver: Receiver) -> None:
+    target, _ = receiver.target()
+    client = people.browser(ALL)
+    assert client.post(page(target, "test")).status_code == 302
+    assert sending.work_off(target.pk) == 1
+    delivery = outbox.write_test(target)
+    Delivery.objects.filter(pk=delivery.pk).update(state="failed", attempts=16)
+    assert b"Send again" in client.get(page(target)).content
+    client.post(reverse("admin:pools_webhooktarget_again", args=[target.pk, delivery.pk]))
+    assert sending.work_off(target.pk) == 1
+    assert client.post(page(target, "delete")).status_code == 302
+    assert Delivery.objects.count() == 0
+
+
+def test_a_change_keeps_the_secret(receiver: Receiver) -> None:
+    target, secret = receiver.target()
+    data = {"name": "new", "url": target.url, "ca": target.ca, "codes": ["leaked_blocks"]}
+    assert people.browser(ALL).post(page(target), data).status_code == 302
+    target.refresh_from_db()
+    assert (target.name, target.codes, target.enabled) == ("new", ["leaked_blocks"], False)
+    assert targets.secret(target) == secret
+
+
+def test_the_page_says_when_the_scheduler_stands_still() -> None:
+    client = people.browser(["view_notice"])
+    Measure.objects.create(name="ipam_scheduler_last_tick_timestamp_seconds", value=1_600_000_000)
+    assert b"The scheduler has not ticked" in client.get(reverse(NOTICES)).content
+    assert evaluation.stand_in() is not None
+    assert Notice.objects.get().code == "scheduler_stopped"
+    Measure.objects.update(value=32_000_000_000)
+    assert b"The scheduler has not ticked" not in client.get(reverse(NOTICES)).content
+    assert evaluation.stand_in() is None
