@@ -16,16 +16,18 @@ class ClaimsConfig(AppConfig):
             workloads,
         )
         from claims.models import history  # noqa: PLC0415
-        from claims.services import demo, ippool_settling, notices  # noqa: PLC0415
+        from claims.services import demo, ippool_settling, metrics, notices  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
         from pools.handlers import registry  # noqa: PLC0415
         from pools.services import demo as fleet  # noqa: PLC0415
+        from pools.services.metrics import registry as metric_sources  # noqa: PLC0415
         from pools.services.notices import conditions  # noqa: PLC0415
         from pools.webhooks import configuration  # noqa: PLC0415
 
         conditions.register(*notices.ALL)
         events.add_logs(*history.ALL)
+        metric_sources.SOURCES.append(metrics.values)
         fleet.PARTS.append(fleet.Part(demo.steps, demo.forget))
         registry.register(networks.UserDefinedNetworks(resources.CLUSTER_UDN))
         registry.register(networks.UserDefinedNetworks(resources.UDN))

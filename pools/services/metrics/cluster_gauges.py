@@ -14,6 +14,7 @@ from pools.services.metrics.values import Value, value
 HOLDER_KINDS = ("node", "instance", "env")  # those of spec/003
 MOST_KINDS = 20  # of holders that have a series of their own; callers choose them freely
 OTHER = "other"
+SAME_POD_CIDR = "pod_cidr_overlap"  # a finding: two nodes use addresses of the same CIDR
 
 
 def values() -> Iterator[Value]:
@@ -22,9 +23,7 @@ def values() -> Iterator[Value]:
     yield from _orphans(clusters)
     yield from _findings(clusters)
     yield from leaks(clusters)
-    for name in clusters.values():
-        # In one address space the constraints allow none; VM networks add theirs.
-        yield value("ipam_duplicates_detected", 0, cluster=name)
+    yield from _duplicates(clusters)
 
 
 def _connections(clusters: dict[int, str]) -> Iterator[Value]:
@@ -51,6 +50,14 @@ def _findings(clusters: dict[int, str]) -> Iterator[Value]:
         for severity in Severity.values:
             count = counted.get((cluster_id, severity), 0)
             yield value("ipam_findings", count, cluster=name, severity=severity)
+
+
+def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:
+    """What two nodes use at once: in the register itself constraints allow none. VM networks add theirs."""
+    rows = Finding.objects.filter(code=SAME_POD_CIDR).order_by().values_list("cluster_id")
+    counted = dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
+    for cluster_id, name in clusters.items():
+        yield value("ipam_duplicates_detected", counted.get(cluster_id, 0), cluster=name)
 
 
 def leaks(clusters: dict[int, str]) -> Iterator[Value]:

@@ -91,7 +91,7 @@ ALL: tuple[Family, ...] = (
     _gauge(
         "ipam_duplicates_detected",
         "cluster",
-        "Places (entries, claims, workloads) whose MAC or IP address another one contradicts.",
+        "PodCIDRs that two nodes have, and entries, claims or workloads that contradict each other.",
     ),
     _gauge(
         "ipam_orphans_detected",
