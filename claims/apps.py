@@ -16,11 +16,12 @@ class ClaimsConfig(AppConfig):
             workloads,
         )
         from claims.models import history  # noqa: PLC0415
-        from claims.services import demo, ippool_settling, metrics, notices  # noqa: PLC0415
+        from claims.services import demo, ippool_settling, leak_sources, metrics, notices  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
         from pools.handlers import registry  # noqa: PLC0415
         from pools.services import demo as fleet  # noqa: PLC0415
+        from pools.services import leaks  # noqa: PLC0415
         from pools.services.metrics import registry as metric_sources  # noqa: PLC0415
         from pools.services.notices import conditions  # noqa: PLC0415
         from pools.webhooks import configuration  # noqa: PLC0415
@@ -38,5 +39,7 @@ class ClaimsConfig(AppConfig):
         registry.register(workloads.Pods())
         registry.register(ipamclaims.IPAMClaims())  # last: it grants what all others say is free
         ippool_settling.register()
+        leaks.register(leak_sources.VMS)
+        leaks.register(leak_sources.PODS)
         for hook in hooks.ALL:
             configuration.register(hook)

@@ -18,6 +18,7 @@ from django.core import exceptions
 
 import ipam_site
 from ipam_site import admin_site, data_folder, database_url, env, logs
+from ipam_site.supervisor import programs
 
 # ModelAdmin[Pool], QuerySet[Block] at run time.
 django_stubs_ext.monkeypatch()
@@ -317,6 +318,7 @@ CELERY_BEAT_SCHEDULE = {
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "tidy measures": _every(3600, "pools.tasks.tidy_measures"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
+    "tidy leaks": _every(300, "pools.tasks.tidy_leaks"),
     "seal events": _every(60, "pools.tasks.seal_events"),
     "verify events": {"task": "pools.tasks.verify_events", "schedule": crontab(hour=3, minute=20)},
     "tidy decisions": _every(3600, "claims.tasks.tidy_decisions"),
@@ -363,6 +365,12 @@ PGHISTORY_CREATED_AT_FUNCTION = "ipam_now()"  # one clock: pools/sql/clock.sql
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
 # Event tables have the indexes that are asked for, no others.
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
+
+# --- backups --------------------------------------------------------------------------------------
+
+# The folder of pg_dump, pg_restore and psql; without it those that come with the embedded server, or
+# those on the PATH, as long as they are not older than the server.
+IPAM_PG_BIN = env.text("IPAM_PG_BIN") or str(programs.clients() or "")
 
 # --- clusters -------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 from pools import database, idempotency, measures, recovering, usage
 from pools.handlers import registry
 from pools.reconcile import leases, passes
-from pools.services import allocations, audit, audit_verify, forecasts, retention, sampling
+from pools.services import allocations, audit, audit_verify, forecasts, leaks, retention, sampling
 from pools.services.metrics import counting, totals
 from pools.services.notices import evaluation, outbox, sending
 
@@ -81,6 +81,11 @@ def verify_events() -> bool:
     for fault in report.faults[:20]:
         log.error("audit: %s", fault.message)
     return report.ok
+
+
+@shared_task
+def tidy_leaks() -> int:
+    return leaks.tidy()
 
 
 @shared_task

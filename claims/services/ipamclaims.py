@@ -188,12 +188,17 @@ def release(claim_id: int, *, by: events.Author) -> IPAMClaim:
             raise errors.Conflict(
                 "The claim was not found to be leaked: its VM is there, or it is not known to be gone."
             )
-        claim.ips = []
-        claim.gone_at = Now()
-        claim.save()
-        claim.refresh_from_db()
-        places.write(claims=[claim])
+        let_go(claim)
     return claim
+
+
+def let_go(claim: IPAMClaim) -> None:
+    """Without addresses from now on, though its object is there; in a transaction of the caller."""
+    claim.ips = []
+    claim.gone_at = Now()
+    claim.save()
+    claim.refresh_from_db()
+    places.write(claims=[claim])
 
 
 def _get(claim_id: int, *, lock: bool = False) -> IPAMClaim:

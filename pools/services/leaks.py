@@ -22,7 +22,6 @@ from pools.models import Leak
 from pools.models.blocks import State
 
 if TYPE_CHECKING:
-    from pools import events
     from pools.models import Block
     from pools.reconcile.kinds import Pass
 
@@ -42,7 +41,7 @@ class Source:
     kinds: frozenset[str]
     covers: str
     referenced: tuple[str, ...]
-    give_back: Callable[[Collection[Block], events.Author], None] | None = None
+    give_back: Callable[[Collection[Block]], None] | None = None
 
 
 TOOLING = "tooling"

@@ -86,7 +86,7 @@ def _batch(batch: Sequence[Wanted], by: events.Author, *, dry_run: bool) -> list
         verdicts = [_verdict(one, rows.get(one.block_id), again) for one in batch]
         taken = {one.block_id for one, said in zip(batch, verdicts, strict=True) if said is _MAY}
         if taken and not dry_run:
-            _take(taken, by)
+            _take(taken)
             rows |= {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(taken)})}
     return [
         _result(one, rows.get(one.block_id), said, dry_run=dry_run)
@@ -160,12 +160,12 @@ def _is_same(one: Wanted, row: Row) -> bool:
     )
 
 
-def _take(ids: Collection[int], by: events.Author) -> None:
+def _take(ids: Collection[int]) -> None:
     cool(ids)
     blocks = list(Block.objects.filter(pk__in=ids).select_related("pool"))
     for source in leaks.SOURCES.values():
         if source.give_back:
-            source.give_back(blocks, by)
+            source.give_back(blocks)
 
 
 def cool(ids: Collection[int]) -> None:

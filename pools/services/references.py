@@ -95,9 +95,9 @@ def _take_in(report: Report, by: events.Author) -> dict[str, Any]:
             judged = _observed(report, feed.reported_at)
         else:
             leaks.clear(report.cluster.pk, report.kind)
-        feed.answer = _answer(feed, report, judged)
+        answer = feed.answer = _answer(feed, report, judged)
         feed.save()
-    return feed.answer
+    return answer
 
 
 def _locked(report: Report) -> ReferenceFeed:

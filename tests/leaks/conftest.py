@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from tests.kube.fake import FakeCluster
+from tests.leaks import vm_world
 from tests.leaks.feeds import Feed
+from tests.leaks.nodes import Nodes
+from tests.leaks.vm_world import Machines
 from tests.pools.conftest import Clock
 
 GRACE = 900
@@ -32,3 +35,17 @@ def fake(db: None) -> Iterator[FakeCluster]:
     with FakeCluster() as running:
         running.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
         yield running
+
+
+@pytest.fixture
+def nodes(fake: FakeCluster, clock: Clock) -> Nodes:
+    """A connected cluster with a pool of pod CIDRs."""
+    return Nodes(fake, clock)
+
+
+@pytest.fixture
+def vms(clock: Clock) -> Iterator[Machines]:
+    """A connected cluster with one VM network, KubeVirt and claims."""
+    with FakeCluster() as running:
+        running.crds(*vm_world.CRDS)
+        yield Machines(running, clock)

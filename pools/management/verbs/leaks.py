@@ -1,0 +1,49 @@
+"""`ipam leaks`: the blocks that nobody refers to any more. Status 3 when there are any."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from pools.api import query
+from pools.core import errors
+from pools.management import output
+from pools.services import leak_list, leaks
+
+HELP = "List leaked blocks (status 3 when there are any)."
+# What `ipam reclaim --from-report` reads back.
+COLUMNS = (
+    "block_id", "cidr", "pool", "cluster", "holder_kind", "holder_id", "holder_uid", "org", "env",
+    "allocated_at", "missed_at", "confirmed_at", "source", "why",
+)  # fmt: skip
+_SHOWN = ("block_id", "cidr", "pool", "cluster", "holder_kind", "holder_id", "missed_at", "why")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    output.add_format(parser)
+    parser.add_argument("--cluster", help="of this cluster only: name or id")
+    parser.add_argument("--holder-kind", help="of such holders only: node, instance, env, vm, …")
+    parser.add_argument(
+        "--suspected", action="store_true", help="those that only one observation missed"
+    )
+
+
+def run(options: Mapping[str, Any], out: TextIO) -> int:
+    rows = leaks.suspected() if options["suspected"] else leaks.leaked()
+    if options["cluster"]:
+        cluster = query.find_cluster(options["cluster"])
+        if cluster is None:
+            raise errors.NotFound(f"There is no cluster {options['cluster']}.")
+        rows = rows.filter(cluster=cluster)
+    if options["holder_kind"]:
+        rows = rows.filter(holder_kind=options["holder_kind"])
+    form = options["output"]
+    columns = _SHOWN if form == "table" else COLUMNS
+    count = output.write(_flat(leak_list.every(rows)), columns, form, out)
+    return output.FOUND if count else output.DONE
+
+
+def _flat(shapes: Iterator[leak_list.Shape]) -> Iterator[output.Row]:
+    for one in shapes:
+        yield one | {f"holder_{part}": value for part, value in one["holder"].items()}

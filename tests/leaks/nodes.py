@@ -1,0 +1,52 @@
+"""A cluster whose CiliumNodes are observed, and blocks of nodes that it may not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pools import allocation
+from pools.models import Run
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes
+from pools.services import leaks
+from tests import factories
+from tests.handlers.node_world import World
+from tests.kube import gateways
+from tests.kube.fake import FakeCluster
+
+if TYPE_CHECKING:
+    from pools.core.block_answer import BlockAnswer
+    from tests.pools.conftest import Clock
+
+
+class Nodes(World):
+    def __init__(self, fake: FakeCluster, clock: Clock) -> None:
+        super().__init__(fake)
+        self.clock = clock
+        self.of_pods = self.pool("a", "10.0.0.0/16", cooldown=0)
+
+    def holds(self, name: str, uid: str = "") -> BlockAnswer:
+        """A pod CIDR of a node that the cluster may not have."""
+        return factories.take(self.of_pods, allocation.Holder("node", name, uid))
+
+    def hastily(self) -> Run:
+        """A pass that waits for nothing."""
+        lease = leases.take(self.connection.pk, "tester")
+        assert lease is not None
+        return passes.run(
+            lease,
+            [self.handler],
+            trigger=Trigger.SCHEDULE,
+            open_gateway=lambda _: gateways.to(self.fake, timeouts=(1, 0.2)),
+        )
+
+    def twice(self, apart: float = 900) -> None:
+        self.passed()
+        self.clock.advance(apart)
+        self.passed()
+
+    def leaked(self) -> list[str]:
+        return list(leaks.leaked().order_by("holder_id").values_list("holder_id", flat=True))
+
+    def suspected(self) -> list[str]:
+        return list(leaks.suspected().order_by("holder_id").values_list("holder_id", flat=True))

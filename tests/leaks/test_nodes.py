@@ -1,0 +1,181 @@
+"""Full passes over a cluster observe its nodes: R1 to R5, and I16 of leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pools import allocation, database
+from pools.models import Block, Leak, ObservedObject, PoolCIDR
+from pools.models.fields import Now
+from pools.services import leaks
+from tests import factories
+from tests.handlers.node_world import manifest
+from tests.kube.fake import FakeCluster
+from tests.leaks.conftest import GRACE
+from tests.leaks.nodes import Nodes
+
+Trouble = Callable[[FakeCluster], object]
+
+
+def test_a_node_that_is_not_there_leaks_its_block(nodes: Nodes) -> None:
+    nodes.node("n1", lists={"a": ["10.0.0.0/24"]})
+    nodes.holds("gone")
+    nodes.passed()
+    assert (nodes.suspected(), nodes.leaked()) == (["gone"], [])
+    nodes.clock.advance(GRACE)
+    nodes.passed()
+    assert nodes.leaked() == ["gone"]
+    assert Leak.objects.get().source == "nodes"
+
+
+def test_a_node_that_comes_back_is_not_suspected(nodes: Nodes) -> None:
+    nodes.holds("late")
+    nodes.passed()
+    assert nodes.suspected() == ["late"]
+    nodes.node("late")
+    nodes.clock.advance(GRACE)
+    nodes.passed()
+    assert not Leak.objects.exists()
+
+
+def test_r1_a_block_that_was_allocated_while_the_cluster_was_listed(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its node may have come after the list was made."""
+    from pools.handlers.ciliumnodes import CiliumNodes
+
+    def absorb(self: CiliumNodes, *_args: Any) -> None:
+        nodes.clock.advance(1)
+        nodes.holds("new")
+
+    nodes.node("n1")
+    monkeypatch.setattr(CiliumNodes, "absorb", absorb)
+    nodes.passed()
+    assert Block.objects.filter(holder_id="new").exists()
+    assert not Leak.objects.exists()
+
+
+def test_r2_another_node_of_the_name_is_not_the_holder(nodes: Nodes) -> None:
+    nodes.node("n1")
+    nodes.holds("n1", uid="of an older one")
+    nodes.twice()
+    assert nodes.leaked() == ["n1"]
+
+
+def test_r2_a_holder_without_a_uid_is_told_by_its_name(nodes: Nodes) -> None:
+    nodes.node("n1")
+    nodes.holds("n1")
+    nodes.holds("n2", uid=nodes.node("n2")["metadata"]["uid"])
+    nodes.twice()
+    assert not Leak.objects.exists()
+
+
+def test_r3_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(
+    nodes: Nodes,
+) -> None:
+    """The node goes on using the block: it is no leak, whatever pool its CIDR is in."""
+    nodes.node("n1", lists={"a": ["10.0.0.0/24"]})
+    nodes.passed()
+    PoolCIDR.objects.update(orphaned_at=Now())
+    nodes.pool("b", "10.7.0.0/16")
+    nodes.twice()
+    assert nodes.held() == {"10.0.0.0/24": "n1"}
+    assert not Leak.objects.exists()
+
+
+_PATH = "ciliumnodes"
+TROUBLES: dict[str, Trouble] = {
+    f"{status}": lambda fake, status=status: fake.faults.add(
+        verb="list", path=_PATH, times=None, status=status
+    )
+    for status in (401, 403, 404, 410, 429, 500, 503)
+} | {
+    effect: lambda fake, effect=effect: fake.faults.add(
+        verb="list", path=_PATH, times=None, effect=effect
+    )
+    for effect in ("truncate", "html", "cut", "cut-body", "hang")
+}
+TROUBLES["crd uninstalled"] = lambda fake: fake.remove(
+    "customresourcedefinitions", "ciliumnodes.cilium.io"
+)
+TROUBLES["second page"] = lambda fake: fake.faults.add(
+    verb="list", path=_PATH, skip=1, times=None, status=500
+)
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+@pytest.mark.parametrize("before", [0, 1])
+def test_r4_an_error_is_no_observation(nodes: Nodes, name: str, before: int) -> None:
+    """It neither makes a suspicion nor confirms one, nor clears it."""
+    for number in range(501 if name == "second page" else 1):
+        nodes.fake.put(manifest(f"n{number}"))
+    nodes.holds("gone")
+    for _ in range(before):
+        nodes.passed()
+        nodes.clock.advance(GRACE)
+    TROUBLES[name](nodes.fake)
+    for _ in range(2):
+        assert not nodes.hastily().succeeded
+        nodes.clock.advance(GRACE)
+    assert nodes.leaked() == []
+    assert nodes.suspected() == ["gone"] * before
+
+
+def test_r5_after_a_restart_nothing_is_concluded_before_a_full_pass(nodes: Nodes) -> None:
+    nodes.node("n1", lists={"a": ["10.0.0.0/24"]})
+    nodes.holds("gone")
+    nodes.passed()
+    nodes.restarted()
+    nodes.clock.advance(GRACE)
+    nodes.tell(("MODIFIED", nodes.fake.object("ciliumnodes", "n1")))
+    assert (nodes.suspected(), nodes.leaked()) == (["gone"], []), "a watch observes nothing"
+    nodes.run(dry=True)
+    assert nodes.leaked() == [], "nor does what is tried out"
+
+
+def test_r5_a_cluster_that_was_never_listed_has_no_leaks(nodes: Nodes) -> None:
+    nodes.holds("n1")
+    nodes.fake.faults.add(verb="list", path=_PATH, times=None, status=503)
+    nodes.run()
+    nodes.clock.advance(GRACE)
+    nodes.run()
+    assert not Leak.objects.exists()
+
+
+def test_whom_one_source_sees_the_other_does_not_miss(nodes: Nodes) -> None:
+    from pools.services.references import Named, Report, take_in
+
+    nodes.holds("tooled")
+    nodes.holds("gone")
+    nodes.node("n1")
+    nodes.holds("n1")
+    for number in range(2):
+        report = Report(nodes.cluster, "node", number, True, [Named("tooled")])
+        take_in(report, by=factories.BY)
+        nodes.passed()
+        nodes.clock.advance(GRACE)
+    assert nodes.leaked() == ["gone"]
+
+
+def test_addresses_of_nodes_leak_where_nodes_are_called_as_in_the_cluster(nodes: Nodes) -> None:
+    """Elsewhere tooling calls them as it likes, and a cluster knows nothing of that."""
+    named = factories.pool("2001:db8:1::/120", category="node", within=nodes.cluster)
+    machines = factories.pool("2001:db8:2::/120", category="node", within=nodes.cluster)
+    nodes.node("n1")
+    for pool, name in ((named, "n1"), (named, "gone"), (machines, "m-1"), (machines, "m-2")):
+        factories.take(pool, allocation.Holder("node", name, "a uid of its Node"))
+    nodes.twice()
+    assert nodes.leaked() == ["gone"]
+
+
+def test_a_pass_that_finds_the_same_changes_no_list(nodes: Nodes) -> None:
+    nodes.holds("gone")
+    nodes.twice()
+    before = list(leaks.leaked().values_list("id", "missed_at", "confirmed_at"))
+    nodes.passed()
+    assert list(leaks.leaked().values_list("id", "missed_at", "confirmed_at")) == before
+    assert ObservedObject.objects.count() == 0
+    assert database.now() >= before[0][2]

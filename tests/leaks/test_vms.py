@@ -1,0 +1,143 @@
+"""What claims and VMs say of addresses of VM networks; R6, and giving back the claims' way."""
+
+from __future__ import annotations
+
+import pytest
+
+from claims.models import IPAMClaim
+from pools import allocation
+from pools.models import Block, Event, Leak
+from pools.services import reclaiming
+from tests import factories
+from tests.claims import worlds
+from tests.leaks.vm_world import Machines
+
+
+def _reclaim(block: Block) -> reclaiming.Result:
+    wanted = reclaiming.Wanted(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
+    return reclaiming.reclaim(wanted, by=factories.WITH_REASON)
+
+
+def test_a_claim_whose_vm_is_gone_leaks_its_addresses(vms: Machines) -> None:
+    vms.vm_with_claim("10.0.0.8/24", "2001:db8::8/64")
+    vms.vm_with_claim("10.0.0.9/24", vm="vm2")
+    vms.times(2)
+    assert not Leak.objects.exists()
+    vms.fake.remove("virtualmachines", "vm1", "blue")
+    vms.times(1)
+    assert vms.suspected() == ["10.0.0.8", "2001:db8::8"]
+    vms.times(1)
+    assert vms.leaked() == ["10.0.0.8", "2001:db8::8"]
+
+
+def test_the_claims_way_gives_back_all_addresses_of_the_claim(vms: Machines) -> None:
+    vms.vm_with_claim("10.0.0.8/24", "2001:db8::8/64")
+    vms.times(1)
+    vms.fake.remove("virtualmachines", "vm1", "blue")
+    vms.times(2)
+    four, six = Block.objects.filter(state="held").order_by("cidr")
+    done = _reclaim(four)
+    assert done.block is not None
+    assert done.block["state"] == "cooling", "although its pool has no cooldown"
+    assert vms.cooling() == ["10.0.0.8", "2001:db8::8"]
+    claim = IPAMClaim.objects.get()
+    assert (claim.ips, claim.gone_at is None) == ([], False)
+    assert not Leak.objects.exists()
+    assert _reclaim(six).repeated
+    vms.times(2)
+    assert vms.held() == {}, "its object, which is still there, takes nothing back"
+    reasons = Event.objects.filter(type="reclaimed").values_list("reason", flat=True)
+    assert set(reasons) == {factories.WITH_REASON.reason}
+
+
+def test_r2_a_vm_that_was_made_anew_is_not_the_owner(vms: Machines) -> None:
+    vms.machine()
+    vms.claim(uid="of an older one", status={"ips": ["10.0.0.8/24"]})
+    vms.times(2)
+    assert vms.leaked() == ["10.0.0.8"]
+
+
+def test_r6_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> None:
+    uid = vms.vm_with_claim()
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "vm1"}
+    instance = {
+        "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
+        "metadata": {"name": "vm1", "namespace": "blue", "ownerReferences": [
+            {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "vm1", "uid": uid}]},
+        "spec": {"domain": {"devices": {}}}, "status": {"phase": "Running"},
+    }  # fmt: skip
+    made = vms.fake.put(instance)
+    for name in ("virt-launcher-vm1-a", "virt-launcher-vm1-b"):
+        metadata = {
+            "name": name, "namespace": "blue", "labels": {"kubevirt.io": "virt-launcher"},
+            "ownerReferences": [owner | {"uid": made["metadata"]["uid"], "controller": True}],
+        }  # fmt: skip
+        vms.fake.put(pod | {"metadata": metadata})
+        vms.times(1)
+    vms.fake.remove("pods", "virt-launcher-vm1-a", "blue")
+    vms.times(2)
+    vms.fake.remove("pods", "virt-launcher-vm1-b", "blue")
+    vms.times(2)
+    assert vms.held() == {"10.0.0.8": "blue/vm1"}
+    assert not Leak.objects.exists()
+
+
+@pytest.mark.parametrize("without", ["VirtualMachine", "VirtualMachineInstance", "IPAMClaim"])
+def test_i16_without_one_of_the_kinds_nothing_is_concluded(vms: Machines, without: str) -> None:
+    vms.vm_with_claim()
+    vms.times(1)
+    vms.fake.remove("virtualmachines", "vm1", "blue")
+    vms.times(3, without=without)
+    assert not Leak.objects.exists()
+
+
+@pytest.mark.parametrize("status", [401, 403, 410, 500, 503])
+@pytest.mark.parametrize("kind", ["virtualmachines", "virtualmachineinstances"])
+def test_r4_an_error_of_one_list_is_no_observation(vms: Machines, kind: str, status: int) -> None:
+    vms.vm_with_claim()
+    vms.times(1)
+    vms.fake.remove("virtualmachines", "vm1", "blue")
+    vms.fake.faults.add(verb="list", path=kind, times=None, status=status)
+    for _ in range(2):
+        assert not vms.run().succeeded
+        vms.clock.advance(900)
+    assert not Leak.objects.exists()
+
+
+def test_an_entry_is_a_reference(vms: Machines) -> None:
+    """Who wrote it says that the address is used, also before its VM is there."""
+    worlds.entry(worlds.ippool(vms.blue), "02:00:00:00:00:01", "10.0.0.7/24", vm="db", namespace="blue")  # fmt: skip
+    vms.times(2)
+    assert vms.held() == {"10.0.0.7": "blue/db"}
+    assert not Leak.objects.exists()
+
+
+def test_an_owner_that_is_no_vm_is_unknown(vms: Machines) -> None:
+    vms.machine()
+    made = vms.claim(uid="of a database", status={"ips": ["10.0.0.8/24"]})
+    made["metadata"]["ownerReferences"][0]["kind"] = "Database"
+    vms.fake.put(made)
+    vms.times(3)
+    assert not Leak.objects.exists()
+
+
+def test_an_address_that_was_asked_for_by_rest_leaks_with_its_vm(vms: Machines) -> None:
+    pool = vms.blue.pool
+    assert pool is not None
+    uid = vms.machine()
+    factories.take(pool, allocation.Holder("vm", "blue/vm1", uid), cidr="10.0.0.20/32")
+    factories.take(pool, allocation.Holder("vm", "blue/gone", "a"), cidr="10.0.0.21/32")
+    factories.take(pool, allocation.Holder("pod", "blue/gone", "b"), cidr="10.0.0.22/32")
+    factories.take(pool, allocation.Holder("vm", "no-namespace"), cidr="10.0.0.23/32")
+    vms.times(2)
+    assert vms.leaked() == ["10.0.0.21", "10.0.0.22"]
+    done = _reclaim(Block.objects.get(cidr="10.0.0.21/32"))
+    assert done.block is not None
+    assert done.block["state"] == "cooling"
+
+
+def test_a_pool_of_tooling_is_not_judged_by_the_cluster(vms: Machines) -> None:
+    factories.take(factories.pool("10.8.0.0/24", within=vms.cluster), factories.holder("blue/x"))
+    vms.times(2)
+    assert not Leak.objects.exists()

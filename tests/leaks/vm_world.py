@@ -1,0 +1,68 @@
+"""A cluster with VMs, their instances, pods and claims, all of which are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from claims.handlers.ipamclaims import IPAMClaims
+from claims.handlers.workloads import Pods, VirtualMachineInstances, VirtualMachines
+from pools.models import Run
+from pools.models.observed import Trigger
+from pools.reconcile import leases, passes
+from pools.services import leaks
+from tests.claims.ipamclaims.world import World
+from tests.kube import gateways
+
+if TYPE_CHECKING:
+    from tests.kube.fake import FakeCluster
+    from tests.pools.conftest import Clock
+
+CRDS = (
+    "k8s.cni.cncf.io_ipamclaims",
+    "kubevirt.io_virtualmachines",
+    "kubevirt.io_virtualmachineinstances",
+    "k8s.cni.cncf.io_network-attachment-definitions",
+)
+Manifest = dict[str, Any]
+
+
+class Machines(World):
+    """`without`: kinds that a pass does not list."""
+
+    def __init__(self, server: FakeCluster, clock: Clock) -> None:
+        super().__init__(server, duty=False)
+        self.fake = server
+        self.clock = clock
+        self.blue = self.network("10.0.0.0/24", "2001:db8::/64", cooldown=0)
+
+    def run(self, *, dry: bool = False, without: str = "") -> Run:
+        lease = leases.take(self.connection.pk, "tester")
+        assert lease is not None
+        handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaims()]
+        return passes.run(
+            lease,
+            [one for one in handlers if one.kind != without],
+            trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE,
+            open_gateway=lambda _: gateways.to(self.server),
+        )
+
+    def vm_with_claim(self, *ips: str, vm: str = "vm1") -> str:
+        """A VM and the claim that it owns; the VM's uid."""
+        uid = self.machine(vm)
+        self.claim(vm, uid=uid, status={"ips": list(ips or ("10.0.0.8/24",))})
+        return uid
+
+    def times(self, count: int, apart: float = 900, *, without: str = "") -> None:
+        """So many passes, the time between them also after the last."""
+        for _ in range(count):
+            record = self.run(without=without)
+            assert not record.error_code, record.error
+            self.clock.advance(apart)
+
+    def leaked(self) -> list[str]:
+        rows = leaks.leaked().order_by("block__cidr").values_list("block__cidr", flat=True)
+        return [str(cidr.network_address) for cidr in rows]
+
+    def suspected(self) -> list[str]:
+        rows = leaks.suspected().order_by("block__cidr").values_list("block__cidr", flat=True)
+        return [str(cidr.network_address) for cidr in rows]
