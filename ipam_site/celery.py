@@ -1,6 +1,7 @@
 """The Celery application; its settings stand in settings.py, each with its reason."""
 
 import os
+from typing import Any
 
 import celery
 from celery import signals
@@ -18,3 +19,33 @@ def _write_measures(**_: object) -> None:
     from pools import measures  # noqa: PLC0415  # not before the settings are read
 
     measures.flush()
+
+
+# --- getting on: pools/heartbeat.py ----------------------------------------------------------------
+
+_name = "worker"  # which process this is; children of a worker inherit it
+
+
+def _got_on(**_: object) -> None:
+    from pools import heartbeat  # noqa: PLC0415  # not before the settings are read
+
+    heartbeat.touch(_name)
+
+
+@signals.celeryd_init.connect
+def _worker_begins(options: dict[str, Any] | None = None, **_: object) -> None:
+    global _name  # noqa: PLW0603  # one process, one name
+    queues = (options or {}).get("queues") or ()
+    _name = "reconciler" if "ipam.clusters" in queues else "worker"
+    _got_on()
+    signals.task_prerun.connect(_got_on)
+    signals.task_postrun.connect(_got_on)
+
+
+@signals.beat_init.connect
+def _beat_begins(**_: object) -> None:
+    global _name  # noqa: PLW0603
+    _name = "beat"
+    _got_on()
+    # Also while the broker is away: before it is asked.
+    signals.before_task_publish.connect(_got_on)

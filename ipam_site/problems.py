@@ -18,6 +18,7 @@ from django.core import exceptions as core_exceptions
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.http.multipartparser import MultiPartParserError
+from django.utils.html import format_html
 from django.views import defaults
 from rest_framework import exceptions, views
 
@@ -234,7 +235,25 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
     problem = problem_of(error) if error else None
     if _is_api(request):
         return (problem or _plain(500)).response(request)
+    if problem is not None and problem.status == 503:
+        return _unavailable_page(problem)
     return defaults.server_error(request)
+
+
+def _unavailable_page(problem: Problem) -> HttpResponse:
+    """Plain, because the site's frame asks the database."""
+    return HttpResponse(
+        format_html(_UNAVAILABLE, problem.title, problem.detail, problem.code),
+        status=503,
+        headers={**problem.headers, "Cache-Control": "no-store"},
+    )
+
+
+_UNAVAILABLE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{0}</title></head>'
+    "<body><h1>{0}</h1><p>{1}</p><p>Nothing was changed. Try again in a moment. <code>{2}</code></p>"
+    "</body></html>"
+)
 
 
 def _is_api(request: HttpRequest) -> bool:

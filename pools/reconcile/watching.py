@@ -66,7 +66,9 @@ class Watcher:
         *,
         most: int = 200,
         open_gateway: connecting.Open = connecting.gateway,
+        got_on: Callable[[], None] = lambda: None,
     ) -> None:
+        self._got_on = got_on
         self.name = leases.worker()
         self._handlers = handlers
         self._most = most
@@ -83,6 +85,7 @@ class Watcher:
         for number in range(TAKERS):
             threading.Thread(target=self._work, daemon=True, name=f"taker {number}").start()
         while not self._stopped.is_set():
+            self._got_on()
             try:
                 close_old_connections()
                 self._step()

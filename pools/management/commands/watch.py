@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -17,7 +18,7 @@ from django.core.management import base
 from django.db import connection
 from kombu.exceptions import OperationalError
 
-from pools import tasks
+from pools import heartbeat, tasks
 from pools.handlers import registry
 from pools.reconcile import watching
 from pools.services.notices import evaluation
@@ -34,7 +35,9 @@ class Command(base.BaseCommand):
         parser.add_argument("--clusters", type=int, default=200, help="watched by this one (200)")
 
     def handle(self, **options: Any) -> None:
-        watcher = watching.Watcher(registry.all(), most=options["clusters"])
+        watcher = watching.Watcher(
+            registry.all(), most=options["clusters"], got_on=partial(heartbeat.touch, "watcher")
+        )
 
         def stop(_signum: int, _frame: FrameType | None) -> None:
             watcher.stop()
