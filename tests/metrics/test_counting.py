@@ -1,0 +1,90 @@
+"""Allocations, failures and releases are counted from the event tables: each once."""
+
+from __future__ import annotations
+
+import pgtrigger
+import pytest
+
+from pools.core import errors
+from pools.models import BlockEvent, CountedUntil
+from pools.services.metrics import counting
+from tests import factories
+from tests.metrics import scrapes
+
+pytestmark = pytest.mark.django_db
+
+ALLOCATED = {"category": "vm", "result": "allocated"}
+FAILED = {"category": "vm", "result": "failed"}
+
+
+def test_what_happened_is_counted_once() -> None:
+    pool = factories.pool("10.0.0.0/30", allow_first_ip=True, allow_last_ip=True)
+    blocks = [factories.take(pool) for _ in range(4)]
+    with pytest.raises(errors.PoolExhausted):
+        factories.take(pool)
+    factories.give_back(blocks[0])
+    for _scrape in range(3):
+        assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 4
+        assert scrapes.value("ipam_allocations_total", **FAILED) == 1
+        reasons = scrapes.by("reason", "ipam_allocation_failures_total", category="vm")
+        assert reasons == {"ipam_exhausted": 1}
+        assert scrapes.value("ipam_releases_total", category="vm") == 1
+    factories.take(pool)
+    assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 5
+
+
+def test_a_batch_counts_each_block() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.ask(pool, *factories.holders(50))
+    assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 50
+
+
+def test_a_release_within_a_cooldown_and_the_return_are_both_counted() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=3600)
+    who = factories.holder("back")
+    factories.give_back(factories.take(pool, who))
+    factories.take(pool, who)
+    assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 2
+    assert scrapes.value("ipam_releases_total", category="vm") == 1
+
+
+def test_events_that_are_purged_stay_counted() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    block = factories.take(pool)
+    factories.give_back(block)
+    counting.count()
+    with pgtrigger.ignore("pools.BlockEvent:append_only"):
+        assert BlockEvent.objects.all().delete()[0] > 0
+    assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 1
+    assert scrapes.value("ipam_releases_total", category="vm") == 1
+
+
+def test_long_backlogs_are_counted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "STEP", 7)
+    pool = factories.pool("10.0.0.0/24")
+    factories.ask(pool, *factories.holders(50))
+    assert not counting.count(seconds=-1)
+    assert counting.count(seconds=60)
+    assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 50
+
+
+def test_a_register_that_was_restored_to_an_earlier_number_goes_on() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    factories.take(pool)
+    counting.count()
+    CountedUntil.objects.update(counted=1 << 40, seen=1 << 40)
+    factories.take(pool)
+    counting.count()
+    factories.take(pool)
+    assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 2
+
+
+def test_before_anything_happened_every_category_is_there_with_zero() -> None:
+    results = scrapes.families()["ipam_allocations"].samples
+    assert len(results) == 10
+    assert {sample.value for sample in results} == {0}
+
+
+def test_the_migration_counts_nothing_that_was_before() -> None:
+    assert Now  # the row is of the migration, not of the first scrape
+    assert CountedUntil.objects.filter(log=counting.LOG).exists()

@@ -1,0 +1,115 @@
+"""Two scrapers beside eight allocators, in processes of their own: nothing is lost, nothing counted twice."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.db import connection, transaction
+
+from pools.models import BlockEvent, Measure
+from pools.services.metrics import counting
+from tests import factories
+from tests.concurrent import threads
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EACH = 60
+ALLOCATED = '{"category": "vm", "result": "allocated"}'
+
+
+def total() -> float:
+    return sum(
+        Measure.objects.filter(name="ipam_allocations_total", labels=ALLOCATED).values_list(
+            "value", flat=True
+        )
+    )
+
+
+def test_two_scrapers_and_eight_allocators() -> None:
+    pool = factories.pool("10.0.0.0/16")
+    over = threading.Event()
+    left = threading.Semaphore(0)
+
+    def allocate() -> None:
+        for number in range(EACH):
+            if number % 3:
+                factories.take(pool)
+            else:
+                factories.ask(pool, *factories.holders(3))
+        left.release()
+
+    def scrape() -> list[float]:
+        seen = []
+        while not over.is_set():
+            counting.count()
+            seen.append(total())
+        return seen
+
+    def end() -> None:
+        for _ in range(8):
+            left.acquire()
+        over.set()
+
+    results = threads.together([*[allocate] * 8, scrape, scrape, end])
+    assert threads.failures(results) == []
+    for seen in (one for one in results if isinstance(one, list)):
+        assert seen == sorted(seen), "a total went down"
+    assert counting.count()
+    expected = 8 * (EACH // 3 * 3 + EACH - EACH // 3)
+    assert BlockEvent.objects.filter(pgh_label="allocated").count() == expected
+    assert total() == expected
+
+
+def test_a_transaction_that_commits_late_is_counted_then() -> None:
+    """It drew its numbers before others that are committed."""
+    pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.1.0.0/24")
+    counting.count()
+
+    def late() -> object:
+        with transaction.atomic():
+            factories.ask(pool, *factories.holders(3))
+            first.set()
+            assert counted.wait(20)
+        return None
+
+    def scrape() -> list[float]:
+        assert first.wait(20)
+        factories.take(other)
+        seen = []
+        for _ in range(3):
+            counting.count()
+            seen.append(total())
+        counted.set()
+        return seen
+
+    first, counted = threading.Event(), threading.Event()
+    results = threads.together([late, scrape])
+    assert threads.failures(results) == []
+    # The one that came later waits, too: it has a higher number.
+    assert results[1] == [0, 0, 0]
+    counting.count()
+    assert total() == 4
+
+
+def test_a_reader_of_hours_holds_nothing_up() -> None:
+    """A backup reads in one transaction, and a long one of another kind draws no numbers."""
+    pool = factories.pool("10.0.0.0/24")
+
+    def read() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("SELECT count(*) FROM pools_blockevent, pools_event_number")
+            cursor.fetchall()
+            reading.set()
+            assert counted.wait(20)
+
+    def scrape() -> float:
+        assert reading.wait(20)
+        factories.take(pool)
+        counting.count()
+        counted.set()
+        return total()
+
+    reading, counted = threading.Event(), threading.Event()
+    assert threads.together([read, scrape]) == [None, 1]
