@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, transaction
 
-from pools import events
 from pools.models import (
     BlockEvent,
     ClusterEvent,
@@ -17,7 +16,7 @@ from pools.models import (
     PoolEvent,
     ReservedRangeEvent,
 )
-from pools.services import pools
+from pools.services import pools, retention
 from tests import factories
 
 TABLES = [BlockEvent, ClusterEvent, PoolEvent, PoolCIDREvent, ReservedRangeEvent, FailureEvent]
@@ -99,9 +98,9 @@ def test_they_are_kept_for_as_long_as_the_setting_says(told: None, clock) -> Non
     clock.advance(40 * 86400)
     factories.take(factories.pool("10.0.0.0/24"))
     before = Event.objects.count()
-    assert events.purge(0) == 0
-    assert events.purge(50) == 0
-    gone = events.purge(30)
+    assert retention.purge(0) == 0
+    assert retention.purge(50) == 0
+    gone = retention.purge(30)
     assert gone > 0
     assert Event.objects.count() == before - gone
     assert set(Event.objects.values_list("type", flat=True)) == {

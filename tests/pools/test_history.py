@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from pools import allocation, events
+from pools import allocation
 from pools.core import addresses
 from pools.models import Block
-from pools.services import allocations, history, pools
+from pools.services import allocations, history, pools, retention
 from tests import factories
 
 
@@ -137,5 +137,5 @@ def test_a_change_by_hand_begins_a_tenure_then(clock) -> None:
 def test_who_holds_it_now_is_known_however_short_events_are_kept(clock) -> None:
     factories.take(factories.pool("10.0.0.0/32"), factories.holder("a"))
     clock.advance(40 * 86400)
-    events.purge(30)
+    retention.purge(30)
     assert _who("10.0.0.0") == [("a", "held")]

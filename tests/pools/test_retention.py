@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pools import events
 from pools.models import BlockEvent, Event
+from pools.services import retention
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ def test_old_events_go_and_younger_ones_stay(clock) -> None:
     factories.give_back(factories.take(pool))
     clock.advance(10 * 24 * 3600)
     young = factories.take(factories.pool("10.0.0.0/24"))
-    assert events.purge(9) > 0
+    assert retention.purge(9) > 0
     assert [str(event.cidr) for event in BlockEvent.objects.all()] == [young["cidr"]]
 
 
@@ -25,5 +25,5 @@ def test_nothing_goes_without_the_setting(days: int, clock) -> None:
     factories.take(factories.pool("10.0.0.0/24"))
     clock.advance(1000 * 24 * 3600)
     before = Event.objects.count()
-    assert events.purge(days) == 0
+    assert retention.purge(days) == 0
     assert Event.objects.count() == before

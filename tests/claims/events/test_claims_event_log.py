@@ -14,6 +14,7 @@ from claims.models import Entry, IPAMClaim, IPPool, Network
 from claims.services import memberships
 from pools import events
 from pools.models import Cluster, Event
+from pools.services import retention
 from tests import factories, people
 from tests.edges import api as apis
 
@@ -109,7 +110,7 @@ def test_a_search_finds_them(told: Cluster, text: str, count: int) -> None:
 def test_they_are_purged_with_the_others(told: Cluster) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.clock_offset', '40 days', true)")
-    events.purge(30)
+    retention.purge(30)
     assert not Event.objects.filter(type__startswith="entry.").exists()
     assert not Event.objects.filter(type__startswith="membership.").exists()
 

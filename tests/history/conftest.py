@@ -1,0 +1,17 @@
+"""Every test here has a database; `clock` moves the register's clock within the test."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pools.conftest import Clock
+
+
+@pytest.fixture(autouse=True)
+def _database(db: None) -> None:
+    """Almost all rules are kept by the database."""
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

@@ -1,0 +1,194 @@
+"""What a database owner changes behind the triggers' back is named by a verification."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from claims.models import (
+    Entry,
+    IPAMClaim,
+    IPPool,
+    Membership,
+    Network,
+    NetworkSettings,
+    VMImport,
+    Wave,
+)
+from pools import database, events
+from pools.core import errors
+from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection
+from pools.services import audit, audit_verify
+from tests import factories
+
+
+@pytest.fixture
+def sealed(monkeypatch: pytest.MonkeyPatch) -> audit.Sealed:
+    """Events of every table, sealed in small segments."""
+    monkeypatch.setattr(audit, "SIZE", 5)
+    pool = factories.pool("10.0.0.0/30", reserved=["10.0.0.3-10.0.0.3"])
+    for _ in range(3):
+        factories.give_back(factories.take(pool))
+    with contextlib.suppress(errors.PoolExhausted):
+        factories.take(pool, *factories.holders(9))
+    one = pool.cluster
+    network = Network.objects.create(cluster=one, name="shop")
+    ippool = IPPool.objects.create(cluster=one, network=network, name="shop")
+    Entry.objects.create(ippool=ippool, mac="02:00:00:00:00:01", ips=["10.0.0.1/30"], vm="web")
+    IPAMClaim.objects.create(cluster=one, network=network, namespace="shop", name="web.net")
+    Connection.objects.create(cluster=one, server="https://192.0.2.1:6443", due_at=database.now())
+    Membership.objects.create(
+        user=User.objects.create(username="olga"), cluster=one, namespaces=["shop"]
+    )
+    NetworkSettings.objects.create(cluster=one)
+    VMImport.objects.create(cluster=one)
+    Wave.objects.create(cluster=one, name="saturday")
+    return audit.seal()
+
+
+def as_owner(statement: str, *values: Any) -> None:
+    """What somebody does to whom the tables belong: without triggers."""
+    table = re.split(r"UPDATE |DELETE FROM |INSERT INTO ", statement)[1].split()[0]
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+        cursor.execute(statement, values)
+        cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+
+
+def codes(**options: Any) -> list[str]:
+    return [fault.code for fault in audit_verify.verify(**options).faults]
+
+
+def test_an_untouched_history_verifies(sealed: audit.Sealed) -> None:
+    report = audit_verify.verify()
+    assert (report.ok, report.segments, report.events) == (True, sealed.segments, sealed.events)
+    assert sealed.segments > 3
+    assert report.unsealed == 0
+    assert AuditVerification.objects.get().ok
+
+
+ACTS = {
+    "change": ("UPDATE {} SET pgh_label = pgh_label || '.' WHERE pgh_id = %s", "event_changed"),
+    "delete": ("DELETE FROM {} WHERE pgh_id = %s", "events_missing"),
+    "insert": ("", "event_added"),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_an_event_of_each_table_is_named(sealed: audit.Sealed, act: str) -> None:
+    statement, code = ACTS[act]
+    for model in events.logs().values():
+        table = model._meta.db_table
+        found = model.objects.order_by("pgh_id").values_list("pk", flat=True).last()
+        assert found is not None, table
+        number = -found if act == "insert" else found
+        savepoint = transaction.savepoint()
+        as_owner(statement.format(table) or _copy(table), found)
+        (fault,) = audit_verify.verify().faults
+        assert (fault.code, fault.numbers) == (code, [number]), table
+        assert str(number) in fault.message
+        transaction.savepoint_rollback(savepoint)
+
+
+def _copy(table: str) -> str:
+    columns = database.rows(
+        "SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute"
+        " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'pgh_id'",
+        [table],
+        prepare=False,
+    )[0][0]
+    return (
+        f"INSERT INTO {table} (pgh_id, {columns})"  # noqa: S608
+        f" SELECT -pgh_id, {columns} FROM {table} WHERE pgh_id = %s"
+    )
+
+
+COLUMNS = [
+    ("pgh_created_at", "pgh_created_at + interval '1 microsecond'"),
+    ("pgh_context", "jsonb_set(pgh_context, '{actor}', '\"mallory\"')"),
+    ("holder_id", "'mallory'"),
+    ("released_at", "now()"),
+    ("withheld", "NOT withheld"),
+]
+
+
+def test_every_column_counts(sealed: audit.Sealed) -> None:
+    event = BlockEvent.objects.order_by("pgh_id")[0]
+    for column, value in COLUMNS:
+        savepoint = transaction.savepoint()
+        as_owner(f"UPDATE pools_blockevent SET {column} = {value} WHERE pgh_id = %s", event.pk)  # noqa: S608
+        assert codes() == ["event_changed"], column
+        transaction.savepoint_rollback(savepoint)
+    assert codes() == []
+
+
+def test_an_event_that_moved_between_days_is_named(sealed: audit.Sealed) -> None:
+    event = BlockEvent.objects.order_by("pgh_id")[3]
+    as_owner("UPDATE pools_blockevent SET pgh_id = pgh_id + 100000 WHERE pgh_id = %s", event.pk)
+    assert sorted(codes()) == ["event_added", "events_missing"]
+
+
+def test_segments_that_are_gone(sealed: audit.Sealed) -> None:
+    as_owner("DELETE FROM pools_auditsegment WHERE id IN (2, 3)")
+    faults = audit_verify.verify().faults
+    assert [(one.code, one.message) for one in faults] == [
+        ("segments_missing", "Segment 2 to 3 are missing.")
+    ]
+
+
+def test_segments_that_are_gone_from_the_end(sealed: audit.Sealed) -> None:
+    as_owner("DELETE FROM pools_auditsegment WHERE id >= %s", sealed.segments - 1)
+    (fault,) = audit_verify.verify().faults
+    assert (fault.code, fault.count) == ("segments_missing", 2)
+    as_owner("DELETE FROM pools_auditsegment")
+    assert codes() == ["segments_missing"]
+
+
+@pytest.mark.parametrize("column", ["count = count + 1", "digest = repeat('0', 64)", "day = day - 1",
+    "newest_at = newest_at + interval '1 second'", "last_id = last_id - 1", "marks_digest = repeat('a', 64)"])  # fmt: skip
+def test_a_segment_that_was_changed_breaks_the_chain(sealed: audit.Sealed, column: str) -> None:
+    as_owner(f"UPDATE pools_auditsegment SET {column} WHERE id = 2")  # noqa: S608
+    assert "chain_broken" in codes()
+
+
+def test_a_chain_that_was_written_anew_has_other_anchors(sealed: audit.Sealed) -> None:
+    anchor = AuditSegment.objects.get(pk=2).digest
+    assert codes(anchors=[anchor]) == []
+    event = BlockEvent.objects.order_by("pgh_id")[0]
+    as_owner("UPDATE pools_blockevent SET holder_id = 'mallory' WHERE pgh_id = %s", event.pk)
+    as_owner("DELETE FROM pools_auditsegment")
+    as_owner("DELETE FROM pools_auditstate")
+    as_owner("DELETE FROM pools_segmentname")
+    as_owner("DELETE FROM pools_segmenttally")
+    audit.seal()
+    assert codes() == []
+    assert codes(anchors=[anchor]) == ["anchor_missing"]
+
+
+def test_from_a_day_on(clock) -> None:
+    for _ in range(3):
+        factories.take(factories.pool("10.0.0.0/24"))
+        clock.advance(86400)
+    audit.seal()
+    days = list(AuditSegment.objects.values_list("day", flat=True))
+    assert len(days) == 3
+    as_owner("UPDATE pools_blockevent SET holder_id = 'mallory'"
+             " WHERE pgh_id = (SELECT min(pgh_id) FROM pools_blockevent)")  # fmt: skip
+    assert codes() == ["event_changed"]
+    assert codes(since=days[1]) == []
+    assert codes(since=days[0]) == ["event_changed"]
+    assert audit_verify.verify(since=days[2] + timedelta(days=9)).segments == 0
+
+
+def test_what_is_not_sealed_yet_is_no_fault(sealed: audit.Sealed) -> None:
+    factories.take(factories.pool("10.77.0.0/24"))
+    report = audit_verify.verify()
+    assert report.ok
+    assert report.unsealed > 2
