@@ -14,7 +14,7 @@ from pools.admin import block_actions, edge, lists, pools, search, show
 from pools.core import addresses
 from pools.models import AddressSpace, Block, BlockEvent, Event, Pool
 from pools.models.blocks import LIVE, State
-from pools.services import history
+from pools.services import history, leaks
 
 
 class PoolFilter(lists.Choice):
@@ -261,6 +261,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
         row=block,
         call=f"blocks/{block.pk}/",
         held=block.state == State.HELD,
+        leak=leaks.leaked().filter(block=block).first(),
         tenures=[one for one in tenures if one.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),
     )

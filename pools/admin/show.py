@@ -52,6 +52,8 @@ SHAPES = {
     "removed": "✓",
     "kept": "▨",
     "aborted": "‖",
+    "leaked": "▲",
+    "suspected": "◔",
 }
 
 
@@ -210,6 +212,22 @@ def percent(one: usage.Usage) -> str:
     if one.used and not rounded:
         return "<1%"
     return f"{min(99, rounded)}%"
+
+
+def share_bar(share: float) -> SafeString:
+    """A part of something that has no end of its own, 0 to 1."""
+    return format_html(
+        '<span class="cad-bar"><svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="m-free" width="100" height="8"/><rect class="m-held" width="{}" height="8"/></svg>'
+        '<span class="cad-percent">{}</span></span>',
+        max(round(100 * share, 2), 0.8) if share else 0,
+        "<1%" if 0 < share < 0.005 else f"{round(100 * share)}%",
+    )
+
+
+def most(families: Mapping[int, usage.Usage]) -> str:
+    """The utilization of the fuller family, in per cent."""
+    return percent(max(families.values(), key=lambda one: one.ratio)) if families else ""
 
 
 def bars(families: Mapping[int, usage.Usage]) -> SafeString:

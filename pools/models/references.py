@@ -89,3 +89,12 @@ class Leak(models.Model):
 
     def __str__(self) -> str:
         return f"{self.block} of {self.holder_kind} {self.holder_id}"
+
+    @property
+    def org(self) -> str:
+        """The block's, as long as it is the one that leaked."""
+        return self.block.org
+
+    @property
+    def env(self) -> str:
+        return self.block.env
