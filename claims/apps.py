@@ -16,12 +16,14 @@ class ClaimsConfig(AppConfig):
             workloads,
         )
         from claims.models import history  # noqa: PLC0415
-        from claims.services import demo, ippool_settling, leak_sources, metrics, notices  # noqa: PLC0415
+        from claims.services import checking, demo, ippool_settling, leak_sources, metrics, notices  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
         from pools.handlers import registry  # noqa: PLC0415
         from pools.services import demo as fleet  # noqa: PLC0415
         from pools.services import leaks  # noqa: PLC0415
+        from pools.services.checking import registry as proofs  # noqa: PLC0415
+        from pools.services.checking import triggers  # noqa: PLC0415
         from pools.services.metrics import registry as metric_sources  # noqa: PLC0415
         from pools.services.notices import conditions  # noqa: PLC0415
         from pools.webhooks import configuration  # noqa: PLC0415
@@ -41,5 +43,7 @@ class ClaimsConfig(AppConfig):
         ippool_settling.register()
         leaks.register(leak_sources.VMS)
         leaks.register(leak_sources.PODS)
+        proofs.add(*checking.CHECKS)
+        triggers.PACKAGES.append("claims.sql")
         for hook in hooks.ALL:
             configuration.register(hook)

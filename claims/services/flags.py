@@ -62,12 +62,18 @@ _JUDGED = f"""
     changed AS MATERIALIZED (
         SELECT id, duplicate_mac, duplicate_ip FROM judged
         WHERE before IS DISTINCT FROM (duplicate_mac, duplicate_ip))
+"""  # noqa: S608  # no value is formatted in
+_WRITTEN = """
     UPDATE claims_place p
     SET duplicate_mac = changed.duplicate_mac, duplicate_ip = changed.duplicate_ip
     FROM changed
     WHERE p.id = changed.id AND p.id = ANY (ARRAY(SELECT id FROM changed))
     RETURNING p.id
-"""  # noqa: S608  # no value is formatted in
+"""
+_TOLD = """
+    SELECT p.mac::text, host(p.address), changed.duplicate_mac, changed.duplicate_ip
+    FROM changed JOIN claims_place p ON p.id = changed.id ORDER BY p.id
+"""
 
 # Both halves by their indexes, also while the statistics know nothing of a bulk of new rows.
 _TOUCHED = f"""
@@ -81,7 +87,7 @@ _TOUCHED = f"""
                                 string_to_array(%(addresses)s, ',')::inet[]) AS t(network_id, address)
         CROSS JOIN LATERAL (SELECT id FROM claims_place
             WHERE network_id = t.network_id AND address = t.address) p),
-    {_JUDGED}
+    {_JUDGED} {_WRITTEN}
 """  # noqa: S608
 
 # Only values that stand more than once, and what was a duplicate so far, need a second look.
@@ -138,9 +144,20 @@ def recheck(touched: Touched) -> None:
 def full(network: Network) -> int:
     """Judge every place of a network; how many flags were wrong."""
     values = {"network": network.pk, **_own([network])}
-    wrong = len(database.fetch(_WHOLE, values))
+    changed = len(database.fetch(_WHOLE + _WRITTEN, values))
     _count([network.pk])
-    return wrong
+    return changed
+
+
+def wrong(network: Network) -> list[tuple[str | None, str | None, bool, bool]]:
+    """The places of a network whose flags are wrong: MAC, address, and the flags that are right."""
+    values = {"network": network.pk, **_own([network])}
+    return [tuple(row.values()) for row in database.fetch(_WHOLE + _TOLD, values)]
+
+
+def miscounted(network: Network) -> bool:
+    """Whether its IPPool says other numbers of duplicates than there are."""
+    return bool(database.rows(_MISCOUNTED, {"networks": str(network.pk)}))
 
 
 def every_network() -> int:
@@ -167,7 +184,7 @@ def _count(networks: Iterable[int]) -> None:
     database.fetch(_COUNT, {"networks": database.joined(networks)})
 
 
-_COUNT = """
+_COUNTED = """
     WITH counted AS (
         SELECT i.id, count(DISTINCT p.mac) FILTER (WHERE p.duplicate_mac) AS macs,
             count(DISTINCT p.address) FILTER (WHERE p.duplicate_ip) AS ips
@@ -176,11 +193,17 @@ _COUNT = """
             AND (p.duplicate_mac OR p.duplicate_ip)
         WHERE i.network_id = ANY(string_to_array(%(networks)s, ',')::bigint[])
         GROUP BY i.id)
+"""
+_COUNT = f"""{_COUNTED}
     UPDATE claims_ippool i SET duplicate_macs = c.macs, duplicate_ips = c.ips
     FROM counted c
     WHERE c.id = i.id AND (i.duplicate_macs, i.duplicate_ips) IS DISTINCT FROM (c.macs, c.ips)
     RETURNING i.id
-"""
+"""  # noqa: S608
+_MISCOUNTED = f"""{_COUNTED}
+    SELECT i.id FROM claims_ippool i JOIN counted c ON c.id = i.id
+    WHERE (i.duplicate_macs, i.duplicate_ips) IS DISTINCT FROM (c.macs, c.ips)
+"""  # noqa: S608
 
 
 def counted(

@@ -37,7 +37,7 @@ class _Row:
 
 
 @dataclass
-class _Change:
+class Change:
     """What has to be written, and all that it touches."""
 
     gone: list[int] = field(default_factory=list)
@@ -52,19 +52,29 @@ def write(
     workloads: Sequence[Workload] = (),
 ) -> None:
     """Index rows that are saved; those that did not change cost one read."""
-    change = _Change()
+    _apply(compared(entries=entries, claims=claims, workloads=workloads))
+
+
+def compared(
+    *,
+    entries: Sequence[Entry] = (),
+    claims: Sequence[IPAMClaim] = (),
+    workloads: Sequence[Workload] = (),
+) -> Change:
+    """How the index differs from what these rows say."""
+    change = Change()
     networks = _networks_of(entries)
     _compare(change, "entry", entries, lambda one: _of_entry(one, networks[one.ippool_id]))
     _compare(change, "claim", claims, _of_claim)
     _compare(change, "workload", workloads, _of_workload)
-    _apply(change)
+    return change
 
 
 def remove(
     *, entries: Collection[int] = (), claims: Collection[int] = (), workloads: Collection[int] = ()
 ) -> None:
     """Take the rows with these ids out of the index; they are deleted by the caller, afterwards."""
-    change = _Change()
+    change = Change()
     for column, ids in zip(OWNERS, (entries, claims, workloads), strict=True):
         for rows in _known(column, ids).values():
             for place_id, row, holder in rows:
@@ -103,7 +113,7 @@ def _host(text: str) -> str:
 
 
 def _compare(
-    change: _Change, column: str, owners: Sequence[Any], rows_of: Callable[[Any], Iterable[_Row]]
+    change: Change, column: str, owners: Sequence[Any], rows_of: Callable[[Any], Iterable[_Row]]
 ) -> None:
     known = _known(column, [one.pk for one in owners])
     for owner in owners:
@@ -135,7 +145,11 @@ def _known(column: str, ids: Collection[int]) -> dict[int, list[tuple[int, _Row,
         _KNOWN.format(column=column), [database.joined(ids)], prepare=False
     ):
         row = _Row(network, address, mac and str(mac), namespace, vm, holds)
-        name = (kind, holdings.full_name(namespace, vm)) if kind else holdings.holder_name(namespace, vm, row.mac)
+        name = (
+            (kind, holdings.full_name(namespace, vm))
+            if kind
+            else holdings.holder_name(namespace, vm, row.mac)
+        )
         found.setdefault(owner, []).append((place_id, row, name))
     return found
 
@@ -149,14 +163,20 @@ _KNOWN = """
 """
 
 
-def _apply(change: _Change) -> None:
+def _apply(change: Change) -> None:
+    index(change)
+    if change.touched:
+        holdings.settle(change.touched)
+
+
+def index(change: Change) -> None:
+    """Bring the index and its flags to what the rows say, and no block to anybody."""
     if change.gone:
         database.rows(_DELETE, [database.joined(change.gone)], prepare=False)
     if change.new:
         database.copy("claims_place", _COLUMNS, map(_line, change.new))
     if change.touched:
         flags.recheck(change.touched)
-        holdings.settle(change.touched)
 
 
 _DELETE = """

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
 class CheckRun(models.Model):
-    """One run of the checks: what was proved, what is wrong, what was repaired."""
+    """One run of the checks: who asked for it, what was proved, what is wrong, what was repaired.
 
-    started_at = models.DateTimeField()
+    A row is the wish for a run until a worker has begun it. `report` has one object for each check,
+    in the order in which they ran (pools/services/checking/reports.py).
+    """
+
+    asked_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     repair = models.BooleanField(default=False)
+    only = ArrayField(models.CharField(max_length=63), default=list, blank=True)  # empty: all
+    seconds = models.PositiveIntegerField(default=300)  # its time limit
     actor = models.CharField(max_length=150, blank=True, default="")
+    source = models.CharField(max_length=16, blank=True, default="")  # as events.Author has it
     complete = models.BooleanField(default=False)  # False: its time was over before its end
     violations = models.PositiveIntegerField(default=0)
     repaired = models.PositiveIntegerField(default=0)
-    report = models.JSONField(default=list)  # of each check: code, state, count, seconds, examples
+    report = models.JSONField(default=list)
 
     class Meta:
+        verbose_name = "check"
+        verbose_name_plural = "checks"
         ordering = ["-id"]
         permissions = [
             ("run_checks", "Can have the invariants proved"),
@@ -25,4 +36,4 @@ class CheckRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"check of {self.started_at}"
+        return f"check {self.pk}"

@@ -1,0 +1,56 @@
+"""All checks, by their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pools.core import errors
+from pools.services.checking import (
+    blocks,
+    cidrs,
+    constraints,
+    counts,
+    free_space,
+    holders,
+    triggers,
+    waiting,
+    withheld,
+)
+from pools.services.checking.checks import Check
+
+_ALL: dict[str, Check] = {}
+
+
+def add(*checks: Check) -> None:
+    """Apps that use this one add theirs."""
+    _ALL.update((check.code, check) for check in checks)
+
+
+add(
+    constraints.CHECK,
+    triggers.CHECK,
+    *cidrs.CHECKS,
+    *blocks.CHECKS,
+    *holders.CHECKS,
+    withheld.CHECK,
+    free_space.CHECK,
+    *counts.CHECKS,
+    *waiting.CHECKS,
+)
+
+
+def codes() -> list[str]:
+    return list(_ALL)
+
+
+def get(code: str) -> Check:
+    return _ALL[code]
+
+
+def chosen(only: Sequence[str], *, field: str = "only") -> list[Check]:
+    """The checks of these codes, all without any; InvalidInput `unknown_check`."""
+    unknown = [code for code in only if code not in _ALL]
+    if unknown:
+        message = f"there is no check {unknown[0]}; there are {', '.join(_ALL)}"
+        raise errors.InvalidInput.of(field, "unknown_check", message, unknown[0])
+    return [check for code, check in _ALL.items() if not only or code in only]

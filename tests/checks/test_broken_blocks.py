@@ -1,0 +1,124 @@
+"""Each check of blocks: what contradicts it is seen by it alone, and repaired only where it is safe.
+
+Statements run as somebody with psql who has switched the triggers off. Constraints that would stand in
+the way are dropped first, which the check of constraints sees too: it is left out here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.models import Block
+from pools.services.checking import registry
+from tests import factories
+from tests.checks.conftest import check, repaired, texts, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.django_db
+NOT_RULES = [code for code in registry.codes() if code not in {"constraints", "triggers"}]
+DROP = "ALTER TABLE pools_block DROP CONSTRAINT "
+
+
+@dataclass(frozen=True)
+class Break:
+    """What is done to a held block of a pool 10.0.0.0/24, and which check tells of it."""
+
+    statement: str
+    code: str
+    says: str
+    first: str = ""  # a rule that is dropped before
+    mended: bool = False
+
+
+BREAKS = {
+    "pool gone": Break("UPDATE pools_block SET pool_id = 999999 WHERE id = {held}", "block_place", "its pool does not exist"),
+    "space": Break(
+        "UPDATE pools_block SET space_id = (SELECT max(id) FROM pools_addressspace) WHERE id = {held}",
+        "block_place", "another address space",
+    ),
+    "category": Break("UPDATE pools_block SET category = 'ipv4' WHERE id = {held}", "block_place", "another category"),
+    "family": Break("UPDATE pools_block SET family = 6 WHERE id = {held}", "block_place", "its family"),
+    "held in the window": Break(
+        "UPDATE pools_block SET available_from = now() WHERE id = {held}", "block_state",
+        "would be handed out again", DROP + "block_state",
+    ),
+    "no holder": Break(
+        "UPDATE pools_block SET holder_id = '' WHERE id = {cooled}; UPDATE pools_block SET state = 'held', available_from = NULL WHERE id = {cooled}",
+        "block_state", "it has no holder", DROP + "block_state",
+    ),
+    "no such state": Break("UPDATE pools_block SET state = 'lent' WHERE id = {fresh}", "block_state", "no such state", DROP + "block_state"),
+    "cooldown before release": Break(
+        "UPDATE pools_block SET released_at = available_from + interval '1 hour' WHERE id = {cooled}",
+        "block_state", "ends before its release",
+    ),
+    "withheld in the window": Break("UPDATE pools_block SET withheld = true WHERE id = {fresh}", "block_state", "stands in the window"),
+    "no event": Break("DELETE FROM pools_blockevent WHERE pgh_obj_id = {held}", "history", "no event tells of it"),
+    "another holder": Break("UPDATE pools_block SET holder_id = 'thief' WHERE id = {held}", "history", "(held, vm thief): its last event names vm vm-held"),
+    "another tenant": Break("UPDATE pools_block SET org = 'thief' WHERE id = {held}", "history", "its last event names"),
+    "another time": Break("UPDATE pools_block SET allocated_at = now() - interval '1 day' WHERE id = {held}", "history", "another time of allocation"),
+    "released behind the history": Break(
+        "UPDATE pools_block SET state = 'cooling', released_at = now(), available_from = now() + interval '1 hour' WHERE id = {held}",
+        "history", "its last event says held",
+    ),
+    "shortened cooldown": Break(
+        "UPDATE pools_block SET available_from = available_from - interval '1 minute' WHERE id = {cooled}",
+        "history", "before the time that its last event says",
+    ),
+}  # fmt: skip
+
+
+def _ids() -> dict[str, int]:
+    factories.cluster()
+    pool = factories.pool("10.0.0.0/24", cooldown=3600)
+    held = factories.take(pool, factories.holder("vm-held"))
+    cooled = factories.take(pool, factories.holder("vm-cooled"))
+    factories.give_back(cooled)
+    fresh = Block.objects.filter(pool=pool, state="available").order_by("id")[0].pk
+    factories.cluster()  # its address space is the last
+    return {"held": held["id"], "cooled": cooled["id"], "fresh": fresh}
+
+
+@pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
+def test_a_broken_block_is_seen(broken: Break, psql: Callable[..., None]) -> None:
+    ids = _ids()
+    if broken.first:
+        psql(broken.first)
+    for statement in broken.statement.split(";"):
+        psql(statement.format(**ids))
+    run = check(only=NOT_RULES)
+    seen = wrong(run)
+    assert broken.code in seen, (seen, texts(run))
+    assert broken.says in texts(run)
+    # What changes a row against its rules contradicts its history too, or leaves its place free.
+    assert set(seen) - {broken.code} <= _ALSO.get(broken.says, set()), texts(run)
+    before = list(Block.objects.order_by("pk").values())
+    after = check(only=[broken.code], repair=True)
+    assert wrong(after) == {broken.code: 1}
+    assert repaired(after) == {}
+    assert list(Block.objects.order_by("pk").values()) == before
+
+
+_ALSO = {"another address space": {"free_space"}, "it has no holder": {"history"}}
+
+
+def test_rows_of_windows_outside_every_cidr_are_taken_away(psql: Callable[..., None]) -> None:
+    pool = factories.pool("10.0.0.0/28", "10.1.0.0/28")
+    held = factories.take(pool, cidr="10.1.0.1/32")
+    factories.take(pool)
+    psql(
+        "DELETE FROM pools_freespan WHERE pool_cidr_id = %s", factories.cidr(pool, "10.1.0.0/28").pk
+    )
+    psql("DELETE FROM pools_poolcidr WHERE id = %s", factories.cidr(pool, "10.1.0.0/28").pk)
+    outside = Block.objects.filter(pool=pool, cidr__startswith="10.1.0.")
+    assert outside.count() > 1
+    run = check(only=NOT_RULES)
+    assert wrong(run) == {"block_place": outside.count()}
+    assert "does not lie inside exactly one CIDR" in texts(run)
+    run = check(only=["block_place"], repair=True)
+    assert wrong(run) == {"block_place": 1}, "the held one stays"
+    assert [str(one.cidr) for one in outside] == [held["cidr"]]

@@ -1,0 +1,114 @@
+"""Each check of VM networks: the index of places, flags of duplicates, blocks of addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+
+from claims.models import Entry, IPAMClaim, Network, Place, Workload
+from claims.services import flags
+from pools.models import Block, Event
+from pools.services import demo
+from pools.services.checking import registry
+from tests.checks.conftest import check, repaired, texts, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Psql = Callable[..., None]
+
+pytestmark = pytest.mark.django_db
+NOT_RULES = [code for code in registry.codes() if code not in {"constraints", "triggers"}]
+
+
+@pytest.fixture(autouse=True)
+def _fleet() -> None:
+    """Its reserved ranges are as old as it is said to be."""
+    demo.load()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE pools_reservedrangeevent DISABLE TRIGGER USER")
+        cursor.execute(
+            "UPDATE pools_reservedrangeevent SET pgh_created_at = pgh_created_at - interval '1 hour'"
+        )
+        cursor.execute("ALTER TABLE pools_reservedrangeevent ENABLE TRIGGER USER")
+
+
+def _held() -> list[tuple[int, str, str]]:
+    return list(
+        Block.objects.filter(state="held")
+        .order_by("pk")
+        .values_list("pk", "holder_id", "holder_uid")
+    )
+
+
+def _mended(code: str, count: int) -> None:
+    held = _held()
+    run = check(only=NOT_RULES)
+    assert wrong(run) == {code: count}, texts(run)
+    run = check(only=NOT_RULES, repair=True)
+    assert wrong(run) == {}, texts(run)
+    assert repaired(run) == {code: count}
+    assert _held() == held
+    event = Event.objects.filter(type="cluster.repaired").latest("id")
+    assert event.reason == f"repair of check {code}"
+
+
+@pytest.mark.parametrize("column", ["entry", "claim", "workload"])
+def test_a_row_that_the_index_has_not(psql: Psql, column: str) -> None:
+    place = Place.objects.filter(
+        **{f"{column}__isnull": False}, duplicate_mac=False, duplicate_ip=False
+    ).order_by("pk")[0]
+    psql("DELETE FROM claims_place WHERE id = %s", place.pk)
+    _mended("places", 1)
+
+
+def test_a_place_that_nobody_names(psql: Psql) -> None:
+    place = Place.objects.filter(entry__isnull=False, address__isnull=False, duplicate_ip=False)[0]
+    psql(
+        "INSERT INTO claims_place (network_id, entry_id, address, mac, namespace, vm, holds)"
+        " VALUES (%s, %s, %s, %s, %s, %s, false)",
+        place.network_id, place.entry_id, "203.0.113.77", place.mac, place.namespace, place.vm,
+    )  # fmt: skip
+    _mended("places", 1)
+
+
+def test_an_entry_changed_past_the_services(psql: Psql) -> None:
+    place = Place.objects.filter(entry__isnull=False, duplicate_mac=False, duplicate_ip=False)[0]
+    psql("UPDATE claims_entry SET mac = '02:99:99:99:99:99' WHERE id = %s", place.entry_id)
+    rows = Place.objects.filter(entry=place.entry_id).count()
+    _mended("places", 2 * rows)
+
+
+def test_flags(psql: Psql) -> None:
+    place = Place.objects.filter(
+        address__isnull=False, duplicate_ip=False, duplicate_mac=False, entry=None
+    )[0]
+    psql("UPDATE claims_place SET duplicate_ip = true WHERE id = %s", place.pk)
+    _mended("duplicates", 1)
+    flagged = Place.objects.filter(duplicate_mac=True)[0]
+    psql("UPDATE claims_place SET duplicate_mac = false WHERE id = %s", flagged.pk)
+    assert "is a duplicate MAC" in texts(check(only=["duplicates"]))
+    psql("UPDATE claims_ippool SET duplicate_ips = duplicate_ips + 7")
+    check(only=["duplicates"], repair=True)
+    assert wrong(check(only=NOT_RULES)) == {}
+    assert all(not flags.wrong(one) for one in Network.objects.all())
+
+
+def test_an_address_that_nobody_holds(psql: Psql) -> None:
+    place = Place.objects.filter(
+        address__isnull=False, holds=True, network__pool__isnull=False, duplicate_ip=False
+    )[0]
+    block = Block.objects.get(space=place.network.pool.space, cidr=f"{place.address}/32")
+    psql("DELETE FROM pools_block WHERE id = %s", block.pk)
+    run = check(only=["network_blocks"], repair=True)
+    assert wrong(run) == {"network_blocks": 1}
+    assert f"Address {place.address} of" in texts(run)
+    assert repaired(run) == {}
+
+
+def test_there_is_something_of_everything() -> None:
+    assert Entry.objects.exists()
+    assert IPAMClaim.objects.exists()
+    assert Workload.objects.exists()

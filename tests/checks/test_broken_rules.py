@@ -1,0 +1,95 @@
+"""Rules that somebody took away, switched off or weakened are seen, each by its name."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from tests.checks.conftest import check, repaired, texts, wrong
+
+pytestmark = pytest.mark.django_db
+
+WEAKENED = {
+    "ALTER TABLE pools_block DROP CONSTRAINT block_state": "constraint block_state of pools_block is missing",
+    "ALTER TABLE pools_block DROP CONSTRAINT block_unique": "constraint block_unique of pools_block is missing",
+    "ALTER TABLE pools_poolcidr DROP CONSTRAINT cidrs_of_a_space_never_overlap": "cidrs_of_a_space_never_overlap of pools_poolcidr is missing",
+    "DROP INDEX one_block_per_holder": "index one_block_per_holder of pools_block is missing",
+    "DROP INDEX block_queue; CREATE INDEX block_queue ON pools_block (pool_id)": "index block_queue of pools_block says",
+    "ALTER TABLE pools_block DROP CONSTRAINT block_state, ADD CONSTRAINT block_state CHECK (true)": "block_state of pools_block says CHECK (true) instead of CHECK (",
+    "ALTER TABLE pools_block DROP CONSTRAINT block_state, ADD CONSTRAINT block_state CHECK (true) NOT VALID": "constraint block_state of pools_block is not valid",
+    "ALTER TABLE pools_block ALTER COLUMN cidr DROP NOT NULL": "column pools_block.cidr may be null",
+    "ALTER TABLE pools_cluster DROP CONSTRAINT pools_cluster_name_key": "column pools_cluster.name has no valid unique index",
+    "ALTER TABLE claims_place DROP CONSTRAINT place_has_one_owner": "place_has_one_owner of claims_place is missing",
+}  # fmt: skip
+SILENCED = {
+    "ALTER TABLE pools_block DISABLE TRIGGER pools_block_fits": "trigger pools_block_fits of pools_block is switched off",
+    "ALTER TABLE pools_block ENABLE REPLICA TRIGGER pools_block_fits": "trigger pools_block_fits of pools_block is switched off",
+    "DROP TRIGGER pools_pool_is_immutable ON pools_pool": "trigger pools_pool_is_immutable of pools_pool is missing",
+    "ALTER TABLE pools_block ENABLE TRIGGER pools_block_recovers": "is switched on although nothing recovers",
+    "CREATE OR REPLACE FUNCTION pools_block_keeps_its_word() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$": "function pools_block_keeps_its_word does something else",
+    "CREATE OR REPLACE FUNCTION _pgtrigger_should_ignore(trigger_name name) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT true $$": "function _pgtrigger_should_ignore does something else",
+    "ALTER FUNCTION ipam_release RENAME TO ipam_freed": "function ipam_release is missing",
+    "DROP VIEW claims_verdict": "view claims_verdict is missing",
+}  # fmt: skip
+
+
+def _broken(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(statement)
+
+
+@pytest.mark.parametrize(("statement", "says"), WEAKENED.items())
+def test_a_rule_of_a_table(statement: str, says: str) -> None:
+    _broken(statement)
+    run = check(only=["constraints", "triggers"], repair=True)
+    assert wrong(run) == {"constraints": 1}, texts(run)
+    assert says in texts(run)
+    assert repaired(run) == {}
+
+
+@pytest.mark.parametrize(("statement", "says"), SILENCED.items())
+def test_a_trigger_or_function(statement: str, says: str) -> None:
+    _broken(statement)
+    run = check(only=["constraints", "triggers"], repair=True)
+    assert wrong(run) == {"triggers": 1}, texts(run)
+    assert says in texts(run)
+    assert repaired(run) == {}
+
+
+def test_a_foreign_key() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(
+            "SELECT conname FROM pg_constraint WHERE contype = 'f'"
+            " AND conrelid = 'pools_poolcidr'::regclass AND confrelid = 'pools_pool'::regclass"
+        )
+        cursor.execute(f"ALTER TABLE pools_poolcidr DROP CONSTRAINT {cursor.fetchone()[0]}")
+    run = check(only=["constraints"])
+    assert texts(run) == "The foreign key pools_poolcidr.pool_id to pools_pool is missing"
+
+
+def test_the_trigger_of_a_model() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(
+            "SELECT tgname FROM pg_trigger"
+            " WHERE tgrelid = 'pools_blockevent'::regclass AND tgname LIKE 'pgtrigger_append_only%'"
+        )
+        (name,) = cursor.fetchone()
+        cursor.execute(f"ALTER TABLE pools_blockevent DISABLE TRIGGER {name}")
+        cursor.execute(
+            f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql"
+            " AS $$ BEGIN RETURN NEW; END $$"
+        )
+    run = check(only=["triggers"])
+    assert wrong(run) == {"triggers": 2}
+    assert "trigger append_only of pools_blockevent is switched off" in texts(run)
+    assert f"function {name} does something else" in texts(run)
+
+
+def test_nothing_is_left_of_the_comparison() -> None:
+    check(only=["constraints"])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()")
+        assert cursor.fetchone() == (0,)
