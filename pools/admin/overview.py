@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils import timezone
+from django.utils.safestring import SafeString
 
-from pools import usage
-from pools.admin import attention, find, pool_page, show
+from pools.admin import attention, find, forecasting, measured, overview_time, pool_attention
 from pools.admin.attention import Attention
-from pools.models import AllocationRequest, Block, Cluster, Environment, Event, FailureEvent, Pool
-from pools.models.blocks import State
-from pools.models.pools import Category
-from pools.services import overlaps
+from pools.admin.charts import Chart
+from pools.admin.measured import Measured, Register
+from pools.models import Cluster, Event, Pool
+from pools.services import forecasts, queues, utilization
 
 FULLEST = 8
-ENVIRONMENTS = 5
-FAILURES = 1000  # newest refusals looked at
+CLUSTERS = 8
+TENANTS = 6
+COOLING = 6  # pools, those with the longest queues
+REFUSING = 6  # pools and reasons
 
 
 # What somebody who may not see the pools begins with; apps that use this one add theirs.
@@ -29,17 +30,31 @@ START_PAGES: list[Callable[[HttpRequest], Iterable[find.Section]]] = []
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A pool with its numbers."""
+class Tenants:
+    """The largest organisations or environments and the sum of all others."""
 
-    pool: Pool
-    families: dict[int, usage.Usage]
-    state: str
-    ratio: float = field(init=False)
+    title: str
+    rows: Sequence[tuple[str, utilization.InUse, float]]  # name, counts, share of all in use
+    others: int  # blocks in use
+    at: datetime | None
 
-    def __post_init__(self) -> None:
-        ratio = max((one.ratio for one in self.families.values()), default=0.0)
-        object.__setattr__(self, "ratio", ratio)
+
+@dataclass(frozen=True)
+class Cooldowns:
+    """The blocks that wait until they may be handed out again."""
+
+    total: int
+    ending: Sequence[queues.Ending]
+    pools: Sequence[tuple[Measured, datetime | None]]  # when its next one ends
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """Allocations that were refused within a day."""
+
+    found: queues.Failures
+    chart: Chart | None
+    rows: Sequence[tuple[Pool | None, str, int]]  # pool (None: it is gone), reason, how many
 
 
 def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
@@ -47,200 +62,81 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
     if not request.user.has_perm("pools.view_pool"):
         sections = [one for page in START_PAGES for one in page(request)]
         return {**frame, "sections": sections, "forbidden": not sections}
-    pools = _measured()
+    if not Pool.objects.exists():
+        return {
+            **frame,
+            "empty": True,
+            "clusters": Cluster.objects.count(),
+            "attention": [],
+        }
+    register = measured.register()
+    failures = queues.failures()
+    clusters = measured.by_cluster(register.pools)
     return {
         **frame,
-        "empty": not pools,
-        "clusters": Cluster.objects.count(),
-        "pools": len(pools),
-        "attention": list(_attention(request, pools)),
-        "categories": _categories(pools),
-        "fullest": sorted(pools, key=lambda one: -one.ratio)[:FULLEST],
+        "clusters": len(clusters),
+        "pools": len(register.pools),
+        "counted_at": register.at,
+        "attention": list(_attention(request, register, failures)),
+        "categories": measured.by_category(register.pools),
+        "by_cluster": clusters[:CLUSTERS],
+        "tenants": list(_tenants(request)),
+        "fullest": _fullest(register.pools),
+        "cooldowns": _cooldowns(register.pools),
+        "refusals": _refusals(failures, register.pools),
         "events": Event.objects.order_by("-id")[:10],
+        **overview_time.sections(request),
     }
 
 
-def _measured() -> list[Measured]:
-    pools = list(
-        Pool.objects.select_related("cluster").prefetch_related(
-            "cidrs__reserved_ranges", "cidrs__pool"
-        )
-    )
-    found = usage.of_pools(pools)
-    return [
-        Measured(pool, found[pool.pk], pool_page.state_of(found[pool.pk], list(pool.cidrs.all())))
-        for pool in pools
-    ]
-
-
-def _categories(pools: list[Measured]) -> list[tuple[str, str, int, usage.Usage]]:
-    """(category, its name, family, sum) as far as there are pools."""
-    rows = []
-    for category in Category:
-        for family in (4, 6):
-            parts = [
-                one.families[family]
-                for one in pools
-                if one.pool.category == category and family in one.families
-            ]
-            if parts:
-                rows.append((str(category), str(category.label), family, _sum(parts)))
-    return rows
-
-
-def _sum(parts: list[usage.Usage]) -> usage.Usage:
-    total = usage.Usage(0)
-    for part in parts:
-        total = replace(
-            total,
-            capacity=total.capacity + part.capacity,
-            held=total.held + part.held,
-            cooling=total.cooling + part.cooling,
-            reserved=total.reserved + part.reserved,
-            approximate=total.approximate or part.approximate,
-        )
-    return total
-
-
-# --- what needs attention -------------------------------------------------------------------------
-
-
-def _attention(request: HttpRequest, pools: list[Measured]) -> Iterator[Attention]:
+def _attention(
+    request: HttpRequest, register: Register, failures: queues.Failures
+) -> Iterator[Attention]:
     if request.user.has_perm("pools.view_connection"):
         yield from attention.of_clusters()
     for source in attention.SOURCES:
         yield from source(request)
-    yield from _full(pools)
-    yield from _degraded()
-    yield from _waiting()
-    yield from _failed()
-    yield from _nearly_full(pools)
-    yield from _draining(pools)
-    yield from _overlapping()
-    yield from _cooling(pools)
+    yield from pool_attention.lines(register, failures)
 
 
-def _full(pools: list[Measured]) -> Iterator[Attention]:
-    for one in pools:
-        if one.state == "full":
-            yield Attention(
-                "bad",
-                f"{one.pool} has no free block",
-                "",
-                show.url_of(one.pool),
-                "Add a CIDR",
-                reverse("admin:pools_pool_add_cidr", args=[one.pool.pk]),
-            )
+def _fullest(pools: Sequence[Measured]) -> list[tuple[Measured, SafeString]]:
+    """With what is forecast of them."""
+    chosen = sorted(pools, key=lambda one: -one.ratio)[:FULLEST]
+    told = forecasts.stored(one.pool.pk for one in chosen)
+    return [(one, forecasting.column(told.get(one.pool.pk, {}))) for one in chosen]
 
 
-def _degraded() -> Iterator[Attention]:
-    rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
-    newest = list(rows.order_by("-degraded_since")[: ENVIRONMENTS + 1])
-    all_of_them = reverse("admin:pools_environment_changelist", query={"state": "degraded"})
-    for one in newest[:ENVIRONMENTS]:
-        yield Attention(
-            "bad",
-            f"Environment {one} lacks addresses",
-            one.message,
-            show.url_of(one),
-            "Environments",
-            all_of_them,
-            one.degraded_since,
-        )
-    if len(newest) > ENVIRONMENTS:
-        count = rows.count()
-        yield Attention(
-            "bad", f"{count} environments lack addresses", "", all_of_them, "All", all_of_them
-        )
-
-
-def _waiting() -> Iterator[Attention]:
-    pending = AllocationRequest.objects.filter(state="pending")
-    oldest = pending.order_by("id").first()
-    if oldest is None:
+def _tenants(request: HttpRequest) -> Iterator[Tenants]:
+    if not request.user.has_perm("pools.view_environment"):
         return
-    count = pending.count()
-    url = reverse("admin:pools_allocationrequest_changelist", query={"state": "pending"})
-    words = "1 request waits" if count == 1 else f"{count} requests wait"
-    detail = f"The oldest is {oldest.holder_kind} {oldest.holder_id}."
-    yield Attention("warn", f"{words} for space", detail, url, "Requests", url, oldest.created_at)
+    for by, title in (("org", "organisation"), ("env", "environment")):
+        found, at = utilization.in_use(by)
+        total = sum(one.used for one in found) or 1
+        chosen = [one for one in found if not one.rest][:TENANTS]
+        rows = [
+            (overview_time.name_of(by, (one.org, one.name)), one, one.used / total)
+            for one in chosen
+        ]
+        others = sum(one.used for one in found) - sum(one.used for one in chosen)
+        yield Tenants(f"In use by {title}", rows, others, at)
 
 
-def _failed() -> Iterator[Attention]:
-    day_ago = timezone.now() - timedelta(days=1)
-    newest = FailureEvent.objects.order_by("-pgh_id").values_list("pgh_created_at", flat=True)
-    times = [at for at in newest[:FAILURES] if at > day_ago]
-    if times:
-        more = "+" if len(times) == FAILURES else ""
-        url = reverse("admin:pools_event_changelist", query={"type": "failed"})
-        words = "allocation was" if len(times) == 1 else "allocations were"
-        yield Attention(
-            "warn",
-            f"{len(times)}{more} {words} refused within 24 hours",
-            "",
-            url,
-            "Events",
-            url,
-            times[0],
-        )
-
-
-def _nearly_full(pools: list[Measured]) -> Iterator[Attention]:
-    for one in sorted(pools, key=lambda each: -each.ratio):
-        if one.state != "full" and one.ratio > show.NEARLY_FULL:
-            free = min(part.free for part in one.families.values())
-            yield Attention(
-                "warn",
-                f"{one.pool} is {round(100 * one.ratio)} % full",
-                f"{show.digits(free)} blocks are free.",
-                show.url_of(one.pool),
-                "Add a CIDR",
-                reverse("admin:pools_pool_add_cidr", args=[one.pool.pk]),
-            )
-
-
-def _draining(pools: list[Measured]) -> Iterator[Attention]:
-    for one in pools:
-        for cidr in one.pool.cidrs.all() if one.state == "draining" else ():
-            if pool_page.drained(cidr):
-                query = {"cidr": str(cidr.cidr)}
-                yield Attention(
-                    "info",
-                    f"{cidr} of {one.pool} is draining",
-                    "It is wholly reserved; what is held there leaves one by one.",
-                    show.url_of(one.pool),
-                    "Migration",
-                    reverse("admin:pools_pool_migrations", args=[one.pool.pk], query=query),
-                )
-
-
-def _overlapping() -> Iterator[Attention]:
-    found = overlaps.found()
-    if not found:
-        return
-    count = len({name for one in found for name in one.clusters})
-    words = "1 network is" if len(found) == 1 else f"{show.digits(len(found))} networks are"
-    detail = f"In {count} clusters." if count > 1 else "By isolated networks of one cluster."
-    url = reverse("admin:overlaps")
-    yield Attention("info", f"{words} used more than once", detail, url, "Overlaps", url)
-
-
-def _cooling(pools: list[Measured]) -> Iterator[Attention]:
-    count = sum(part.cooling for one in pools for part in one.families.values())
-    if not count:
-        return
-    rows = Block.objects.filter(state=State.COOLING, available_from__gt=timezone.now())
-    following = rows.order_by("available_from").values_list("available_from", flat=True).first()
-    url = reverse("admin:pools_block_changelist", query={"state": "cooling"})
-    detail = ""
-    if following is not None:
-        ahead = show.relative((timezone.now() - following).total_seconds())
-        detail = f"The next may be handed out {ahead}."
-    yield Attention(
-        "info",
-        f"{show.digits(count)} released blocks are cooling down",
-        detail,
-        url,
-        "Blocks",
-        url,
+def _cooldowns(pools: Sequence[Measured]) -> Cooldowns:
+    chosen = sorted((one for one in pools if one.cooling), key=lambda one: -one.cooling)[:COOLING]
+    following = queues.next_endings([one.pool.pk for one in chosen])
+    return Cooldowns(
+        sum(one.cooling for one in pools),
+        queues.cooldowns_ending() if chosen else [],
+        [(one, following.get(one.pool.pk)) for one in chosen],
     )
+
+
+def _refusals(failures: queues.Failures, pools: Sequence[Measured]) -> Refusals:
+    by_id = {one.pool.pk: one.pool for one in pools}
+    counts: Counter[tuple[int, str]] = Counter()
+    for one in failures.rows:
+        counts[one.pool_id, one.code] += one.count
+    rows = [
+        (by_id.get(pool_id), code, count) for (pool_id, code), count in counts.most_common(REFUSING)
+    ]
+    return Refusals(failures, overview_time.failed(failures) if rows else None, rows)

@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from pools import usage, window
-from pools.admin import edge, lists, show
+from pools.admin import edge, forecasting, lists, overview_time, show
 from pools.admin import map as maps
 from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
-from pools.services import occupancy
+from pools.services import forecasts, occupancy, utilization
 
 MAPS = 4  # drawn on one page; more CIDRs have a link each
 FIRST = 10
@@ -60,6 +60,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
     )
     live = lists.of_pool(Block.objects.filter(state__in=LIVE), pool.pk)
+    days = overview_time.chosen_days(request)
     return edge.page(
         request,
         "pool.html",
@@ -69,6 +70,12 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         original=pool,
         families=families,
         state=state_of(families, cidrs),
+        forecasts={
+            family: forecasting.sentence(one)
+            for family, one in forecasts.of_pool(pool, families).items()
+        },
+        charts=overview_time.of_pool(pool, utilization.days_back(days)),
+        ranges=overview_time.ranges(days),
         cooldown=show.duration(pool.cooldown_seconds),
         maps=drawn(
             pool,

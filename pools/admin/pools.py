@@ -14,6 +14,7 @@ from pools import usage
 from pools.admin import (
     edge,
     export,
+    forecasting,
     lists,
     migrations,
     pool_actions,
@@ -24,6 +25,7 @@ from pools.admin import (
 )
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
+from pools.services import forecasts
 
 CIDRS_SHOWN = 3
 
@@ -35,7 +37,9 @@ class PoolList(ChangeList):
         super().get_results(request)
         found = list(self.result_list)
         families = usage.of_pools(found)
+        told = forecasts.stored(pool.pk for pool in found)
         for pool in found:
+            pool.shown_told = told.get(pool.pk, {})
             pool.shown_usage = families[pool.pk]
             pool.shown_state = pool_page.state_of(families[pool.pk], list(pool.cidrs.all()))
         self.result_list = found
@@ -92,7 +96,7 @@ def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
 
 @admin.register(Pool)
 class PoolAdmin(lists.Listed[Pool]):
-    list_display = ("shown_name", "shown_cluster", "shown_category", "shown_cidrs", "shown_bars", "shown_free", "shown_state")  # fmt: skip
+    list_display = ("shown_name", "shown_cluster", "shown_category", "shown_cidrs", "shown_bars", "shown_free", "shown_forecast", "shown_state")  # fmt: skip
     list_display_links = None
     list_per_page = 50
     list_filter = (ClusterFilter, CategoryFilter, StateFilter)
@@ -153,6 +157,10 @@ class PoolAdmin(lists.Listed[Pool]):
         return format_html(
             '<span class="cad-stack">{}</span>', format_html_join("", "<span>{}</span>", numbers)
         )
+
+    @admin.display(description="forecast")
+    def shown_forecast(self, pool: Any) -> SafeString:
+        return forecasting.column(pool.shown_told)
 
     @admin.display(description="state")
     def shown_state(self, pool: Any) -> SafeString:

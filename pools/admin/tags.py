@@ -25,6 +25,8 @@ register.filter("state", show.state)
 register.filter("to", show.to)
 register.filter("bar", show.bar)
 register.filter("bars", show.bars)
+register.filter("share_bar", show.share_bar)
+register.filter("most", show.most)
 register.filter("percent", show.percent)
 register.filter("standing", show.standing)
 register.filter("outcome", runs.outcome)
@@ -52,6 +54,12 @@ def about(one: usage.Usage, name: str) -> SafeString:
 def holder(one: Block | Event) -> SafeString:
     """Whoever holds the block, or whom the event is about."""
     return show.holder(one.holder_kind, one.holder_id)
+
+
+@register.filter
+def of_family(found: dict[int, Any], family: int) -> Any:
+    """What is said of one family."""
+    return found.get(family, "")
 
 
 @register.filter

@@ -1,0 +1,108 @@
+"""What waits and what failed: blocks that cool down, and refused allocations of the last day."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+from pools.models import FailureEvent
+
+COUNTED = 10_000  # blocks that end their cooldown soon are counted so far
+FAILURES = 20_000  # the newest refusals looked at
+_AHEAD = (("hour", 1), ("day", 24), ("week", 7 * 24))  # hours
+HOURS = 24
+
+
+@dataclass(frozen=True)
+class Ending:
+    """So many cooldowns end within an hour, day or week; not `exact`: at least so many."""
+
+    unit: str
+    count: int
+    exact: bool
+
+
+def cooldowns_ending() -> list[Ending]:
+    """How many cooling blocks may be handed out soon."""
+    counted = (
+        "(SELECT count(*) FROM (SELECT FROM pools_block WHERE state = 'cooling'"
+        " AND available_from > ipam_now() AND available_from <= ipam_now() + make_interval(hours => %s) LIMIT %s) AS soon)"
+    )
+    with connection.cursor() as cursor:
+        values = [value for _, ahead in _AHEAD for value in (ahead, COUNTED + 1)]
+        cursor.execute(f"SELECT {', '.join([counted] * len(_AHEAD))}", values)
+        counts = cursor.fetchone()
+    return [
+        Ending(unit, min(count, COUNTED), count <= COUNTED)
+        for (unit, _), count in zip(_AHEAD, counts, strict=True)
+    ]
+
+
+def next_endings(pool_ids: Collection[int]) -> dict[int, datetime]:
+    """Pool id -> when the next of its cooling blocks may be handed out."""
+    if not pool_ids:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_NEXT, [list(pool_ids)])
+        return dict(cursor.fetchall())
+
+
+# A look into the allocator's queue for each pool and family: its first entry in the future.
+_NEXT = """
+SELECT p.id, min(n.available_from)
+  FROM unnest(%s::bigint[]) AS p(id)
+ CROSS JOIN (VALUES (4), (6)) AS f(family)
+ CROSS JOIN LATERAL (
+   SELECT available_from FROM pools_block AS b
+    WHERE b.pool_id = p.id AND b.family = f.family AND b.available_from > ipam_now()
+      AND NOT b.withheld AND b.state = 'cooling'
+    ORDER BY available_from, id LIMIT 1
+ ) AS n
+ GROUP BY p.id
+"""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Refusals of one code by one pool in one hour, `hours_ago` 0 to 23."""
+
+    hours_ago: int
+    code: str
+    pool_id: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Of the last 24 hours; not `exact` when there were more than are looked at."""
+
+    rows: list[Refused]
+    exact: bool = True
+
+    @property
+    def total(self) -> int:
+        return sum(one.count for one in self.rows)
+
+
+def failures() -> Failures:
+    """The refused allocations of the last 24 hours."""
+    with connection.cursor() as cursor:
+        cursor.execute(_REFUSED, {"most": FAILURES, "hours": HOURS})
+        rows = [Refused(*row) for row in cursor.fetchall()]
+    return Failures(rows, sum(one.count for one in rows) < FAILURES)
+
+
+# Numbered in the order of time: the newest by number are the newest.
+_REFUSED = f"""
+SELECT floor(extract(epoch FROM ipam_now() - pgh_created_at) / 3600)::int AS ago, code, pgh_obj_id,
+       count(*)
+  FROM (SELECT pgh_created_at, code, pgh_obj_id FROM {FailureEvent._meta.db_table}
+         ORDER BY pgh_id DESC LIMIT %(most)s) AS newest
+ WHERE pgh_created_at > ipam_now() - make_interval(hours => %(hours)s)
+   AND pgh_created_at <= ipam_now() AND pgh_obj_id IS NOT NULL
+ GROUP BY ago, code, pgh_obj_id
+ ORDER BY ago, code, pgh_obj_id
+"""  # noqa: S608  # the table's own name
