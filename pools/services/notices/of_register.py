@@ -9,7 +9,8 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from pools import database
-from pools.models import CheckRun, Connection, Environment, Finding, Leak, Measure, Recovery
+from pools.models import CheckRun, Connection, Environment, Finding, Leak, Recovery
+from pools.models.audit import AuditVerification
 from pools.models.notices import Level
 from pools.reconcile import leases
 from pools.services.notices.conditions import Condition, Found, Known
@@ -106,7 +107,8 @@ def _violations(_known: Known) -> Iterator[Found]:
 
 
 def _chain(_known: Known) -> Iterator[Found]:
-    if Measure.objects.filter(name="ipam_audit_chain_ok", value=0).exists():
+    last = AuditVerification.objects.order_by("-pk").first()
+    if last and not last.ok:
         detail = "Events were changed or taken away: `manage.py ipam audit verify` says which."
         yield Found(CHAIN, "register", Level.ERROR, "The chain of the history is broken", detail)
 
