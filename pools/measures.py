@@ -47,6 +47,8 @@ def count(name: str, amount: float = 1, /, **labels: object) -> None:
 
 def observe(name: str, seconds: float, /, **labels: object) -> None:
     """Add a duration to a histogram, or to a summary where BUCKETS does not have the name."""
+    if not math.isfinite(seconds):
+        return
     sums = [(f"{name}_sum", seconds), (f"{name}_count", 1.0)]
     buckets = BUCKETS.get(name)
     if buckets is None:

@@ -80,9 +80,7 @@ def test_a_pool_of_ipv6_has_its_size_to_16_digits() -> None:
 def test_an_old_count_of_a_very_large_pool_still_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = factories.pool("10.0.0.0/28")
     monkeypatch.setattr(usage, "LARGE", 10)
-    PoolUsage.objects.create(
-        pool=pool, family=4, held=12, cooling=9, withheld=3, counted_at=Now()
-    )
+    PoolUsage.objects.create(pool=pool, family=4, held=12, cooling=9, withheld=3, counted_at=Now())
     states = scrapes.by("state", "ipam_pool_addresses", pool=pool.name)
     assert states == {"free": 0, "held": 12, "cooling": 2, "reserved": 0}
 

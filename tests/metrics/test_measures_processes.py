@@ -1,0 +1,140 @@
+"""What processes count ends up in one total, however they begin and end."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pools.models import Measure
+from tests.metrics import counters
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NAME = "ipam_lease_lost_total"
+
+
+def total() -> float:
+    return sum(Measure.objects.filter(name=NAME).values_list("value", flat=True))
+
+
+def until(expected: float) -> None:
+    deadline = time.monotonic() + 30
+    while total() < expected:
+        assert time.monotonic() < deadline, f"{total()} of {expected}"
+        time.sleep(0.05)
+
+
+def test_two_processes_are_summed_and_write_what_is_left_when_they_end() -> None:
+    body = f"for _ in range(100): measures.count({NAME!r})"
+    together = [counters.start(body, every=3600) for _ in range(2)]
+    for process in together:
+        counters.finished(process)
+    assert total() == 200
+
+
+def test_a_process_writes_while_it_runs() -> None:
+    process = counters.start(f"measures.count({NAME!r}, 3)\nsys.stdin.read()")
+    until(3)
+    counters.finished(process)
+    assert total() == 3
+
+
+def test_a_fork_takes_neither_the_sums_nor_the_thread_of_its_parent() -> None:
+    body = f"""
+        measures.count({NAME!r}, 1)
+        pid = os.fork()
+        measures.count({NAME!r}, 10 if pid == 0 else 100)
+        if pid == 0:
+            measures.flush() or sys.exit(2)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        """
+    counters.finished(counters.start(body, every=3600))
+    assert total() == 111
+
+
+def test_a_fork_writes_by_a_thread_of_its_own() -> None:
+    body = f"""
+        measures.count({NAME!r}, 1)
+        if os.fork() == 0:
+            measures.count({NAME!r}, 10)
+            sys.stdin.read()
+            os._exit(0)
+        os.wait()
+        """
+    process = counters.start(body)
+    until(11)
+    counters.finished(process)
+    assert total() == 11
+
+
+def test_a_fork_in_the_middle_of_a_write_can_count() -> None:
+    """Its parent's locks are held by threads that it has not."""
+    body = f"""
+        measures._own.lock.acquire()
+        measures._own.writing.acquire()
+        pid = os.fork()
+        if pid == 0:
+            measures.count({NAME!r}, 10)
+            os._exit(0 if measures.flush() else 2)
+        assert os.waitpid(pid, 0)[1] == 0
+        measures._own.lock.release()
+        measures._own.writing.release()
+        """
+    counters.finished(counters.start(body, every=3600))
+    assert total() == 10
+
+
+def test_kill_9_loses_what_was_counted_since_the_last_write_and_no_more() -> None:
+    body = f"""
+        measures.count({NAME!r}, 40)
+        sys.stdin.readline()
+        measures.count({NAME!r}, 2)
+        print("counted", flush=True)
+        time.sleep(60)
+        """
+    process = counters.start(body)
+    until(40)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "counted\n"
+    process.kill()
+    process.communicate()
+    assert total() in {40, 42}
+
+
+def test_a_database_that_is_away_loses_nothing() -> None:
+    body = f"""
+        from django.db import connection
+        port = connection.settings_dict["PORT"]
+        connection.settings_dict["PORT"] = "1"
+        for _ in range(3):
+            measures.count({NAME!r}, 2)
+            measures.mark("ipam_scheduler_last_tick_timestamp_seconds")
+            print("said", measures.flush())
+        connection.settings_dict["PORT"] = port
+        print("said", measures.flush())
+        """
+    said = counters.finished(counters.start(body, every=3600))
+    assert said == ["False"] * 3 + ["True"]
+    assert total() == 6
+    assert Measure.objects.filter(name="ipam_scheduler_last_tick_timestamp_seconds").count() == 1
+
+
+def test_a_statement_that_fails_is_written_as_a_whole_later() -> None:
+    """Both parts of a write, or none: else the first would be added again."""
+    body = f"""
+        from django.db import connection
+        measures.count({NAME!r}, 5)
+        measures.mark("ipam_scheduler_last_tick_timestamp_seconds")
+        good, measures._SET = measures._SET, "SELECT 1/0"
+        print("said", measures.flush())
+        measures._SET = good
+        print("said", measures.flush())
+        """
+    said = counters.finished(counters.start(body, every=3600))
+    assert said == ["False", "True"]
+    assert total() == 5
