@@ -118,6 +118,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "ipam_site.headers.HeadersMiddleware",
+    "ipam_site.database_watch.DatabaseWatchMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -202,6 +203,9 @@ def _database(url: str) -> dict[str, Any]:
         "connect_timeout": "3",
         # A network that swallows packets is noticed in seconds, not in the kernel's 15 minutes.
         "tcp_user_timeout": "10000",
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "2",
         # Off for a pooler that hands out another connection per transaction and does not keep
         # prepared statements (PgBouncer before 1.21).
         "prepare_threshold": 5 if env.boolean("DB_PREPARED_STATEMENTS", True) else None,
@@ -240,9 +244,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Look for such messages every 5 s; the defaults look every 100 s.
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
-    # Notice a broker that is gone or hangs, instead of waiting for ever.
+    # Notice a broker that is gone or hangs, instead of waiting for ever; a web request rings the bell
+    # only, and does not wait long for that.
     "health_check_interval": 25,
-    "socket_timeout": 10,
+    "socket_timeout": 1 if IPAM_ROLE == "web" else 10,
+    "socket_connect_timeout": 1 if IPAM_ROLE == "web" else 10,
     "socket_keepalive": True,
 }
 # Read by other parts of Celery than the transport: the same value in all places.
@@ -315,6 +321,7 @@ CELERY_BEAT_SCHEDULE = {
     "evaluate notices": _every(30, "pools.tasks.evaluate_notices"),
     "send webhooks": _every(5, "pools.tasks.send_webhooks"),
     "tidy notices": _every(3600, "pools.tasks.tidy_notices"),
+    "due checks": _every(60, "pools.tasks.due_checks"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
     "tidy measures": _every(3600, "pools.tasks.tidy_measures"),
     "purge events": _every(3600, "pools.tasks.purge_events"),

@@ -13,6 +13,7 @@ from pools import database, idempotency, measures, recovering, usage
 from pools.handlers import registry
 from pools.reconcile import leases, passes
 from pools.services import allocations, audit, audit_verify, forecasts, leaks, retention, sampling
+from pools.services.checking import runs as checks
 from pools.services.metrics import counting, totals
 from pools.services.notices import evaluation, outbox, sending
 
@@ -43,6 +44,29 @@ def end_cooldowns() -> int:
     if ended:
         allocations.retry()
     return ended
+
+
+def nudge_checks() -> None:
+    """Somebody asked for a run of the checks: begin soon (the next tick does it anyway)."""
+    try:
+        due_checks.delay_on_commit()  # type: ignore[attr-defined]  # DjangoTask
+    except OperationalError:
+        log.warning("the broker is away; the checks wait for the next tick")
+
+
+@shared_task
+def due_checks() -> int:
+    """One message for each run of the checks that waits, the nightly one among them."""
+    due = checks.due()
+    for run_id in due:
+        do_checks.apply_async((run_id,), expires=_UNTAKEN_SECONDS * 4)  # until the next tick
+    return len(due)
+
+
+@shared_task(soft_time_limit=checks.LONGEST + 30, time_limit=checks.LONGEST + 60)
+def do_checks(run_id: int) -> int:
+    run = checks.do(run_id)
+    return run.violations if run is not None else 0
 
 
 @shared_task

@@ -43,6 +43,11 @@ def codes() -> list[str]:
     return list(_ALL)
 
 
+def sentence(code: str) -> str:
+    """What a check proves; "" for one that there is no more."""
+    return _ALL[code].proves if code in _ALL else ""
+
+
 def get(code: str) -> Check:
     return _ALL[code]
 

@@ -75,11 +75,14 @@ def _forget_old() -> None:
         CheckRun.objects.filter(pk__lte=pk).delete()
 
 
-def abandoned(run: CheckRun, now: datetime) -> bool:
-    """Whether a run that has not ended never will: its worker was killed."""
-    if run.ended_at is not None or run.started_at is None:
-        return False
-    return now > run.started_at + timedelta(seconds=run.seconds) + _ABANDONED
+def state(run: CheckRun, now: datetime) -> str:
+    """`waiting`, `running`, `ended`; `abandoned` when its worker was killed."""
+    if run.ended_at is not None:
+        return "ended"
+    if run.started_at is None:
+        return "waiting"
+    over = now > run.started_at + timedelta(seconds=run.seconds) + _ABANDONED
+    return "abandoned" if over else "running"
 
 
 def do(run_id: int) -> CheckRun | None:

@@ -1,0 +1,116 @@
+"""checks/: proofs of the register's invariants, and asking for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools import database, idempotency, tasks
+from pools.api import check_schema, pagination, parsing, query, views
+from pools.core import errors
+from pools.core.block_answer import time
+from pools.models import CheckRun
+from pools.services.checking import registry, runs
+
+_LIGHT = [one.attname for one in CheckRun._meta.concrete_fields if one.name != "report"]
+
+
+class Checks(views.View):
+    needs = {"GET": ("pools.view_checkrun",), "POST": ("pools.run_checks",)}
+
+    @extend_schema(**check_schema.CHECKS)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = CheckRun.objects.all()
+        violated = parameters.parse("violated", query.flag)
+        if violated is not None:
+            rows = rows.filter(violations__gt=0) if violated else rows.filter(violations=0)
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=check_schema.RUN_FIELDS,
+                shape=_shapes,
+                default="-id",
+                columns=_LIGHT,
+            )
+        )
+
+    @extend_schema(**check_schema.ASK)
+    def post(self, request: Request) -> views.Answer:
+        body = parsing.fields(request, "repair", "only", "seconds")
+        repair = body.flag("repair")
+        only = [parsing.text(value, at) for at, value in body.items("only")]
+        seconds = body.parse("seconds", _seconds) if body.has("seconds") else None
+        body.report.raise_any()
+        if repair:
+            views.require(request, "pools.repair")
+
+        def work() -> idempotency.Stored:
+            by = views.author(request)
+            run = runs.ask(by=by, repair=repair, only=only, seconds=seconds or runs.SECONDS)
+            tasks.nudge_checks()
+            return idempotency.Stored(202, _whole(run))
+
+        return views.answer(views.once(request, work).answer, status=202)
+
+
+class CheckView(views.View):
+    needs = {"GET": ("pools.view_checkrun",)}
+
+    @extend_schema(**check_schema.CHECK)
+    def get(self, request: Request, check_id: int) -> views.Answer:
+        run = CheckRun.objects.filter(pk=check_id).first()
+        if run is None:
+            raise errors.NotFound("There is no such check.")
+        return views.answer(_whole(run))
+
+
+def _seconds(value: object, at: str) -> int:
+    return parsing.integer(value, at, least=1, most=runs.LONGEST)
+
+
+def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    now = database.now()
+    return [_shape(CheckRun(**row), runs.state(CheckRun(**row), now)) for row in rows]
+
+
+def _shape(run: CheckRun, state: str) -> dict[str, Any]:
+    return {
+        "id": run.pk,
+        "state": state,
+        "asked_at": time(run.asked_at),
+        "started_at": time(run.started_at),
+        "ended_at": time(run.ended_at),
+        "repair": run.repair,
+        "only": run.only,
+        "seconds": run.seconds,
+        "actor": run.actor,
+        "complete": run.complete,
+        "violations": run.violations,
+        "repaired": run.repaired,
+    }
+
+
+def _whole(run: CheckRun) -> dict[str, Any]:
+    return {
+        **_shape(run, runs.state(run, database.now())),
+        "checks": [
+            {
+                "code": one["code"],
+                "invariants": one["invariants"],
+                "proves": registry.sentence(one["code"]),
+                "state": one["state"],
+                "complete": one["complete"],
+                "violations": one["count"],
+                "repaired": one["repaired"],
+                "seconds": one["seconds"],
+                "examples": one["examples"],
+            }
+            for one in run.report
+        ],
+    }
