@@ -1,0 +1,142 @@
+"""POST references/: numbers, repetitions, and odd bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools.api.references import LARGEST
+from pools.models import Leak, Reference, ReferenceFeed
+from tests.edges.api import Api, fields, refused
+from tests.leaks.conftest import GRACE
+from tests.leaks.feeds import Feed, count
+
+
+def test_an_older_number_is_refused_and_changes_nothing(feed: Feed) -> None:
+    feed.report("i-1", sequence=7)
+    refused(feed.send("i-2", sequence=6), 409, "stale_sequence")
+    assert list(Reference.objects.values_list("holder_id", flat=True)) == ["i-1"]
+
+
+def test_a_repeated_report_is_answered_as_before_and_observes_nothing(feed: Feed) -> None:
+    feed.holds("gone")
+    first = feed.send("i-1", {"id": "i-2", "uid": "u"}, sequence=3)
+    feed.clock.advance(GRACE)
+    again = feed.send({"id": "i-2", "uid": "u"}, "i-1", "i-1", sequence=3)
+    assert again.content == first.content
+    assert (feed.leaked(), Leak.objects.get().observations) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("holders", "more"),
+    [(("i-1", "i-2"), {}), ((), {}), (("i-1",), {"complete": False}),
+     (("i-1",), {"observed_at": "2026-01-01T00:00:00Z"})],
+)  # fmt: skip
+def test_the_same_number_with_another_body_is_refused(
+    feed: Feed, holders: tuple[str, ...], more: Any
+) -> None:
+    feed.report("i-1", sequence=3)
+    refused(feed.send(*holders, sequence=3, **more), 409, "sequence_reused")
+
+
+def test_each_kind_and_cluster_has_numbers_of_its_own(feed: Feed) -> None:
+    feed.report("i-1", sequence=9)
+    feed.kind = "node"
+    feed.report("n-1", sequence=1)
+    assert ReferenceFeed.objects.count() == 2
+
+
+def test_a_snapshot_replaces_and_a_delta_adds_and_removes(feed: Feed) -> None:
+    assert feed.report("a", "b", "b")["holders"] == 2
+    assert feed.report("c", complete=False, removed=[{"id": "a"}])["holders"] == 2
+    assert sorted(Reference.objects.values_list("holder_id", flat=True)) == ["b", "c"]
+    feed.report("c", "d")
+    assert sorted(Reference.objects.values_list("holder_id", flat=True)) == ["c", "d"]
+    feed.report({"id": "d", "uid": "2"}, complete=False, removed=[{"id": "d", "uid": "1"}])
+    found = Reference.objects.filter(holder_id="d").values_list("holder_uid", flat=True)
+    assert sorted(found) == ["", "2"]
+
+
+def test_r2_the_same_name_with_another_uid_is_not_the_holder(feed: Feed) -> None:
+    feed.holds("i-1", "u-1")
+    feed.holds("i-2")
+    feed.holds("i-3", "u-3")
+    feed.twice({"id": "i-1", "uid": "u-2"}, {"id": "i-2", "uid": "whose"}, "i-3")
+    assert feed.leaked() == ["i-1"]
+
+
+def test_r6_two_pods_of_one_vm_name_it_twice(feed: Feed) -> None:
+    """A live migration: tooling that goes by pods says the VM, by its uid, twice."""
+    feed.kind = "vm"
+    feed.holds("blue/vm1", "u-1")
+    twice = [{"id": "blue/vm1", "uid": "u-1"}] * 2
+    assert feed.report(*twice)["holders"] == 1
+    feed.clock.advance(GRACE)
+    feed.report(*twice)
+    assert count() == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "problems"),
+    [
+        ({"cluster": "nowhere"}, {"cluster": "unknown_cluster"}),
+        ({"cluster": 7}, {"cluster": "wrong_type"}),
+        ({"cluster": "\u0000"}, {"": "encoding"}),
+        ({"holder_kind": "Node"}, {"holder_kind": "k8s_name"}),
+        ({"holder_kind": "n" * 64}, {"holder_kind": "k8s_name"}),
+        ({"holder_kind": ["node"]}, {"holder_kind": "wrong_type"}),
+        ({"sequence": -1}, {"sequence": "out_of_range"}),
+        ({"sequence": 1 << 63}, {"sequence": "out_of_range"}),
+        ({"sequence": "1"}, {"sequence": "wrong_type"}),
+        ({"sequence": 1.0}, {"sequence": "wrong_type"}),
+        ({"sequence": True}, {"sequence": "wrong_type"}),
+        ({"complete": "yes"}, {"complete": "wrong_type"}),
+        ({"complete": None}, {"complete": "required"}),
+        ({"holders": None}, {"holders": "required"}),
+        ({"holders": {"id": "a"}}, {"holders": "wrong_type"}),
+        ({"holders": ["a"]}, {"holders.0": "wrong_type"}),
+        ({"holders": [{"id": "a"}, {"uid": "b"}]}, {"holders.1.id": "required"}),
+        ({"holders": [{"id": "a", "uid": ""}]}, {"holders.0.uid": "blank"}),
+        ({"holders": [{"id": " a"}]}, {"holders.0.id": "blank"}),
+        ({"holders": [{"id": "a\u202eb"}]}, {"holders.0.id": "invisible_character"}),
+        ({"holders": [{"id": "a" * 254}]}, {"holders.0.id": "too_long"}),
+        ({"holders": [{"id": 1}]}, {"holders.0.id": "wrong_type"}),
+        ({"holders": [{"id": "a", "name": "b"}]}, {"holders.0.name": "unknown_field"}),
+        ({"removed": [{"id": "b"}]}, {"removed": "conflicting_fields"}),
+        ({"complete": False, "removed": [{"id": "a"}]}, {"removed": "conflicting_fields"}),
+        ({"observed_at": "yesterday"}, {"observed_at": "time"}),
+        ({"observed_at": "2026-05-05T14:02:00"}, {"observed_at": "time"}),
+        ({"more": 1}, {"more": "unknown_field"}),
+    ],
+)  # fmt: skip
+def test_odd_bodies(feed: Feed, change: dict[str, Any], problems: dict[str, str]) -> None:
+    body = {
+        "cluster": feed.cluster.name, "holder_kind": "node", "sequence": 1, "complete": True,
+        "holders": [{"id": "a"}],
+    } | change  # fmt: skip
+    problem = feed.api("POST", "references/", body).json()
+    assert problem["status"] == 400
+    if "" not in problems:
+        assert fields(problem) == problems
+    assert not ReferenceFeed.objects.exists()
+
+
+def test_a_body_that_is_too_large(feed: Feed) -> None:
+    refused(feed.api("POST", "references/", b" " * (LARGEST + 1)), 413, "too_large")
+
+
+def test_feeds_are_listed_with_their_state(feed: Feed) -> None:
+    feed.report("i-1", "i-2", sequence=4)
+    feed.report("i-3", complete=False)
+    (found,) = feed.api("GET", f"references/?cluster={feed.cluster.name}").json()["results"]
+    assert (found["sequence"], found["holders"], found["holder_kind"]) == (5, 3, "instance")
+    assert found["reporter"] == feed.api.user.username
+    assert feed.api("GET", "references/?holder_kind=node").json()["results"] == []
+
+
+def test_who_may_report(feed: Feed) -> None:
+    body = {"cluster": feed.cluster.name, "holder_kind": "node", "sequence": 1, "complete": True,
+            "holders": []}  # fmt: skip
+    refused(Api("viewer")("POST", "references/", body), 403, "permission_denied")
+    assert Api("operator")("POST", "references/", body).status_code == 200
