@@ -17,11 +17,12 @@ class ClaimsConfig(AppConfig):
         )
         from claims.models import history  # noqa: PLC0415
         from claims.services import checking, demo, ippool_settling, leak_sources, metrics, notices  # noqa: PLC0415
+        from claims.services import history as told  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
         from pools.handlers import registry  # noqa: PLC0415
         from pools.services import demo as fleet  # noqa: PLC0415
-        from pools.services import leaks  # noqa: PLC0415
+        from pools.services import history_holders, history_search, leaks  # noqa: PLC0415
         from pools.services.checking import registry as proofs  # noqa: PLC0415
         from pools.services.checking import triggers  # noqa: PLC0415
         from pools.services.metrics import registry as metric_sources  # noqa: PLC0415
@@ -30,6 +31,9 @@ class ClaimsConfig(AppConfig):
 
         conditions.register(*notices.ALL)
         events.add_logs(*history.ALL)
+        history_search.SEARCHERS.extend(told.SEARCHERS)
+        history_search.READERS.append(told.read)
+        history_holders.NAMED.append(told.named_at)
         metric_sources.SOURCES.append(metrics.values)
         fleet.PARTS.append(fleet.Part(demo.steps, demo.forget))
         registry.register(networks.UserDefinedNetworks(resources.CLUSTER_UDN))

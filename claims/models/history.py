@@ -9,6 +9,7 @@ from typing import Any
 
 import pghistory
 import pgtrigger
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from claims.models.access import Membership
@@ -67,6 +68,8 @@ class EntryEvent(_EntryEvent):  # type: ignore[misc]  # made at run time
             models.Index(fields=["pgh_obj", "pgh_id"], name="entry_event_object"),
             models.Index(fields=["mac", "pgh_id"], name="entry_event_mac"),
             models.Index(fields=["namespace", "vm", "pgh_id"], name="entry_event_vm"),
+            models.Index(fields=["vm", "pgh_id"], name="entry_event_vm_name"),
+            GinIndex(fields=["ips"], name="entry_event_ips"),
         ]
 
 
@@ -87,6 +90,10 @@ class IPAMClaimEvent(_IPAMClaimEvent):  # type: ignore[misc]  # made at run time
         indexes = [
             models.Index(fields=["pgh_obj", "pgh_id"], name="ipamclaim_event_object"),
             models.Index(fields=["namespace", "vm", "pgh_id"], name="ipamclaim_event_vm"),
+            models.Index(fields=["vm", "pgh_id"], name="ipamclaim_event_vm_name"),
+            models.Index(fields=["mac", "pgh_id"], name="ipamclaim_event_mac"),
+            models.Index(fields=["name", "pgh_id"], name="ipamclaim_event_name"),
+            GinIndex(fields=["ips"], name="ipamclaim_event_ips"),
         ]
 
 

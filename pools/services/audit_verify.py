@@ -186,7 +186,7 @@ def _compare_events(batch: list[AuditSegment], found: Report) -> None:
 
 
 def _link(previous: AuditSegment | None, segment: AuditSegment) -> Iterator[Fault]:
-    where = {"segment": segment.pk, "day": segment.day}
+    where: dict[str, Any] = {"segment": segment.pk, "day": segment.day}
     expected = previous.pk + 1 if previous else 1
     if segment.pk != expected:
         many = segment.pk - expected

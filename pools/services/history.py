@@ -78,7 +78,7 @@ def _tenures(address: addresses.Address, cluster_id: int | None) -> list[Tenure]
         rows = rows.filter(Q(space_id__in=spaces) | Q(pool_id__in=its_pools))
     newest = list(rows.order_by("-pgh_id")[:MOST])
     newest.reverse()
-    names = _Names(newest)
+    names = Names(newest)
     tenures: list[Tenure] = []
     by_block: dict[tuple[int, str], list[Any]] = {}
     for event in newest:
@@ -92,18 +92,26 @@ def _block_of(address: addresses.Address, size: int) -> str:
     return str(ip_network((address, size), strict=False))
 
 
-def _chain(events: list[Any], names: _Names) -> list[Tenure]:
+def _chain(events: list[Any], names: Names) -> list[Tenure]:
     """The tenures that the events of one block tell, oldest first."""
     tenures = []
     for event, following in zip(events, [*events[1:], None], strict=True):
-        if event.pgh_label in {"cooldown_ended", "removed"} or event.state not in LIVE:
-            continue
-        since = _start(event)
-        until = _start(following) if following else None
-        if event.state == "cooling" and (until is None or until > event.available_from):
-            until = event.available_from
-        tenures.append(_tenure(event, since, until, names))
+        if begins(event):
+            tenures.append(tenure(event, following, names))
     return tenures
+
+
+def begins(event: Any) -> bool:
+    """Whether somebody has the block from then on."""
+    return event.pgh_label not in {"cooldown_ended", "removed"} and event.state in LIVE
+
+
+def tenure(event: Any, following: Any, names: Names) -> Tenure:
+    """What an event of a block began, and its next event ended (None: nothing did)."""
+    until = _start(following) if following else None
+    if event.state == "cooling" and (until is None or until > event.available_from):
+        until = event.available_from
+    return _tenure(event, _start(event), until, names)
 
 
 def _start(event: Any) -> datetime:
@@ -113,7 +121,7 @@ def _start(event: Any) -> datetime:
     return moment
 
 
-class _Names:
+class Names:
     """Names of the clusters, spaces and pools of some events, also of those that are gone."""
 
     def __init__(self, events: list[Any]) -> None:
@@ -135,7 +143,7 @@ class _Names:
         return self.clusters.get(self.cluster_of.get(event.pool_id), ""), ""
 
 
-def _tenure(event: Any, since: datetime, until: datetime | None, names: _Names) -> Tenure:
+def _tenure(event: Any, since: datetime, until: datetime | None, names: Names) -> Tenure:
     cluster, space = names.space(event)
     return Tenure(
         cluster=cluster,
