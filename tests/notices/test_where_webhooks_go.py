@@ -1,0 +1,190 @@
+"""S14 for receivers of webhooks: https, addresses that were judged, no redirects; a canary hears nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets as randomness
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pools.clusters import faults, outgoing
+from pools.clusters.access import Access
+from pools.core import errors
+from pools.models import Delivery, WebhookTarget
+from pools.services.notices import outbox, sending, targets
+from tests import factories
+from tests.notices import receivers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.notices.receivers import Receiver
+
+NAME = "kubernetes.default.svc"  # is in the certificates of the tests
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/", "ftp://example.org/", "//example.org/", "example.org", "",
+        "https://user:password@example.org/", "https://example.org/?to=x", "https://example.org/#x",
+        "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/",
+        "https://[fe80::1%25eth0]/", "https://example.org:6379/", "https://example.org:22/",
+        "https://exa mple.org/", "https://example.org\\@127.0.0.1/", "https://example.org/%2e%2e/",
+        "https://example.org/\n", "https://" + "a" * 600,
+    ],
+)  # fmt: skip
+def test_what_is_no_address_of_a_receiver_is_refused(url: str) -> None:
+    with pytest.raises(errors.InvalidInput) as refusal:
+        outgoing.parse_url(url)
+    assert refusal.value.problems[0].field == "url"
+    assert "password" not in str(refusal.value.message.replace("a user name or a password", ""))
+
+
+def test_a_path_is_kept() -> None:
+    assert outgoing.parse_url("https://example.org/T0/B0/x") == "https://example.org:443/T0/B0/x"
+    assert outgoing.parse_url("https://example.org/hook/") == "https://example.org:443/hook/"
+
+
+@pytest.fixture
+def canary() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        yield listener
+
+
+def heard(canary: socket.socket) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        canary.accept()[0].close()
+        return True
+    return False
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"])
+def test_this_machine_is_not_reached(canary: socket.socket, host: str) -> None:
+    access = Access(f"https://{host}:{canary.getsockname()[1]}/")
+    with pytest.raises(faults.AddressNotAllowed):
+        outgoing.post(access, b"{}", {})
+    assert not heard(canary)
+
+
+@pytest.mark.parametrize(
+    "address", ["169.254.169.254", "fe80::1", "0.0.0.1", "100.100.100.200", "127.0.0.1"]
+)
+def test_a_name_is_judged_by_where_it_leads_at_the_time_of_sending(
+    canary: socket.socket, address: str
+) -> None:
+    access = Access(f"https://{NAME}:{canary.getsockname()[1]}/")
+    with pytest.raises(faults.AddressNotAllowed):
+        outgoing.post(access, b"{}", {}, resolver=lambda *_: ["10.0.0.1", address])
+    assert not heard(canary)
+
+
+def test_the_address_that_was_judged_is_dialled_and_the_name_is_resolved_once(
+    receiver: Receiver,
+) -> None:
+    asked: list[str] = []
+
+    def rebinding(host: str, _port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"] if len(asked) == 1 else ["169.254.169.254"]
+
+    port = receiver.url.rpartition(":")[2]
+    access = Access(f"https://{NAME}:{port}/x", ca=receivers.AUTHORITY.pem)
+    assert outgoing.post(access, b"{}", {}, allow_loopback=True, resolver=rebinding) == 204
+    assert asked == [NAME]
+    assert receiver.received[0].headers["Host"].startswith(NAME)
+
+
+@pytest.mark.django_db
+def test_a_redirect_is_a_failure_and_is_not_followed(
+    receiver: Receiver, canary: socket.socket
+) -> None:
+    port = canary.getsockname()[1]
+
+    def away(handler: Any, _received: Any) -> None:
+        handler.send_response(307)
+        handler.send_header("Location", f"https://127.0.0.1:{port}/")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    receiver.answer = away
+    target, _ = receiver.target()
+    outbox.write_test(target)
+    assert sending.work_off(target.pk) == 0
+    assert "redirect" in Delivery.objects.get().last_error
+    assert not heard(canary)
+
+
+@pytest.mark.django_db
+def test_a_certificate_of_nobody_is_refused(receiver: Receiver) -> None:
+    target, _ = receiver.target(ca="")
+    outbox.write_test(target)
+    assert sending.work_off(target.pk) == 0
+    assert Delivery.objects.get().last_error.startswith("cluster_tls")
+    assert not receiver.received
+
+
+@pytest.mark.django_db
+def test_loopback_is_refused_unless_the_setting_allows_it(
+    receiver: Receiver, settings: Any
+) -> None:
+    settings.IPAM_ALLOW_LOOPBACK_WEBHOOKS = False
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True  # another setting
+    target, _ = receiver.target()
+    outbox.write_test(target)
+    assert sending.work_off(target.pk) == 0
+    assert Delivery.objects.get().last_error.startswith("url_not_allowed")
+    assert not receiver.received
+
+
+def test_who_answers_too_slowly_is_not_waited_for(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits are shortened; that they are 5, 10 and 20 seconds stands in the module."""
+    assert (outgoing.CONNECT, outgoing.READ, outgoing.WHOLE) == (5.0, 10.0, 20.0)
+    monkeypatch.setattr(outgoing, "READ", 0.2)
+    access = Access(receiver.url, ca=receivers.AUTHORITY.pem)
+    released = threading.Event()
+    receiver.answer = lambda _handler, _received: released.wait(10) and None
+    with pytest.raises(faults.Unreachable):
+        outgoing.post(access, b"{}", {}, allow_loopback=True)
+    released.set()
+
+    def drip(handler: Any, _received: Any) -> None:
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: "[:1])
+                handler.wfile.flush()
+                time.sleep(0.05)
+
+    monkeypatch.setattr(outgoing, "WHOLE", 0.5)
+    receiver.answer = drip
+    with pytest.raises(faults.Unreachable):
+        outgoing.post(access, b"{}", {}, allow_loopback=True)
+
+
+@pytest.mark.django_db
+def test_the_secret_is_sealed_bound_to_its_target_and_sealed_anew(settings: Any) -> None:
+    from django.core.management import call_command
+
+    one, secret = targets.create("one", "https://example.org/", by=factories.BY)
+    two, _ = targets.create("two", "https://example.org/", by=factories.BY)
+    assert secret not in str(WebhookTarget.objects.values_list())
+    WebhookTarget.objects.filter(pk=two.pk).update(sealed=one.sealed)
+    two.refresh_from_db()
+    with pytest.raises(faults.SecretForeign):
+        targets.secret(two)
+    two.delete()
+    old = one.sealed
+    settings.IPAM_KEY_RING = [randomness.token_urlsafe(32), *settings.IPAM_KEY_RING]
+    call_command("rotate_keys")
+    one.refresh_from_db()
+    assert one.sealed != old
+    assert targets.secret(one) == secret
+    settings.IPAM_KEY_RING = settings.IPAM_KEY_RING[:1]
+    assert targets.secret(one) == secret
