@@ -110,6 +110,7 @@ _MENU = [
             _entry("Events", "history", "pools_event_changelist", "pools.view_event"),
             _entry("Findings", "report", "pools_finding_changelist", "pools.view_finding"),
             _entry("Leaks", "water_drop", "pools_leak_changelist", "pools.view_leak"),
+            _entry("Checks", "fact_check", "pools_checkrun_changelist", "pools.view_checkrun"),
         ],
     },
     {

@@ -2,6 +2,7 @@
 
 from pools.admin import (
     blocks,
+    checks,
     clusters,
     drifts,
     environments,
@@ -19,6 +20,7 @@ from pools.admin import (
 
 __all__ = [
     "blocks",
+    "checks",
     "clusters",
     "drifts",
     "environments",
