@@ -240,6 +240,12 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
     return defaults.server_error(request)
 
 
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """The database does not answer; asks nothing of it."""
+    problem = _of_register(errors.Unavailable())
+    return problem.response(request) if _is_api(request) else _unavailable_page(problem)
+
+
 def _unavailable_page(problem: Problem) -> HttpResponse:
     """Plain, because the site's frame asks the database."""
     return HttpResponse(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from tests.failure import sites
 from tests.kube.fake import FakeCluster
 
 
@@ -27,3 +28,10 @@ def fake(committed: None, settings: Any) -> Iterator[FakeCluster]:
     with FakeCluster() as running:
         running.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
         yield running
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[sites.Site]:
+    """The one site of all tests here that stop processes; each leaves it well."""
+    with sites.running() as found:
+        yield found

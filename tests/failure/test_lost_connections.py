@@ -1,0 +1,131 @@
+"""F1, F7, F8: the connection goes in the middle, or rows are locked: 503, and a key tells the truth."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from pools import database
+from pools.models import Block
+from tests.edges import api as apis
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
+
+
+class Proxy:
+    """Between the register and PostgreSQL: cuts both lines when the marker passes, before or after."""
+
+    def __init__(self, to: tuple[str, int]) -> None:
+        self._to = to
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        self.cut_at = b""
+        self.lets_it_through = False
+        self.cuts = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                server = socket.create_connection(self._to)
+                for one, other, asks in ((client, server, True), (server, client, False)):
+                    threading.Thread(
+                        target=self._pump, args=(one, other, asks), daemon=True
+                    ).start()
+
+    def _pump(self, one: socket.socket, other: socket.socket, asks: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(1 << 16):
+                if asks and self.cut_at and self.cut_at in data:
+                    self.cut_at, self.cuts = b"", self.cuts + 1
+                    one.shutdown(socket.SHUT_RDWR)  # the register hears nothing any more
+                    if self.lets_it_through:
+                        other.sendall(data)
+                        other.recv(1 << 16)  # it is done
+                    break
+                other.sendall(data)
+        for line in (one, other):
+            with contextlib.suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._server.close()
+
+
+@pytest.fixture
+def proxy(committed: None) -> Iterator[Proxy]:
+    settings = connection.settings_dict
+    before = {name: settings[name] for name in ("HOST", "PORT")}
+    proxy = Proxy((before["HOST"], int(before["PORT"])))
+    connection.close()
+    settings.update({"HOST": "127.0.0.1", "PORT": str(proxy.port)})
+    yield proxy
+    connection.close()
+    settings.update(before)
+    proxy.close()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it was done", "after it was done"])
+@pytest.mark.parametrize("count", [1, 3], ids=["one", "a batch"])
+def test_f7_an_answer_that_was_lost_is_found_with_its_key(
+    proxy: Proxy, after: bool, count: int
+) -> None:
+    api = apis.Api()
+    api.cluster()
+    pool = api.vm_pool("10.0.0.0/24")
+    api.take(pool, "warm")
+    before = Block.objects.filter(state="held").count()
+    body = apis.holder("lost") | ({} if count == 1 else {"count": count})
+    path, key = f"pools/{pool}/allocations/", {"Idempotency-Key": "lost-1"}
+    proxy.lets_it_through = after
+    # One block is one statement; a batch is done when its transaction is.
+    proxy.cut_at = b"lost" if count == 1 else b"COMMIT"
+    answer = api("POST", path, body, **key)
+    apis.refused(answer, 503, "ipam_unavailable")
+    assert proxy.cuts == 1
+    again = api("POST", path, body, **key)
+    assert again.status_code in {200, 201}, again.content
+    assert len(again.json()["blocks"]) == count
+    assert Block.objects.filter(state="held").count() == before + count
+    once_more = api("POST", path, body, **key)
+    assert once_more.json()["blocks"] == again.json()["blocks"]
+
+
+@contextlib.contextmanager
+def _other() -> Iterator[Any]:
+    """Somebody else's connection, in a transaction."""
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            yield cursor
+            cursor.execute("ROLLBACK")
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("limit", ["lock_timeout", "statement_timeout"])
+def test_f8_rows_that_stay_locked_are_503_and_nothing_is_half_done(limit: str) -> None:
+    api = apis.Api()
+    api.cluster()
+    pool = api.vm_pool("10.0.0.0/24")
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET {limit} = '100ms'")
+    try:
+        with _other() as cursor:
+            cursor.execute("LOCK TABLE pools_block IN ACCESS EXCLUSIVE MODE")
+            for body in (apis.holder("a"), apis.holder("b") | {"count": 3}):
+                answer = api("POST", f"pools/{pool}/allocations/", body)
+                apis.refused(answer, 503, "ipam_unavailable")
+    finally:
+        connection.close()
+    assert not Block.objects.filter(state="held").exists()
+    assert not database.rows("SELECT 1 FROM pools_failureevent", [])
+    assert api.take(pool, "c")

@@ -1,0 +1,50 @@
+"""F4: Redis is the bell only. Without it allocation, release and pages go on; workers resume alone."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+import pytest
+
+from tests import running_site
+from tests.edges import api as apis
+from tests.failure.sites import Site
+
+WAYS: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
+    "killed": lambda site: site.away("redis", signal.SIGKILL),
+    "hangs": lambda site: site.stopped("redis"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _well(site: Site) -> Iterator[None]:
+    running_site.until(site.ready, 60)
+    yield
+    running_site.until(site.ready, 60)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_allocation_goes_on_and_workers_resume(site: Site, way: str) -> None:
+    pool = site.pool(f"redis-{way}", f"10.9.{len(way)}.1/32")
+    held = site.take(pool, "first")
+    waiting = site.made(pool, apis.holder("next") | {"wait": True}, status=202)
+    workers = site.pids("worker")[0]
+    with WAYS[way](site):
+        ready = site.ask("GET", "/readyz")
+        assert (ready.status, ready.body["status"]) == (200, "degraded")
+        # Somebody waits for this block: the bell is rung in vain.
+        answer = site.give_back(held)
+        assert (answer.status, answer.seconds < 10) == (200, True), answer
+        assert site.ask("GET", "blocks/?limit=1").status == 200
+        assert site.take(site.pool(f"other-{way}", f"10.8.{len(way)}.0/24"), "x")
+    site.one(_AT_ONCE)
+    running_site.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled", 40)
+    site.gets_on("worker", "beat")
+    assert site.pids("worker")[0] == workers
+
+
+# What a worker tried in vain is tried again after half a minute.
+_AT_ONCE = "UPDATE pools_allocationrequest SET next_try_at = now() RETURNING id"
+_STATE = "SELECT state FROM pools_allocationrequest WHERE id = %s"

@@ -1,0 +1,101 @@
+"""F2, F3, F11: workers and beat stand still, are there twice, or get each message three times."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from ipam_site import alive, data_folder
+from tests import running_site
+from tests.edges import api as apis
+from tests.failure.sites import Site
+
+HELPERS = ("worker", "reconciler", "watcher", "beat")
+_STATE = "SELECT state FROM pools_allocationrequest WHERE id = %s"
+_EVENTS = "SELECT count(*) FROM pools_blockevent WHERE pgh_obj_id = %s AND pgh_label = %s"
+_AT_ONCE = "UPDATE pools_allocationrequest SET next_try_at = now() RETURNING id"
+
+
+@pytest.fixture(autouse=True)
+def _well(site: Site) -> Iterator[None]:
+    running_site.until(site.ready, 60)
+    yield
+    running_site.until(site.ready, 60)
+
+
+def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
+    full = site.pool("full", "10.20.0.1/32")
+    cools = site.pool("cools", "10.20.1.1/32", cooldown=1)
+    held, used = site.take(full, "first"), site.take(cools, "brief")
+    waiting = site.made(full, apis.holder("next") | {"wait": True}, status=202)
+    with site.stopped(*HELPERS):
+        site.give_back(used)
+        site.give_back(held)
+        # Nobody tidies: the allocator sees by itself that the time is over.
+        running_site.until(lambda: site.ask("POST", cools, apis.holder("other")).status == 201, 10)
+        assert site.one(_STATE, waiting["id"]) == "pending"
+        # Another may be faster than who waits; here nobody asks.
+        data = site.running.data
+        assert all(alive.stuck(name, data, max_age=0.5) for name in ("watcher", "beat"))
+    site.one(_AT_ONCE)
+    running_site.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled", 40)
+    assert site.one(_EVENTS, used["id"], "allocated") == 2
+
+
+def test_f3_f11_two_beats_and_tripled_messages_change_nothing_more(site: Site) -> None:
+    pool = site.pool("tripled", "10.21.0.1/32", cooldown=1)
+    environment = {
+        **os.environ,
+        "IPAM_DATA": str(site.running.data),
+        "DATABASE_URL": site.database_url,
+        "REDIS_URL": data_folder.connections(site.running.data)["redis_url"],
+        "IPAM_ROLE": "beat",
+    }
+    second = [sys.executable, "-m", "celery", "-A", "ipam_site", "beat", "--loglevel=ERROR"]
+    with subprocess.Popen(
+        second, cwd=data_folder.PROJECT, env=environment, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as other:  # fmt: skip
+        try:
+            held = site.take(pool, "first")
+            waiting = site.made(pool, apis.holder("next") | {"wait": True}, status=202)
+            _triple(site)
+            site.give_back(held)
+            site.one(_AT_ONCE)
+            running_site.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled", 40)
+        finally:
+            other.terminate()
+    assert site.one(_EVENTS, held["id"], "released") == 1
+    assert site.one(_EVENTS, held["id"], "allocated") == 2
+    assert site.one("SELECT count(*) FROM pools_block WHERE state = 'held' AND id = %s", held["id"])
+
+
+def _triple(site: Site) -> None:
+    """Each message that waits, twice more, for some seconds."""
+    url = data_folder.connections(site.running.data)["redis_url"]
+    tripled = 0
+    deadline = time.monotonic() + 20
+    with redis.Redis.from_url(url) as broker, site.stopped("worker"):
+        running_site.until(lambda: broker.llen("ipam.default") > 3, deadline - time.monotonic())
+        for message in broker.lrange("ipam.default", 0, -1):
+            broker.lpush("ipam.default", message, message)
+            tripled += 1
+    assert tripled
+
+
+def test_a_worker_that_takes_nothing_is_seen(site: Site) -> None:
+    """Not one that has nothing to do: messages wait for it."""
+    data = site.running.data
+    assert not alive.stuck("worker", data)
+    with site.stopped("worker"):
+        running_site.until(lambda: bool(alive.stuck("worker", data, max_age=1)), 30)
+    running_site.until(lambda: not alive.stuck("worker", data, max_age=10), 30)
+    # The reconciler has no cluster, and so no message.
+    assert not alive.stuck("reconciler", data, max_age=0)
+    assert alive.stuck("beat", data / "elsewhere") == "beat did not start"
