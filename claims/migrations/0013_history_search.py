@@ -1,5 +1,6 @@
 """Events of entries and claims are found by address, by MAC and by the name of a VM or a claim."""
 
+from django.contrib.postgres import operations
 from django.contrib.postgres.indexes import GinIndex
 from django.db import migrations, models
 
@@ -19,9 +20,11 @@ _EVENTS = {
 
 class Migration(migrations.Migration):
     dependencies = [("claims", "0012_import_undo")]
+    # Ten million events are read for an index: nobody who writes some shall wait for that.
+    atomic = False
 
     operations = [
-        migrations.AddIndex(model_name=model, index=index)
+        operations.AddIndexConcurrently(model_name=model, index=index)
         for model, indexes in _EVENTS.items()
         for index in indexes
     ]
