@@ -33,6 +33,7 @@ class ClaimsConfig(AppConfig):
         events.add_logs(*history.ALL)
         history_search.SEARCHERS.extend(told.SEARCHERS)
         history_search.READERS.append(told.read)
+        history_search.PERMISSIONS.append("claims.view_entry")
         history_holders.NAMED.append(told.named_at)
         metric_sources.SOURCES.append(metrics.values)
         fleet.PARTS.append(fleet.Part(demo.steps, demo.forget))

@@ -19,8 +19,8 @@ class Address(views.View):
     @extend_schema(**schema.ADDRESS)
     def get(self, request: Request, address: str) -> views.Answer:
         parameters = query.Query(request)
-        cluster = parameters.parse("cluster", _past_or_present)
-        at = parameters.parse("at", query.moment)
+        cluster = parameters.parse("cluster", query.past_or_present)
+        at = parameters.parse("at", query.past)
         with parameters.report.collecting():
             parsed = addresses.parse_address(address, field="address")
         parameters.done()
@@ -33,12 +33,6 @@ class Address(views.View):
                 "history": [tenure.as_json() for tenure in tenures],
             }
         )
-
-
-def _past_or_present(value: str, name: str) -> int:
-    """The id of a cluster by name or id, or of the last one of that name that was forgotten."""
-    former = None if query.find_cluster(value) else history.former_cluster(value)
-    return former or query.cluster(value, name).pk
 
 
 class InstanceNetwork(views.View):

@@ -40,13 +40,14 @@ class Events(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=schema.EVENT_FIELDS,
-                shape=_shapes,
+                shape=shapes,
                 default="-id",
             )
         )
 
 
-def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the view of all events, as REST tells them."""
     told = PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
     told = told.order_by("pgh_id")
     pools: dict[int, str] = dict(told.values_list("pgh_obj_id", "name"))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from django.db.models import Q
 from rest_framework.request import Request
 
+from pools import database
 from pools.core import addresses, errors, reading
 from pools.models import Cluster, Pool
+from pools.services import history
 
 T = TypeVar("T")
 
 LONGEST = 253
 _YEARS = (2000, 2200)
+_AHEAD = 30  # seconds
 
 
 class Query:
@@ -109,12 +112,27 @@ def moment(value: str, name: str) -> datetime:
     return found.astimezone(UTC)
 
 
+def past(value: str, name: str) -> datetime:
+    """A time like `moment` that is not ahead; half a minute is, for clocks that differ."""
+    found = moment(value, name)
+    if found > database.now() + timedelta(seconds=_AHEAD):
+        message = "lies in the future: what will be is not known"
+        raise errors.InvalidInput.of(name, "future_time", message, value)
+    return found
+
+
 def cluster(value: str, name: str) -> Cluster:
     """A cluster by name or id."""
     found = find_cluster(value)
     if found is None:
         raise errors.InvalidInput.of(name, "unknown_cluster", "there is no such cluster", value)
     return found
+
+
+def past_or_present(value: str, name: str) -> int:
+    """The id of a cluster by name or id, or of the last one of that name that was forgotten."""
+    former = None if find_cluster(value) else history.former_cluster(value)
+    return former or cluster(value, name).pk
 
 
 def find_cluster(value: str) -> Cluster | None:

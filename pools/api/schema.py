@@ -84,13 +84,13 @@ _REQUEST = shape(
     message=TEXT, block_ids=listed(WHOLE), created_at=TIME, next_try_at=TIME, ended_at=TIME,
 )  # fmt: skip
 _HOLDER_OUT = shape(kind=TEXT, id=TEXT, uid=TEXT)
-_TENURE = shape(
+TENURE = shape(
     "cluster space pool block state holder org env since until",
     cluster=TEXT, space=TEXT, pool=TEXT, block=CIDR, state=TEXT, holder=_HOLDER_OUT,
     org=TEXT, env=TEXT, since=TIME, until=TIME,
 )  # fmt: skip
 _SNAPSHOT: Schema = {"type": "object", "nullable": True, "additionalProperties": True}
-_EVENT = shape(
+EVENT = shape(
     "id at type",
     id=WHOLE, at=TIME, type=TEXT, cluster=TEXT, pool=TEXT, pool_id=null(WHOLE), block=TEXT,
     holder=_HOLDER_OUT, org=TEXT, env=TEXT, actor=TEXT, request_id=TEXT, reason=TEXT,
@@ -122,7 +122,7 @@ BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
 (BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
     tuple(shape["properties"])
-    for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, _EVENT, _POOL, _REQUEST)
+    for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL, _REQUEST)
 )
 CLUSTERS = says("Clusters", {200: page(_CLUSTER)}, parameters=query(name="by name", **PAGED))
 CLUSTER_CREATE = writes(
@@ -279,7 +279,7 @@ ENVIRONMENTS = says(
 )
 EVENTS = says(
     "What happened, newest first",
-    {200: page(_EVENT)},
+    {200: page(EVENT)},
     parameters=query(
         cluster="", pool="", type="such as instance.allocated", holder_kind="", holder_id="",
         org="", env="", actor="", request_id="", block="a CIDR", since="RFC 3339",
@@ -291,7 +291,7 @@ ADDRESS = says(
     {
         200: shape(
             "address at matches history",
-            address=IP, at=TIME, matches=listed(_TENURE), history=listed(_TENURE),
+            address=IP, at=TIME, matches=listed(TENURE), history=listed(TENURE),
         )
     },
     parameters=query(cluster="name or id", at="RFC 3339"),

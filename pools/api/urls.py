@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from pools.api import (
     addresses,
     allocations,
+    audit,
     blocks,
     checks,
     cluster_parts,
@@ -15,6 +16,7 @@ from pools.api import (
     environments,
     events,
     guides,
+    history,
     imports,
     leaks,
     migrations,
@@ -23,6 +25,7 @@ from pools.api import (
     pools,
     references,
     requests,
+    utilization,
     webhook_targets,
 )
 
@@ -79,6 +82,7 @@ urlpatterns = [
         pool_parts.ReservedRangeView.as_view(),
         name="reserved-range",
     ),
+    path("pools/<int:pool_id>/forecast/", utilization.Forecast.as_view(), name="forecast"),
     path("pools/<int:pool_id>/manifest/", guides.PoolManifest.as_view(), name="manifest"),
     path("pools/<int:pool_id>/migrations/", migrations.Migrations.as_view(), name="migrations"),
     path(
@@ -103,6 +107,7 @@ urlpatterns = [
     path("checks/<int:check_id>/", checks.CheckView.as_view(), name="check"),
     path("requests/", requests.Requests.as_view(), name="requests"),
     path("requests/<int:request_id>/", requests.RequestView.as_view(), name="request"),
+    path("utilization/", utilization.Utilization.as_view(), name="utilization"),
     path("environments/", environments.Environments.as_view(), name="environments"),
     path("notices/", notices.Notices.as_view(), name="notices"),
     path("notices/<int:notice_id>/", notices.NoticeView.as_view(), name="notice"),
@@ -133,6 +138,15 @@ urlpatterns = [
         name="webhook-delivery-send",
     ),
     path("events/", events.Events.as_view(), name="events"),
+    path("history/", history.History.as_view(), name="history"),
+    path("holders/uid/<str:uid>/history/", history.UidHistory.as_view(), name="uid-history"),
+    path(
+        "holders/<str:kind>/<path:holder>/history/",
+        history.HolderHistory.as_view(),
+        name="holder-history",
+    ),
+    path("pools/<int:pool_id>/at/", history.PoolAt.as_view(), name="pool-at"),
+    path("audit/", audit.Audit.as_view(), name="audit"),
     path("addresses/<str:address>/", addresses.Address.as_view(), name="address"),
     path(
         "instances/<str:instance>/network/",

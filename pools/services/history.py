@@ -7,7 +7,7 @@ from datetime import datetime
 from ipaddress import ip_network
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from pools import database
 from pools.core import addresses, block_answer
@@ -52,9 +52,11 @@ def holders(
 
     The cluster may be one that was forgotten (`former_cluster`).
     """
-    tenures = _tenures(address, cluster_id)
+    rows = _of_address(address, cluster_id)
     moment = at or database.now()
-    return [tenure for tenure in tenures if tenure.covers(moment)], tenures
+    last = rows.filter(pgh_created_at__lte=moment).order_by("space_id", "cidr", "-pgh_id")
+    then = tenures_of(list(last.distinct("space_id", "cidr")))
+    return [one for one in then if one.covers(moment)], _tenures(rows)
 
 
 def former_cluster(name: str) -> int | None:
@@ -64,18 +66,22 @@ def former_cluster(name: str) -> int | None:
     return found
 
 
-def _tenures(address: addresses.Address, cluster_id: int | None) -> list[Tenure]:
+def _of_address(address: addresses.Address, cluster_id: int | None) -> QuerySet[Any]:
     # Of all pools that there ever were.
     name = f"mask_size_v{address.version}"
     sizes = set(Pool.objects.values_list(name, flat=True)) | set(
         PoolEvent.objects.values_list(name, flat=True)
     )
     cidrs = [_block_of(address, size) for size in sizes if size is not None]
-    rows = BlockEvent.objects.filter(cidr__in=cidrs)
+    rows: QuerySet[Any] = BlockEvent.objects.filter(cidr__in=cidrs)
     if cluster_id is not None:
         spaces = AddressSpace.objects.filter(cluster=cluster_id).values("pk")
         its_pools = PoolEvent.objects.filter(cluster_id=cluster_id).values("pgh_obj_id")
         rows = rows.filter(Q(space_id__in=spaces) | Q(pool_id__in=its_pools))
+    return rows
+
+
+def _tenures(rows: QuerySet[Any]) -> list[Tenure]:
     newest = list(rows.order_by("-pgh_id")[:MOST])
     newest.reverse()
     names = Names(newest)
@@ -112,6 +118,33 @@ def tenure(event: Any, following: Any, names: Names) -> Tenure:
     if event.state == "cooling" and (until is None or until > event.available_from):
         until = event.available_from
     return _tenure(event, _start(event), until, names)
+
+
+def tenures_of(events: list[Any]) -> list[Tenure]:
+    """The tenure that each event began, as far as it is one; `until` by the block's next event."""
+    live = [one for one in events if begins(one)]
+    following = _following(live)
+    names = Names(live)
+    return [tenure(event, following.get(event.pgh_id), names) for event in live]
+
+
+def _following(events: list[Any]) -> dict[int, Any]:
+    """The next event of the same block, by the number of each."""
+    if not events:
+        return {}
+    found = database.rows(_FOLLOWING, [[one.pgh_id for one in events]], prepare=False)
+    pairs = dict(found)
+    rows = BlockEvent.objects.in_bulk(list(pairs.values()))
+    return {number: rows[after] for number, after in pairs.items()}
+
+
+_FOLLOWING = """
+    SELECT e.pgh_id, n.pgh_id FROM pools_blockevent e CROSS JOIN LATERAL (
+        SELECT p.pgh_id FROM pools_blockevent p
+        WHERE p.cidr = e.cidr AND p.space_id = e.space_id AND p.pgh_id > e.pgh_id
+        ORDER BY p.pgh_id LIMIT 1) n
+    WHERE e.pgh_id = ANY (%s)
+"""
 
 
 def _start(event: Any) -> datetime:

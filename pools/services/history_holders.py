@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db.models import Q
 
-from pools import database
 from pools.models import AddressSpace, BlockEvent, PoolEvent
 from pools.services import history, history_search
 from pools.services.history import Tenure
@@ -54,7 +53,7 @@ def held(
     while True:
         page = rows if below is None else rows.filter(pgh_id__lt=below)
         found = list(page.order_by("-pgh_id")[: limit + 1])
-        some = tenures_of(found[:limit])
+        some = history.tenures_of(found[:limit])
         tenures += some if at is None else [one for one in some if one.covers(at)]
         below = found[limit - 1].pgh_id if len(found) > limit else None
         if at is None or below is None or len(tenures) >= limit:
@@ -74,37 +73,10 @@ def _by_uid(
     )
     found = history_search.search([wanted], below=below, limit=limit)
     rows = BlockEvent.objects.filter(pk__in=[one.pk for one in found.events])
-    tenures = tenures_of(list(rows.exclude(state="available").order_by("-pgh_id")))
+    tenures = history.tenures_of(list(rows.exclude(state="available").order_by("-pgh_id")))
     if at is not None:
         tenures = [one for one in tenures if one.covers(at)]
     return Holdings(tenures, found.below)
-
-
-def tenures_of(events: list[Any]) -> list[Tenure]:
-    """The tenure that each event began, as far as it is one; `until` by the block's next event."""
-    live = [one for one in events if history.begins(one)]
-    following = _following(live)
-    names = history.Names(live)
-    return [history.tenure(event, following.get(event.pgh_id), names) for event in live]
-
-
-def _following(events: list[Any]) -> dict[int, Any]:
-    """The next event of the same block, by the number of each."""
-    if not events:
-        return {}
-    found = database.rows(_FOLLOWING, [[one.pgh_id for one in events]], prepare=False)
-    pairs = dict(found)
-    rows = BlockEvent.objects.in_bulk(list(pairs.values()))
-    return {number: rows[after] for number, after in pairs.items()}
-
-
-_FOLLOWING = """
-    SELECT e.pgh_id, n.pgh_id FROM pools_blockevent e CROSS JOIN LATERAL (
-        SELECT p.pgh_id FROM pools_blockevent p
-        WHERE p.cidr = e.cidr AND p.space_id = e.space_id AND p.pgh_id > e.pgh_id
-        ORDER BY p.pgh_id LIMIT 1) n
-    WHERE e.pgh_id = ANY (%s)
-"""
 
 
 def _in_cluster(cluster_id: int) -> Q:

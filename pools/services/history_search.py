@@ -7,6 +7,7 @@ uid by the segments of the audit chain that name them, so that no index of their
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from pools.core import addresses
+from pools.core import addresses, errors
 from pools.models import (
     AddressSpace,
     BlockEvent,
@@ -33,6 +34,8 @@ from pools.services import history_numbers
 
 SECONDS = 2.0  # of looking, about; then what was found is told, and from where to look on
 SEE = "pools.view_event"
+# One of these may search; what each finds is a searcher's matter. Apps that use this one add theirs.
+PERMISSIONS = [SEE]
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,9 @@ class Found:
 READERS: list[Callable[[str], Wanted | None]] = []
 
 
-def meant(text: str, network: addresses.Network | None) -> list[Wanted]:
+def of_text(text: str) -> list[Wanted]:
     """What somebody who wrote this into one box may have meant; an event of any is found."""
+    network = _network(text)
     if network is not None:
         return [Wanted(network=network)]
     for reader in READERS:
@@ -123,6 +127,17 @@ def meant(text: str, network: addresses.Network | None) -> list[Wanted]:
         Wanted(actor=text),
         Wanted(uid=text),
     ]
+
+
+def _network(text: str) -> addresses.Network | None:
+    """An address or a CIDR, whose host bits do not matter here."""
+    with contextlib.suppress(errors.InvalidInput):
+        address = addresses.parse_address(text, door=addresses.Door.TEXT)
+        return ip_network(address)
+    try:
+        return addresses.parse_cidr(text, door=addresses.Door.TEXT, allow_short=True)
+    except errors.InvalidInput as error:
+        return ip_network(text.strip(), strict=False) if error.code == "host_bits_set" else None
 
 
 def search(

@@ -12,8 +12,10 @@ import pytest
 from django.urls import resolve
 
 from pools.api import urls
-from pools.models import Cluster, Drift, ObservedObject
+from pools.models import Cluster, Drift, Notice, ObservedObject
 from pools.models.fields import Now
+from pools.services.notices import outbox, targets
+from tests import factories
 from tests.edges import api as apis
 from tests.kube import certificates, kubeconfigs
 
@@ -48,10 +50,22 @@ TABLE = [
             "clusters/prod/connection/", "clusters/prod/runs/", "clusters/prod/objects/",
             "clusters/prod/objects/{object}/", "clusters/prod/findings/", "clusters/prod/drift/", "clusters/prod/nodes/",
             "clusters/prod/preflight/", "clusters/prod/manifest/", "pools/{pods}/manifest/",
-            "pools/{pods}/migrations/", "pools/{pods}/migrations/{migration}/", "overlaps/",
+            "pools/{pods}/forecast/", "utilization/", "pools/{pods}/migrations/", "pools/{pods}/migrations/{migration}/", "overlaps/",
+            "history/", "holders/vm/a/history/", "holders/uid/u/history/", "pools/{pool}/at/", "audit/",
             "events/", "addresses/10.0.0.1/", "instances/i-1/network/", "schema/", "docs/",
         )
     ),
+    *(Line("viewer", "GET", path) for path in ("notices/", "notices/{notice}/")),
+    *(
+        Line("administrator", "GET", path)
+        for path in ("webhook-targets/", "webhook-targets/{target}/", "webhook-targets/{target}/deliveries/")
+    ),
+    Line("administrator", "POST", "webhook-targets/", {"name": "n", "url": "https://example.org/"}, 201),
+    Line("administrator", "PATCH", "webhook-targets/{target}/", {"enabled": False}),
+    Line("administrator", "DELETE", "webhook-targets/{target}/", None, 204),
+    Line("administrator", "POST", "webhook-targets/{target}/rotate/"),
+    Line("administrator", "POST", "webhook-targets/{target}/test/", None, 202),
+    Line("administrator", "POST", "webhook-targets/{target}/deliveries/{delivery}/send/", None, 202),
     Line("viewer", "POST", "clusters/prod/pool-for-pod/", {"pod": {"name": "p"}, "namespace": {"name": "n"}}),
     Line("viewer", "POST", "clusters/prod/node-demand/", {"in_use": {"default": 1}}),
     Line("operator", "POST", "pools/{spare}/migrations/", {"cidr": "10.1.0.0/29"}, 201),
@@ -108,11 +122,20 @@ def _ids() -> dict[str, int]:
     migration = api.made(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     return {
         "pods": pods["id"], "migration": migration["id"], "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
-        "held": api.take(pool, "a")["id"], "request": waits["id"], "object": seen.pk,
+        "held": api.take(pool, "a")["id"], "request": waits["id"], "object": seen.pk, **_told(),
         "drift": Drift.objects.create(
             cluster=seen.cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
         ).pk,
     }  # fmt: skip
+
+
+def _told() -> dict[str, int]:
+    """A notice, and a message to a target."""
+    notice = Notice.objects.create(
+        code="x", subject="y", level="error", title="t", since=Now(), seen_at=Now()
+    )
+    target, _secret = targets.create("ops", "https://example.org/", by=factories.BY)
+    return {"notice": notice.pk, "target": target.pk, "delivery": outbox.write_test(target).pk}
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -149,4 +172,4 @@ def test_the_table_has_every_method_of_every_view() -> None:
         assert handled == needed, name
 
 
-_NAMES = ("pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift", "pods", "migration")  # fmt: skip
+_NAMES = ("notice", "target", "delivery", "pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift", "pods", "migration")  # fmt: skip

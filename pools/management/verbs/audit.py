@@ -1,0 +1,74 @@
+"""`ipam audit verify` and `ipam audit seal`: is the history what it was when it was sealed?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, TextIO
+
+from pools.core import errors
+from pools.management import output
+from pools.services import audit, audit_verify
+
+HELP = "Seal the history, or verify it (status 3 when it is not what was sealed)."
+COLUMNS = ("code", "day", "segment", "numbers", "count", "message")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    acts = parser.add_subparsers(dest="act", required=True)
+    acts.add_parser(
+        "seal", help="seal all events that are complete (a worker does it every minute)"
+    )
+    verify = acts.add_parser("verify", help="work out the chain anew and name what differs")
+    verify.add_argument(
+        "--since", help="from this day on, 2026-05-05; from the beginning without it"
+    )
+    verify.add_argument(
+        "--anchor",
+        action="append",
+        default=[],
+        metavar="DIGEST",
+        help="a digest that was kept elsewhere: the chain must have it",
+    )
+    output.add_format(verify)
+
+
+def run(options: Mapping[str, Any], out: TextIO) -> int:
+    if options["act"] == "seal":
+        return _seal(out)
+    report = audit_verify.verify(since=_day(options["since"]), anchors=options["anchor"])
+    form = options["output"]
+    output.write((fault.as_json() for fault in report.faults), COLUMNS, form, out)
+    if form == "table":
+        out.write(f"{_summary(report)}\n")
+    return output.DONE if report.ok else output.FOUND
+
+
+def _seal(out: TextIO) -> int:
+    made = audit.seal(seconds=float("inf"))
+    out.write(f"{made.events} events in {made.segments} segments were sealed.\n")
+    if made.waiting:
+        out.write("The rest waits for a transaction that has not ended.\n")
+    if made.busy:
+        out.write("Another process is sealing.\n")
+    return output.DONE
+
+
+def _summary(report: audit_verify.Report) -> str:
+    verdict = "whole" if report.ok else f"broken: {report.fault_count} faults"
+    purged = f", {report.purged} purged" if report.purged else ""
+    return (
+        f"The chain is {verdict}; {report.events} events in {report.segments} segments{purged},"
+        f" {report.unsealed} not sealed yet. Last digest {report.head or 'none'}"
+    )
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        message = "write a day as 2026-05-05"
+        raise errors.InvalidInput.of("--since", "day", message, text) from None

@@ -1,0 +1,155 @@
+"""A search finds what is about an address, a holder, a name, by whom and when, in every event table."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from claims.models import Entry, IPAMClaim, IPPool, Network, VMImport, Wave
+from pools import database
+from pools.models import Event
+from pools.services import audit, history_search, pools
+from pools.services.history_search import Wanted
+from tests import factories
+
+MAC = "02:00:00:00:00:01"
+
+
+def found(*wanted: Wanted, **options: Any) -> list[str]:
+    """Types of what was found, the oldest first."""
+    page = history_search.search(list(wanted), **options)
+    return [one.type for one in reversed(page.events)]
+
+
+def boxed(text: str, **options: Any) -> list[str]:
+    return found(*history_search.of_text(text), **options)
+
+
+@pytest.fixture(params=["sealed", "not sealed"])
+def fleet(request: pytest.FixtureRequest, clock) -> Any:
+    """A pool whose one address two holders had, and a VM network; an hour between the two."""
+    pool = factories.pool("10.0.0.0/32", name="blue", cooldown=0)
+    block = factories.take(pool, factories.holder("a", uid="u-1"), org="acme", env="prod")
+    factories.give_back(block)
+    one = pool.cluster
+    network = Network.objects.create(cluster=one, name="shop-net", subnets=["10.9.0.0/24"])
+    ippool = IPPool.objects.create(cluster=one, network=network, name="shop-pool")
+    entry = Entry.objects.create(
+        ippool=ippool, mac=MAC, ips=["10.9.0.5/24"], vm="web", namespace="shop"
+    )
+    IPAMClaim.objects.create(
+        cluster=one, network=network, namespace="shop", name="web.net", mac=MAC, vm="web",
+        ips=["10.9.0.5/24"],
+    )  # fmt: skip
+    VMImport.objects.create(cluster=one, file_name="vms.csv")
+    Wave.objects.create(cluster=one, name="saturday")
+    clock.advance(3600)
+    factories.take(pool, factories.holder("b"), org="acme", env="test")
+    if request.param == "sealed":
+        audit.seal()
+    return entry
+
+
+CASES = [
+    ("10.0.0.0", ["pool.cidr_added", "block.allocated", "released", "block.allocated"]),
+    ("10.0.0.0/24", ["pool.cidr_added", "block.allocated", "released", "block.allocated"]),
+    ("10.0.0.9/24", ["pool.cidr_added", "block.allocated", "released", "block.allocated"]),
+    ("10.9.0.5", ["entry.created", "ipamclaim.created"]),
+    ("10.9.0.0/28", ["entry.created", "ipamclaim.created"]),
+    (MAC, ["entry.created", "ipamclaim.created"]),
+    ("02-00-00-00-00-01", ["entry.created", "ipamclaim.created"]),
+    ("shop/web", ["entry.created", "ipamclaim.created"]),
+    ("web", ["entry.created", "ipamclaim.created"]),
+    ("web.net", ["ipamclaim.created"]),
+    ("a", ["block.allocated", "released"]),
+    ("acme", ["block.allocated", "released", "block.allocated"]),
+    ("prod", ["block.allocated", "released"]),
+    ("test", ["block.allocated"]),
+    ("u-1", ["block.allocated", "released"]),
+    ("blue", ["pool.created"]),
+    ("shop-net", ["network.created"]),
+    ("shop-pool", ["ippool.created"]),
+    ("vms.csv", ["import.created"]),
+    ("saturday", ["wave.created"]),
+    ("nobody", []),
+    ("10.8.0.1", []),
+]
+
+
+def test_one_box_finds_each_by_what_it_is(fleet: Any) -> None:
+    assert [(text, boxed(text)) for text, _ in CASES] == CASES
+
+
+def test_who_did_it(fleet: Any) -> None:
+    assert len(boxed("tester")) == Event.objects.filter(actor="tester").count() > 3
+    assert found(Wanted(actor="tester", kind="pool")) == ["pool.created"]
+    assert found(Wanted(actor="mallory")) == []
+
+
+def test_within_a_time(fleet: Any) -> None:
+    now = database.now()
+    late = Wanted(org="acme", since=now - timedelta(minutes=1))
+    early = Wanted(org="acme", until=now - timedelta(minutes=1))
+    assert found(late) == ["block.allocated"]
+    assert found(early) == ["block.allocated", "released"]
+    assert found(Wanted(since=now + timedelta(minutes=1))) == []
+    assert len(found(Wanted(since=now - timedelta(hours=2)))) == Event.objects.count()
+
+
+def test_all_that_is_given_must_hold(fleet: Any) -> None:
+    assert found(Wanted(org="acme", env="prod", holder="a")) == ["block.allocated", "released"]
+    assert found(Wanted(org="acme", env="test", holder="a")) == []
+    assert found(Wanted(holder="a", holder_kind="node")) == []
+
+
+def test_one_object(fleet: Any) -> None:
+    Entry.objects.filter(pk=fleet.pk).update(vm="web-2")
+    assert found(Wanted(kind="entry", object_id=fleet.pk)) == ["entry.created", "entry.changed"]
+
+
+def test_one_cluster_also_when_it_is_gone(fleet: Any) -> None:
+    other = factories.pool("10.0.0.0/32")
+    factories.take(other)
+    wanted = Wanted(cluster_id=other.cluster_id, kind="block")
+    assert found(wanted) == ["block.allocated"]
+    cluster_id = fleet.ippool.cluster_id
+    assert found(Wanted(cluster_id=cluster_id, mac=MAC)) == ["entry.created", "ipamclaim.created"]
+    assert found(Wanted(cluster_id=other.cluster_id, mac=MAC)) == []
+
+
+def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
+    all_of_them = history_search.search(history_search.of_text("acme")).events
+    below, seen = None, []
+    for _ in range(9):
+        page = history_search.search(history_search.of_text("acme"), below=below, limit=1)
+        seen += page.events
+        below = page.below
+        if below is None:
+            break
+    assert seen == all_of_them
+
+
+def test_time_is_over_before_all_was_seen(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not looked through is told, and nothing is left out by going on."""
+    monkeypatch.setattr(history_search, "SECONDS", -1)
+    monkeypatch.setattr("pools.services.history_numbers._SLICE", 1)
+    below, seen = None, []
+    for _ in range(1000):
+        page = history_search.search([Wanted(org="acme")], below=below)
+        seen += page.events
+        below = page.below
+        if below is None:
+            break
+    assert len(seen) == 3
+
+
+def test_of_a_pool_that_is_gone(clock) -> None:
+    pool = factories.pool("10.0.0.0/32", name="old")
+    block = factories.take(pool, factories.holder("a"))
+    clock.advance(10)
+    factories.give_back(block)
+    pools.delete(pool.pk, by=factories.BY)
+    assert boxed("old") == ["pool.created", "pool.deleted"]
+    assert "released" in boxed("10.0.0.0")
