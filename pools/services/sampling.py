@@ -20,7 +20,7 @@ POOLS = 500  # pools counted by one query
 TENANTS = 500  # organisations, and environments, that have a row of their own
 _LOCK = 4245  # advisory: two samplings at once would wait for each other's rows in turn
 
-_COUNTS = ("capacity", "held", "cooling", "reserved")
+COUNTS = ("capacity", "held", "cooling", "reserved")
 
 
 def take() -> int:
@@ -34,7 +34,7 @@ def take() -> int:
             batch_size=POOLS,
             update_conflicts=True,
             unique_fields=["pool_id", "family", "day"],
-            update_fields=["cluster", "pool", "category", *_COUNTS, "taken_at"],
+            update_fields=["cluster", "pool", "category", *COUNTS, "taken_at"],
         )
         day = now.date()
         # Of pools that went today.
