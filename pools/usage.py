@@ -5,15 +5,15 @@ For each family, in blocks: `held + cooling + reserved + free = capacity`.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from django.db.models import Count, Q
 
-from pools import window
-from pools.core import blocks
-from pools.models import Block, Pool, PoolCIDR, PoolUsage
+from pools.core import addresses, blocks
+from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
 from pools.models.blocks import LIVE, State
 from pools.models.fields import Now
 
@@ -131,6 +131,28 @@ def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:
     return counted
 
 
+def _ranges(pools: list[Pool]) -> dict[int, list[addresses.AddressRange]]:
+    """Reserved ranges by the id of their CIDR."""
+    found: dict[int, list[addresses.AddressRange]] = defaultdict(list)
+    rows = ReservedRange.objects.filter(pool__in=pools).order_by("pool_cidr_id", "first")
+    for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
+        found[pk].append(addresses.AddressRange(first, last))
+    return found
+
+
+@functools.lru_cache(maxsize=20_000)
+def _sizes(
+    cidr: addresses.Network,
+    mask_size: int,
+    allow_first: bool,
+    allow_last: bool,
+    ranges: tuple[addresses.AddressRange, ...],
+) -> tuple[int, int]:
+    """How many blocks of a CIDR are usable at all, and how many of them no range withholds."""
+    grid = blocks.Layout(cidr, mask_size, allow_first=allow_first, allow_last=allow_last)
+    return blocks.total(grid.usable()), blocks.total(grid.allocatable(ranges))
+
+
 def _usage(
     pools: list[Pool], counted: dict[int, dict[int, _Counted]], approximate: set[int]
 ) -> dict[int, dict[int, Usage]]:
@@ -138,20 +160,21 @@ def _usage(
         pool.pk: {family: Usage(0) for family in (4, 6) if pool.mask_size(family) is not None}
         for pool in pools
     }
-    cidrs = (
-        PoolCIDR.objects.filter(pool__in=pools)
-        .select_related("pool")
-        .prefetch_related("reserved_ranges")
-    )
-    for cidr in cidrs:
-        family = cidr.cidr.version
-        grid = window.layout(cidr)
-        usable = blocks.total(grid.usable())
-        allocatable = [] if cidr.orphaned_at else grid.allocatable(window.ranges(cidr))
-        reserved = usable - blocks.total(allocatable)
-        one = usage[cidr.pool_id][family]
-        usage[cidr.pool_id][family] = replace(
-            one, capacity=one.capacity + usable, reserved=one.reserved + reserved
+    by_id = {pool.pk: pool for pool in pools}
+    ranges = _ranges(pools)
+    # Plain rows: a scrape asks for all pools at once.
+    cidrs = PoolCIDR.objects.filter(pool__in=pools).order_by()
+    for pk, pool_id, cidr, orphaned_at in cidrs.values_list("pk", "pool_id", "cidr", "orphaned_at"):
+        pool, family = by_id[pool_id], cidr.version
+        first, last = pool.allow_first_ip, pool.allow_last_ip
+        usable, allocatable = _sizes(
+            cidr, pool.mask_size(family), first, last, tuple(ranges.get(pk, ()))
+        )
+        one = usage[pool_id][family]
+        usage[pool_id][family] = replace(
+            one,
+            capacity=one.capacity + usable,
+            reserved=one.reserved + (usable if orphaned_at else usable - allocatable),
         )
     for pool in pools:
         for family, one in usage[pool.pk].items():

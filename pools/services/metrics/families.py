@@ -167,13 +167,15 @@ ALL: tuple[Family, ...] = (
         "When a worker last did the scheduler's tick; one is due every 5 seconds.",
     ),
     _gauge(
-        "ipam_audit_chain_ok", "", "1 when the last check found the sealed history unbroken, else 0."
+        "ipam_audit_chain_ok",
+        "",
+        "1 when the last verification found the sealed history unbroken, else 0; none before the first.",
     ),
-    _gauge("ipam_check_violations", "check", "Violations that the last check found, by its code."),
+    _gauge("ipam_check_violations", "check", "Violations by the last word on each check."),
     _gauge(
         "ipam_check_last_success_timestamp_seconds",
         "",
-        "When a complete check last ended without violations; 0 before the first.",
+        "When a run of all checks last ended without violations; 0 before the first.",
     ),
     _gauge("ipam_recovery_active", "", "1 while nothing is allocated because of a recovery."),
     _gauge(

@@ -11,6 +11,7 @@ from pools.models import AllocationRequest, CheckRun, Delivery, Recovery
 from pools.models.audit import AuditVerification
 from pools.models.notices import DeliveryState
 from pools.models.requests import RequestState
+from pools.services.checking import reports
 from pools.services.metrics.values import Value, value
 
 
@@ -48,10 +49,11 @@ _WAITING = f"""
 
 
 def _checks() -> Iterator[Value]:
-    ended = CheckRun.objects.filter(ended_at__isnull=False).order_by("-pk")
-    last = ended.filter(complete=True).first()
-    for one in last.report if last is not None else ():
-        yield value("ipam_check_violations", one["count"], check=one["code"])
-    clean = ended.filter(complete=True, violations=0).first()
+    for one in reports.standing():
+        if one.entry is not None:
+            count = max(int(one.bad), one.entry["count"])  # one that failed counts as one
+            yield value("ipam_check_violations", count, check=one.check.code)
+    ended = CheckRun.objects.filter(ended_at__isnull=False, complete=True, only=[])
+    clean = ended.filter(violations=0).order_by("-pk").first()
     moment = clean.ended_at.timestamp() if clean is not None and clean.ended_at else 0
     yield value("ipam_check_last_success_timestamp_seconds", moment)

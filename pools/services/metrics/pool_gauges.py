@@ -25,7 +25,13 @@ def values() -> Iterator[Value]:
     """Of all pools and families."""
     pools = list(
         Pool.objects.select_related("cluster").only(
-            "name", "category", "mask_size_v4", "mask_size_v6", "cluster__name"
+            "name",
+            "category",
+            "mask_size_v4",
+            "mask_size_v6",
+            "allow_first_ip",
+            "allow_last_ip",
+            "cluster__name",
         )
     )
     pending = _pending()

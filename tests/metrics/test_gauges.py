@@ -1,0 +1,173 @@
+"""What stands wrong, what waits and what the checks said, of a register that is known."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from pools.models import (
+    CheckRun,
+    Cluster,
+    Connection,
+    Delivery,
+    Finding,
+    Leak,
+    Notice,
+    Recovery,
+    WebhookTarget,
+)
+from pools.models.audit import AuditVerification
+from pools.models.fields import Now
+from pools.services import allocations
+from pools.services.checking import registry
+from pools.services.metrics import cluster_gauges
+from tests import factories
+from tests.claims import worlds
+from tests.metrics import scrapes
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return factories.cluster()
+
+
+def clock() -> float:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        return float(cursor.fetchone()[0])
+
+
+def leak(of: Cluster, kind: str, *, confirmed: bool = True) -> None:
+    pool = factories.pool("10.0.0.0/24", within=of)
+    row = factories.row(factories.take(pool, factories.holder(kind=kind)))
+    Leak.objects.create(
+        block=row, cluster=of, source="test", holder_kind=kind, holder_id=row.holder_id,
+        allocated_at=row.allocated_at, missed_at=Now(), observed_at=Now(),
+        confirmed_at=Now() if confirmed else None,
+    )  # fmt: skip
+
+
+def connected(of: Cluster, **settings: Any) -> Connection:
+    values: dict[str, Any] = {"server": "https://10.0.0.1:6443", "sealed": "", "due_at": Now()}
+    return Connection.objects.create(cluster=of, **values | settings)
+
+
+def finding(of: Cluster, code: str, subject: str, severity: str) -> None:
+    Finding.objects.create(
+        cluster=of, kind="CiliumNode", code=code, subject=subject, severity=severity,
+        message="m", since=Now(),
+    )  # fmt: skip
+
+
+def test_clusters(cluster: Cluster) -> None:
+    connected(cluster, succeeded_at=Now())
+    other = factories.cluster()
+    connected(other, paused=True)
+    factories.cluster()  # without a connection
+    last = "ipam_cluster_last_success_timestamp_seconds"
+    assert scrapes.value(last, cluster=cluster.name) == pytest.approx(clock(), abs=60)
+    assert scrapes.by("cluster", "ipam_cluster_connected") == {cluster.name: 1, other.name: 0}
+    assert scrapes.value(last, cluster=other.name) == 0
+
+
+def test_findings_and_duplicates_of_nodes(cluster: Cluster) -> None:
+    finding(cluster, "cidr_overlap", "a", "error")
+    finding(cluster, "unknown_pool", "b", "warning")
+    finding(cluster, cluster_gauges.SAME_POD_CIDR, "c", "error")
+    found = scrapes.by("severity", "ipam_findings", cluster=cluster.name)
+    assert found == {"error": 2, "warning": 1}
+    assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 1
+
+
+def test_duplicates_of_vm_networks_are_added(cluster: Cluster) -> None:
+    finding(cluster, cluster_gauges.SAME_POD_CIDR, "c", "error")
+    pool = worlds.ippool(worlds.network(of=cluster))
+    worlds.entry(pool, "02:00:00:00:00:01", "10.0.0.5")
+    worlds.entry(pool, "02:00:00:00:00:02", "10.0.0.5")
+    worlds.entry(pool, "02:00:00:00:00:03", "10.0.0.6")
+    from claims.services import flags
+
+    flags.full(pool.network)
+    assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 3
+
+
+def test_orphans(cluster: Cluster) -> None:
+    pool = factories.pool("10.0.0.0/24", "10.1.0.0/24", within=cluster)
+    whole = factories.pool("10.2.0.0/24", within=cluster)
+    pool.cidrs.filter(cidr="10.1.0.0/24").update(orphaned_at=Now())
+    type(whole).objects.filter(pk=whole.pk).update(orphaned_at=Now())
+    assert scrapes.value("ipam_orphans_detected", cluster=cluster.name) == 2
+    states = scrapes.by("state", "ipam_pool_addresses", pool=pool.name)
+    assert sum(states.values()) == scrapes.value("ipam_pool_capacity_addresses", pool=pool.name)
+
+
+def test_leaks_by_kind_of_holder(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = [factories.cluster() for _ in range(2)]
+    leak(clusters[0], "node")
+    leak(clusters[1], "robot")
+    first, second = (
+        scrapes.by("holder_kind", "ipam_leaks_detected", cluster=one.name) for one in clusters
+    )
+    assert first == {"node": 1, "instance": 0, "env": 0}
+    assert second == {"node": 0, "instance": 0, "env": 0, "robot": 1}
+    monkeypatch.setattr(cluster_gauges, "MOST_KINDS", 0)
+    second = scrapes.by("holder_kind", "ipam_leaks_detected", cluster=clusters[1].name)
+    assert second == {"node": 0, "instance": 0, "env": 0, "other": 1}
+
+
+def test_a_suspicion_is_no_leak(cluster: Cluster) -> None:
+    leak(cluster, "node", confirmed=False)
+    assert sum(scrapes.values("ipam_leaks_detected")) == 0
+
+
+def test_what_waits() -> None:
+    pool = factories.pool("10.0.0.0/32", allow_first_ip=True)
+    factories.take(pool)
+    allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    target = WebhookTarget.objects.create(name="t", url="https://x", sealed="", created_at=Now(), secret_made_at=Now())
+    values: dict[str, Any] = {"level": "error", "title": "t", "since": Now(), "seen_at": Now()}
+    for number in range(3):
+        notice = Notice.objects.create(code="c", subject=str(number), **values)
+        state = "pending" if number else "delivered"
+        Delivery.objects.create(
+            target=target, notice=notice, event="opened", state=state, next_try_at=Now(),
+            created_at=Now(),
+        )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.clock_offset', '1 hour', true)")
+    assert scrapes.value("ipam_outbox_pending") == 2
+    assert scrapes.value("ipam_outbox_oldest_seconds") == pytest.approx(3600, abs=60)
+    assert scrapes.value("ipam_requests_oldest_seconds") == pytest.approx(3600, abs=60)
+    assert scrapes.value("ipam_requests_pending", pool=pool.name) == 1
+
+
+def test_checks_verifications_and_recovery() -> None:
+    assert scrapes.values("ipam_audit_chain_ok") == []
+    assert scrapes.value("ipam_check_last_success_timestamp_seconds") == 0
+    assert scrapes.value("ipam_recovery_active") == 0
+    code = registry.codes()[0]
+    entry = {"code": code, "state": "violated", "count": 7, "complete": True, "repaired": 0}
+    run = {"asked_at": Now(), "started_at": Now(), "ended_at": Now(), "complete": True}
+    CheckRun.objects.create(**run)
+    CheckRun.objects.create(**run, violations=7, report=[entry])
+    AuditVerification.objects.create(
+        started_at=Now(), finished_at=Now(), segments=1, events=1, fault_count=1
+    )
+    Recovery.objects.create(since=Now(), after_run=0, reason="r")
+    assert scrapes.by("check", "ipam_check_violations") == {code: 7}
+    at = scrapes.value("ipam_check_last_success_timestamp_seconds")
+    assert at == pytest.approx(clock(), abs=60)
+    assert scrapes.value("ipam_audit_chain_ok") == 0
+    assert scrapes.value("ipam_recovery_active") == 1
+
+
+def test_the_clock_of_the_database_and_what_is_running() -> None:
+    assert abs(scrapes.value("ipam_database_clock_skew_seconds") - (clock() - time.time())) < 1
+    (build,) = scrapes.families()["ipam_build_info"].samples
+    assert build.labels["version"]
+    assert build.labels["python"].startswith("3.")
