@@ -19,11 +19,11 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-cluster test-e2e bench chaos clean lock sbom release-schema
+.PHONY: help run test tests check fmt test-core test-cluster test-e2e bench chaos clean lock sbom prometheus-rule release-schema
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, release-schema"
+	@echo "also: check, fmt, test-core, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -116,6 +116,14 @@ lock: $(DEV)
 
 sbom:
 	@$(PYTHON) deploy/container/sbom.py > sbom.json && echo "sbom.json"
+
+# The alerts of deploy/prometheus as an object for the Prometheus operator.
+RULE := deploy/kustomize/components/monitoring/prometheus-rule.yaml
+prometheus-rule:
+	@{ printf '%s\n' '# Made by `make prometheus-rule` of deploy/prometheus/cadastre.rules.yaml: change that.' \
+		'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' '  name: cadastre' \
+		'  namespace: cadastre' '  labels: {app.kubernetes.io/name: cadastre}' 'spec:'; \
+		sed -n '/^groups:/,$$s/^\(.\)/  \1/p' deploy/prometheus/cadastre.rules.yaml; } > $(RULE)
 
 # The register as the release REF makes it, for the tests of upgrades (docs/upgrades.md).
 release-schema: $(DEV)

@@ -7,9 +7,10 @@ import re
 from typing import Any
 
 import pytest
+import yaml
 
 import ipam_site
-from ipam_site import health
+from ipam_site import health, metrics
 from tests.deploy import shipped
 
 
@@ -140,3 +141,27 @@ def test_the_secret_has_what_the_settings_name(manifests: list[shipped.Manifest]
     wanted = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_KEY_RING"}
     assert files == {f"{name}_FILE": f"/etc/cadastre/secrets/{name}" for name in wanted}
     assert not any(one["kind"] == "Secret" for one in manifests)
+
+
+def test_prometheus_is_told_the_same_alerts_and_may_ask() -> None:
+    manifests = shipped.built("overlays/example")
+    rules = yaml.safe_load((shipped.DEPLOY / "prometheus" / "cadastre.rules.yaml").read_text())
+    (rule,) = shipped.of(manifests, "PrometheusRule").values()
+    assert rule["spec"]["groups"] == rules["groups"], "run `make prometheus-rule`"
+    (monitor,) = shipped.of(manifests, "ServiceMonitor").values()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["path"] == metrics.PATH
+    web = shipped.container(shipped.pods(manifests)["web"])
+    assert endpoint["port"] in {each["name"] for each in web["ports"]}
+    labels = shipped.of(manifests, "Service")["cadastre-web"]["metadata"]["labels"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    # What is presented is what the web processes take.
+    credentials = endpoint["authorization"]["credentials"]
+    mounted = shipped.environment(web, manifests)["IPAM_METRICS_TOKEN_FILE"]
+    assert mounted == f"/etc/cadastre/secrets/{credentials['key']}"
+    (secret,) = (
+        one["secret"]["secretName"]
+        for one in shipped.pods(manifests)["web"]["volumes"]
+        if one["name"] == "secrets"
+    )
+    assert credentials["name"] == secret
