@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from claims.core import resources
 from claims.models import IPAMClaim
-from claims.services import claim_intake, ipamclaims
+from claims.services import claim_intake, holdings, ipamclaims
 from pools import database
 from pools.models import Block
 from pools.services import leaks, reclaiming
@@ -80,6 +80,7 @@ _BLOCKS = """
 VMS = leaks.Source(
     "VMs",
     frozenset({resources.VM.kind, resources.VMI.kind, resources.IPAM_CLAIM.kind}),
+    frozenset({holdings.VM, holdings.MAC, holdings.POD}),
     _COVERS.format(holder="vm"),
     (
         _ENTRY_OR_WORKLOAD,
@@ -91,6 +92,7 @@ VMS = leaks.Source(
 PODS = leaks.Source(
     "pods",
     frozenset({resources.POD.kind}),
+    frozenset({holdings.POD}),
     _COVERS.format(holder="pod"),
     (_OBJECT.format(kinds="'Pod'", holder="pod"),),
 )

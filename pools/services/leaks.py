@@ -9,7 +9,7 @@ partial or is not served makes or confirms a leak (R4, R5).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 class Source:
     """What full passes over a cluster say of the holders of some blocks.
 
-    `kinds` are those of which a pass must have listed everything. `covers` is an SQL condition over
-    the block `b` and its pool `p`: whose holders it knows. Each of `referenced` is a subquery that
-    answers a row when the block's holder is there, of any block; both may name `%(cluster)s`.
+    `kinds` are those of which a pass must have listed everything, `holders` the kinds of holders that
+    it knows. `covers` is an SQL condition over the block `b` and its pool `p`: whose absence it sees.
+    Each of `referenced` is a subquery that answers a row when the block's holder is there, of any
+    block that such a holder has; both may name `%(cluster)s`.
     `give_back` is told of blocks that were just reclaimed, in that transaction, when more has to be
     done for them than to let them cool down; it leaves those alone that are not its own.
     """
 
     name: str
     kinds: frozenset[str]
+    holders: frozenset[str]
     covers: str
     referenced: tuple[str, ...]
     give_back: Callable[[Collection[Block]], None] | None = None
@@ -66,44 +68,62 @@ def observed(pass_: Pass, whole: Collection[str], began: datetime) -> None:
     for source in SOURCES.values():
         if source.kinds <= set(whole):
             with pass_.holding():
-                judge(source.name, source.covers, cluster_id=pass_.cluster.pk, began=began)
+                judge(
+                    source.name,
+                    source.covers,
+                    cluster_id=pass_.cluster.pk,
+                    holders=source.holders,
+                    began=began,
+                )
 
 
-def judge(source: str, covers: str, *, cluster_id: int, began: datetime, kind: str = "") -> Judged:
+def judge(
+    source: str, covers: str, *, cluster_id: int, holders: Collection[str], began: datetime
+) -> Judged:
     """Note what a complete observation missed; whom it saw is no longer suspected.
 
     `began` is when the owners began to be read: a block that was allocated later is not missed (R1).
-    One statement, however many blocks there are; it stands in a transaction of the caller.
+    Two statements, however many blocks there are; they stand in a transaction of the caller.
     """
-    statement = _JUDGE.format(covers=covers, unreferenced=_unreferenced())
-    ((missed, leaked),) = database.rows(
-        statement,
-        {
-            "cluster": cluster_id,
-            "kind": kind,
-            "source": source,
-            "began": began,
-            "grace": settings.IPAM_LEAK_GRACE_SECONDS,
-        },
-        prepare=False,
-    )
+    values = {
+        "cluster": cluster_id,
+        "holders": sorted(holders),
+        "source": source,
+        "began": began,
+        "grace": settings.IPAM_LEAK_GRACE_SECONDS,
+        # Of this very moment: a transaction may observe twice.
+        "observed": database.call("SELECT ipam_clock()", []),
+        **_of_cluster(cluster_id),
+    }
+    unreferenced = "".join(f" AND NOT EXISTS ({one})" for one in _references(holders))
+    note = _NOTE.format(covers=covers, unreferenced=unreferenced)
+    ((missed, leaked),) = database.rows(note, values, prepare=False)
+    database.rows(_SEEN.format(covers=covers), values, prepare=False)
     return Judged(missed, leaked)
 
 
-def _unreferenced() -> str:
-    return "".join(f" AND NOT EXISTS ({one})" for one in _references())
+def _of_cluster(cluster_id: int) -> dict[str, list[int]]:
+    """Pools and feeds by their ids: the planner sees what they lead to."""
+    pools = database.rows("SELECT id FROM pools_pool WHERE cluster_id = %s", [cluster_id])
+    feeds = database.rows("SELECT id FROM pools_referencefeed WHERE cluster_id = %s", [cluster_id])
+    return {"pools": [pk for (pk,) in pools], "feeds": [pk for (pk,) in feeds]}
 
 
-def _references() -> Iterable[str]:
-    """Of all sources; without a uid, or without an organisation, any of that name is meant (R2)."""
+def _references(holders: Collection[str]) -> Iterator[str]:
+    """What says of holders of these kinds that they are there.
+
+    Without a uid, or without an organisation, any of that name is meant (R2).
+    """
     yield _REPORTED
     for source in SOURCES.values():
-        yield from source.referenced
+        if not source.holders.isdisjoint(holders):
+            yield from source.referenced
 
 
 _REPORTED = """
     SELECT FROM pools_referencefeed f JOIN pools_reference r ON r.feed_id = f.id
-    WHERE f.cluster_id = %(cluster)s AND f.holder_kind = b.holder_kind AND r.holder_id = b.holder_id
+    WHERE f.cluster_id = %(cluster)s AND r.feed_id = ANY(%(feeds)s::bigint[])
+      AND f.holder_kind = b.holder_kind AND r.holder_id = b.holder_id
       AND (r.holder_uid = '' OR b.holder_uid = '' OR r.holder_uid = b.holder_uid)
       AND r.org IN ('', b.org)
 """
@@ -111,23 +131,17 @@ _SAME = """
     (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
     = (EXCLUDED.holder_kind, EXCLUDED.holder_id, EXCLUDED.holder_uid, EXCLUDED.allocated_at)
 """
-_JUDGE = f"""
-    WITH missed AS MATERIALIZED (
-        SELECT b.id, b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at
-        FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
-        WHERE p.cluster_id = %(cluster)s AND b.state = 'held' AND b.allocated_at <= %(began)s
-          AND %(kind)s::text IN ('', b.holder_kind) AND ({{covers}}) {{unreferenced}}),
-    seen AS (
-        DELETE FROM pools_leak l USING pools_block b, pools_pool p
-        WHERE l.cluster_id = %(cluster)s AND b.id = l.block_id AND p.id = b.pool_id
-          AND b.allocated_at <= %(began)s AND %(kind)s::text IN ('', b.holder_kind) AND ({{covers}})
-          AND NOT EXISTS (SELECT FROM missed m WHERE m.id = l.block_id)),
-    noted AS (
+_NOTE = f"""
+    WITH noted AS (
         INSERT INTO pools_leak AS l (block_id, cluster_id, source, holder_kind, holder_id,
             holder_uid, allocated_at, missed_at, observed_at, observations, confirmed_at)
-        SELECT m.id, %(cluster)s, %(source)s, m.holder_kind, m.holder_id, m.holder_uid,
-            m.allocated_at, ipam_now(), ipam_now(), 1, NULL
-        FROM missed m ORDER BY m.id
+        SELECT b.id, %(cluster)s, %(source)s, b.holder_kind, b.holder_id, b.holder_uid,
+            b.allocated_at, ipam_now(), %(observed)s, 1, NULL
+        FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
+        WHERE b.pool_id = ANY(%(pools)s::bigint[]) AND b.state = 'held'
+          AND b.holder_kind = ANY(%(holders)s::text[]) AND b.allocated_at <= %(began)s
+          AND ({{covers}}) {{unreferenced}}
+        ORDER BY b.id
         ON CONFLICT (block_id) DO UPDATE SET
             source = EXCLUDED.source, cluster_id = EXCLUDED.cluster_id,
             holder_kind = EXCLUDED.holder_kind, holder_id = EXCLUDED.holder_id,
@@ -141,27 +155,36 @@ _JUDGE = f"""
         RETURNING confirmed_at)
     SELECT count(*), count(confirmed_at) FROM noted
 """  # noqa: S608  # our own texts
+# What the observation covered and did not note.
+_SEEN = """
+    DELETE FROM pools_leak l USING pools_block b, pools_pool p
+    WHERE l.cluster_id = %(cluster)s AND l.observed_at < %(observed)s AND b.id = l.block_id
+      AND p.id = b.pool_id AND b.allocated_at <= %(began)s
+      AND b.holder_kind = ANY(%(holders)s::text[]) AND ({covers})
+    RETURNING NULL
+"""
 
 
 def clear(cluster_id: int, kind: str) -> None:
     """Whoever is referenced again is not suspected: after a report that only added holders."""
-    referenced = " OR ".join(f"EXISTS ({one})" for one in _references())
+    referenced = " OR ".join(f"EXISTS ({one})" for one in _references({kind}))
     database.rows(
         f"DELETE FROM pools_leak l USING pools_block b, pools_pool p"  # noqa: S608  # our own texts
         f" WHERE l.cluster_id = %(cluster)s AND l.holder_kind = %(kind)s AND b.id = l.block_id"
-        f" AND p.id = b.pool_id AND ({referenced}) RETURNING l.id",
-        {"cluster": cluster_id, "kind": kind},
+        f" AND p.id = b.pool_id AND ({referenced}) RETURNING NULL",
+        {"cluster": cluster_id, "kind": kind, **_of_cluster(cluster_id)},
         prepare=False,
     )
 
 
 def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
     """Those of these blocks of the cluster whose holders are seen at this moment."""
-    wanted = " OR ".join(f"EXISTS ({one})" for one in _references())
+    every = {kind for source in SOURCES.values() for kind in source.holders}
+    wanted = " OR ".join(f"EXISTS ({one})" for one in _references(every))
     found = database.rows(
         f"SELECT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id"  # noqa: S608
         f" WHERE b.id = ANY(%(ids)s::bigint[]) AND ({wanted})",
-        {"cluster": cluster_id, "ids": list(block_ids)},
+        {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)},
         prepare=False,
     )
     return {pk for (pk,) in found}
@@ -210,8 +233,9 @@ _TIDY = """
 NODES = Source(
     "nodes",
     frozenset({"CiliumNode"}),
+    frozenset({"node"}),
     """
-    b.holder_kind = 'node' AND (p.category = 'pod' OR p.category = 'node' AND p.id IN (
+    (p.category = 'pod' OR p.category = 'node' AND p.id IN (
         SELECT x.pool_id FROM pools_block x JOIN pools_observedobject o ON o.name = x.holder_id
         WHERE x.category = 'node' AND x.state = 'held' AND x.holder_kind = 'node'
           AND o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode'))

@@ -166,10 +166,10 @@ def _observed(report: Report, now: datetime) -> leaks.Judged:
     began = min(report.observed_at, now) if report.observed_at else now
     return leaks.judge(
         leaks.TOOLING,
-        "b.holder_kind = %(kind)s",
+        "true",
         cluster_id=report.cluster.pk,
+        holders=[report.kind],
         began=began,
-        kind=report.kind,
     )
 
 
