@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -46,7 +47,9 @@ class Events(views.View):
         )
 
 
-def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def shapes(
+    rows: list[dict[str, Any]], states: Mapping[int, snapshots.Change] | None = None
+) -> list[dict[str, Any]]:
     """Rows of the view of all events, as REST tells them."""
     told = PoolEvent.objects.filter(pgh_obj_id__in={row["pool_id"] for row in rows})
     told = told.order_by("pgh_id")
@@ -60,7 +63,8 @@ def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     former = ClusterEvent.objects.filter(pgh_obj_id__in=ids).order_by("pgh_id")
     clusters: dict[int, str] = dict(former.values_list("pgh_obj_id", "name"))
     clusters |= dict(Cluster.objects.filter(pk__in=ids).values_list("pk", "name"))
-    states = snapshots.of([(row["table"], row["id"]) for row in rows])
+    if states is None:
+        states = snapshots.of([(row["table"], row["id"]) for row in rows])
     return [
         {
             "id": row["id"],

@@ -127,19 +127,10 @@ def _paged(request: Request, results: list[Any], below: int | None) -> dict[str,
 
 
 def told(found: list[Event], user: Any) -> list[dict[str, Any]]:
-    """Events as REST tells them; to VM owners without what others did and what others' things were."""
+    """Events as REST tells them, with what the user may know of the states before and after."""
     columns = [field.attname for field in Event._meta.concrete_fields]
-    shapes = event_shapes.shapes([{name: getattr(one, name) for name in columns} for one in found])
-    return shapes if user.has_perm(history_search.SEE) else [_own(one, user) for one in shapes]
-
-
-def _own(one: dict[str, Any], user: Any) -> dict[str, Any]:
-    if one["actor"] != user.get_username():
-        one |= {"actor": "", "request_id": "", "reason": ""}
-    before, after = one["before"], one["after"]
-    if before and after and before.get("namespace") != after.get("namespace"):
-        one["before"] = None
-    return one | {"pool": "", "pool_id": None}
+    rows = [{name: getattr(one, name) for name in columns} for one in found]
+    return event_shapes.shapes(rows, history_search.changes(found, user=user))
 
 
 def _held(request: Request, *, kind: str = "", holder: str = "", uid: str = "") -> views.Answer:

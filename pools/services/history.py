@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from ipaddress import ip_network
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from pools import database
-from pools.core import addresses, block_answer
+from pools.core import addresses, block_answer, errors, moments
 from pools.models import AddressSpace, BlockEvent, ClusterEvent, Pool, PoolEvent
 from pools.models.blocks import LIVE
 
 MOST = 1000  # events of one address
+AHEAD = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,18 @@ def holders(
     last = rows.filter(pgh_created_at__lte=moment).order_by("space_id", "cidr", "-pgh_id")
     then = tenures_of(list(last.distinct("space_id", "cidr")))
     return [one for one in then if one.covers(moment)], _tenures(rows)
+
+
+def past(value: str, *, field: str = "") -> datetime:
+    """A time, as RFC 3339 text, of which something can be known: InvalidInput `time`, `future_time`.
+
+    Half a minute ahead is taken for now: clocks differ.
+    """
+    found = moments.parse_moment(value, field=field)
+    if found > database.now() + AHEAD:
+        message = "lies in the future: what will be is not known"
+        raise errors.InvalidInput.of(field, "future_time", message, value)
+    return found
 
 
 def former_cluster(name: str) -> int | None:

@@ -30,7 +30,7 @@ from pools.models import (
     PoolEvent,
     ReservedRangeEvent,
 )
-from pools.services import history_numbers
+from pools.services import history_numbers, snapshots
 
 SECONDS = 2.0  # of looking, about; then what was found is told, and from where to look on
 SEE = "pools.view_event"
@@ -81,7 +81,7 @@ class Wanted:
 
 def everything(_user: Any) -> Q | None:
     """For people who see the events."""
-    return Q() if _user is None or _user.has_perm(SEE) else None
+    return Q() if _sees(_user) else None
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,36 @@ def search(
         floor = max(floor, reached)
     newest = sorted((one for one in ids if one > floor), reverse=True)
     more = newest[limit - 1] if len(newest) > limit else None
-    rows = Event.objects.filter(pk__in=newest[:limit]).order_by("-id")
-    return Found(list(rows) if newest else [], more or (floor + 1 if floor else None))
+    rows = Event.objects.filter(pk__in=newest[:limit]).order_by("-id") if newest else ()
+    events = [_told(one, user) for one in rows]
+    return Found(events, more or (floor + 1 if floor else None))
+
+
+def changes(events: list[Event], *, user: Any = None) -> dict[int, snapshots.Change]:
+    """The state before and after each event, as far as the user may know it."""
+    found = snapshots.of([(one.table, one.pk) for one in events])
+    if _sees(user):
+        return found
+    return {number: _own(change) for number, change in found.items()}
+
+
+def _sees(user: Any) -> bool:
+    return user is None or bool(user.has_perm(SEE))
+
+
+def _told(event: Event, user: Any) -> Event:
+    """To VM owners it is not told which pool it was, nor what others had in mind."""
+    if not _sees(user):
+        event.pool_id = None
+        if event.actor != user.get_username():
+            event.actor = event.request_id = event.reason = ""
+    return event
+
+
+def _own(change: snapshots.Change) -> snapshots.Change:
+    before, after = change.before, change.after
+    moved = before and after and before.get("namespace") != after.get("namespace")
+    return replace(change, before=None) if moved else change
 
 
 def _numbers(
