@@ -96,7 +96,8 @@ class Site:
         return dict(block)
 
     def give_back(self, block: dict[str, Any]) -> Answer:
-        return self.ask("POST", f"blocks/{block['id']}/release/", {"holder": block["holder"]})
+        who = apis.holder(block["holder"]["id"])
+        return self.ask("POST", f"blocks/{block['id']}/release/", who)
 
     def ready(self) -> bool:
         answer = self.ask("GET", "/readyz")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -28,17 +28,22 @@ class Proxy:
         self.cut_at = b""
         self.lets_it_through = False
         self.cuts = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._lines: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._start(self._accept)
+
+    def _start(self, work: Callable[..., None], *values: object) -> None:
+        self._threads.append(threading.Thread(target=work, args=values, daemon=True))
+        self._threads[-1].start()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._server.accept()
                 server = socket.create_connection(self._to)
-                for one, other, asks in ((client, server, True), (server, client, False)):
-                    threading.Thread(
-                        target=self._pump, args=(one, other, asks), daemon=True
-                    ).start()
+                self._lines += [client, server]
+                for pair in ((client, server, True), (server, client, False)):
+                    self._start(self._pump, *pair)
 
     def _pump(self, one: socket.socket, other: socket.socket, asks: bool) -> None:
         with contextlib.suppress(OSError):
@@ -56,7 +61,15 @@ class Proxy:
                 line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        self._server.close()
+        # A thread that waits for a client is not woken by a close.
+        self._server.shutdown(socket.SHUT_RDWR)
+        for line in self._lines:
+            with contextlib.suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(5)
+        for line in [self._server, *self._lines]:
+            line.close()
 
 
 @pytest.fixture

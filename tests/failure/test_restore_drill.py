@@ -29,7 +29,7 @@ def test_f22_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     world.cidrs("a", "10.0.0.0/21")
     world.node("n1", wants={"a": 8})
     world.passed()
-    vms = factories.pool("10.9.0.0/24", within=world.cluster)
+    vms = factories.pool("10.9.0.0/24")
     file = str(tmp_path / "hourly.dump")
     _command("backup", file)
 
@@ -47,7 +47,7 @@ def test_f22_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.Recovering):
         factories.take(vms)
     # What no cluster shows, somebody knows: recorded while nothing else can be taken.
-    _command("recovery", "hold", taken["cidr"], "vm/edge-7", f"--cluster={world.cluster}",
+    _command("recovery", "hold", taken["cidr"], "vm/edge-7", f"--cluster={vms.cluster}",
              f"--pool={vms.name}", "--reason=its owner said so")  # fmt: skip
     world.restarted()
     world.connection = Connection.objects.get()
