@@ -13,10 +13,11 @@ class PoolsConfig(AppConfig):
             registry,
         )
         from pools.reconcile import observing  # noqa: PLC0415
-        from pools.services import leaks  # noqa: PLC0415
+        from pools.services import demo, demo_samples, leaks  # noqa: PLC0415
         from pools.services.notices import conditions, of_pools, of_register  # noqa: PLC0415
 
         conditions.register(*of_pools.ALL, *of_register.ALL)
+        demo.PARTS.append(demo.Part(demo_samples.steps, demo_samples.forget))
         registry.register(ciliumpodippools.CiliumPodIPPools())
         registry.register(ciliumnodes.CiliumNodes())
         leaks.register(leaks.NODES)

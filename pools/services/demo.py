@@ -1,6 +1,6 @@
 """The demo fleet: two clusters that show every page something true.
 
-It is made through the services, as if it had been used for weeks: the register's clock is moved
+It is made through the services, as if it had been used for months: the register's clock is moved
 back (pools/sql/clock.sql) and comes forward step by step. Nothing of it survives `clear`, not even
 its events, which tell of a fleet that never was.
 """
@@ -139,16 +139,18 @@ def _frankfurt() -> Iterator[Step]:
     machines = [f"lab-vm-{number:03}" for number in range(1, 118)]
     shops = [f"shop-{number:02}" for number in range(1, 32)]
     banks = [f"bank-{number}" for number in range(1, 9)]
-    yield Step(45, FRANKFURT, _frankfurt_pools)
+    yield Step(90, FRANKFURT, _frankfurt_pools)
     for pool in ("nodes", "green-pool"):
-        yield from _hand_out(FRANKFURT, pool, "node", nodes[:36], days_ago=40)
-        yield from _hand_out(FRANKFURT, pool, "node", nodes[36:], days_ago=20)
-    yield from _hand_out(FRANKFURT, "yellow-pool", "node", nodes[:9], days_ago=39)
-    yield from _hand_out(FRANKFURT, "blue-pool", "node", gpus, days_ago=30)
-    yield from _hand_out(FRANKFURT, "vm-lab", "vm", machines, days_ago=25)
+        yield from _hand_out(FRANKFURT, pool, "node", nodes[:36], days_ago=89)
+        yield from _hand_out(FRANKFURT, pool, "node", nodes[36:], days_ago=50, pause=30)
+    yield from _hand_out(FRANKFURT, "yellow-pool", "node", nodes[:9], days_ago=88)
+    yield from _hand_out(FRANKFURT, "blue-pool", "node", gpus, days_ago=80, pause=8)
+    yield from _hand_out(FRANKFURT, "vm-lab", "vm", machines, days_ago=85, pause=4.2)
     for tenant in range(1, 9):
-        yield _instances(FRANKFURT, tenant, days_ago=14 - tenant)
-    yield from _hand_out(FRANKFURT, "public-ipv4", "env", shops, days_ago=5, org="acme")
+        yield _instances(FRANKFURT, tenant, days_ago=74 - 9 * tenant)
+    yield from _hand_out(
+        FRANKFURT, "public-ipv4", "env", shops, days_ago=62, pause=11.3, org="acme"
+    )
     yield Step(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
     yield _take_back(FRANKFURT, "nodes", 3, hours_ago=48)
     yield from _hand_out(FRANKFURT, "premium-ipv4", "env", banks[:6], days_ago=1, org="globex")
@@ -161,11 +163,11 @@ def _frankfurt() -> Iterator[Step]:
 
 def _berlin() -> Iterator[Step]:
     nodes = [f"ber-node-{number:02}" for number in range(1, 15)]
-    yield Step(30, BERLIN, lambda c: imports.pools_from(GREEN_POOL_V2ALPHA1, c, by=BY))
-    yield from _hand_out(BERLIN, "nodes", "node", nodes, days_ago=28)
-    yield from _hand_out(BERLIN, "green-pool", "node", nodes, days_ago=28)
+    yield Step(60, BERLIN, lambda c: imports.pools_from(GREEN_POOL_V2ALPHA1, c, by=BY))
+    yield from _hand_out(BERLIN, "nodes", "node", nodes, days_ago=58)
+    yield from _hand_out(BERLIN, "green-pool", "node", nodes, days_ago=58)
     for tenant in range(11, 14):
-        yield _instances(BERLIN, tenant, days_ago=20 - tenant)
+        yield _instances(BERLIN, tenant, days_ago=20 * (14 - tenant) - 10)
     yield _take_back(BERLIN, "instances", 6, hours_ago=2)
 
 
@@ -195,13 +197,20 @@ def _reserve(cluster: Cluster, pool: str, cidr: str, span: str, reason: str) -> 
 
 
 def _hand_out(
-    cluster: str, pool: str, kind: str, names: list[str], *, days_ago: float, org: str = ""
+    cluster: str,
+    pool: str,
+    kind: str,
+    names: list[str],
+    *,
+    days_ago: float,
+    pause: float = 1 / 96,
+    org: str = "",
 ) -> Iterator[Step]:
-    """One block for each holder, six holders at once, a quarter of an hour apart."""
+    """One block for each holder, six holders at once, so many days apart."""
     holders = tuple(allocation.Holder(kind, name) for name in names)
     for number, first in enumerate(range(0, len(holders), 6)):
         wanted = allocation.Wanted(holders=holders[first : first + 6], org=org)
-        yield Step(days_ago - number / 96, cluster, functools.partial(_allocate, pool, wanted))
+        yield Step(days_ago - number * pause, cluster, functools.partial(_allocate, pool, wanted))
 
 
 def _allocate(pool: str, wanted: allocation.Wanted, cluster: Cluster) -> None:
