@@ -1,0 +1,124 @@
+"""Several who evaluate or send at once: one notice, one message, and a worker that dies loses none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import transaction
+
+from pools.models import Delivery, Notice, WebhookTarget
+from pools.models.fields import Now
+from pools.services.notices import conditions, evaluation, of_pools, outbox, sending
+from pools.services.notices.conditions import Condition, Found, Known
+from tests import factories
+from tests.concurrent import threads
+
+if TYPE_CHECKING:
+    import http.server
+
+    from tests.notices.receivers import Received, Receiver
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def condition(receiver: Receiver) -> WebhookTarget:
+    target, _ = receiver.target(codes=["pool_nearly_full"])
+    factories.drain(factories.pool("10.0.0.0/30"))
+    return target
+
+
+def test_two_who_evaluate_open_one_notice_and_write_one_message(condition: WebhookTarget) -> None:
+    outcomes = threads.together([evaluation.evaluate] * 4)
+    assert not threads.failures(outcomes)
+    assert (
+        sum(len(one.opened) for one in outcomes if isinstance(one, evaluation.Outcome)) == 2
+    )  # the pool is full, and it refused
+    assert Notice.objects.filter(code="pool_nearly_full").count() == 1
+    assert Delivery.objects.count() == 1
+
+
+def test_without_the_lock_the_constraint_holds(
+    condition: WebhookTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both looked before either wrote: the second is refused whole, its messages with it."""
+    looked = threading.Barrier(2)
+
+    def find(_known: Known) -> list[Found]:
+        looked.wait(30)
+        return []
+
+    monkeypatch.setattr(evaluation, "_alone", lambda: True)
+    monkeypatch.setattr(conditions, "_ALL", [*of_pools.ALL, Condition(("late",), find)])
+    outcomes = threads.together([evaluation.evaluate] * 2)
+    assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]
+    assert (Notice.objects.count(), Delivery.objects.count()) == (2, 1)
+
+
+def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) -> None:
+    evaluation.evaluate()
+    sent = threads.together([lambda: sending.work_off(condition.pk)] * 4)
+    assert sorted(sent) == [0, 0, 0, 1]
+    assert len(receiver.received) == 1
+
+
+_SEND = """
+import django; django.setup()
+from pools.services.notices import sending
+sending.work_off({target})
+"""
+
+
+def test_a_worker_that_is_killed_in_the_middle_loses_no_message(
+    condition: WebhookTarget, receiver: Receiver
+) -> None:
+    evaluation.evaluate()
+    arrived, released = threading.Event(), threading.Event()
+
+    def hang(_handler: http.server.BaseHTTPRequestHandler, _received: Received) -> None:
+        arrived.set()
+        released.wait(60)
+
+    receiver.answer = hang
+    values = django_settings.DATABASES["default"]
+    environment = {
+        **os.environ,
+        "IPAM_ALLOW_LOOPBACK_WEBHOOKS": "1",
+        "DATABASE_URL": _url(values),
+    }
+    command = [sys.executable, "-c", _SEND.format(target=condition.pk)]
+    with subprocess.Popen(command, env=environment) as worker:
+        assert arrived.wait(60)
+        worker.send_signal(signal.SIGKILL)
+    released.set()
+    row = Delivery.objects.get()
+    assert (row.state, row.attempts) == ("pending", 0)
+    assert outbox.due() == []  # its lease still runs
+    WebhookTarget.objects.update(leased_until=Now())
+    receiver.answer = lambda _handler, _received: 204
+    assert outbox.due() == [condition.pk]
+    assert sending.work_off(condition.pk) == 1
+    first, second = receiver.received
+    assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
+
+
+def _url(values: dict[str, Any]) -> str:
+    """The test's own database, as a child process is told of it."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    given = urlsplit(os.environ["DATABASE_URL"])
+    return urlunsplit(given._replace(path=f"/{values['NAME']}"))
+
+
+def test_a_rollback_takes_notice_and_message_back(condition: WebhookTarget) -> None:
+    with transaction.atomic():
+        evaluation.evaluate()
+        transaction.set_rollback(True)
+    assert (Notice.objects.count(), Delivery.objects.count()) == (0, 0)
