@@ -132,6 +132,9 @@ def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
         return {}
     now = database.now()
     found: dict[str, Any] = {"now": _had(asked.text, now)}
+    sees = request.user.has_perm(history_search.SEE)
+    if sees:
+        found["named"] = _named(asked.text, asked.at or now)
     if asked.at is not None:
         found["then"] = _had(asked.text, asked.at)
         found["same"] = _who(found["then"]) == _who(found["now"])
@@ -139,12 +142,19 @@ def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
 
 
 def _had(text: str, moment: datetime) -> list[Tenure]:
-    network = search.read(text)
-    if network.address is not None:
-        return history.holders(network.address, at=moment)[0]
-    if network.network is not None:
+    searched = search.read(text)
+    if searched.address is not None:
+        return history.holders(searched.address, at=moment)[0]
+    if searched.network is not None:
         return []
-    return history_holders.held(holder=text, at=moment, limit=PAGE).tenures[:PAGE]
+    names = [one.mac or one.holder for one in history_search.of_text(text)]
+    held = [history_holders.held(holder=name, at=moment, limit=PAGE) for name in {*names} - {""}]
+    return [one for found in held for one in found.tenures][:PAGE]
+
+
+def _named(text: str, moment: datetime) -> list[dict[str, Any]]:
+    """What named a MAC or a VM then: entries and claims."""
+    return [row for reader in history_holders.NAMED for row in reader(text, None, moment)][:PAGE]
 
 
 def _who(tenures: Iterable[Tenure]) -> list[tuple[str, str, str, str]]:

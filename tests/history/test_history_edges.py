@@ -1,0 +1,246 @@
+"""The history over REST, by command and in the admin: shapes, times, pages, and who sees what."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from claims.models import Entry, IPPool, Network
+from claims.services import memberships
+from pools import database
+from pools.core import block_answer
+from pools.models import Cluster, Event
+from pools.services import audit, audit_verify, pools
+from tests import factories, people
+from tests.edges import api as apis
+
+MAC = "02:00:00:00:00:01"
+DAY = 86400
+
+
+def now() -> str:
+    return block_answer.time(database.now()) or ""
+
+
+@pytest.fixture
+def fleet(clock) -> dict[str, Any]:
+    """`a` had the address at `first`, `b` has it now; the pool got another CIDR in between."""
+    pool = factories.pool("10.0.0.0/30", name="blue", cooldown=3600, reserved=["10.0.0.2-10.0.0.2"])
+    block = factories.take(pool, factories.holder("a", uid="u-1"), cidr="10.0.0.1/32")
+    clock.advance(DAY)
+    first = now()
+    clock.advance(DAY)
+    factories.give_back(block)
+    clock.advance(10)
+    cooling = now()
+    clock.advance(DAY)
+    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/24"), by=factories.BY)
+    factories.take(pool, factories.holder("b"), cidr="10.0.0.1/32")
+    clock.advance(10)
+    return {"pool": pool, "first": first, "cooling": cooling}
+
+
+@pytest.fixture(params=["sealed", "not sealed"])
+def told(request: pytest.FixtureRequest, fleet: dict[str, Any]) -> dict[str, Any]:
+    if request.param == "sealed":
+        audit.seal()
+    return fleet
+
+
+def test_what_a_holder_had_and_when(told: dict[str, Any]) -> None:
+    api = apis.Api("viewer")
+    rows = api("GET", "holders/vm/a/history/").json()["results"]
+    assert [(one["state"], one["block"]) for one in rows] == [
+        ("cooling", "10.0.0.1/32"), ("held", "10.0.0.1/32"),
+    ]  # fmt: skip
+    assert rows[0]["since"] == rows[1]["until"]
+    by_uid = api("GET", "holders/uid/u-1/history/").json()["results"]
+    assert by_uid == rows
+    then = api("GET", f"holders/vm/a/history/?at={told['first']}").json()["results"]
+    assert [one["state"] for one in then] == ["held"]
+    assert api("GET", "holders/vm/a/history/?uid=other").json()["results"] == []
+    assert api("GET", "holders/node/a/history/").json()["results"] == []
+    page = api("GET", "holders/vm/a/history/?limit=1").json()
+    assert len(page["results"]) == 1
+    following = page["next"].partition("/api/v1/")[2]
+    assert api("GET", following).json()["results"] == rows[1:]
+
+
+def test_how_a_pool_looked(told: dict[str, Any]) -> None:
+    api, pool = apis.Api("viewer"), told["pool"]
+    then = api("GET", f"pools/{pool.pk}/at/?at={told['first']}").json()
+    assert (then["state"], then["settings"]["name"]) == ("present", "blue")
+    assert [one["cidr"] for one in then["cidrs"]] == ["10.0.0.0/30"]
+    assert then["cidrs"][0]["reserved_ranges"][0]["range"] == "10.0.0.2-10.0.0.2"
+    assert then["counts"]["ipv4"] == {
+        "capacity": "2", "held": "1", "cooling": "0", "withheld": "1",
+    }  # fmt: skip
+    assert [one["holder"]["id"] for one in then["results"]] == ["a"]
+    cooling = api("GET", f"pools/{pool.pk}/at/?at={told['cooling']}").json()
+    assert cooling["counts"]["ipv4"]["held"] == "0"
+    assert cooling["counts"]["ipv4"]["cooling"] == "1"
+    assert [one["state"] for one in cooling["results"]] == ["cooling"]
+    today = api("GET", f"pools/{pool.pk}/at/").json()
+    assert [one["holder"]["id"] for one in today["results"]] == ["b"]
+    assert today["counts"]["ipv4"]["held"] == "1"
+    assert len(today["cidrs"]) == 2
+    before = api("GET", f"pools/{pool.pk}/at/?at=2020-01-01T00:00:00Z").json()
+    assert (before["state"], before["settings"], before["results"]) == ("absent", None, [])
+
+
+def test_a_pool_that_is_gone(fleet: dict[str, Any], clock) -> None:
+    api, pool = apis.Api("viewer"), fleet["pool"]
+    number = pool.pk
+    rows = api("GET", "holders/vm/b/history/").json()["results"]
+    assert len(rows) == 1
+    for block in list(pool.blocks.filter(state="held")):
+        factories.give_back({"id": block.pk, "holder": {"kind": "vm", "id": "b", "uid": ""}})
+    clock.advance(DAY)
+    pools.delete(number, by=factories.BY)
+    clock.advance(10)
+    then = api("GET", f"pools/{number}/at/?at={fleet['first']}").json()
+    assert (then["state"], then["counts"]["ipv4"]["held"]) == ("present", "1")
+    assert [one["pool"] for one in then["results"]] == ["blue"]
+    assert api("GET", f"pools/{number}/at/").json()["state"] == "deleted"
+    apis.refused(api("GET", f"pools/{number + 999}/at/"), 404, "not_found")
+
+
+FUTURE = "2199-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("path", ["pools/{}/at/?at=", "holders/vm/a/history/?at=", "history/?since=",
+    "addresses/10.0.0.1/?at="])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [(FUTURE, "future_time"), ("yesterday", "time"), ("2026-05-05T14:02:00", "time")],
+)
+def test_a_time_that_cannot_be_meant(fleet: Any, path: str, text: str, code: str) -> None:
+    answer = apis.Api("viewer")("GET", path.format(fleet["pool"].pk) + text)
+    apis.refused(answer, 400, code)
+
+
+def test_the_search_over_rest(told: dict[str, Any]) -> None:
+    api = apis.Api("viewer")
+    one = api("GET", "history/?q=10.0.0.1&limit=1").json()
+    assert one["results"][0]["type"] == "block.allocated"
+    assert one["next"]
+    rows = api("GET", "history/?holder=a&kind=block").json()["results"]
+    assert [row["type"] for row in rows] == ["released", "block.allocated"]
+    assert rows[0]["before"]["state"] == "held"
+    assert rows[0]["after"]["state"] == "cooling"
+    for bad, code in (("kind=x", "invalid_choice"), ("mac=x", "mac_syntax"), ("address=x", "not_an_address"),
+                      ("cursor=x", "wrong_type"), ("colour=x", "unknown_parameter")):  # fmt: skip
+        apis.refused(api("GET", f"history/?{bad}"), 400, code)
+
+
+def test_a_vm_owner_finds_their_own_only() -> None:
+    cluster = factories.cluster()
+    network = Network.objects.create(cluster=cluster, name="net", subnets=["10.9.0.0/24"])
+    ippool = IPPool.objects.create(cluster=cluster, network=network, name="net")
+    for space, mac in (("mine", MAC), ("theirs", MAC.replace("01", "02"))):
+        Entry.objects.create(ippool=ippool, mac=mac, ips=["10.9.0.5/24"], vm="web", namespace=space)
+    moved = Entry.objects.get(namespace="theirs")
+    Entry.objects.filter(pk=moved.pk).update(namespace="mine")
+    owner = apis.Api("vm-owner")
+    memberships.create(cluster, ["mine"], by=factories.BY, user=owner.user)
+    rows = owner("GET", "history/?q=web").json()["results"]
+    assert [(row["type"], row["before"]) for row in rows] == [
+        ("entry.changed", None), ("entry.created", None),
+    ]  # fmt: skip
+    assert "theirs" not in json.dumps(rows)
+    assert owner("GET", "history/?vm=theirs/web").json()["results"] == []
+    assert owner("GET", "history/?q=net").json()["results"] == []
+    assert owner("GET", "history/?cluster=nowhere").json()["results"] == []
+    apis.refused(owner("GET", "holders/vm/web/history/"), 403, "permission_denied")
+    apis.refused(owner("GET", "audit/"), 403, "permission_denied")
+
+
+def who(*words: str) -> tuple[int, list[dict[str, Any]]]:
+    out, status = io.StringIO(), 0
+    try:
+        call_command("ipam", "who", *words, "-o", "json", stdout=out)
+    except SystemExit as end:
+        status = int(end.code or 0)
+    return status, json.loads(out.getvalue())
+
+
+def test_ipam_who(told: dict[str, Any]) -> None:
+    assert [row["holder_id"] for row in who("10.0.0.1")[1]] == ["b"]
+    assert [row["holder_id"] for row in who("10.0.0.1", "--at", told["first"])[1]] == ["a"]
+    assert [row["address"] for row in who("a", "--at", told["first"])[1]] == ["10.0.0.1/32"]
+    assert [row["address"] for row in who("vm:b")[1]] == ["10.0.0.1/32"]
+    assert who("a") == (3, [])
+    assert who("10.0.0.3") == (3, [])
+    assert who("10.0.0.1", "--cluster", told["pool"].cluster.name)[0] == 0
+    for words in (["--at", FUTURE], ["--at", "noon"], ["--cluster", "nowhere"]):
+        with pytest.raises(CommandError):
+            call_command("ipam", "who", "10.0.0.1", *words)
+
+
+def test_ipam_who_of_a_mac(clock) -> None:
+    cluster = factories.cluster()
+    network = Network.objects.create(cluster=cluster, name="net", subnets=["10.9.0.0/24"])
+    ippool = IPPool.objects.create(cluster=cluster, network=network, name="net")
+    entry = Entry.objects.create(
+        ippool=ippool, mac=MAC, ips=["10.9.0.5/24"], vm="web", namespace="s"
+    )
+    clock.advance(10)
+    then = now()
+    clock.advance(10)
+    Entry.objects.filter(pk=entry.pk).update(ips=["10.9.0.6/24"])
+    clock.advance(10)
+    ((row,),) = who(MAC.upper())[1:]
+    assert (row["address"], row["holder_id"], row["cluster"]) == (
+        ["10.9.0.6"],
+        "s/web",
+        cluster.name,
+    )
+    assert who("s/web", "--at", then)[1][0]["address"] == ["10.9.0.5"]
+    Entry.objects.all().delete()
+    clock.advance(10)
+    assert who(MAC) == (3, [])
+
+
+def test_the_days_of_the_chain(told: dict[str, Any]) -> None:
+    audit.seal()
+    audit_verify.verify()
+    api = apis.Api("viewer")
+    page = api("GET", "audit/").json()
+    assert page["verification"]["ok"]
+    assert sum(day["events"] for day in page["results"]) == Event.objects.count()
+    assert {day["state"] for day in page["results"]} == {"open", "sealed"}
+    first = api("GET", "audit/?limit=1").json()
+    rest = api("GET", first["next"].partition("/api/v1/")[2]).json()
+    assert rest["results"][0] == page["results"][1]
+    apis.refused(api("GET", "audit/?before=monday"), 400, "day")
+
+
+def test_pages(told: dict[str, Any]) -> None:
+    client = people.browser(people.VIEWER)
+    url = reverse("admin:history")
+    then = told["first"]
+    for query, words in (
+        ({}, "What was?"),
+        ({"q": "10.0.0.1", "at": then}, ">a</a>"),
+        ({"q": "a"}, "released"),
+        ({"at": then}, "cidr added"),
+        ({"q": "10.0.0.1", "at": FUTURE}, "future"),
+        ({"q": "nobody"}, "Nothing"),
+        ({"kind": "pool", "object": told["pool"].pk}, "pool created"),
+    ):
+        page = client.get(url, query)
+        assert page.status_code == 200
+        assert words in page.content.decode(), query
+    text = b"".join(client.get(url, {"q": "a", "format": "csv"}).streaming_content).decode()
+    assert text.count("\r\n") == 3
+    page = client.get(reverse("admin:history_pool", args=[told["pool"].pk]), {"at": then})
+    assert ">a</a>" in page.content.decode()
+    assert client.get(reverse("admin:history_pool", args=[10**9])).status_code == 404
+    stranger = people.browser(())
+    assert stranger.get(url).status_code == 403
+    assert Cluster.objects.count() == 1
