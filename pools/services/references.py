@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -27,8 +27,7 @@ ANSWER = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, order=True)
-class Named:
+class Named(NamedTuple):
     """A holder that is referenced; without uid or org any of that name is."""
 
     id: str
@@ -40,6 +39,7 @@ class Named:
 class Report:
     """`holders` are all that there are, or with `complete` False those that came; `removed` went.
 
+    Both are sets: two pods of one VM that is migrated name it twice, and it is one holder (R6).
     `observed_at` is when the reporter began to read, where it says so.
     """
 
@@ -47,8 +47,8 @@ class Report:
     kind: str
     sequence: int
     complete: bool
-    holders: Sequence[Named]
-    removed: Sequence[Named] = ()
+    holders: Collection[Named]
+    removed: Collection[Named] = ()
     observed_at: datetime | None = None
 
     @property
@@ -56,8 +56,8 @@ class Report:
         """The same for bodies that say the same, in whatever order."""
         said = [
             self.complete,
-            [vars(one) for one in sorted(set(self.holders))],
-            [vars(one) for one in sorted(set(self.removed))],
+            sorted(set(self.holders)),
+            sorted(set(self.removed)),
             self.observed_at and self.observed_at.isoformat(),
         ]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
@@ -125,8 +125,8 @@ def _store(feed_id: int, report: Report) -> None:
         database.fetch(_ADD, {"feed": feed_id, **named})
 
 
-def _columns(named: Sequence[Named]) -> dict[str, list[str]]:
-    distinct = set(named)
+def _columns(named: Collection[Named]) -> dict[str, list[str]]:
+    distinct = sorted(set(named))  # in the order of the index
     return {
         "ids": [one.id for one in distinct],
         "uids": [one.uid for one in distinct],
