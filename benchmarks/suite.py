@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
 
-from benchmarks import clients, entries, fleet, floor, imports, passes, registers
+from benchmarks import clients, entries, fleet, floor, imports, metrics, passes, registers
 from pools import allocation
 from pools.models import Pool
 from pools.models.pools import Category
@@ -38,6 +38,7 @@ def run(names: list[str], port: int, seconds: float, rows: int) -> Iterator[Resu
         "fleet": over_fleet,
         "entries": entries.measure,
         "imports": imports.measure,
+        "metrics": lambda: scrape(rows),
     }
     for name in names or known:
         registers.clear()
@@ -228,6 +229,12 @@ def _pairwise(shaped: Pool, plain: Pool, calls: int) -> tuple[float, float]:
 def reconcile() -> Iterator[Result]:
     """Passes over 10,000 objects, new and unchanged, against the bare list."""
     for name, cost, base, goal in passes.measure():
+        yield _cost(name, cost, base, goal)
+
+
+def scrape(rows: int) -> Iterator[Result]:
+    """A scrape of a thousand pools, against a plain count of their blocks by pool and state."""
+    for name, cost, base, goal in metrics.measure(rows):
         yield _cost(name, cost, base, goal)
 
 
