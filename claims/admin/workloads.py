@@ -49,11 +49,11 @@ class WorkloadAdmin(scoped.Scoped[Workload]):
         row = self.row_or_404(request, object_id)
         return HttpResponseRedirect(_url(row.network_id, workload=row.pk))
 
-    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+    def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """The rows of a network, with the filter of the page."""
         edge.require(request, "claims.view_workload")
         network = _one(request, request.GET.get("network", ""))
-        return export.as_csv("workloads", _EXPORTED, _exported(request, network))
+        return export.download(form, "workloads", _EXPORTED, _exported(request, network))
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(_adopt)
@@ -147,11 +147,14 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
         first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counted[answer] for answer in adoption.ADOPTABLE),
         adoptable=[(answer, counted[answer]) for answer in adoption.ADOPTABLE if counted[answer]],
-        exported=reverse(
-            "admin:claims_workload_export", query={"network": network.pk, "verdict": verdict}
-        ),
+        exported=[(form, _export_url(form, network, verdict)) for form in export.FORMATS],
         call=f"networks/{network.pk}/workloads/" + (f"?verdict={verdict}" if verdict else ""),
     )
+
+
+def _export_url(form: str, network: Network, verdict: str) -> str:
+    query = {"network": network.pk, "verdict": verdict}
+    return reverse("admin:claims_workload_export", args=[form], query=query)
 
 
 def _shown(one: dict[str, Any]) -> dict[str, Any]:

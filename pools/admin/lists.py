@@ -94,20 +94,26 @@ class Listed(Base[Row]):
     def get_urls(self) -> list[URLPattern]:
         own = f"{self.opts.app_label}_{self.opts.model_name}_export"
         view = self.admin_site.admin_view(self.export_view)
-        return [path("export/", view, name=own), *super().get_urls()]
+        paths = [path("export/", view, name=own), path("export/<str:form>/", view, name=own)]
+        return paths + super().get_urls()
 
-    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+    def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """The rows of the list, with its filters, search and order."""
         if not (self.exported and self.has_view_permission(request)):
             raise PermissionDenied
         try:
-            rows = self.get_changelist_instance(request).queryset[: export.MOST]
+            found = self.get_changelist_instance(request).queryset
         except IncorrectLookupParameters as error:
             raise BadRequest("There is no such filter.") from error
         head = [name.replace(".", "_") for name in self.exported]
         read = export.plain(*self.exported)
+        rows = found[: export.MOST]
         name = str(self.opts.verbose_name_plural)
-        return export.as_csv(name, head, (read(one) for one in rows.iterator(chunk_size=2000)))
+        if found[export.MOST : export.MOST + 1].exists():
+            name = f"{name}-first-{export.MOST}"
+        return export.download(
+            form, name, head, (read(one) for one in rows.iterator(chunk_size=2000))
+        )
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

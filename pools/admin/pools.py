@@ -166,7 +166,7 @@ class PoolAdmin(lists.Listed[Pool]):
     def shown_state(self, pool: Any) -> SafeString:
         return show.state(pool.shown_state)
 
-    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+    def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """A line for each pool and family, with its numbers."""
         edge.require(request, "pools.view_pool")
         pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
@@ -179,7 +179,7 @@ class PoolAdmin(lists.Listed[Pool]):
             for pool in pools
             for family, one in families[pool.pk].items()
         )
-        return export.as_csv("pools", head, rows)
+        return export.download(form, "pools", head, rows)
 
     # --- pages ------------------------------------------------------------------------------------
 

@@ -98,6 +98,9 @@ def _filtered(parameters: query.Query) -> QuerySet[Block]:
     for name in ("holder_kind", "holder_id", "org", "env"):
         if value := parameters.text(name):
             rows = rows.filter(**{name: value})
+    for kind in ("node", "instance"):
+        if value := parameters.text(kind):
+            rows = rows.filter(holder_kind=kind, holder_id=value)
     if category := parameters.parse("category", query.choice(*Category.values)):
         rows = rows.filter(category=category)
     if family := parameters.parse("family", query.choice("4", "6")):

@@ -121,8 +121,7 @@ _REPORTS = shape(
 BLOCK_SHAPE = _BLOCK  # for the neighbours of this module
 # What `fields=` of a list may name.
 (BLOCK_FIELDS, CLUSTER_FIELDS, ENVIRONMENT_FIELDS, EVENT_FIELDS, POOL_FIELDS, REQUEST_FIELDS) = (
-    tuple(shape["properties"])
-    for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL, _REQUEST)
+    tuple(shape["properties"]) for shape in (_BLOCK, _CLUSTER, _ENVIRONMENT, EVENT, _POOL, _REQUEST)
 )
 CLUSTERS = says("Clusters", {200: page(_CLUSTER)}, parameters=query(name="by name", **PAGED))
 CLUSTER_CREATE = writes(
@@ -248,7 +247,7 @@ BLOCKS = says(
     "Blocks that are held or cooling",
     {200: page(_BLOCK)},
     parameters=query(
-        cluster="name or id", pool="id or name", holder_kind="", holder_id="", org="", env="",
+        cluster="name or id", pool="id or name", node="", instance="", holder_kind="", holder_id="", org="", env="",
         state="held, cooling", category="", family="4, 6", within="inside this CIDR", **PAGED,
     ),
 )  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from pools.core import cells
@@ -17,6 +18,7 @@ REFUSED = 1  # `code: message` on the standard error
 FOUND = 3  # it looked, and the answer is bad or nobody: a violation, a leak, no holder
 
 FORMATS = ("table", "json", "csv")
+MEASURED = 1_000  # rows
 Row = Mapping[str, Any]
 
 
@@ -28,14 +30,14 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 def write(rows: Iterable[Row], columns: Sequence[str], form: str, out: TextIO) -> int:
     """Print the rows' columns; how many rows there were.
 
-    JSON is one array of objects, printed row by row; of a table all rows are read first, for its
-    widths. A cell that a spreadsheet would take for a formula is marked in CSV.
+    JSON is one array of objects. Rows are printed as they come; the widths of a table are those of
+    its first thousand. A cell that a spreadsheet would take for a formula is marked in CSV.
     """
     if form == "json":
         return _json(rows, columns, out)
     if form == "csv":
         return _csv(rows, columns, out)
-    return _table(list(rows), columns, out)
+    return _table(iter(rows), columns, out)
 
 
 def _json(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> int:
@@ -58,16 +60,19 @@ def _csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> int:
     return count
 
 
-def _table(rows: Sequence[Row], columns: Sequence[str], out: TextIO) -> int:
-    if not rows:
+def _table(rows: Iterator[Row], columns: Sequence[str], out: TextIO) -> int:
+    texts = ([_printable(_text(row[name])) for name in columns] for row in rows)
+    first = list(itertools.islice(texts, MEASURED))
+    if not first:
         return 0
-    texts = [[_printable(_text(row[name])) for name in columns] for row in rows]
     heads = [name.replace("_", " ").upper() for name in columns]
-    widths = [max(map(len, column)) for column in zip(heads, *texts, strict=True)]
-    for line in [heads, *texts]:
+    widths = [max(map(len, column)) for column in zip(heads, *first, strict=True)]
+    count = -1  # the head
+    for line in itertools.chain([heads], first, texts):
         padded = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
         out.write("   ".join(padded).rstrip() + "\n")
-    return len(rows)
+        count += 1
+    return count
 
 
 def _text(value: Any) -> str:

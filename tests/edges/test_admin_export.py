@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
 from typing import Any
 
+import openpyxl
 import pytest
 from django.urls import reverse
 
@@ -65,6 +68,49 @@ def test_tokens_have_none_and_strangers_get_none() -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_no_formula(text: str) -> None:
-    answer = export.as_csv("x", ["a"], [[text]])
+    answer = export.download("csv", "x", ["a"], [[text]])
     cell = list(csv.reader([part.decode() for part in answer.streaming_content], strict=True))[1][0]
     assert cell == f"'{text}"
+
+
+def download(name: str, form: str, **query: Any) -> Any:
+    return people.browser(people.VIEWER).get(
+        reverse(f"admin:pools_{name}_export", args=[form], query=query)
+    )
+
+
+@pytest.mark.parametrize("name", ["block", "pool", "cluster", "event", "environment"])
+def test_every_format_says_the_same(name: str) -> None:
+    pool = factories.pool("10.0.0.0/24", "fd00::/64")
+    factories.take(pool, factories.holder("=vm"), family=4, org="acme", env="shop")
+    said = rows(name)
+    assert said
+    found = json.loads(b"".join(download(name, "json").streaming_content))
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(download(name, "xlsx").streaming_content)))
+    head, *cells = book.worksheets[0].values
+    assert list(found[0]) == list(head) == list(said[0])
+    for line, one, values in zip(said, found, cells, strict=True):
+        texts = ["" if value is None else str(value) for value in values]
+        assert texts == list(line.values())
+        for key, value in one.items():
+            plain = ", ".join(value) if isinstance(value, list) else value
+            assert line[key].removeprefix("'") == ("" if plain is None else str(plain))
+
+
+def test_numbers_stay_numbers_and_filters_hold() -> None:
+    pool = factories.pool("10.0.0.0/24", cooldown=60)
+    factories.take(pool)
+    factories.give_back(factories.take(pool))
+    (held,) = json.loads(b"".join(download("block", "json", state="held").streaming_content))
+    assert (held["withheld"], held["released_at"]) == (False, None)
+    (found,) = json.loads(b"".join(download("pool", "json").streaming_content))
+    assert (found["held"], found["cooling"], found["family"]) == (1, 1, 4)
+    assert download("block", "pdf").status_code == 404
+
+
+def test_a_file_says_that_the_list_is_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "MOST", 3)
+    factories.ask(factories.pool("10.0.0.0/24"), *factories.holders(4))
+    answer = download("block", "csv")
+    assert 'filename="blocks-first-3.csv"' in answer["Content-Disposition"]
+    assert len(b"".join(answer.streaming_content).splitlines()) == 4

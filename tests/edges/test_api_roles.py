@@ -73,6 +73,10 @@ TABLE = [
     Line("operator", "POST", "pools/{pool}/allocations/", apis.holder("n"), 201),
     Line("operator", "POST", "blocks/{held}/release/", apis.holder("a")),
     Line("operator", "DELETE", "requests/{request}/"),
+    Line("viewer", "GET", "checks/"),
+    Line("viewer", "GET", "checks/{check}/"),
+    Line("operator", "POST", "checks/", {"only": ["leases"]}, 202),
+    Line("administrator", "POST", "checks/", {"repair": True}, 202),
     Line("operator", "POST", "pools/", {"cluster": "prod", "name": "n", "category": "vm", "ipv4": VMS}, 201),
     Line("operator", "PATCH", "pools/{pool}/", {"description": "x"}),
     Line("operator", "DELETE", "pools/{spare}/", None, 204),
@@ -122,6 +126,7 @@ def _ids() -> dict[str, int]:
     migration = api.made(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
     return {
         "pods": pods["id"], "migration": migration["id"], "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
+        "check": api("POST", "checks/", {"only": ["leases"]}).json()["id"],
         "held": api.take(pool, "a")["id"], "request": waits["id"], "object": seen.pk, **_told(),
         "drift": Drift.objects.create(
             cluster=seen.cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
