@@ -100,6 +100,11 @@ class Child:
             f" see {self._log}"
         )
 
+    def kill(self) -> None:
+        """It lives and does not get on: `watch` starts it again."""
+        if self._process is not None:
+            processes.kill_group(self._process.pid)
+
     def stop(self) -> None:
         """Ask it to end, ever less politely; returns when it and its process group are gone."""
         process = self._process

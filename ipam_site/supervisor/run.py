@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from ipam_site import data_folder, env, tls
+from ipam_site import alive, data_folder, env, tls
 from ipam_site.supervisor import account, child, embedded, folder, processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _TICK = 0.2
+_LOOK = 30.0  # seconds between two looks whether everybody gets on
 _READY_SECONDS = 60.0
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -73,7 +74,7 @@ def run(options: Options) -> None:
         _refuse_unusable_certificate(options)
         _refuse_taken_port(options)
         _start(options, children)
-        _watch(children)
+        _watch(options, children)
     except Stopped:
         options.say("stopping …")
     finally:
@@ -269,11 +270,32 @@ def _connection(options: Options) -> http.client.HTTPConnection:
     return http.client.HTTPSConnection(options.address, timeout=5, context=context)
 
 
-def _watch(children: list[child.Child]) -> None:
+def _watch(options: Options, children: list[child.Child]) -> None:
+    looked, quiet = time.monotonic(), set[str]()
     while True:
         for running in children:
             running.watch()
+        if time.monotonic() - looked > _LOOK:
+            quiet = restart_stuck(options, children, quiet)
+            looked = time.monotonic()
         time.sleep(_TICK)
+
+
+def restart_stuck(options: Options, children: list[child.Child], quiet: set[str]) -> set[str]:
+    """End those that do not get on, and did not at the last look; who is quiet since this one.
+
+    Twice, because after a laptop's sleep everybody seems to have been quiet for hours.
+    """
+    found = set()
+    for running in children:
+        name = running.spec.name
+        why = alive.stuck(name, options.data) if name in alive.NAMES and running.alive() else ""
+        if why and name in quiet:
+            options.say(f"{why}: ending it")
+            running.kill()
+        elif why:
+            found.add(name)
+    return found
 
 
 def _stop(options: Options, children: list[child.Child]) -> None:

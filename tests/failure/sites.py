@@ -164,4 +164,4 @@ def running() -> Iterator[Site]:
         try:
             yield Site(up.wait_until_ready(90))
         finally:
-            up.end(seconds=20)
+            up.end(seconds=60)

@@ -1,0 +1,96 @@
+"""F25: SIGTERM under load. First red, then the end: who was let in before gets an answer."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import pathlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent import futures
+from typing import Any
+
+import psycopg
+import pytest
+from django.core import management
+from django.test import Client
+
+from pools import window
+from tests import running_site
+from tests.edges import api as apis
+from tests.failure.sites import Site
+
+CLIENTS = 6
+
+
+@pytest.fixture
+def _well(site: Site) -> Iterator[None]:
+    running_site.until(site.ready, 60)
+    yield
+    running_site.until(site.ready, 60)
+
+
+@pytest.mark.usefixtures("_well")
+def test_f25_no_request_that_was_let_in_is_lost(site: Site) -> None:
+    pool = site.pool("drained", "10.30.0.0/22")
+    slow = site.pool("slow", "10.31.0.0/24")
+    red = threading.Event()
+    statuses: list[int] = []
+
+    def client(number: int) -> None:
+        """As a balancer lets it: on one connection after the other, until the site is red."""
+        count = 0
+        while not red.is_set():
+            count += 1
+            try:
+                answer = site.ask("POST", pool, apis.holder(f"vm-{number}-{count}"))
+                statuses.append(answer.status)
+            except (OSError, http.client.HTTPException):
+                statuses.append(0)
+
+    with (
+        futures.ThreadPoolExecutor(CLIENTS + 1) as threads,
+        psycopg.connect(site.database_url) as holder,
+    ):
+        loops = [threads.submit(client, number) for number in range(CLIENTS)]
+        running_site.until(lambda: len(statuses) > 3 * CLIENTS, 30)
+        # One request is in the middle of its work when the signal comes.
+        pool_id = int(slow.split("/")[1])
+        holder.execute("SELECT pg_advisory_xact_lock(%s, %s)", [window.LOCK, pool_id])
+        in_flight = threads.submit(site.ask, "POST", slow, apis.holder("slow"))
+        running_site.until(lambda: bool(site.one(_WAITS)))
+        (site.running.data / "draining").touch()
+        running_site.until(lambda: site.ask("GET", "/readyz").status == 503)
+        assert site.ask("GET", "/healthz").status == 200
+        red.set()
+        for loop in loops:
+            loop.result()
+        master = site.pids("web")[0]
+        os.kill(master, signal.SIGTERM)
+        time.sleep(0.3)  # it has stopped listening
+        holder.rollback()
+        assert in_flight.result().status == 201
+    assert set(statuses) == {201}
+    # Started again, it is ready: whoever said to drain meant the server before.
+    running_site.until(lambda: bool(site.pids("web")) and site.pids("web")[0] != master)
+    running_site.until(site.ready, 60)
+    assert site.one(_HELD, int(pool.split("/")[1])) == len(statuses)
+
+
+_WAITS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+_HELD = "SELECT count(*) FROM pools_block WHERE pool_id = %s AND state = 'held'"
+
+
+@pytest.mark.django_db
+def test_the_command(tmp_path: pathlib.Path, settings: Any, client: Client) -> None:
+    settings.IPAM_DATA = tmp_path
+    management.call_command("drain")
+    assert client.get("/readyz").json()["checks"]["draining"] == "yes"
+    management.call_command("drain", "--off")
+    management.call_command("drain", "--off")
+    assert not (tmp_path / "draining").exists()
+    settings.IPAM_DATA = tmp_path / "nowhere"
+    with pytest.raises(management.CommandError, match="nowhere"):
+        management.call_command("drain")

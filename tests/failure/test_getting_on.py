@@ -1,0 +1,107 @@
+"""`manage.py worker_health` and what `up` makes of it: a process that lives and does not get on."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from ipam_site import alive, data_folder
+from ipam_site.supervisor import child, run
+from tests import running_site
+
+
+@pytest.fixture
+def touched(tmp_path: pathlib.Path) -> Callable[[str, float], None]:
+    """A process got on so many seconds ago."""
+
+    def touch(name: str, ago: float) -> None:
+        file = tmp_path / "alive" / name
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+        os.utime(file, (time.time() - ago,) * 2)
+
+    return touch
+
+
+@pytest.mark.parametrize(("name", "longest"), [("beat", 60), ("watcher", 60)])
+def test_a_process_that_always_does_something(
+    tmp_path: pathlib.Path, touched: Callable[[str, float], None], name: str, longest: float
+) -> None:
+    assert alive.stuck(name, tmp_path) == f"{name} did not start"
+    touched(name, longest - 10)
+    assert not alive.stuck(name, tmp_path)
+    touched(name, longest + 10)
+    assert alive.stuck(name, tmp_path) == f"{name} has not got on for {longest + 10} s"
+
+
+@pytest.mark.parametrize(
+    ("name", "queue"), [("worker", "ipam.default"), ("reconciler", "ipam.clusters")]
+)
+def test_a_worker_is_stuck_only_when_messages_wait_for_it(
+    tmp_path: pathlib.Path,
+    touched: Callable[[str, float], None],
+    redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    queue: str,
+) -> None:
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    touched(name, 1000)
+    assert not alive.stuck(name, tmp_path)
+    with redis.Redis.from_url(redis_url) as broker:
+        broker.lpush(queue, "a message")
+        assert alive.stuck(name, tmp_path)
+        broker.delete(queue)
+    # It would not come back by starting the worker again.
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    assert not alive.stuck(name, tmp_path)
+
+
+def test_the_command_needs_neither_django_nor_a_database(
+    tmp_path: pathlib.Path, touched: Callable[[str, float], None]
+) -> None:
+    touched("beat", 30)
+    command = [sys.executable, "manage.py", "worker_health", "beat"]
+    environment = {**os.environ, "IPAM_DATA": str(tmp_path), "DATABASE_URL": "nonsense"}
+
+    def ask(*more: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*command, *more], cwd=data_folder.PROJECT, env=environment, text=True,
+            capture_output=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout.strip()
+
+    assert ask() == (0, "ok")
+    assert ask("--max-age=20")[0] == 1
+
+
+def test_up_starts_a_child_again_that_did_not_get_on_twice(
+    tmp_path: pathlib.Path, touched: Callable[[str, float], None]
+) -> None:
+    said: list[str] = []
+    spec = child.Spec("watcher", ["sleep", "60"], dict(os.environ), ((signal.SIGTERM, 1),))
+    options = run.Options("127.0.0.1", 1, tmp_path, demo=False, workers=None, say=said.append)
+    stuck = child.Child(spec, logs=tmp_path, say=said.append)
+    stuck.start()
+    try:
+        touched("watcher", 100)
+        quiet = run.restart_stuck(options, [stuck], set())
+        assert quiet == {"watcher"}
+        assert stuck.alive()
+        assert run.restart_stuck(options, [stuck], quiet) == set()
+        running_site.until(lambda: not stuck.alive())
+        assert "has not got on" in said[0]
+        running_site.until(lambda: stuck.watch() or stuck.alive())  # type: ignore[func-returns-value]
+        touched("watcher", 0)
+        assert run.restart_stuck(options, [stuck], {"watcher"}) == set()
+        assert stuck.alive()
+    finally:
+        stuck.stop()
