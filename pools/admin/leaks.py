@@ -11,7 +11,6 @@ from django.contrib import admin, messages
 from django.db.models import Count, Min, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pools.admin import attention, blocks, edge, lists, runs, show
@@ -68,7 +67,7 @@ class PoolFilter(blocks.PoolFilter):
 
 @admin.register(Leak)
 class LeakAdmin(lists.Listed[Leak]):
-    list_display = ("shown_age", "shown_holder", "shown_block", "shown_pool", "shown_cluster", "shown_source", "shown_why", "shown_state")  # fmt: skip
+    list_display = ("shown_age", "shown_held", "shown_holder", "shown_block", "shown_pool", "shown_cluster", "shown_source", "shown_why")  # fmt: skip
     list_display_links = None
     list_filter = (StateFilter, runs.ClusterFilter, KindFilter, SourceFilter, PoolFilter)
     # `ipam reclaim --from-report` reads it.
@@ -94,11 +93,11 @@ class LeakAdmin(lists.Listed[Leak]):
 
     @admin.display(description="nobody since")
     def shown_age(self, row: Leak) -> SafeString:
-        return format_html(
-            '{}<br><span class="cad-dim">held since {}</span>',
-            show.when(row.missed_at),
-            show.when(row.allocated_at),
-        )
+        return show.when(row.missed_at)
+
+    @admin.display(description="held since")
+    def shown_held(self, row: Leak) -> SafeString:
+        return show.when(row.allocated_at)
 
     @admin.display(description="holder")
     def shown_holder(self, row: Leak) -> SafeString:
@@ -123,10 +122,6 @@ class LeakAdmin(lists.Listed[Leak]):
     @admin.display(description="why")
     def shown_why(self, row: Leak) -> str:
         return leak_list.why(vars(row))
-
-    @admin.display(description="state")
-    def shown_state(self, row: Leak) -> SafeString:
-        return state(row)
 
     # --- reclaiming -------------------------------------------------------------------------------
 
