@@ -100,6 +100,8 @@ class Chart:
     def words(self, value: Value) -> str:
         if value is None:
             return "\N{EN DASH}"
+        if self.percent and 0 < value < 0.1:
+            return "<0.1 %"
         if self.percent:
             return f"{value:.0f} %" if value >= 10 or value == int(value) else f"{value:.1f} %"
         return show.digits(int(value)) if value == int(value) else f"{value:.1f}"

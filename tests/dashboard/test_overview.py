@@ -1,0 +1,181 @@
+"""The start page: what it says of a register with a past, at a cost that blocks do not set."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from pools.models import PoolUsage, Sample
+from pools.services import demo, forecasts, sampling, utilization
+from tests import factories, people
+from tests.dashboard.test_sampling import shifted
+
+pytestmark = pytest.mark.django_db
+
+
+def page(client: Client | None = None, **query: object) -> str:
+    answer = (client or people.browser()).get(reverse("admin:index"), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_demo_fleet_in_all_sections() -> None:
+    demo.load()
+    text = page()
+    for words in (
+        "Utilization by category", "Utilization by cluster", "In use by organisation",
+        "In use by environment", "Fullest pools", "Blocks in use by category", "Cooling down",
+        "Free within a week", "Refused within 24 hours", "ipam_exhausted", "Last events",
+        "blue-pool is forecast to be full in about",
+    ):  # fmt: skip
+        assert words in text, words
+    assert "full now" in text  # the forecast of premium-ipv4
+    assert "numbers were counted" not in text  # a small register is counted on the spot
+
+
+@pytest.mark.parametrize("days", [7, 30, 90, 365])
+@pytest.mark.parametrize("by", ["category", "cluster", "org", "env"])
+def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
+    pool = factories.pool("10.0.0.0/28")
+    factories.take(pool, org="acme", env="prod")
+    for ago in (3, 0):
+        shifted(-ago)
+        sampling.take()
+    text = page(days=days, by=by)
+    name = {
+        "category": "VM networks",
+        "cluster": pool.cluster.name,
+        "org": "acme",
+        "env": "acme/prod",
+    }
+    assert re.search(rf"{name[by]}(</a>)? <strong>1</strong>", text)
+    chosen = re.findall(r'aria-current="true">([^<]+)<', text)
+    assert chosen == [f"{days} days", {"org": "organisation", "env": "environment"}.get(by, by)]
+
+
+@pytest.mark.parametrize("query", [{"days": "8"}, {"days": "x"}, {"by": "pool"}, {"by": "<b>"}])
+def test_what_is_no_choice_means_the_usual(query: dict[str, str]) -> None:
+    factories.pool("10.0.0.0/28")
+    chosen = re.findall(r'aria-current="true">([^<]+)<', page(**query))
+    assert chosen == ["30 days", "category"]
+
+
+def test_a_large_register_shows_the_newest_samples_and_their_age(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = factories.pool("10.0.0.0/28", name="counted")
+    factories.take(pool)
+    shifted(-0.1)
+    sampling.take()
+    shifted(0)
+    monkeypatch.setattr(utilization, "LIVE_BLOCKS", 0)
+    factories.take(pool)
+    young = factories.pool("10.9.0.0/28", name="young")
+    text = page()
+    assert "its numbers were counted" in text
+    found = {one.name: families for one, families in utilization.measured().pools}
+    assert found["counted"][4].held == 1
+    assert found[young.name][4].free == 14  # no sample of it yet: counted now
+
+
+def test_the_statements_of_the_page_do_not_grow_with_pools_and_never_count_all_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(utilization, "LIVE_BLOCKS", 0)
+    counts = []
+    client = people.browser()
+    for number in (3, 30):
+        for at in range(number):
+            factories.take(factories.pool(f"10.{number}.{at}.0/28", cooldown=600), org="acme")
+        sampling.take()
+        page(client)
+        with CaptureQueriesContext(connection) as queries:
+            page(client)
+        counts.append(len(queries))
+        for query in queries:
+            assert not re.search(r'(COUNT|SUM)\(.*FROM "pools_block"(?!.*LIMIT)', query["sql"])
+    assert counts[0] == counts[1]
+
+
+def test_the_pages_statements_are_few() -> None:
+    demo.load()
+    client = people.browser()
+    page(client)
+    with CaptureQueriesContext(connection) as queries:
+        page(client)
+    assert len(queries) < 80
+
+
+def test_whoever_may_not_see_environments_sees_none() -> None:
+    demo.load()
+    client = people.browser(["view_pool", "view_block"])
+    text = page(client, by="env")
+    assert "In use by" not in text
+    assert "env-01" not in text
+    assert ">organisation</a>" not in text
+    assert "Utilization by category" in text
+
+
+def test_names_are_escaped_in_charts_too() -> None:
+    evil = '"><script>alert(1)</script>'
+    pool = factories.pool("10.0.0.0/28")
+    factories.take(pool, org=evil, env=evil)
+    sampling.take()
+    for by in ("org", "env"):
+        assert "<script>alert" not in page(by=by)
+
+
+def test_a_pool_page_has_its_chart_and_its_forecast_in_words() -> None:
+    demo.load()
+    pool_id = Sample.objects.filter(pool="blue-pool").values_list("pool_id", flat=True)[0]
+    url = reverse("admin:pools_pool_change", args=[pool_id])
+    text = people.browser().get(url, {"days": 90}).content.decode()
+    assert "IPv4 blocks in use" in text
+    assert re.search(r"full in about \d+ days, (between|on|\d)", text)
+    assert re.search(r'aria-current="true">90 days<', text)
+
+
+def test_the_list_of_pools_tells_forecasts_with_one_more_statement() -> None:
+    demo.load()
+    client = people.browser()
+    url = reverse("admin:pools_pool_changelist")
+    with CaptureQueriesContext(connection) as queries:
+        text = client.get(url).content.decode()
+    assert "full in about" in text
+    assert sum("pools_poolforecast" in query["sql"] for query in queries) == 1
+
+
+def test_a_pool_that_is_full_soon_needs_attention_only_then() -> None:
+    pool = factories.pool("10.0.0.0/26")
+    for ago in range(20, -1, -1):
+        shifted(-ago)
+        factories.take(pool)
+        sampling.take()
+    shifted(0)
+    forecasts.work_out()
+    assert "is forecast to be full" not in page()  # 41 days ahead
+    for _ in range(30):
+        factories.take(pool)
+    sampling.take()
+    forecasts.work_out()
+    assert re.search(r"is forecast to be full in about \d+ days", page())
+
+
+def test_forecasts_go_with_their_pools(settings: Any) -> None:
+    pool = factories.pool("10.0.0.0/26")
+    sampling.take()
+    forecasts.work_out()
+    assert pool.forecasts.exists()
+    assert not PoolUsage.objects.exists()
+    from pools.services import pools
+
+    pools.delete(pool.pk, by=factories.BY)
+    assert forecasts.work_out() == 0
+    assert list(forecasts.within(timedelta(days=1000).days)) == []
