@@ -1,0 +1,74 @@
+"""Sealing and verifying by the worker and by command, and where a broken chain shows."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from pools import tasks
+from pools.models import AuditSegment, AuditVerification, BlockEvent
+from tests import factories, people
+from tests.history.test_audit_verify import as_owner
+
+
+@pytest.fixture
+def event() -> int:
+    """The number of a sealed event."""
+    factories.take(factories.pool("10.0.0.0/24"))
+    assert tasks.seal_events() == 1
+    return BlockEvent.objects.get().pk
+
+
+def command(*words: str) -> tuple[int, str]:
+    out, status = io.StringIO(), 0
+    try:
+        call_command("ipam", "audit", *words, stdout=out)
+    except SystemExit as end:
+        status = int(end.code or 0)
+    return status, out.getvalue()
+
+
+def test_the_command_says_what_is_wrong(event: int) -> None:
+    status, text = command("verify")
+    assert (status, "The chain is whole; 4 events in 1 segments" in text) == (0, True)
+    head = AuditSegment.objects.get().digest
+    assert command("verify", "--anchor", head)[0] == 0
+    assert command("verify", "--anchor", "0" * 64)[0] == 3
+    as_owner("UPDATE pools_blockevent SET org = 'mallory' WHERE pgh_id = %s", event)
+    status, text = command("verify", "-o", "json")
+    assert status == 3
+    assert [(one["code"], one["numbers"]) for one in json.loads(text)] == [
+        ("event_changed", [event])
+    ]
+    assert command("verify", "--since", "2999-01-01")[0] == 0
+    with pytest.raises(CommandError, match="day"):
+        command("verify", "--since", "monday")
+
+
+def test_the_command_seals() -> None:
+    factories.cluster()
+    assert command("seal") == (0, "1 events in 1 segments were sealed.\n")
+
+
+def test_every_night_and_on_the_overview(event: int) -> None:
+    client = people.browser((*people.VIEWER, "view_auditsegment"))
+    assert tasks.verify_events()
+    assert "audit chain" not in client.get(reverse("admin:index")).content.decode()
+    as_owner("DELETE FROM pools_blockevent WHERE pgh_id = %s", event)
+    assert not tasks.verify_events()
+    assert AuditVerification.objects.all()[0].faults[0]["numbers"] == [event]
+    page = client.get(reverse("admin:index")).content.decode()
+    assert "The audit chain is broken: 1 fault" in page
+    assert f"Event {event} is missing" in page
+
+
+def test_the_anchor_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    factories.cluster()
+    with caplog.at_level("INFO", logger="pools.services.audit"):
+        tasks.seal_events()
+    (line,) = [one.getMessage() for one in caplog.records if "anchor" in one.getMessage()]
+    assert line.endswith(AuditSegment.objects.get().digest)
