@@ -1,0 +1,157 @@
+"""utilization/ and pools/{}/forecast/, and `manage.py ipam forecast`."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pools.models import Pool
+from pools.services import forecasts, sampling
+from tests import factories
+from tests.dashboard.test_sampling import shifted
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+
+
+def growing(days: int = 20) -> Pool:
+    """A pool of 62 addresses that hands one out each day, and one that stays empty."""
+    pool = factories.pool("10.0.0.0/26", name="growing")
+    factories.pool("10.0.0.0/26", name="idle")
+    for ago in range(days - 1, -1, -1):
+        shifted(-ago)
+        factories.take(pool, org="acme", env=f"env-{ago % 3}")
+        sampling.take()
+    shifted(0)
+    forecasts.work_out()
+    return pool
+
+
+def got(path: str, **query: object) -> list[dict[str, Any]]:
+    found = apis.Api()("GET", f"{path}?" + "&".join(f"{k}={v}" for k, v in query.items()))
+    assert found.status_code == 200, found.content
+    return list(found.json()["results"])
+
+
+def test_now_by_each_way() -> None:
+    pool = growing()
+    (vm,) = got("utilization/")
+    assert (vm["by"], vm["name"], vm["members"]) == ("category", "vm", 2)
+    assert (vm["capacity"], vm["held"], vm["free"], vm["ratio"]) == ("124", "20", "104", 0.16129)
+    assert vm["history"] is None
+    by_name = {row["name"]: row for row in got("utilization/", by="pool")}
+    assert by_name["growing"]["pool_id"] == pool.pk
+    assert (by_name["growing"]["held"], by_name["idle"]["held"]) == ("20", "0")
+    (acme,) = got("utilization/", by="org")
+    assert (acme["name"], acme["held"], acme["capacity"], acme["ratio"]) == (
+        "acme",
+        "20",
+        None,
+        None,
+    )
+    envs = got("utilization/", by="env", org="acme", ordering="-held")
+    assert [(row["org"], row["held"]) for row in envs] == [("acme", n) for n in ("7", "7", "6")]
+    assert len(got("utilization/", by="cluster")) == 2
+
+
+def test_over_time_and_in_pages() -> None:
+    pool = growing()
+    (row,) = got("utilization/", by="pool", days=5, name="growing")
+    assert [int(one["held"]) for one in row["history"]] == [16, 17, 18, 19, 20]
+    assert row["history"][-1]["day"] == row["day"]
+    (env,) = got("utilization/", by="env", name="env-0", days=400)
+    assert len(env["history"]) == 19  # it has had blocks for so long
+    first = apis.Api()("GET", "utilization/?by=pool&limit=1").json()
+    rest = apis.Api()("GET", first["next"].split("/api/v1/")[1]).json()
+    names = [row["name"] for page in (first, rest) for row in page["results"]]
+    assert sorted(names) == ["growing", "idle"]
+    assert rest["next"] is None
+    (one,) = got("utilization/", by="pool", cluster=pool.cluster.name, fields="name,held")
+    assert one == {"name": "growing", "held": "20"}
+
+
+def test_before_the_first_sample_there_is_nothing() -> None:
+    factories.pool("10.0.0.0/26")
+    for by in ("category", "cluster", "org", "env", "pool"):
+        assert got("utilization/", by=by, days=7) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("by=vm", "invalid_choice"),
+        ("days=0", "out_of_range"),
+        ("days=401", "out_of_range"),
+        ("days=7&limit=101", "out_of_range"),
+        ("org=acme", "unknown_parameter"),
+        ("cluster=prod", "unknown_parameter"),
+        ("by=pool&cluster=nowhere", "unknown_cluster"),
+        ("by=pool&cursor=x", "cursor"),
+    ],
+)
+def test_what_is_refused(query: str, code: str) -> None:
+    apis.refused(apis.Api()("GET", f"utilization/?{query}"), 400, code)
+
+
+def test_a_forecast_in_days_and_words() -> None:
+    pool = growing()
+    found = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()
+    (four,) = found["families"]
+    assert (four["state"], four["history_days"], four["missing_days"]) == ("growing", 20, 0)
+    assert (four["used"], four["free"], four["per_day"]) == ("20", "42", 1.0)
+    assert four["earliest"] <= four["day"] <= four["latest"]
+    assert four["summary"].startswith("full in about 6 weeks, ")
+    assert found["share"] == 0.8
+
+
+def test_a_forecast_goes_by_the_numbers_of_now() -> None:
+    pool = growing()
+    factories.drain(pool)
+    (four,) = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()["families"]
+    assert (four["state"], four["free"], four["summary"]) == ("full", "0", "full now")
+
+
+def test_a_forecast_of_too_short_a_past_says_how_long_it_must_be() -> None:
+    pool = growing(5)
+    (four,) = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()["families"]
+    assert (four["state"], four["missing_days"], four["day"]) == ("too_little_history", 9, None)
+    assert four["summary"] == "no forecast yet: 5 days of history, 14 are needed"
+
+
+def test_no_pool_no_forecast() -> None:
+    apis.refused(apis.Api()("GET", "pools/999999/forecast/"), 404, "not_found")
+    apis.refused(apis.Api()("GET", "pools/1/forecast/?days=3"), 400, "unknown_parameter")
+
+
+def verb(*options: str) -> tuple[str, int]:
+    out, status = io.StringIO(), 0
+    try:
+        call_command("ipam", "forecast", *options, stdout=out)
+    except SystemExit as end:
+        status = int(end.code or 0)
+    return out.getvalue(), status
+
+
+def test_the_command_ends_with_3_when_a_pool_is_full_within_the_days() -> None:
+    pool = growing()
+    text, status = verb("-o", "json")
+    assert status == 0
+    assert [row["pool"] for row in json.loads(text)] == ["growing", "idle"]
+    assert verb("--within", "20") == ("No pool is forecast to be full within 20 days.\n", 0)
+    text, status = verb("--within", "60", "-o", "csv")
+    assert status == 3
+    assert [line.split(",")[1] for line in text.splitlines()] == ["pool", "growing"]
+    assert verb("--within", "60", "--cluster", pool.cluster.name)[1] == 3
+    with pytest.raises(CommandError, match="not_found"):
+        verb("--cluster", "nowhere")
+    with pytest.raises(CommandError, match="number of days"):
+        verb("--within", "soon")
+
+
+def test_the_command_says_when_there_are_no_forecasts_yet() -> None:
+    assert verb() == ("No forecasts yet: a worker makes them every ten minutes.\n", 0)
+    assert "No forecasts yet" in verb("--within", "9")[0]
