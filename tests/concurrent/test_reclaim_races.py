@@ -1,0 +1,67 @@
+"""Several who reclaim the same leaks at once: each block is taken back once, and nobody waits in a circle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pools import allocation
+from pools.models import Block, Event
+from pools.services import reclaiming, references
+from pools.services.references import Report
+from tests import factories
+from tests.concurrent import threads
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_deadlock")]
+BLOCKS = 40
+
+
+@pytest.fixture
+def leaked(settings: Any) -> list[reclaiming.Wanted]:
+    """As two complete reports found them."""
+    settings.IPAM_LEAK_GRACE_SECONDS = 0
+    cluster = factories.cluster()
+    pool = factories.pool("10.0.0.0/24", within=cluster, cooldown=600)
+    factories.ask(pool, *factories.holders(BLOCKS, kind="instance"))
+    for sequence in (1, 2):
+        references.take_in(Report(cluster, "instance", sequence, True, ()), by=factories.BY)
+    return [
+        reclaiming.Wanted(one.pk, one.holder_kind, one.holder_id, one.holder_uid, "", one.allocated_at)
+        for one in Block.objects.filter(state="held").order_by("pk")
+    ]  # fmt: skip
+
+
+def _reclaim(wanted: list[reclaiming.Wanted]) -> list[reclaiming.Result]:
+    return list(reclaiming.reclaim_all(wanted, by=factories.WITH_REASON))
+
+
+def test_each_block_is_taken_back_once(leaked: list[reclaiming.Wanted]) -> None:
+    works = [lambda: _reclaim(leaked), lambda: _reclaim(leaked[::-1]), lambda: _reclaim(leaked)]
+    results = threads.together(works)
+    assert not threads.failures(results)
+    told = [one for result in results if isinstance(result, list) for one in result]
+    assert not [one.error for one in told if one.error]
+    assert sum(not one.repeated for one in told) == BLOCKS
+    assert Event.objects.filter(type="reclaimed").count() == BLOCKS
+
+
+def test_a_holder_that_returns_meanwhile_keeps_its_new_block(
+    leaked: list[reclaiming.Wanted],
+) -> None:
+    """It released, and was given the block again, while the reclaim waited for the row."""
+    one = leaked[0]
+    holder = allocation.Holder(one.kind, one.id)
+
+    def return_() -> None:
+        allocation.release(one.block_id, holder, by=factories.BY)
+        factories.take(Block.objects.get(pk=one.block_id).pool, holder)
+
+    first = threads.in_passing(return_, commit=True)
+    results = threads.together([first, threads.meanwhile(lambda: _reclaim([one]))])
+    assert not threads.failures(results)
+    block = Block.objects.get(pk=one.block_id)
+    assert block.state == "held"
+    (result,) = results[1]  # type: ignore[misc]
+    assert result.error is not None
+    assert result.error.code in {"holder_changed", "not_leaked"}
