@@ -105,7 +105,7 @@ class NoticeAdmin(lists.Listed[Notice]):
 
     @admin.display(description="ended")
     def shown_end(self, notice: Notice) -> SafeString:
-        return show.when(notice.ended_at) if notice.ended_at else show.state("open")
+        return show.when(notice.ended_at) if notice.ended_at else SafeString("not yet")
 
     @admin.display(description="about")
     def about(self, notice: Notice) -> SafeString:

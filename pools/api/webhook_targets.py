@@ -59,7 +59,7 @@ _CHANGE = openapi.says(
 )
 _DELETE = openapi.says("Delete a target and what waits for it", {204: None}, fails="404")
 _ROTATE = openapi.says("Make a new secret, told this once", {200: _SECRET}, fails="404 409")
-_TEST = openapi.says("Send a test message", {202: _DELIVERY}, fails="404")
+_TEST = openapi.says("Send a test message", {202: _DELIVERY}, fails="404 409")
 _DELIVERIES = openapi.says(
     "What was sent to a target, or waits",
     {200: openapi.page(_DELIVERY)},

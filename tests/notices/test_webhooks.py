@@ -12,6 +12,7 @@ import pytest
 from django.db import transaction
 
 from pools import tasks
+from pools.core import errors
 from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
 from pools.services.notices import evaluation, outbox, sending, targets
@@ -188,6 +189,23 @@ def test_the_answer_is_not_kept_however_large(receiver: Receiver) -> None:
     evaluation.evaluate()
     assert sending.work_off(target.pk) == 1
     assert "canary" not in str(Delivery.objects.values().get())
+
+
+def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Receiver) -> None:
+    target, _ = receiver.target()
+    fill()
+    evaluation.evaluate()
+    off = targets.change(target, {"enabled": False}, by=factories.BY)
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"failed"}
+    for refused in (
+        lambda: outbox.write_test(off),
+        lambda: outbox.send_again(Delivery.objects.all()[0]),
+    ):
+        with pytest.raises(errors.Conflict):
+            refused()
+    targets.change(off, {"enabled": True}, by=factories.BY)
+    outbox.send_again(Delivery.objects.all()[0])
+    assert sending.work_off(target.pk) == 1
 
 
 def test_a_test_message_and_the_task(receiver: Receiver) -> None:

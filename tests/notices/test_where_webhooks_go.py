@@ -155,17 +155,21 @@ def test_who_answers_too_slowly_is_not_waited_for(
         outgoing.post(access, b"{}", {}, allow_loopback=True)
     released.set()
 
+    ended = threading.Event()
+
     def drip(handler: Any, _received: Any) -> None:
         with contextlib.suppress(OSError):
             for _ in range(200):
                 handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: "[:1])
                 handler.wfile.flush()
                 time.sleep(0.05)
+            ended.set()
 
     monkeypatch.setattr(outgoing, "WHOLE", 0.5)
     receiver.answer = drip
     with pytest.raises(faults.Unreachable):
         outgoing.post(access, b"{}", {}, allow_loopback=True)
+    assert not ended.is_set()  # it was cut off while it still dripped
 
 
 @pytest.mark.django_db

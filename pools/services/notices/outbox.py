@@ -52,7 +52,8 @@ def write(told: Sequence[tuple[DeliveryEvent, Notice]], now: datetime) -> int:
 
 
 def write_test(target: WebhookTarget) -> Delivery:
-    """A message that says nothing but that it arrived."""
+    """A message that says nothing but that it arrived. Raises Conflict for one that is off."""
+    _refuse_when_off(target)
     now = database.now()
     row = _delivery(target, DeliveryEvent.TEST, None, now)
     row.save(force_insert=True)
@@ -206,8 +207,20 @@ _REST = """
 """
 
 
+def switched_off(target: WebhookTarget) -> None:
+    """What waits for it is given up: it would wait for ever. Call it in the change's transaction."""
+    rows = Delivery.objects.filter(target=target, state=DeliveryState.PENDING)
+    rows.update(state=DeliveryState.FAILED, last_error="the target was switched off")
+
+
+def _refuse_when_off(target: WebhookTarget) -> None:
+    if not target.enabled:
+        raise errors.Conflict("The target is switched off: nothing is sent to it.")
+
+
 def send_again(delivery: Delivery) -> None:
     """A message that was given up, or waits, is sent at once, with all its tries. Raises Conflict."""
+    _refuse_when_off(delivery.target)
     changed = (
         Delivery.objects.filter(pk=delivery.pk)
         .exclude(state=DeliveryState.DELIVERED)

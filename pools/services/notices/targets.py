@@ -15,7 +15,7 @@ from pools.core import errors, holders
 from pools.models import Delivery, WebhookTarget
 from pools.models.fields import Now
 from pools.models.notices import DeliveryState
-from pools.services.notices import conditions
+from pools.services.notices import conditions, outbox
 
 LONGEST_NAME = 100
 MOST = 100  # targets
@@ -98,6 +98,8 @@ def change(target: WebhookTarget, values: Mapping[str, Any], *, by: events.Autho
         # What was wrong may be right now: it is tried again at once.
         row.failures, row.wait_until = 0, None
         _save(row)
+        if not row.enabled:
+            outbox.switched_off(row)
     return row
 
 
