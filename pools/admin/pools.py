@@ -30,7 +30,7 @@ from pools.services import forecasts
 CIDRS_SHOWN = 3
 
 
-class PoolList(ChangeList):
+class PoolList(lists.BoundedList):
     """Pools with their usage: one query for all rows of the page."""
 
     def get_results(self, request: HttpRequest) -> None:
