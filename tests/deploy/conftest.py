@@ -104,7 +104,7 @@ class Traffic:
 
 
 @pytest.fixture(scope="session")
-def upgrade(django_db_setup: None, worker_id: str) -> Iterator[Upgrade]:
+def upgrade(worker_id: str) -> Iterator[Upgrade]:
     """The last release's register after `manage.py migrate` of this code."""
     name = f"upgrade_{worker_id}"
     url = recreate(name)

@@ -17,7 +17,7 @@ CREATE FUNCTION f(x int) RETURNS int LANGUAGE sql AS 'SELECT x';
 
 
 @pytest.fixture
-def connection(django_db_setup: None, worker_id: str) -> Iterator[psycopg.Connection]:
+def connection(worker_id: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(conftest.recreate(f"catalog_{worker_id}")) as connection:
         connection.execute(_OLD)
         yield connection
