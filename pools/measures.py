@@ -42,23 +42,23 @@ _PATIENCE_AT_EXIT = 2.0  # seconds for a write that is on its way
 
 def count(name: str, amount: float = 1, /, **labels: object) -> None:
     """Add to a counter."""
-    _add([(name, amount)], labels)
+    _add([((name, _texts(labels)), amount)])
 
 
 def observe(name: str, seconds: float, /, **labels: object) -> None:
     """Add a duration to a histogram, or to a summary where BUCKETS does not have the name."""
     if not math.isfinite(seconds):
         return
-    sums = [(f"{name}_sum", seconds), (f"{name}_count", 1.0)]
+    texts = _texts(labels)
     buckets = BUCKETS.get(name)
     if buckets is None:
-        _add(sums, labels)
+        _add([((f"{name}_sum", texts), seconds), ((f"{name}_count", texts), 1.0)])
         return
     # Only the one bucket: that each holds those below it is worked out when they are read.
     place = bisect_left(buckets, seconds)
     le = repr(float(buckets[place])) if place < len(buckets) else "+Inf"
-    _add(sums[:1], labels)
-    _add([(f"{name}_bucket", 1.0)], {**labels, "le": le})
+    end = tuple(sorted((*texts, ("le", le)))) if texts else (("le", le),)
+    _add([((f"{name}_sum", texts), seconds), ((f"{name}_bucket", end), 1.0)])
 
 
 def mark(name: str, /, **labels: object) -> None:
@@ -74,17 +74,18 @@ def flush() -> bool:
     return _own.write()
 
 
-def _add(sums: Iterable[tuple[str, float]], labels: Mapping[str, object]) -> None:
-    texts = _texts(labels)
+def _add(sums: Iterable[tuple[Key, float]]) -> None:
     with _own.lock:
-        for name, amount in sums:
+        for key, amount in sums:
             # One that is no number would spoil the total for ever.
-            if math.isfinite(amount) and _room(_own.sums, key := (name, texts)):
+            if math.isfinite(amount) and _room(_own.sums, key):
                 _own.sums[key] = _own.sums.get(key, 0.0) + amount
     _own.wake()
 
 
 def _texts(labels: Mapping[str, object]) -> Labels:
+    if not labels:
+        return ()
     return tuple(sorted((name, str(value)[:_LONGEST_LABEL]) for name, value in labels.items()))
 
 
