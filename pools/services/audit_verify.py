@@ -80,10 +80,11 @@ def verify(
             break
     if report.complete:
         _end(before, report)
-    for anchor in anchors:
+    kept = list(anchors)
+    for anchor in kept:
         if not AuditSegment.objects.filter(digest=anchor.strip().lower()).exists():
             report.add(Fault("anchor_missing", f"No segment has the digest {anchor.strip()}."))
-    _record(report, started)
+    _record(report, started, before, anchored=bool(kept))
     return report
 
 
@@ -283,15 +284,34 @@ def _end(last: AuditSegment | None, report: Report) -> None:
             report.add(Fault("event_added", words, numbers=beyond, count=len(beyond)))
 
 
-def _record(report: Report, started: Any) -> None:
+def _record(report: Report, started: Any, last: AuditSegment | None, *, anchored: bool) -> None:
+    faults = [fault.as_json() for fault in report.faults[:SHOWN]]
+    carried = _carried(report, last.pk if last else 0, anchored=anchored)
     AuditVerification.objects.create(
         started_at=started,
         finished_at=database.call("SELECT ipam_clock()", []),
         since=report.since,
         segments=report.segments,
         events=report.events,
-        fault_count=report.fault_count,
-        faults=[fault.as_json() for fault in report.faults[:SHOWN]],
+        fault_count=report.fault_count + len(carried),
+        faults=[*faults, *carried],
     )
     old = AuditVerification.objects.order_by("-id").values_list("pk", flat=True)[KEPT:]
     AuditVerification.objects.filter(pk__in=list(old)).delete()
+
+
+def _carried(report: Report, reached: int, *, anchored: bool) -> list[dict[str, Any]]:
+    """Faults of the verification before that this one did not look for: they stay until one does."""
+    before = standing()
+    if before is None:
+        return []
+    since = report.since.isoformat() if report.since else ""
+
+    def looked_for(fault: dict[str, Any]) -> bool:
+        if fault["code"] == "anchor_missing":
+            return anchored
+        if fault["day"] is None:  # at the end of the chain
+            return report.complete
+        return fault["day"] >= since and (report.complete or fault["segment"] <= reached)
+
+    return [fault for fault in before.faults if not looked_for(fault)][:SHOWN]

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from pools import tasks
 from pools.models import AuditSegment, AuditVerification, BlockEvent
+from pools.services import audit_verify
 from tests import factories, people
 from tests.history.test_audit_verify import as_owner
 
@@ -72,3 +73,23 @@ def test_the_anchor_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
         tasks.seal_events()
     (line,) = [one.getMessage() for one in caplog.records if "anchor" in one.getMessage()]
     assert line.endswith(AuditSegment.objects.get().digest)
+
+
+def test_a_fault_stays_until_a_verification_looks_for_it(event: int, clock) -> None:
+    as_owner("UPDATE pools_blockevent SET org = 'mallory' WHERE pgh_id = %s", event)
+    assert not audit_verify.verify().ok
+    clock.advance(30 * 86400)
+    assert tasks.verify_events()  # of the last days nothing is wrong
+    assert not AuditVerification.objects.all()[0].ok
+    as_owner("UPDATE pools_blockevent SET org = '' WHERE pgh_id = %s", event)
+    assert audit_verify.verify().ok
+    assert AuditVerification.objects.all()[0].ok
+
+
+def test_a_missing_anchor_stays_until_anchors_are_looked_for(event: int) -> None:
+    head = AuditSegment.objects.get().digest
+    assert not audit_verify.verify(anchors=["0" * 64]).ok
+    assert audit_verify.verify().ok
+    assert not AuditVerification.objects.all()[0].ok
+    audit_verify.verify(anchors=[head])
+    assert AuditVerification.objects.all()[0].ok
