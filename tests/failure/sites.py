@@ -100,7 +100,10 @@ class Site:
         return self.ask("POST", f"blocks/{block['id']}/release/", who)
 
     def ready(self) -> bool:
-        answer = self.ask("GET", "/readyz")
+        try:
+            answer = self.ask("GET", "/readyz")
+        except (OSError, http.client.HTTPException):
+            return False  # its web server is being started
         return answer.status == 200 and answer.body["status"] == "ok"
 
     def one(self, statement: str, *values: object) -> Any:
@@ -162,6 +165,6 @@ def running() -> Iterator[Site]:
     with running_site.folder() as data:
         up = running_site.Site(data, "--no-demo", "--workers=2")
         try:
-            yield Site(up.wait_until_ready(90))
+            yield Site(up.wait_until_ready(240))
         finally:
             up.end(seconds=60)
