@@ -1,4 +1,4 @@
-"""All metrics with their values, as they are at this moment."""
+"""All metrics with their values, as they are now."""
 
 from __future__ import annotations
 
