@@ -1,0 +1,91 @@
+"""Conditions of clusters and of the register: each is found with its subject, and goes again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pools import database
+from pools.models import CheckRun, Connection, Finding, Leak, Notice, Recovery
+from pools.models.audit import AuditVerification
+from pools.services.notices import evaluation
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.django_db
+
+
+def stale() -> Any:
+    now = database.now()
+    hour = timedelta(hours=1)
+    # One that passes and one that is paused are not told of.
+    for succeeded_at, paused in ((now, False), (now - hour, True)):
+        values = {"server": "s", "sealed": "x", "due_at": now, "paused": paused}
+        Connection.objects.create(cluster=factories.cluster(), succeeded_at=succeeded_at, **values)
+    return Connection.objects.create(
+        cluster=factories.cluster(), server="s", sealed="x", due_at=now, succeeded_at=now - hour
+    )
+
+
+def never() -> Any:
+    due = database.now() - timedelta(minutes=10)
+    return Connection.objects.create(
+        cluster=factories.cluster(), server="s", sealed="x", due_at=due
+    )
+
+
+def duplicate() -> Any:
+    return Finding.objects.create(
+        cluster=factories.cluster(), kind="CiliumNode", code="pod_cidr_overlap", subject="x",
+        severity="error", message="m", since=database.now(),
+    )  # fmt: skip
+
+
+def leaked() -> Any:
+    pool, now = factories.pool("10.0.0.0/24"), database.now()
+    block = factories.row(factories.take(pool))
+    return Leak.objects.create(
+        block=block, cluster=pool.cluster, source="s", holder_kind="vm", holder_id="v",
+        allocated_at=now, missed_at=now, observed_at=now, confirmed_at=now,
+    )  # fmt: skip
+
+
+def violated() -> Any:
+    now = database.now()
+    return CheckRun.objects.create(
+        asked_at=now, started_at=now, ended_at=now, complete=True, violations=3, repaired=1
+    )
+
+
+def broken() -> Any:
+    now = database.now()
+    return AuditVerification.objects.create(
+        started_at=now, finished_at=now, segments=1, events=1, fault_count=1
+    )
+
+
+def recovering() -> Any:
+    return Recovery.objects.create(since=database.now(), reason="restored", after_run=0)
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (stale, "cluster_stale"), (never, "cluster_stale"), (duplicate, "duplicate_address"),
+        (leaked, "leaked_blocks"), (violated, "check_violations"), (broken, "audit_chain_broken"),
+        (recovering, "recovery_active"),
+    ],
+)  # fmt: skip
+def test_a_condition_is_told_and_ends(
+    cause: Callable[[], Any], code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = cause()
+    evaluation.evaluate()
+    assert [one.code for one in Notice.objects.filter(ended_at=None)] == [code]
+    row.delete()
+    assert [one.code for one in evaluation.evaluate().ended] == [code]
+    assert "cannot be looked at" not in caplog.text
