@@ -129,7 +129,9 @@ def test_what_waits() -> None:
     pool = factories.pool("10.0.0.0/32", allow_first_ip=True)
     factories.take(pool)
     allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
-    target = WebhookTarget.objects.create(name="t", url="https://x", sealed="", created_at=Now(), secret_made_at=Now())
+    target = WebhookTarget.objects.create(
+        name="t", url="https://x", sealed="", created_at=Now(), secret_made_at=Now()
+    )
     values: dict[str, Any] = {"level": "error", "title": "t", "since": Now(), "seen_at": Now()}
     for number in range(3):
         notice = Notice.objects.create(code="c", subject=str(number), **values)
