@@ -177,4 +177,4 @@ def test_the_table_has_every_method_of_every_view() -> None:
         assert handled == needed, name
 
 
-_NAMES = ("notice", "target", "delivery", "pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift", "pods", "migration")  # fmt: skip
+_NAMES = ("check", "notice", "target", "delivery", "pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift", "pods", "migration")  # fmt: skip
