@@ -327,7 +327,11 @@ CELERY_BEAT_SCHEDULE = {
     "purge events": _every(3600, "pools.tasks.purge_events"),
     "tidy leaks": _every(300, "pools.tasks.tidy_leaks"),
     "seal events": _every(60, "pools.tasks.seal_events"),
-    "verify events": {"task": "pools.tasks.verify_events", "schedule": crontab(hour=3, minute=20)},
+    "verify events": {
+        "task": "pools.tasks.verify_events",
+        "schedule": crontab(hour=3, minute=20),  # UTC
+        "options": {"expires": 3600},
+    },
     "tidy decisions": _every(3600, "claims.tasks.tidy_decisions"),
     "recheck duplicates": _every(300, "claims.tasks.recheck_duplicates"),
 }

@@ -14,9 +14,7 @@ def of(site: Any) -> list[URLPattern]:
     return [
         path("find/", site.admin_view(find.view), name="find"),
         path("history/", site.admin_view(history.view), name="history"),
-        path(
-            "history/pool/<int:pool_id>/", site.admin_view(history.of_pool), name="history_pool"
-        ),
+        path("history/pool/<int:pool_id>/", site.admin_view(history.of_pool), name="history_pool"),
         path("nodes/", site.admin_view(nodes.view), name="nodes"),
         path("import/", site.admin_view(imports.view), name="import"),
         path("node-demand/", site.admin_view(guides.demand_of_node), name="node_demand"),

@@ -146,9 +146,9 @@ class AuditVerification(models.Model):
     class Meta:
         ordering = ["-id"]
 
+    def __str__(self) -> str:
+        return f"{self.started_at:%Y-%m-%d}: {self.fault_count} faults"
+
     @property
     def ok(self) -> bool:
         return self.fault_count == 0
-
-    def __str__(self) -> str:
-        return f"{self.started_at:%Y-%m-%d}: {self.fault_count} faults"

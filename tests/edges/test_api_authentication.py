@@ -18,7 +18,7 @@ from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
-VALUES = {"IntConverter": 1, "StringConverter": "x"}
+VALUES = {"IntConverter": 1, "StringConverter": "x", "PathConverter": "x/y"}
 
 
 def _urls() -> dict[str, str]:

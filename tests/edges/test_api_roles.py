@@ -12,7 +12,7 @@ import pytest
 from django.urls import resolve
 
 from pools.api import urls
-from pools.models import Cluster, Drift, Notice, ObservedObject
+from pools.models import Block, Cluster, Drift, Leak, Notice, ObservedObject
 from pools.models.fields import Now
 from pools.services.notices import outbox, targets
 from tests import factories
@@ -41,6 +41,9 @@ class Line:
     status: int = 200
 
 
+REPORT = {
+    "cluster": "prod", "holder_kind": "instance", "sequence": 1, "complete": True, "holders": [],
+}  # fmt: skip
 TABLE = [
     *(
         Line("viewer", "GET", path)
@@ -74,6 +77,8 @@ TABLE = [
     Line("operator", "POST", "blocks/{held}/release/", apis.holder("a")),
     Line("operator", "DELETE", "requests/{request}/"),
     Line("viewer", "GET", "checks/"),
+    Line("viewer", "GET", "leaks/"),
+    Line("viewer", "GET", "references/"),
     Line("viewer", "GET", "checks/{check}/"),
     Line("operator", "POST", "checks/", {"only": ["leases"]}, 202),
     Line("administrator", "POST", "checks/", {"repair": True}, 202),
@@ -88,6 +93,9 @@ TABLE = [
     Line("operator", "POST", "clusters/prod/connection/test/", {}),
     Line("operator", "POST", "clusters/prod/reconcile/", None, 202),
     Line("operator", "POST", "clusters/prod/drift/{drift}/ignore/", {"reason": "known"}),
+    Line("operator", "POST", "references/", REPORT),
+    Line("operator", "POST", "leaks/reclaim/", {"blocks": [], "reason": "gone"}, 400),
+    Line("operator", "POST", "blocks/{leaked}/reclaim/", apis.holder("lost") | {"reason": "gone"}),
     Line("administrator", "POST", "clusters/prod/connection/test/", {"kubeconfig": KUBECONFIG}),
     Line("administrator", "PUT", "clusters/empty/connection/", {"kubeconfig": KUBECONFIG, "offline": True}, 201),
     Line("administrator", "PATCH", "clusters/prod/connection/", {"paused": True}),
@@ -127,11 +135,23 @@ def _ids() -> dict[str, int]:
     return {
         "pods": pods["id"], "migration": migration["id"], "pool": pool, "spare": spare, "cidr": cidr, "range": made["id"], "cooling": cooling["id"],
         "check": api("POST", "checks/", {"only": ["leases"]}).json()["id"],
-        "held": api.take(pool, "a")["id"], "request": waits["id"], "object": seen.pk, **_told(),
+        "held": api.take(pool, "a")["id"], "leaked": _leaked(api.take(pool, "lost")["id"]), "request": waits["id"], "object": seen.pk, **_told(),
         "drift": Drift.objects.create(
             cluster=seen.cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
         ).pk,
     }  # fmt: skip
+
+
+def _leaked(block_id: int) -> int:
+    """A block whose holder nobody saw."""
+    block = Block.objects.get(pk=block_id)
+    assert block.allocated_at is not None
+    Leak.objects.create(
+        block=block, cluster=Cluster.objects.get(name="prod"), source="tooling", observations=2,
+        holder_kind=block.holder_kind, holder_id=block.holder_id, allocated_at=block.allocated_at,
+        missed_at=Now(), observed_at=Now(), confirmed_at=Now(),
+    )  # fmt: skip
+    return block_id
 
 
 def _told() -> dict[str, int]:
@@ -177,4 +197,4 @@ def test_the_table_has_every_method_of_every_view() -> None:
         assert handled == needed, name
 
 
-_NAMES = ("check", "notice", "target", "delivery", "pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift", "pods", "migration")  # fmt: skip
+_NAMES = ("check", "leaked", "notice", "target", "delivery", "pool", "spare", "cidr", "range", "cooling", "held", "request", "object", "drift", "pods", "migration")  # fmt: skip

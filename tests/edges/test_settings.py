@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from celery.schedules import crontab
 from django.conf import settings
 
 _TRANSPORT = "CELERY_BROKER_TRANSPORT_OPTIONS"
@@ -68,7 +69,9 @@ def test_publishing_gives_up_soon() -> None:
 
 def test_a_tick_is_gone_when_the_next_one_comes() -> None:
     for entry in settings.CELERY_BEAT_SCHEDULE.values():
-        assert entry["options"]["expires"] <= entry["schedule"]
+        period = entry["schedule"]
+        seconds = 24 * 3600 if isinstance(period, crontab) else period
+        assert entry["options"]["expires"] <= seconds
 
 
 def test_celery_knows_every_setting() -> None:

@@ -9,10 +9,11 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from pools import database
-from pools.models import CheckRun, Connection, Environment, Finding, Leak, Recovery
+from pools.models import Connection, Environment, Finding, Leak, Recovery
 from pools.models.audit import AuditVerification
 from pools.models.notices import Level
 from pools.reconcile import leases
+from pools.services.checking import reports
 from pools.services.notices.conditions import Condition, Found, Known
 
 STALE = "cluster_stale"
@@ -95,14 +96,11 @@ def scheduler_silence() -> float | None:
 
 
 def _violations(_known: Known) -> Iterator[Found]:
-    """As the last complete check found them, less what it repaired."""
-    last = CheckRun.objects.filter(ended_at__isnull=False, complete=True).order_by("-pk").first()
-    left = last.violations - last.repaired if last else 0
-    if last and left > 0:
-        title = f"The last check found {_many(left, 'violation')} of the invariants"
-        detail = (
-            f"Checked at {last.started_at:%Y-%m-%d %H:%M} UTC; `manage.py ipam check` says more."
-        )
+    """By the last word on each check, less what was repaired."""
+    left = reports.violations()
+    if left:
+        title = f"The checks found {_many(left, 'violation')} of the invariants"
+        detail = "`manage.py ipam check` says more."
         yield Found(VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/")
 
 
