@@ -19,11 +19,11 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-cluster test-e2e bench chaos clean lock sbom prometheus-rule release-schema
+.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e bench chaos clean lock sbom prometheus-rule release-schema
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema"
+	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -81,6 +81,13 @@ tests: $(DEV)
 	$(PY) -m pytest tests/concurrent
 
 test: check tests
+
+# What the database does, for a run on another PostgreSQL (TEST_POSTGRES_BIN).
+test-database: $(DEV)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile $(addprefix tests/,pools claims checks dashboard handlers \
+		history leaks lists metrics notices reconcile) \
+		--ignore=tests/claims/access --ignore-glob='*/test_pages_*' --ignore-glob='*/test_files_*' $(ARGS)
+	$(PY) -m pytest tests/concurrent
 
 test-core: $(DEV)
 	$(PY) -m pytest tests/core

@@ -32,7 +32,7 @@ def measure(rows: int) -> Iterator[tuple[str, float, float, float]]:
     for _ in range(_SCRAPES):  # in turn, so that both see the same machine
         floor.append(clients.median_ms(1, lambda _: _count()))
         cost.append(clients.median_ms(1, lambda _: metrics.exposed()))
-    yield f"metrics_{rows}", sorted(cost)[_SCRAPES // 2], sorted(floor)[_SCRAPES // 2], 3
+    yield f"metrics_{rows}", sorted(cost)[_SCRAPES // 2], sorted(floor)[_SCRAPES // 2], 6
 
 
 def build(rows: int) -> None:

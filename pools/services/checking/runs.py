@@ -56,11 +56,18 @@ def due() -> list[int]:
     with transaction.atomic():
         database.rows("SELECT pg_advisory_xact_lock(%s)::text", [_LOCK])
         by_worker = CheckRun.objects.filter(source=events.WORKER.source, only=[])
-        if not by_worker.filter(asked_at__gte=_night(database.now())).exists():
+        night = _night(database.now())
+        if _began() < night and not by_worker.filter(asked_at__gte=night).exists():
             ask(by=events.WORKER)
             _forget_old()
     waiting = CheckRun.objects.filter(started_at=None).order_by("id")
     return list(waiting.values_list("pk", flat=True)[:10])
+
+
+def _began() -> datetime:
+    """Since when there is a register: a new one is not proved before its first night."""
+    moment: datetime = database.call("SELECT min(applied) FROM django_migrations", [])
+    return moment
 
 
 def _night(now: datetime) -> datetime:
