@@ -189,15 +189,20 @@ def _numbers(
     wanted: Wanted, user: Any, below: int | None, limit: int, deadline: float
 ) -> tuple[list[int], int]:
     """(numbers, newest first; the number beneath which was not looked, 0: all was looked through)."""
+    limited = not _sees(user)
+    if limited and wanted.actor not in {"", user.get_username()}:
+        return [], 0  # as they are not told who else it was
     low, high = history_numbers.within(wanted.since, wanted.until)
     if below is not None:
         high = min(high, below - 1)
     tried = (_rows(searcher, wanted, user) for searcher in SEARCHERS)
     queries = [rows for rows in tried if rows is not None]
     spans: Iterable[list[history_numbers.Span]] = [[(low, high)]]
-    if wanted.named:
+    # Those who see only their own have the indexes of their namespaces: where a search stops must not
+    # tell where the events of others are.
+    if wanted.named and not limited:
         spans = history_numbers.naming(wanted.named, (low, high))
-    elif not wanted.indexed:
+    elif not wanted.indexed and not limited:
         spans = history_numbers.slices((low, high))
     found: list[int] = []
     for together in spans:
@@ -206,7 +211,7 @@ def _numbers(
             inside |= Q(pgh_id__gt=after, pgh_id__lte=through)
         parts = [list(rows.filter(inside)[: limit - len(found)]) for rows in queries]
         found += list(heapq.merge(*parts, reverse=True))[: limit - len(found)]
-        if len(found) >= limit:
+        if len(found) >= limit or limited:
             break
         if time.monotonic() > deadline:
             return found, together[-1][0]
