@@ -92,6 +92,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_message(
         **os.environ,
         "IPAM_ALLOW_LOOPBACK_WEBHOOKS": "1",
         "DATABASE_URL": _url(values),
+        "IPAM_KEY_RING": ",".join(django_settings.IPAM_KEY_RING),  # of this very process
     }
     command = [sys.executable, "-c", _SEND.format(target=condition.pk)]
     with subprocess.Popen(command, env=environment) as worker:
