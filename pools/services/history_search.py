@@ -197,13 +197,7 @@ def _numbers(
         high = min(high, below - 1)
     tried = (_rows(searcher, wanted, user) for searcher in SEARCHERS)
     queries = [rows for rows in tried if rows is not None]
-    spans: Iterable[list[history_numbers.Span]] = [[(low, high)]]
-    # Those who see only their own have the indexes of their namespaces: where a search stops must not
-    # tell where the events of others are.
-    if wanted.named and not limited:
-        spans = history_numbers.naming(wanted.named, (low, high))
-    elif not wanted.indexed and not limited:
-        spans = history_numbers.slices((low, high))
+    spans = [[(low, high)]] if limited else _spans(wanted, low, high)
     found: list[int] = []
     for together in spans:
         inside = Q()
@@ -216,6 +210,17 @@ def _numbers(
         if time.monotonic() > deadline:
             return found, together[-1][0]
     return found, 0
+
+
+def _spans(wanted: Wanted, low: int, high: int) -> Iterable[list[history_numbers.Span]]:
+    """Where to look, newest first: some numbers at a time, when no index leads to the rows.
+
+    Not for those who see only their own, who have the indexes of their namespaces: where a search stops
+    would tell where the events of others are.
+    """
+    if wanted.named:
+        return history_numbers.naming(wanted.named, (low, high))
+    return [[(low, high)]] if wanted.indexed else history_numbers.slices((low, high))
 
 
 def _rows(searcher: Searcher, wanted: Wanted, user: Any) -> Any:
