@@ -76,18 +76,19 @@ check: $(DEV)
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
+# In the order of their names: otherwise files of few tests come last, which are those that start sites.
+SHARED := --dist loadfile --no-loadscope-reorder
+
 tests: $(DEV)
-	$(PY) -m pytest -n $(JOBS) --dist loadfile --ignore=tests/concurrent $(ARGS)
+	$(PY) -m pytest -n $(JOBS) $(SHARED) --ignore=tests/concurrent $(ARGS)
 	$(PY) -m pytest tests/concurrent
 
 test: check tests
 
 # What the database does, for a run on another PostgreSQL (TEST_POSTGRES_BIN).
 test-database: $(DEV)
-	$(PY) -m pytest -n $(JOBS) --dist loadfile $(addprefix tests/,pools claims checks dashboard handlers \
-		history leaks lists metrics notices reconcile) \
-		--ignore=tests/claims/access --ignore-glob='*/test_pages_*' --ignore-glob='*/test_files_*' $(ARGS)
-	$(PY) -m pytest tests/concurrent
+	$(PY) -m pytest -n $(JOBS) $(SHARED) $(addprefix tests/,pools checks history leaks metrics \
+		claims/ipamclaims claims/ippools claims/test_places.py) $(ARGS)
 
 test-core: $(DEV)
 	$(PY) -m pytest tests/core
