@@ -62,14 +62,13 @@ def test_a_histogram_holds_in_each_bucket_those_below_it(
 
 def test_a_mark_is_the_time_of_the_database_when_it_was_set() -> None:
     measures.mark("ipam_scheduler_last_tick_timestamp_seconds")
-    set_at = time.monotonic()
-    time.sleep(0.2)
-    measures.flush()
+    time.sleep(1)
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
-        (now,) = cursor.fetchone()
+        (later,) = cursor.fetchone()
+    measures.flush()
     value = scrapes.value("ipam_scheduler_last_tick_timestamp_seconds")
-    assert now - value == pytest.approx(time.monotonic() - set_at, abs=0.15)
+    assert value < later - 0.5, "when it was written does not matter"
 
 
 def test_an_older_mark_does_not_move_a_later_one_back() -> None:
