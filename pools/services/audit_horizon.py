@@ -20,20 +20,20 @@ def advance(state: AuditState) -> int | None:
     What it waits for is kept in the row, so that no worker sits and waits.
     """
     drawn = audit_rows.newest_number()
-    drawing = _drawing()  # after the number, never before
-    if _PREPARED in drawing or drawing & set(state.waits_for):
+    others = drawing()  # after the number, never before
+    if PREPARED in others or others & set(state.waits_for):
         return None
-    complete = state.horizon if drawing else drawn
-    state.horizon, state.waits_for = drawn, sorted(drawing)
+    complete = state.horizon if others else drawn
+    state.horizon, state.waits_for = drawn, sorted(others)
     return complete
 
 
-_PREPARED = "prepared"  # for two-phase commit: it lost the id by which it was known while it ran
+PREPARED = "prepared"  # for two-phase commit: it lost the id by which it was known while it ran
 
 
-def _drawing() -> set[str]:
+def drawing() -> set[str]:
     """Virtual ids of the transactions, but our own, that have drawn a number and have not ended."""
-    found = database.rows(_HOLDERS, [_PREPARED], prepare=False)
+    found = database.rows(_HOLDERS, [PREPARED], prepare=False)
     return {name for (name,) in found}
 
 

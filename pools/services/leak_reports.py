@@ -61,15 +61,10 @@ def _csv(text: str) -> Sequence[Any]:
         message = f"the report has no column {', '.join(missing)}: write it with -o csv or json"
         raise errors.InvalidInput.of("FILE", "report_columns", message)
     try:
-        return [{name: _unescaped(row[name]) for name in NEEDED} for row in reader]
+        return [{name: cells.unescaped(row[name] or "") for name in NEEDED} for row in reader]
     except csv.Error as error:
         message = f"line {reader.line_num}: {error}"
         raise errors.InvalidInput.of("FILE", "csv_syntax", message) from None
-
-
-def _unescaped(cell: str | None) -> str:
-    text = cell or ""
-    return text[1:] if text[:1] == "'" and cells.escaped(text[1:]) == text else text
 
 
 def _wanted(row: Any, number: int) -> Wanted:

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from pools import events
-from pools.models import AddressSpace, Pool
+from pools.models import AddressSpace, Pool, PoolCIDR
 
 SLICE = 20_000  # rows of one step
 _CHUNK = 5_000  # rows that are fetched at once
@@ -64,6 +64,12 @@ def pools(after: int | None) -> Iterator[tuple[int, int]]:
     """Each pool by its id."""
     ids = Pool.objects.filter(pk__gt=after or 0).order_by("pk").values_list("pk", flat=True)
     return ((pk, pk) for pk in list(ids))
+
+
+def cidrs(pool_id: int) -> list[PoolCIDR]:
+    """The CIDRs of a pool, with all that their arithmetic asks for."""
+    found = PoolCIDR.objects.filter(pool=pool_id).select_related("pool__cluster")
+    return list(found.prefetch_related("reserved_ranges"))
 
 
 def spaces(after: int | None) -> Iterator[tuple[int, int]]:

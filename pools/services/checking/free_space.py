@@ -109,11 +109,6 @@ _ROWS = """
 """
 
 
-def _cidrs(pool_id: int) -> list[PoolCIDR]:
-    found = PoolCIDR.objects.filter(pool=pool_id).select_related("pool__cluster")
-    return list(found.prefetch_related("reserved_ranges"))
-
-
 _MEANING = {
     LOST: "nobody can ever get {}: no row and no free span has {}",
     DOUBLED: "{} might be handed out twice: more than one free span or row has {}",
@@ -122,7 +117,7 @@ _MEANING = {
 
 
 def _find(pool_id: int) -> Iterator[checks.Violation]:
-    for cidr in _cidrs(pool_id):
+    for cidr in checks.cidrs(pool_id):
         grid = window.layout(cidr)
         for one in differences(cidr):
             named, them = _named(grid, one.span)
@@ -143,7 +138,7 @@ def _mend(pool_id: int, _by: events.Author) -> int:
     """Free spans become what arithmetic says, some thousand differences at a time."""
     window.lock(pool_id)
     repaired = 0
-    for cidr in _cidrs(pool_id):
+    for cidr in checks.cidrs(pool_id):
         while found := list(islice(differences(cidr), _BATCH)):
             for one in found:
                 if one.kind == LOST:

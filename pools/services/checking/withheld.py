@@ -15,11 +15,6 @@ from pools.services.checking import checks, repairs
 Row = tuple[int, str, str]  # id, CIDR, state
 
 
-def _cidrs(pool_id: int) -> list[PoolCIDR]:
-    found = PoolCIDR.objects.filter(pool=pool_id).select_related("pool__cluster")
-    return list(found.prefetch_related("reserved_ranges"))
-
-
 def _blocked(cidr: PoolCIDR) -> list[Span]:
     """The blocks of a CIDR that are never handed out."""
     grid = window.layout(cidr)
@@ -63,7 +58,7 @@ _MARKED = """
 
 
 def _find(pool_id: int) -> Iterator[checks.Violation]:
-    known = {cidr: _blocked(cidr) for cidr in _cidrs(pool_id)}
+    known = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
     for cidr, blocked in known.items():
         for _, text, state in _unmarked(cidr, blocked):
             will = "is about to be" if state == "available" else "would, after its release, be"
@@ -78,7 +73,7 @@ def _find(pool_id: int) -> Iterator[checks.Violation]:
 def _mend(pool_id: int, _by: events.Author) -> int:
     """Rows of the window go, marks of held and cooling blocks become right; holders keep theirs."""
     window.lock(pool_id)
-    known = {cidr: _blocked(cidr) for cidr in _cidrs(pool_id)}
+    known = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
     wrong = [row for cidr, blocked in known.items() for row in _unmarked(cidr, blocked)]
     spare = list(_marked(pool_id, {cidr: IndexSet(blocked) for cidr, blocked in known.items()}))
     unmarked = [pk for pk, _, _ in wrong]

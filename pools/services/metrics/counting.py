@@ -1,8 +1,7 @@
 """What happened to blocks, counted from the event tables: once each, and never on the hot path.
 
-All event tables draw their numbers from one sequence, and a transaction may commit later than one that
-drew higher numbers. Whoever draws holds a lock on the sequence until its transaction ends. So a number
-is noted together with those who hold that lock, and everything up to it is counted when they have ended.
+A transaction may commit later than one that drew higher numbers (pools/services/audit_horizon.py). So a
+number is noted together with those who were drawing, and everything up to it is counted when they ended.
 Whoever counts holds a lock meanwhile; totals and position are written in one transaction. Events that
 are deleted later (their retention) stay counted.
 """
@@ -12,7 +11,8 @@ from __future__ import annotations
 import time
 
 from django.db import connection, transaction
-from django.db.backends.utils import CursorWrapper
+
+from pools.services import audit_horizon, audit_rows
 
 LOG = "events"
 LOCK = 4261  # of those who count; one at a time
@@ -39,12 +39,12 @@ def _step() -> bool:
         cursor.execute(_POSITION, [LOG])
         counted, seen, waits_for = cursor.fetchone() or (0, 0, [])
         complete = counted
-        if not set(waits_for) & set(_drawing(cursor)):
+        others = audit_horizon.drawing()
+        if audit_horizon.PREPARED not in others and not others & set(waits_for):
             # What was noted is complete; with luck everything up to now is.
             complete = seen
-            cursor.execute(_DRAWN)
-            (seen,) = cursor.fetchone()
-            waits_for = _drawing(cursor)
+            seen = audit_rows.newest_number()
+            waits_for = sorted(audit_horizon.drawing())
             complete = seen if not waits_for else complete
         upto = min(complete, counted + STEP)
         if upto > counted:
@@ -53,24 +53,11 @@ def _step() -> bool:
     return upto >= complete
 
 
-def _drawing(cursor: CursorWrapper) -> list[str]:
-    """Who has drawn a number and has not ended, apart from ourselves."""
-    cursor.execute(_DRAWING)
-    return [one for (one,) in cursor.fetchall()]
-
-
 _POSITION = "SELECT counted, seen, waits_for FROM pools_counteduntil WHERE log = %s"
 _KEEP = """
     INSERT INTO pools_counteduntil (log, counted, seen, waits_for) VALUES (%s, %s, %s, %s)
     ON CONFLICT (log) DO UPDATE
     SET counted = EXCLUDED.counted, seen = EXCLUDED.seen, waits_for = EXCLUDED.waits_for
-"""
-_DRAWN = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM pools_event_number"
-_DRAWING = """
-    SELECT DISTINCT virtualtransaction FROM pg_locks
-    WHERE locktype = 'relation' AND relation = 'pools_event_number'::regclass
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-      AND mode = 'RowExclusiveLock' AND granted AND pid IS DISTINCT FROM pg_backend_pid()
 """
 # Labels as pools.measures writes them; in the order of the unique index, as it does.
 _COUNT = """
