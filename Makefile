@@ -13,6 +13,9 @@ DEMO ?= 1
 PYTHON ?= python3
 JOBS ?= 4
 
+# Processes of the product and of its tests are started by the hundred: each would compile all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 PY := $(VENV)/bin/python
 RUNTIME := $(VENV)/.installed-runtime
@@ -94,14 +97,14 @@ test-core: $(DEV)
 	$(PY) -m pytest tests/core
 
 test-e2e: $(DEV)
-	$(PY) -m pytest tests/e2e --with-e2e
+	$(PY) -m pytest tests/e2e --with-e2e -n 3 --dist loadfile
 
 # The tests of the fake API server and of what is read from it once more, against a real one.
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
 test-cluster: $(DEV)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
-	$(PY) -m pytest tests/kube tests/deploy $(wildcard tests/handlers/test_pools_*.py) \
-		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real $(ARGS)
+	$(PY) -m pytest tests/kube tests/deploy/test_real_api.py $(wildcard tests/handlers/test_pools_*.py) \
+		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 --dist loadfile $(ARGS)
 
 chaos: $(DEV)
 	$(PY) -m tests.concurrent.chaos --seconds 240

@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=8, help="length of one measurement")
     parser.add_argument("--rows", type=int, default=1_000_000, help="size of the large register")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the site is stopped then, too
     with tempfile.TemporaryDirectory(prefix="cadastre-bench-") as data, _site(Path(data)) as port:
         os.environ["IPAM_DATA"] = data
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")

@@ -13,10 +13,19 @@ class ClaimsConfig(AppConfig):
             ippools,
             nads,
             networks,
+            owners,
             workloads,
         )
         from claims.models import history  # noqa: PLC0415
-        from claims.services import checking, demo, ippool_settling, leak_sources, metrics, notices  # noqa: PLC0415
+        from claims.services import (  # noqa: PLC0415
+            checking,
+            cluster_owners,
+            demo,
+            ippool_settling,
+            leak_sources,
+            metrics,
+            notices,
+        )
         from claims.services import history as told  # noqa: PLC0415
         from claims.webhooks import hooks  # noqa: PLC0415
         from pools import events  # noqa: PLC0415
@@ -44,6 +53,9 @@ class ClaimsConfig(AppConfig):
         registry.register(workloads.VirtualMachines())
         registry.register(workloads.VirtualMachineInstances())
         registry.register(workloads.Pods())
+        if cluster_owners.roles():
+            registry.register(owners.RoleBindings())
+            registry.register(owners.Groups())
         registry.register(ipamclaims.IPAMClaims())  # last: it grants what all others say is free
         ippool_settling.register()
         leaks.register(leak_sources.VMS)

@@ -44,7 +44,7 @@ class DatabaseWatchMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if _started_in != os.getpid():
             _start()
-        if _hangs.is_set():
+        if refuses():
             return problems.unavailable(request)
         me = threading.get_ident()
         _running[me] = (time.monotonic(), connections[DEFAULT_DB_ALIAS])
@@ -52,6 +52,11 @@ class DatabaseWatchMiddleware:
             return self._get_response(request)
         finally:
             _running.pop(me, None)
+
+
+def refuses() -> bool:
+    """Whether this process refuses requests, because the database hung when it was asked last."""
+    return _hangs.is_set()
 
 
 def _start() -> None:

@@ -54,6 +54,11 @@ def words(
     return [word for word in given if word] or list(default or [])
 
 
+def is_set(name: str, *, source: Mapping[str, str] = os.environ) -> bool:
+    """Whether there is such a variable, be it empty."""
+    return name in source
+
+
 def lines_of_file(name: str, *, source: Mapping[str, str] = os.environ) -> list[str]:
     """The lines of the file that the variable names, without empty ones; [] without the variable."""
     path = text(name, source=source)

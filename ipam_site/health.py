@@ -21,6 +21,8 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations import loader
 
+from ipam_site import database_watch
+
 # A probe answers within this time whatever the servers do; connecting has its own limit below it.
 _SECONDS = 3.0
 _CONNECT_SECONDS = 2
@@ -57,6 +59,8 @@ def readiness() -> Readiness:
     asked = [_database.ask(), _redis.ask()]
     until = time.monotonic() + _SECONDS
     database, broker = [_word(answer, until) for answer in asked]
+    if database == "ok" and database_watch.refuses():
+        database = "hung"  # this process did not see yet that it answers again
     draining = (settings.IPAM_DATA / "draining").exists()
     checks = {"database": database, "redis": broker, "draining": "yes" if draining else "no"}
     if database != "ok" or draining:

@@ -152,6 +152,10 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "ipam_site.backends.ClusterOwners",
+]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -398,6 +402,12 @@ IPAM_ALLOW_LOOPBACK_CLUSTERS = env.boolean("IPAM_ALLOW_LOOPBACK_CLUSTERS", False
 # Whose client certificates may call admission webhooks: common or alternative names, for any cluster,
 # or `cluster=name` for one. The web server verifies them (`up --tls-client-ca`).
 IPAM_WEBHOOK_CLIENTS = env.words("IPAM_WEBHOOK_CLIENTS")
+# The roles of clusters whose RoleBindings make VM owners of the namespaces that they are in. Empty: no
+# cluster makes VM owners, and RoleBindings are not read.
+IPAM_VM_OWNER_ROLES = env.words(
+    "IPAM_VM_OWNER_ROLES",
+    [] if env.is_set("IPAM_VM_OWNER_ROLES") else ["kubevirt.io:admin", "kubevirt.io:edit"],
+)
 # How we introduce ourselves to API servers, so that their audit logs tell who asked.
 IPAM_USER_AGENT = f"cadastre/{ipam_site.__version__}"
 

@@ -19,6 +19,7 @@ from django.db import (
     connection,
     connections,
     models,
+    transaction,
 )
 
 from pools.core import errors
@@ -101,6 +102,39 @@ def copy(table: str, columns: Sequence[str], lines: Iterable[Sequence[object]]) 
     with _cursor() as cursor, cursor.copy(statement) as stream:
         for line in lines:
             stream.write_row(line)
+
+
+def analyze(table: str) -> None:
+    """Fresh statistics after many rows came at once, also those of this transaction; some 50 ms.
+
+    Where autovacuum is at it, its own are as good. Only the table's owner may; others go on without.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE (SKIP_LOCKED) {table}")
+
+
+@contextmanager
+def hash_joins_only(*, many: bool = True) -> Iterator[None]:
+    """A transaction, or a part of one, for statements that lay whole tables beside each other.
+
+    Each table is read once, whatever the planner believes of rows that came a moment ago: a nested
+    loop by a misleading index, or a merge by the first of several keys, would never end. With `many`
+    False nothing is changed. After an error the rollback takes it back.
+    """
+    if not many:
+        yield
+        return
+    with transaction.atomic(savepoint=False):  # outside of one nothing would be set
+        before = rows(_PLANNER, ["off", "off", "64MB"])[0][:3]
+        yield
+        rows(_PLANNER, before)
+
+
+_PLANNER = """
+    SELECT current_setting('enable_nestloop'), current_setting('enable_mergejoin'),
+        current_setting('work_mem'), set_config('enable_nestloop', %s, true),
+        set_config('enable_mergejoin', %s, true), set_config('work_mem', %s, true)
+"""
 
 
 def joined(values: Iterable[object]) -> str:

@@ -24,6 +24,7 @@ from pools.models import (
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
+    WebhookTargetEvent,
 )
 
 
@@ -71,6 +72,7 @@ _LOGS: list[Any] = [
     ReservedRangeEvent,
     ClusterEvent,
     ConnectionEvent,
+    WebhookTargetEvent,
 ]
 
 

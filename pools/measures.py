@@ -115,9 +115,10 @@ class _Process:
 
     def _run(self) -> None:
         while not self.ending.wait(settings.IPAM_MEASURE_SECONDS):
-            self.write()
-            # A process that counts little holds no connection for it.
-            connection.close()
+            # Making a connection costs more than a write; who counts nothing holds none.
+            counted = self.sums or self.marks
+            if not (counted and self.write()):
+                connection.close()
 
     def write(self) -> bool:
         with self.writing:

@@ -9,9 +9,11 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import Count, Q
 
+from pools import database
 from pools.core import addresses, blocks
 from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
 from pools.models.blocks import LIVE, State
@@ -78,13 +80,10 @@ def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
 
 
 def refresh() -> int:
-    """Count the pools that have many blocks; how many rows were written."""
-    many = (
-        Block.objects.filter(state__in=LIVE)
-        .values_list("pool_id")
-        .annotate(many=Count("id"))
-        .filter(many__gt=LARGE)
-    )
+    """Count the pools that have many blocks, in one pass; how many rows were written."""
+    values = {"live": list(LIVE), "large": LARGE}
+    # Planned with its values: the states lead to their partial index.
+    live = database.rows(_OF_MANY, values, prepare=False)
     rows = [
         PoolUsage(
             pool_id=pool_id,
@@ -94,7 +93,7 @@ def refresh() -> int:
             withheld=one.withheld,
             counted_at=Now(),
         )
-        for pool_id, families in _count([pool_id for pool_id, _ in many]).items()
+        for pool_id, families in _add_up(live).items()
         for family, one in families.items()
     ]
     PoolUsage.objects.exclude(pool_id__in={row.pool_id for row in rows}).delete()
@@ -107,12 +106,26 @@ def refresh() -> int:
     return len(rows)
 
 
+# Few rows for each pool, and none of the many small ones.
+_OF_MANY = """
+    SELECT pool_id, family, state, withheld, number FROM (
+        SELECT *, sum(number) OVER (PARTITION BY pool_id) AS many FROM (
+            SELECT pool_id, family, state, withheld, count(*) AS number FROM pools_block
+            WHERE state = ANY(%(live)s::text[]) GROUP BY pool_id, family, state, withheld) c) m
+    WHERE many > %(large)s
+"""
+
+
 def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:
-    counted: dict[int, dict[int, _Counted]] = defaultdict(lambda: defaultdict(_Counted))
     rows = Block.objects.filter(pool__in=pool_ids, state__in=LIVE)
-    for pool_id, family, state, withheld, number in rows.values_list(
-        "pool_id", "family", "state", "withheld"
-    ).annotate(number=Count("id")):
+    columns = ("pool_id", "family", "state", "withheld")
+    return _add_up(rows.values_list(*columns).annotate(number=Count("id")))
+
+
+def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _Counted]]:
+    """Of (pool, family, state, withheld, number) of blocks in use."""
+    counted: dict[int, dict[int, _Counted]] = defaultdict(lambda: defaultdict(_Counted))
+    for pool_id, family, state, withheld, number in live:
         one = counted[pool_id][family]
         counted[pool_id][family] = replace(
             one,
@@ -120,7 +133,9 @@ def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:
             withheld=one.withheld + number * withheld,
         )
     # A cooldown that has passed is over, whether or not a worker has tidied it.
-    over = rows.filter(state=State.COOLING, available_from__lte=Now())
+    over = Block.objects.filter(
+        pool__in=list(counted), state=State.COOLING, available_from__lte=Now()
+    )
     for pool_id, family, number, withheld in over.values_list("pool_id", "family").annotate(
         number=Count("id"), withheld=Count("id", filter=Q(withheld=True))
     ):

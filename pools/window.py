@@ -56,9 +56,10 @@ def refill(pool: Pool, family: int, *, at_least: int = 1) -> bool:
             return True
         texts = draw(pool, family, WINDOW)
         if texts:
+            drawn = database.joined(texts)
             with connection.cursor() as cursor:
                 cursor.execute(
-                    _INSERT_AVAILABLE, [pool.pk, pool.space_id, pool.category, family, texts]
+                    _INSERT_AVAILABLE, [pool.pk, pool.space_id, pool.category, family, drawn]
                 )
         return bool(texts or takeable)
 
@@ -86,7 +87,7 @@ _INSERT_AVAILABLE = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
         holder_kind, holder_id, holder_uid, org, env, available_from)
     SELECT %s, %s, %s, %s, cidr, 'available', false, '', '', '', '', '', ipam_now()
-    FROM unnest(%s::cidr[]) WITH ORDINALITY AS drawn(cidr, n) ORDER BY n
+    FROM unnest(string_to_array(%s, ',')::cidr[]) WITH ORDINALITY AS drawn(cidr, n) ORDER BY n
 """
 
 

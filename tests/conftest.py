@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import django
 import pytest
+from django.conf import settings
 
 from tests import servers
 
@@ -30,8 +31,11 @@ os.environ["IPAM_MEASURE_SECONDS"] = "0"
 # With xdist, the first process starts the server and its workers inherit the address.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL") or servers.start_postgres()
+    os.environ["TEST_FOLDER"] = servers.shared_folder()
 # pytest-django does this too early for us: before it reads this file, or not at all.
 django.setup()
+# Each test client would look through all static files again.
+settings.WHITENOISE_AUTOREFRESH = True
 
 _HERE = pathlib.Path(__file__).parent
 
@@ -53,6 +57,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(kind)
         if kind == "e2e" and not config.getoption("--with-e2e"):
             item.add_marker(skip)
+    if config.getoption("--real"):
+        others = [item for item in items if not _is_real(item)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if _is_real(item)]
+
+
+def _is_real(item: pytest.Item) -> bool:
+    """Whether the test is about the API server; the rest of its file was run without."""
+    parameters = getattr(item, "callspec", None)
+    return item.path.name == "test_real_api.py" or bool(
+        parameters and "real" in parameters.params.values()
+    )
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """All processes copy one database to which the migrations were applied."""
+    from django.db import connection
+
+    connection.settings_dict["TEST"]["TEMPLATE"] = servers.migrated(os.environ["DATABASE_URL"])
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import http.cookiejar
 import json
 import os
@@ -21,10 +22,12 @@ from typing import IO, TYPE_CHECKING
 
 from ipam_site import data_folder
 from ipam_site.supervisor import processes
+from tests import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+_PASSWORD = "password"
 _MINE = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "IPAM_HTTPS", "IPAM_DATA", "IPAM_ROLE", "DATA")
 
 
@@ -68,13 +71,16 @@ class Site:
 
     @property
     def password(self) -> str:
-        """The first user's, which only the first start says."""
+        """The first user's, which only the first start says; that of `used` is kept."""
+        kept = self.data.parent / _PASSWORD
         found = re.search(r"password  (\S+)   \(shown", self.output)
-        assert found, self.output
-        return found.group(1)
+        assert found or kept.exists(), self.output
+        return found.group(1) if found else kept.read_text()
 
-    def wait_until_ready(self, seconds: float = 60) -> Site:
-        until(lambda: "is ready" in self.output or self.process.poll() is not None, seconds)
+    def wait_until_ready(self, seconds: float = 240) -> Site:
+        eventually.until(
+            lambda: "is ready" in self.output or self.process.poll() is not None, seconds
+        )
         assert self.process.poll() is None, self.output
         return self
 
@@ -94,7 +100,7 @@ class Site:
         """Number and command line of every process below the supervisor."""
         return _descendants(self.process.pid)
 
-    def end(self, signum: int = signal.SIGTERM, seconds: float = 10) -> float:
+    def end(self, signum: int = signal.SIGTERM, seconds: float = 60) -> float:
         """Signal the supervisor and wait for it; the seconds that it took."""
         began = time.monotonic()
         self.process.send_signal(signum)
@@ -113,7 +119,7 @@ class Browser:
         )
 
     def get(self, path: str) -> tuple[int, str]:
-        with self._opener.open(self.url + path, timeout=10) as answer:
+        with self._opener.open(self.url + path, timeout=60) as answer:
             return answer.status, answer.read().decode()
 
     def login(self, user: str, password: str) -> bool:
@@ -125,14 +131,14 @@ class Browser:
             "csrfmiddlewaretoken": next(c.value for c in self._cookies if c.name == "csrftoken"),
         }
         body = urllib.parse.urlencode(fields).encode()
-        with self._opener.open(f"{self.url}/admin/login/", body, timeout=10) as answer:
+        with self._opener.open(f"{self.url}/admin/login/", body, timeout=60) as answer:
             return answer.url.endswith("/admin/password_change/")
 
 
 def status(url: str) -> tuple[int, dict[str, object]]:
     """Status and JSON body of a GET; (0, {}) when nobody listens."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -152,11 +158,22 @@ def folder() -> Iterator[pathlib.Path]:
         shutil.rmtree(base)
 
 
-def until(happened: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
+@contextlib.contextmanager
+def used() -> Iterator[pathlib.Path]:
+    """A data folder as a first start without the demo left it: one start for the whole test run."""
+    kept = pathlib.Path(os.environ["TEST_FOLDER"])
+    with (kept / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (kept / _PASSWORD).exists():
+            site = Site(kept / "data", "--no-demo").wait_until_ready()
+            password = site.password
+            site.end()
+            # Each takes ports of its own: with those of this one they would meet, with one password.
+            (kept / "data" / "connections.json").unlink()
+            (kept / _PASSWORD).write_text(password)
+    with folder() as data:
+        subprocess.run(["cp", "-a", kept / "data", kept / _PASSWORD, data.parent], check=True)
+        yield data
 
 
 def alive(pids: dict[int, str]) -> dict[int, str]:

@@ -10,12 +10,16 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+import urllib.parse
 from typing import TYPE_CHECKING
 
+import psycopg
 import redis as redis_client
 
+from ipam_site import data_folder
 from ipam_site.supervisor import account as accounts
 from ipam_site.supervisor import postgres, processes, programs
 
@@ -47,6 +51,14 @@ def _folder() -> tuple[pathlib.Path, accounts.Account]:
     return folder, account
 
 
+def shared_folder() -> str:
+    """A folder of this run for what its processes share, which the servers' account can read."""
+    folder = tempfile.mkdtemp(prefix="cadastre-test-")
+    pathlib.Path(folder).chmod(0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def start_postgres() -> str:
     """Start the server, stop it at exit; the URL of a role that may create databases."""
     folder, account = _folder()
@@ -65,6 +77,27 @@ def start_postgres() -> str:
     postgres.wait_until_ready(server, lambda: process.poll() is None)
     postgres.make_database(server, name="cadastre", password=server.password, createdb=True)
     return postgres.url(server.port, name="cadastre", password=server.password)
+
+
+def migrated(url: str) -> str:
+    """The name of a database beside this one, with all migrations; whoever asks first makes it."""
+    place = urllib.parse.urlsplit(url)
+    name = "cadastre_migrated"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(4243)")
+        made = "SELECT true FROM pg_database WHERE datname = %s AND datistemplate"
+        if connection.execute(made, [name]).fetchone():
+            return name
+        connection.execute(f"DROP DATABASE IF EXISTS {name}")
+        connection.execute(f"CREATE DATABASE {name}")
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "--verbosity=0"],
+            cwd=data_folder.PROJECT,
+            env=os.environ | {"DATABASE_URL": place._replace(path=f"/{name}").geturl()},
+            check=True,
+        )
+        connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE true")
+    return name
 
 
 @contextlib.contextmanager
@@ -110,5 +143,5 @@ def _popen(
 
 def _end(process: subprocess.Popen[bytes], folder: pathlib.Path, signum: int) -> None:
     process.send_signal(signum)
-    process.wait(10)
+    process.wait(60)
     shutil.rmtree(folder, ignore_errors=True)

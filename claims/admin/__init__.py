@@ -2,6 +2,7 @@
 
 from claims.admin import (
     attention,
+    cluster_owners,
     entries,
     events,
     find,
@@ -18,6 +19,7 @@ from claims.admin import (
 
 __all__ = [
     "attention",
+    "cluster_owners",
     "entries",
     "events",
     "find",

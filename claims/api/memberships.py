@@ -1,4 +1,7 @@
-"""memberships/: who owns the VMs of which namespaces. Everybody sees their own."""
+"""memberships/: who owns the VMs of which namespaces. Everybody sees their own.
+
+Those that a cluster makes by its RoleBindings are shown with the others, and changed in the cluster.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,16 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import path
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 
 from claims.api import scoped
-from claims.models import Membership
+from claims.models import AnyMembership, Membership
 from claims.models.access import Role
-from claims.services import access, memberships
+from claims.models.cluster_owners import Source
+from claims.services import access, cluster_owners, memberships
 from pools import events, idempotency
 from pools.api import openapi, pagination, parsing, query, views
 from pools.core import block_answer, errors, holders, reading
@@ -27,10 +31,11 @@ _IN = openapi.shape(
     user=openapi.TEXT, group=openapi.TEXT, cluster=openapi.TEXT, namespaces=_NAMES, role=_ROLE,
 )  # fmt: skip
 _OUT = openapi.shape(
-    "id cluster namespaces role",
+    "id cluster namespaces role source",
     id=openapi.WHOLE, user=openapi.null(openapi.TEXT), group=openapi.null(openapi.TEXT),
     cluster=openapi.TEXT, namespaces=openapi.listed(openapi.TEXT), role=_ROLE,
-    created_at=openapi.TIME,
+    created_at=openapi.TIME, source={"type": "string", "enum": list(Source.values)},
+    cluster_role=openapi.null(openapi.TEXT), role_binding=openapi.null(openapi.TEXT),
 )  # fmt: skip
 _EXAMPLE = OpenApiExample(
     "one user",
@@ -42,6 +47,7 @@ _LIST = openapi.says(
     {200: openapi.page(_OUT)},
     parameters=openapi.query(
         cluster="name or id", user="by name", group="by name", namespace="that it names",
+        source="local, or cluster: made by a RoleBinding",
         **openapi.PAGED,
     ),
 )  # fmt: skip
@@ -53,7 +59,7 @@ _CHANGE = openapi.says(
     fails="404 409 411 413 415",
     **openapi.body(openapi.shape(namespaces=_NAMES, role=_ROLE) | openapi.SOMETHING),
 )
-_DELETE = openapi.says("End a membership", {204: None}, fails="404")
+_DELETE = openapi.says("End a membership", {204: None}, fails="404 409")
 
 
 class Memberships(views.View):
@@ -66,11 +72,13 @@ class Memberships(views.View):
         if cluster := parameters.parse("cluster", scoped.cluster(request)):
             rows = rows.filter(cluster=cluster)
         if user := parameters.text("user"):
-            rows = rows.filter(user__username=user)
+            rows = rows.filter(Q(user__username=user) | Q(subject_user=user))
         if group := parameters.text("group"):
-            rows = rows.filter(group__name=group)
+            rows = rows.filter(Q(group__name=group) | Q(subject_group=group))
         if namespace := parameters.text("namespace"):
             rows = rows.filter(namespaces__contains=[namespace])
+        if source := parameters.parse("source", query.choice(*Source.values)):
+            rows = rows.filter(source=source)
         return views.answer(
             pagination.page(
                 request,
@@ -99,7 +107,7 @@ class MembershipView(views.View):
 
     @extend_schema(**_ONE)
     def get(self, request: Request, membership_id: int) -> views.Answer:
-        return views.answer(_shape(_get(request, membership_id)))
+        return views.answer(_shape(_find(request, membership_id)))
 
     @extend_schema(**_CHANGE)
     def patch(self, request: Request, membership_id: int) -> views.Answer:
@@ -109,28 +117,44 @@ class MembershipView(views.View):
         if body.has("namespaces"):
             names = body.parse("namespaces", memberships.parse_namespaces)
         body.report.raise_any()
-        found = _get(request, membership_id)
+        found = _local(request, membership_id)
         if names is not None:
             memberships.change(found, names, by=views.author(request))
-        return views.answer(_shape(found))
+        return views.answer(_made(found))
 
     @extend_schema(**_DELETE)
     def delete(self, request: Request, membership_id: int) -> views.Answer:
-        memberships.delete(_get(request, membership_id), by=views.author(request))
+        memberships.delete(_local(request, membership_id), by=views.author(request))
         return views.nothing()
 
 
-def _seen(request: Request) -> QuerySet[Membership]:
+def _seen(request: Request) -> QuerySet[AnyMembership]:
+    """All that count, or those of whoever asks."""
+    rows = AnyMembership.objects.filter(
+        Q(source=Source.LOCAL) | Q(cluster_role__in=cluster_owners.roles())
+    )
     if request.user.has_perm("claims.view_membership"):
-        return Membership.objects.all()
-    return access.of_user(request.user)
+        return rows
+    local, clusters = access.of_user(request.user), cluster_owners.of_user(request.user)
+    return rows.filter(Q(pk__in=local.values("pk")) | Q(pk__in=clusters.values("pk")))
 
 
-def _get(request: Request, number: int) -> Membership:
+def _find(request: Request, number: int) -> AnyMembership:
     found = _seen(request).filter(pk=number).first()
     if found is None:
         raise errors.NotFound("There is no such object.")
     return found
+
+
+def _local(request: Request, number: int) -> Membership:
+    """ClusterDecides for one that a cluster made."""
+    found = _find(request, number)
+    if found.source == Source.CLUSTER:
+        raise errors.ClusterDecides(
+            f"The cluster {found.cluster} makes this VM owner by its RoleBinding"
+            f" {found.namespaces[0]}/{found.binding}: change or delete that there."
+        )
+    return Membership.objects.get(pk=number)
 
 
 def _wanted(body: reading.Fields, request: Request) -> dict[str, Any]:
@@ -171,10 +195,14 @@ def _name(value: object, at: str) -> str:
 
 
 def _create(wanted: dict[str, Any], by: events.Author) -> idempotency.Stored:
-    return idempotency.Stored(201, _shape(memberships.create(by=by, **wanted)))
+    return idempotency.Stored(201, _made(memberships.create(by=by, **wanted)))
 
 
-def _shape(membership: Membership) -> dict[str, Any]:
+def _made(membership: Membership) -> dict[str, Any]:
+    return _shape(AnyMembership.objects.get(pk=membership.pk))
+
+
+def _shape(membership: AnyMembership) -> dict[str, Any]:
     return _shapes([membership.__dict__])[0]
 
 
@@ -185,12 +213,19 @@ def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
             "id": row["id"],
-            "user": users[row["user_id"]].get_username() if row["user_id"] else None,
-            "group": groups[row["group_id"]].name if row["group_id"] else None,
+            "user": users[row["user_id"]].get_username()
+            if row["user_id"]
+            else row["subject_user"] or None,
+            "group": groups[row["group_id"]].name
+            if row["group_id"]
+            else row["subject_group"] or None,
             "cluster": clusters[row["cluster_id"]].name,
             "namespaces": row["namespaces"],
             "role": row["role"],
             "created_at": block_answer.time(row["created_at"]),
+            "source": row["source"],
+            "cluster_role": row["cluster_role"] or None,
+            "role_binding": row["binding"] or None,
         }
         for row in rows
     ]

@@ -50,3 +50,22 @@ VMI = Resource(
     only_with=NAD,
 )
 POD = Resource("", "v1", "pods", "Pod", namespaced=True, optional=True, only_with=NAD)
+ROLE_BINDING = Resource(
+    "rbac.authorization.k8s.io",
+    "v1",
+    "rolebindings",
+    "RoleBinding",
+    namespaced=True,
+    optional=True,
+    only_with=NAD,
+    reads_for="VM owners by RoleBindings",
+)
+GROUP = Resource(
+    "user.openshift.io",
+    "v1",
+    "groups",
+    "Group",
+    optional=True,
+    only_with=NAD,
+    reads_for="VM owners by groups of OpenShift",
+)

@@ -52,6 +52,8 @@ _MACHINE = _OBJECT | {
     },
     "status": {"printableStatus": None, "ready": None, "created": None},
 }
+_ROLE_BINDING = _OBJECT | {"metadata": _METADATA, "roleRef": None, "subjects": None}
+_GROUP = _OBJECT | {"metadata": _METADATA, "users": None}
 
 
 def pod(manifest: Manifest) -> Manifest:
@@ -64,6 +66,14 @@ def instance(manifest: Manifest) -> Manifest:
 
 def machine(manifest: Manifest) -> Manifest:
     return _kept(manifest, _MACHINE)
+
+
+def role_binding(manifest: Manifest) -> Manifest:
+    return _kept(manifest, _ROLE_BINDING)
+
+
+def group(manifest: Manifest) -> Manifest:
+    return _kept(manifest, _GROUP)
 
 
 def _kept(of: Manifest, parts: _Parts) -> Manifest:

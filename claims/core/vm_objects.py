@@ -57,7 +57,7 @@ def vm_name(pod: object) -> str:
 
 def owner_uid(pod: object) -> str:
     """The uid of the VMI that a launcher pod belongs to."""
-    for owner in _objects(member(pod, "metadata", "ownerReferences")):
+    for owner in objects(member(pod, "metadata", "ownerReferences")):
         if owner.get("kind") == VMI:
             return text(owner, "uid")
     return ""
@@ -69,17 +69,18 @@ def interface(manifest: object) -> Interface | None:
     spec = member(manifest, *inner)
     named = (
         text(one, "name")
-        for one in _objects(member(spec, "networks"))
+        for one in objects(member(spec, "networks"))
         if isinstance(one.get("pod"), dict)
     )
     name = next(filter(None, named), "")
-    for one in _objects(member(spec, "domain", "devices", "interfaces")):
+    for one in objects(member(spec, "domain", "devices", "interfaces")):
         if name and one.get("name") == name:
             return Interface(name, _mac(one.get("macAddress")))
     return None
 
 
-def _objects(value: object) -> Iterator[dict[str, Any]]:
+def objects(value: object) -> Iterator[dict[str, Any]]:
+    """Those of a list; none where it is no list."""
     yield from (one for one in (value if isinstance(value, list) else ()) if isinstance(one, dict))
 
 

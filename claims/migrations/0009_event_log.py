@@ -19,5 +19,5 @@ class Migration(migrations.Migration):
             model_name="ipamclaimevent",
             index=models.Index(fields=["pgh_obj", "pgh_id"], name="ipamclaim_event_object"),
         ),
-        # The view itself is installed by 0011, when there are all tables that it tells of.
+        # The view itself is installed by 0014, when there are all tables that it tells of.
     ]

@@ -6,7 +6,6 @@ import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
 
-from claims import sql as claims_sql
 from pools import sql
 
 
@@ -71,5 +70,5 @@ class Migration(migrations.Migration):
         ),
         # pgtrigger's function, which every migration with triggers writes anew, is replaced again.
         *sql.install("rules"),
-        migrations.RunSQL(claims_sql.event_log(), migrations.RunSQL.noop),
+        # The view of all events is installed by 0014, when there are all tables that it tells of.
     ]

@@ -1,6 +1,7 @@
 """The tables of VM networks. Rules live in constraints here, decisions in services."""
 
 from claims.models.access import Membership
+from claims.models.cluster_owners import AnyMembership, ClusterGroupMember, ClusterOwner
 from claims.models.decisions import Decision
 from claims.models.history import (
     EntryEvent,
@@ -23,6 +24,9 @@ from claims.models.workloads import Workload
 
 __all__ = [
     "NAD",
+    "AnyMembership",
+    "ClusterGroupMember",
+    "ClusterOwner",
     "Decision",
     "Entry",
     "EntryEvent",

@@ -48,7 +48,9 @@ def of(
     owner is not there (unknown is not absent).
     """
     leaked: set[int] = set()
-    for row in _rows(_LEAKED, cluster_id, kinds=list(owners), grace=GRACE) if owners else ():
+    with database.hash_joins_only():
+        gone = _rows(_LEAKED, cluster_id, kinds=list(owners), grace=GRACE) if owners else []
+    for row in gone:
         leaked.add(row["id"])
         yield _leaked(row)
     for row in _rows(_STUCK, cluster_id, seconds=STUCK_AFTER):

@@ -12,6 +12,7 @@ The flags of `Place` are kept by `recheck` for what a change touched; `full` jud
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from django.db.models import Exists, OuterRef
@@ -117,6 +118,9 @@ _WHOLE = f"""
 
 
 _BATCH = 10_000  # MACs and addresses
+_BULK = 500
+_changes: Counter[int] = Counter()  # of MACs and addresses by network, in this process
+_next: dict[int, int] = {}  # after how many of them the planner is told again
 
 
 def recheck(touched: Touched) -> None:
@@ -126,6 +130,7 @@ def recheck(touched: Touched) -> None:
         (network, address) for network, found in touched.addresses.items() for address in found
     ]
     own = _own(Network.objects.filter(pk__in=touched.networks).select_related("pool"))
+    _make_known(touched)
     # No statement so long that the web's time-out for statements ends it.
     for first in range(0, max(len(macs), len(addresses)), _BATCH):
         some_macs = macs[first : first + _BATCH]
@@ -139,6 +144,21 @@ def recheck(touched: Touched) -> None:
         }
         database.fetch(_TOUCHED, values)
     _count(touched.networks)
+
+
+def _make_known(touched: Touched) -> None:
+    """Of a network that has just grown the planner may know nothing: it would read all of it for each
+    place, by the index of the network alone. Each time that it doubles it is told.
+    """
+    stale = False
+    for network in touched.networks:
+        changes = len(touched.macs.get(network, ())) + len(touched.addresses.get(network, ()))
+        _changes[network] += changes
+        if _changes[network] >= _next.get(network, _BULK):
+            _next[network] = 2 * _changes[network]
+            stale = True
+    if stale:
+        database.analyze("claims_place")
 
 
 def full(network: Network) -> int:

@@ -9,8 +9,7 @@ address; refused: it cannot be understood, or not be written by this user (claim
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 
 from claims.models import ImportRow, IPPool, Network, VMImport
 from claims.models.imports import RowVerdict, Target
@@ -40,7 +39,7 @@ def judge(of: VMImport, numbers: Collection[int] | None = None) -> None:
         "namespaces": sorted(seen.namespaces.get(of.cluster_id, ())),
         **_own(networks),
     }
-    with _planned(many=numbers is None or len(numbers) > _FEW):
+    with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
         database.fetch(_JUDGE, values)
 
 
@@ -102,23 +101,6 @@ def _own(networks: dict[int, Network]) -> dict[str, list[object]]:
         "own_names": [one.name for _, one in found],
         "own_bad": [not one.note for _, one in found],
     }
-
-
-@contextmanager
-def _planned(*, many: bool) -> Iterator[None]:
-    """With hash joins alone: of the rows, and of what was written just now, there are no statistics
-    yet, and a nested loop, or a merge by the network alone, would never end."""
-    if not many:
-        yield
-        return
-    database.rows(_JOINS, ["off", "off"])
-    yield
-    database.rows(_JOINS, ["on", "on"])  # after an error the rollback does it
-
-
-_JOINS = """
-    SELECT set_config('enable_nestloop', %s, true), set_config('enable_mergejoin', %s, true)
-"""
 
 
 _SEEN = "(%(everything)s OR {0}.namespace = ANY(%(namespaces)s::text[]))"

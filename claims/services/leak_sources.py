@@ -19,23 +19,24 @@ from pools.services import leaks, reclaiming
 _PLACED = """
     SELECT FROM claims_network n JOIN claims_place e ON e.network_id = n.id {joined}
     WHERE n.cluster_id = %(cluster)s AND n.pool_id = b.pool_id AND e.address = host(b.cidr)::inet
-      AND e.holds AND {condition}
+      AND e.network_id = ANY(ARRAY(SELECT id FROM claims_network WHERE cluster_id = %(cluster)s))
+      AND e.address IS NOT NULL AND e.holds AND {condition}
 """
 _ENTRY_OR_WORKLOAD = _PLACED.format(
     joined="", condition="(e.entry_id IS NOT NULL OR e.workload_id IS NOT NULL)"
 )
 _CLAIM = _PLACED.format(
-    joined="JOIN claims_ipamclaim c ON c.id = e.claim_id",
+    joined="""JOIN claims_ipamclaim c ON c.id = e.claim_id
+        LEFT JOIN pools_observedobject o ON o.cluster_id = %(cluster)s AND o.kind = 'IPAMClaim'
+            AND o.uid = c.uid""",
     condition="""(c.vm_uid = ''
-        OR EXISTS (SELECT FROM pools_observedobject vm
-            WHERE vm.cluster_id = c.cluster_id AND vm.uid = c.vm_uid AND vm.missed_at IS NULL
+        OR c.vm_uid IN (SELECT vm.uid FROM pools_observedobject vm
+            WHERE vm.cluster_id = %(cluster)s AND vm.missed_at IS NULL
               AND vm.kind IN ('VirtualMachine', 'VirtualMachineInstance'))
-        OR EXISTS (SELECT FROM pools_observedobject o
-            WHERE o.cluster_id = c.cluster_id AND o.kind = 'IPAMClaim' AND o.uid = c.uid
-              AND jsonb_path_exists(o.manifest,
-                '$.metadata.ownerReferences[*] ? (@.uid == $uid && @.kind != "VirtualMachine"
-                    && @.kind != "VirtualMachineInstance")',
-                jsonb_build_object('uid', c.vm_uid))))""",
+        OR jsonb_path_exists(o.manifest,
+            '$.metadata.ownerReferences[*] ? (@.uid == $uid && @.kind != "VirtualMachine"
+                && @.kind != "VirtualMachineInstance")',
+            jsonb_build_object('uid', c.vm_uid)))""",
 )
 _OBJECT = """
     SELECT FROM pools_observedobject o

@@ -2,7 +2,8 @@
 
 What an owner may do with what they see are the permissions of the group `vm-owner`. A user joins
 that group with the first membership and leaves it with the last; a group of users gets its
-permissions itself, so that whoever joins the group has them too.
+permissions itself, so that whoever joins the group has them too. Whom a cluster makes a VM owner is
+written nowhere of this: claims/services/cluster_owners.py.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import IntegrityError
 
 from claims.models import Membership
-from claims.models.access import Role
+from claims.services import cluster_owners
 from claims.services.access import EVERY_NAMESPACE
 from pools import database, events
 from pools.core import errors, holders
@@ -22,7 +23,7 @@ from pools.models import Cluster
 
 MOST = 1000  # namespaces of one membership
 LONGEST_GROUP = 150
-OWNERS = str(Role.VM_OWNER)  # the group with the permissions of the role has the role's name
+OWNERS = cluster_owners.OWNERS
 
 
 def parse_namespaces(value: object, field: str) -> list[str]:

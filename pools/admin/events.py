@@ -31,6 +31,7 @@ SUBJECTS = {
     "pool": "pools, CIDRs, ranges",
     "cluster": "clusters",
     "connection": "connections to clusters",
+    "webhook": "webhooks",
 }
 # What else a search looks through: the ids of events that are about what was searched.
 SEARCHES: list[Callable[[search.Searched], Iterable[int]]] = []

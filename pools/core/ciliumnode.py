@@ -24,7 +24,8 @@ _POOLS = "spec.ipam.pools"
 ERROR_PREFIX = "ipam-multi-pool-sync allocation failed: "
 
 
-@dataclass(frozen=True)
+# Neither is frozen: ten thousand are made at a time, and it takes five times as long then.
+@dataclass(slots=True)
 class Allocated:
     """One entry of spec.ipam.pools.allocated; `rest` are its keys beside pool and cidrs."""
 
@@ -33,7 +34,7 @@ class Allocated:
     rest: reading.Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class NodeDemand:
     """What a CiliumNode says about addresses.
 

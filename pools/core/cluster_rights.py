@@ -34,12 +34,17 @@ _NETWORKS = "networks made here"
 
 @dataclass(frozen=True)
 class Right:
-    """One verb on a resource; `needed_for` is `reading` or what is written."""
+    """One verb on a resource; `needed_for` is `reading`, what is read, or what is written."""
 
     verb: str
     resource: Resource
     subresource: str = ""
     needed_for: str = "reading"
+
+    @property
+    def optional(self) -> bool:
+        """Whether passes do without it."""
+        return bool(self.resource.reads_for)
 
     def __str__(self) -> str:
         """`patch ciliumnodes.cilium.io/status`, as `kubectl auth can-i` takes it."""
@@ -54,7 +59,11 @@ def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
     by_kind: dict[str, Resource] = {}
     for resource in resources:
         by_kind.setdefault(resource.kind, resource)
-    rights = [Right(verb, resource) for resource in by_kind.values() for verb in READ]
+    rights = [
+        Right(verb, resource, needed_for=resource.reads_for or "reading")
+        for resource in by_kind.values()
+        for verb in READ
+    ]
     writes: dict[tuple[str, str, str], list[str]] = {}
     wanted = [(write, duty) for duty in duties for write in _WRITES[duty]]
     if wanted:

@@ -36,7 +36,7 @@ def parse_name(
         message = f"a name has 1 to {longest} characters"
         raise errors.InvalidInput.of(field, "k8s_name", message, text)
     labels = text.split(".") if kind == "subdomain" else [text]
-    if not all(_LABEL.fullmatch(label) for label in labels):
+    if not all(map(_LABEL.fullmatch, labels)):
         parts = ", '-' and '.'" if kind == "subdomain" else " and '-'"
         message = (
             f"a name is made of lower-case letters, digits{parts}, "

@@ -12,6 +12,7 @@ class Resource:
 
     A cluster may well be without an `optional` kind: the project that has it is not installed there.
     One `only_with` another is of no interest where that one is not served, and counts as absent.
+    `reads_for` says what is lost of one that the credentials need not be allowed to read.
     """
 
     group: str
@@ -21,6 +22,7 @@ class Resource:
     namespaced: bool = False
     optional: bool = field(default=False, compare=False)
     only_with: Resource | None = field(default=None, compare=False)
+    reads_for: str = field(default="", compare=False)
 
     @property
     def api_version(self) -> str:

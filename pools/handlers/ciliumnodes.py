@@ -47,6 +47,13 @@ class CiliumNodes:
     resources: Sequence[resources.Resource] = (resources.CILIUM_NODE,)
     follows = (podippool.KIND,)
 
+    def slim(self, manifest: Manifest) -> Manifest:
+        """Without who owns which field: half of a node, and whole objects are written, not fields."""
+        metadata = manifest.get("metadata")
+        if isinstance(metadata, dict):
+            metadata.pop("managedFields", None)
+        return manifest
+
     def parse(self, manifest: Manifest) -> NodeDemand:
         return ciliumnode.parse(manifest)
 

@@ -305,5 +305,5 @@ class Migration(migrations.Migration):
             model_name='run',
             index=models.Index(fields=['cluster', '-id'], name='run_cluster'),
         ),
-        *sql.install("rules", "event_log"),
+        *sql.install("rules"),  # the view of all events: 0024
     ]

@@ -23,6 +23,7 @@ from pools.models.history import (
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
+    WebhookTargetEvent,
 )
 from pools.models.measures import CountedUntil, Measure
 from pools.models.notices import Delivery, Notice, WebhookTarget
@@ -82,5 +83,6 @@ __all__ = [
     "TokenUse",
     "Watcher",
     "WebhookTarget",
+    "WebhookTargetEvent",
     "Window",
 ]

@@ -18,6 +18,7 @@ from pghistory import trigger as pghistory_trigger
 from pools.models.blocks import Block, State
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
+from pools.models.notices import WebhookTarget
 from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 
 SEQUENCE = "pools_event_number"
@@ -234,6 +235,29 @@ _ReservedRangeEvent: Any = _whole_life(
 
 
 class ReservedRangeEvent(_ReservedRangeEvent):  # type: ignore[misc]  # made at run time
+    pgh_id = number()
+
+
+# Neither its secret nor its URL, which may hold one, is in an event: only that they are others. What
+# is written with each try of a delivery is none.
+_WebhookTargetEvent: Any = tracks(
+    WebhookTarget,
+    pghistory.InsertEvent("created"),
+    pghistory.UpdateEvent("changed", condition=pgtrigger.AnyChange("name", "codes", "enabled")),
+    pghistory.UpdateEvent("url_changed", condition=pgtrigger.AnyChange("url")),
+    pghistory.UpdateEvent("ca_changed", condition=pgtrigger.AnyChange("ca")),
+    pghistory.UpdateEvent(
+        "secret_replaced",
+        # The first one is made with the target.
+        condition=pgtrigger.Q(old__secret_made_at__df=pgtrigger.F("new__secret_made_at"))
+        & ~pgtrigger.Q(old__sealed=""),
+    ),
+    pghistory.DeleteEvent("deleted"),
+    fields=["name", "host", "codes", "enabled", "secret_made_at"],
+)
+
+
+class WebhookTargetEvent(_WebhookTargetEvent):  # type: ignore[misc]  # made at run time
     pgh_id = number()
 
 

@@ -46,6 +46,8 @@ class WebhookTarget(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     url = models.CharField(max_length=500)
+    # All that events tell of the URL: with some receivers its path is the secret.
+    host = models.CharField(max_length=500, editable=False, default="", db_default="")
     ca = models.TextField(blank=True, default="")  # PEM; "" trusts the system's own
     sealed = models.TextField(editable=False)
     codes = ArrayField(models.CharField(max_length=63), default=list, blank=True)  # empty: all

@@ -17,7 +17,10 @@ class ObservedObject(models.Model):
     from being taken in. `pending` objects are looked at in every pass although they did not change.
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="objects_seen")
+    # Without an index of its own: others begin with it, and one so small would be preferred to them.
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="objects_seen", db_index=False
+    )
     kind = models.CharField(max_length=63)
     api_version = models.CharField(max_length=128)  # of the version that it was read through
     namespace = models.CharField(max_length=253, blank=True, default="")

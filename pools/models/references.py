@@ -38,7 +38,10 @@ class Reference(models.Model):
     Without `holder_uid` any object of that name is meant, without `org` that of any organisation.
     """
 
-    feed = models.ForeignKey(ReferenceFeed, on_delete=models.CASCADE, related_name="references")
+    # The unique constraint's index begins with it; a second one would be taken instead of that.
+    feed = models.ForeignKey(
+        ReferenceFeed, on_delete=models.CASCADE, related_name="references", db_index=False
+    )
     holder_id = models.CharField(max_length=253)
     holder_uid = models.CharField(max_length=253, blank=True, default="")
     org = models.CharField(max_length=253, blank=True, default="")

@@ -12,7 +12,10 @@ from pools.models.pools import Pool
 class Environment(models.Model):
     """A tenant's environment and whether it lacks addresses (spec/003: `env_status_view`)."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="environments")
+    # Without an index of its own: the unique one begins with it, and each allocation looks there.
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="environments", db_index=False
+    )
     org = models.CharField(max_length=253, blank=True, default="")
     env = models.CharField(max_length=253)
     degraded_since = models.DateTimeField(null=True, blank=True)

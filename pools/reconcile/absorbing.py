@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
@@ -26,8 +25,7 @@ _CULPRITS = (errors.IpamError, DatabaseError, *BUGS)
 _STOPS = (leases.LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """What is wrong with one object, as its row has it."""
 
     code: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pools import events
 from pools.clusters.client import Gateway, Keep, Manifest
@@ -52,8 +52,7 @@ class Pass:
     prove: Callable[[], None] = _unproven
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """An object that is new or changed, as the handler's `parse` read it.
 
     A handler may set `row.pending` (look at it again in the next pass, although it did not change),

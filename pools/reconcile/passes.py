@@ -30,6 +30,7 @@ from pools.models.observed import Trigger
 from pools.reconcile import (
     absorbing,
     connecting,
+    differences,
     leases,
     observing,
     positions,
@@ -38,7 +39,7 @@ from pools.reconcile import (
     settling,
 )
 from pools.reconcile.connecting import IdentityChanged, Open, access, gateway, owner
-from pools.reconcile.kinds import BUGS, Handler, Pass, keeping
+from pools.reconcile.kinds import BUGS, Found, Handler, Pass, keeping
 from pools.reconcile.runs import Counts
 
 __all__ = ["IdentityChanged", "Open", "access", "gateway", "owner", "run"]  # of `connecting`, too
@@ -277,7 +278,7 @@ def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts
         if read is None:
             _absent(pass_, handler, one)
             continue
-        with alone(one, handler.kind):
+        with alone(one, handler.kind), _may_be_refused(pass_, read):
             known = seen.known(pass_.cluster.pk, handler.kind)
             listing = pass_.gateway.list(read, keep=keeping(handler))
             one.seen = len(listing.items)
@@ -286,6 +287,22 @@ def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts
             pass_.listed[handler.kind] = listing.items
             listed.append(_Listed(handler, read, listing, known))
     return listed
+
+
+@contextlib.contextmanager
+def _may_be_refused(pass_: Pass, read: Resource) -> Iterator[None]:
+    """A kind that is read if we may: a finding says that we may not, and what was known stays."""
+    try:
+        yield
+    except faults.Forbidden as error:
+        if not read.reads_for:
+            raise
+        message = f"There are no new {read.reads_for}: {error.message}"
+        if not pass_.dry_run:
+            with pass_.holding():
+                differences.keep_findings(
+                    pass_.cluster.pk, read.kind, [Found("not_permitted", read.plural, message)]
+                )
 
 
 def _absent(pass_: Pass, handler: Handler, one: Counts) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from django.db import DataError, IntegrityError, connection, transaction
@@ -26,8 +26,7 @@ _NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 _WITHOUT_CONTENT = "the object holds text or numbers that the database cannot hold"
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """An object and its JSON text, "" when it has none that the database could hold."""
 
     manifest: Manifest
@@ -97,7 +96,7 @@ def _stored(
     news = [uid for uid in uids if uid not in known]
     now, ids = database.rows(_IDS, [len(news)])[0]
     known |= {uid: (pk, now) for uid, pk in zip(news, ids, strict=True)}
-    fresh = set(news)
+    fresh, stamp = set(news), str(now)
     rows: list[ObservedObject] = []
     changed: list[tuple[Any, ...]] = []
 
@@ -105,7 +104,8 @@ def _stored(
         for item, uid in zip(batch, uids, strict=True):
             line = _line(kind, item, uid, known[uid], now)
             if uid in fresh:
-                yield line
+                # As text: psycopg would write out the same two moments for each row.
+                yield (*line[:12], stamp, stamp, None)
             else:
                 changed.append(line)
             values = (*line[:8], item.manifest, *line[9:])

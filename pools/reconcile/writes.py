@@ -105,7 +105,7 @@ def _sent(
         version = current["metadata"]["resourceVersion"]
         wanted = wanted | {"metadata": wanted["metadata"] | {"resourceVersion": version}}
     tried = _tried(pass_, write, wanted)
-    if tried is not None and current is not None and _same(tried, current):
+    if tried is not None and current is not None and _same(write, tried, current):
         return Result(write, found=found, fault=NotKept())
     pass_.prove()
     stored = _put(pass_, write, wanted, dry_run=False)
@@ -172,8 +172,11 @@ def _content(manifest: Manifest) -> Manifest:
     return manifest | {"metadata": kept}
 
 
-def _same(tried: Manifest, current: Manifest) -> bool:
-    return _content(tried) == _content(current) and _owners(tried) == _owners(current)
+def _same(write: Write, tried: Manifest, current: Manifest) -> bool:
+    if _content(tried) != _content(current):
+        return False
+    # Who replaces an object wants none of its fields for himself.
+    return write.how == "replace" or _owners(tried) == _owners(current)
 
 
 def _owners(manifest: Manifest) -> list[dict[str, Any]]:

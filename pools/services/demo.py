@@ -35,7 +35,7 @@ from pools.models import (
     PoolEvent,
     ReservedRangeEvent,
 )
-from pools.services import allocations, clusters, imports, pools
+from pools.services import allocations, clusters, imports, pools, references
 
 FRANKFURT, BERLIN = "demo-frankfurt", "demo-berlin"
 CLUSTERS = (FRANKFURT, BERLIN)
@@ -156,6 +156,8 @@ def _frankfurt() -> Iterator[Step]:
     yield from _hand_out(FRANKFURT, "premium-ipv4", "env", banks[:6], days_ago=1, org="globex")
     yield _take_back(FRANKFURT, "instances", 30, hours_ago=9)
     yield _take_back(FRANKFURT, "public-ipv4", 5, hours_ago=4)
+    yield _reported(FRANKFURT, 1, hours_ago=6)
+    yield _reported(FRANKFURT, 2, hours_ago=1)
     # All premium addresses are held: one environment waits for one, another is refused.
     yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[6], wait=True))
     yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[7], wait=False))
@@ -235,6 +237,18 @@ def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> Step
         for block in list(held[: 3 * count : 3]):
             holder = allocation.Holder(block.holder_kind, block.holder_id)
             allocation.release(block.pk, holder, by=BY)
+
+    return Step(hours_ago / 24, cluster, work)
+
+
+def _reported(cluster: str, sequence: int, *, hours_ago: float) -> Step:
+    """Tooling names all instances but three: they ended, and nobody gave their addresses back."""
+
+    def work(of: Cluster) -> None:
+        held = Block.objects.filter(pool=_pool(of, "instances"), state="held").order_by("-cidr")
+        holders = [references.Named(name) for name in held.values_list("holder_id", flat=True)]
+        report = references.Report(of, "instance", sequence, complete=True, holders=holders[3:])
+        references.take_in(report, by=BY)
 
     return Step(hours_ago / 24, cluster, work)
 

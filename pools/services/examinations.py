@@ -58,7 +58,7 @@ class Examination:
     @property
     def missing(self) -> list[Right]:
         """The rights that are needed and not there."""
-        return [right for right, granted in self.rights if not granted]
+        return [right for right, granted in self.rights if not (granted or right.optional)]
 
     @property
     def succeeded(self) -> bool:
@@ -150,6 +150,15 @@ def _examine(
         for right in cluster_rights.needed(reads, duties):
             granted = reached.may(right.verb, right.resource, subresource=right.subresource)
             found.rights.append((right, granted))
+        found.doubts += _doubts(found)
+
+
+def _doubts(found: Examination) -> list[str]:
+    lost: dict[str, list[str]] = {}
+    for right, granted in found.rights:
+        if right.optional and not granted:
+            lost.setdefault(right.needed_for, []).append(str(right))
+    return [f"No {what}: these need {', '.join(rights)}." for what, rights in lost.items()]
 
 
 def _check_identity(found: Examination, known: Connection | None) -> None:

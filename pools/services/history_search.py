@@ -29,6 +29,7 @@ from pools.models import (
     PoolCIDREvent,
     PoolEvent,
     ReservedRangeEvent,
+    WebhookTargetEvent,
 )
 from pools.services import history_numbers, snapshots
 
@@ -358,6 +359,7 @@ SEARCHERS: list[Searcher] = [
         ClusterEvent, "cluster", lambda wanted: about(wanted, name="name", cluster="pgh_obj_id")
     ),
     Searcher(ConnectionEvent, "connection", lambda wanted: about(wanted, cluster="cluster_id")),
+    Searcher(WebhookTargetEvent, "webhook", lambda wanted: about(wanted, name="name")),
 ]
 
 

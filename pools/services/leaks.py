@@ -15,14 +15,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.db.models import F, QuerySet
+from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import Cast
+from django.db.models.lookups import Exact
 
 from pools import database
-from pools.models import Leak
+from pools.models import Block, Leak
 from pools.models.blocks import State
 
 if TYPE_CHECKING:
-    from pools.models import Block
     from pools.reconcile.kinds import Pass
 
 
@@ -97,8 +98,9 @@ def judge(
     }
     unreferenced = "".join(f" AND NOT EXISTS ({one})" for one in _references(holders))
     note = _NOTE.format(covers=covers, unreferenced=unreferenced)
-    ((missed, leaked),) = database.rows(note, values, prepare=False)
-    database.rows(_SEEN.format(covers=covers), values, prepare=False)
+    with database.hash_joins_only():
+        ((missed, leaked),) = database.rows(note, values, prepare=False)
+        database.rows(_SEEN.format(covers=covers), values, prepare=False)
     return Judged(missed, leaked)
 
 
@@ -155,10 +157,12 @@ _NOTE = f"""
         RETURNING confirmed_at)
     SELECT count(*), count(confirmed_at) FROM noted
 """  # noqa: S608  # our own texts
-# What the observation covered and did not note.
+# What the observation covered and did not note. Blocks by their ids, or all would be read.
 _SEEN = """
     DELETE FROM pools_leak l USING pools_block b, pools_pool p
     WHERE l.cluster_id = %(cluster)s AND l.observed_at < %(observed)s AND b.id = l.block_id
+      AND b.id = ANY(ARRAY(SELECT block_id FROM pools_leak
+        WHERE cluster_id = %(cluster)s AND observed_at < %(observed)s))
       AND p.id = b.pool_id AND b.allocated_at <= %(began)s
       AND b.holder_kind = ANY(%(holders)s::text[]) AND ({covers})
     RETURNING NULL
@@ -167,38 +171,60 @@ _SEEN = """
 
 def clear(cluster_id: int, kind: str) -> None:
     """Whoever is referenced again is not suspected: after a report that only added holders."""
-    referenced = " OR ".join(f"EXISTS ({one})" for one in _references({kind}))
-    database.rows(
-        f"DELETE FROM pools_leak l USING pools_block b, pools_pool p"  # noqa: S608  # our own texts
-        f" WHERE l.cluster_id = %(cluster)s AND l.holder_kind = %(kind)s AND b.id = l.block_id"
-        f" AND p.id = b.pool_id AND ({referenced}) RETURNING NULL",
-        {"cluster": cluster_id, "kind": kind, **_of_cluster(cluster_id)},
-        prepare=False,
-    )
+    if not Leak.objects.filter(cluster_id=cluster_id, holder_kind=kind).exists():
+        return
+    values = {"cluster": cluster_id, "kind": kind, **_of_cluster(cluster_id)}
+    with database.hash_joins_only():
+        for one in _references({kind}):
+            database.rows(_CLEAR.format(referenced=one), values, prepare=False)
+
+
+_CLEAR = """
+    DELETE FROM pools_leak l USING pools_block b, pools_pool p
+    WHERE l.cluster_id = %(cluster)s AND l.holder_kind = %(kind)s
+      AND b.id = l.block_id AND p.id = b.pool_id AND b.id = ANY(ARRAY(
+        SELECT block_id FROM pools_leak WHERE cluster_id = %(cluster)s AND holder_kind = %(kind)s))
+      AND EXISTS ({referenced})
+    RETURNING NULL
+"""
 
 
 def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
-    """Those of these blocks of the cluster whose holders are seen at this moment."""
+    """Those of these blocks of the cluster whose holders are seen at this moment; in a transaction."""
     every = {kind for source in SOURCES.values() for kind in source.holders}
-    wanted = " OR ".join(f"EXISTS ({one})" for one in _references(every))
-    found = database.rows(
-        f"SELECT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id"  # noqa: S608
-        f" WHERE b.id = ANY(%(ids)s::bigint[]) AND ({wanted})",
-        {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)},
-        prepare=False,
-    )
+    values = {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)}
+    with database.hash_joins_only(many=len(block_ids) > _FEW):
+        found = database.rows(
+            " UNION ".join(_SEEN_NOW.format(referenced=one) for one in _references(every)),
+            values,
+            prepare=False,
+        )
     return {pk for (pk,) in found}
 
 
+_FEW = 20
+_SEEN_NOW = """
+    SELECT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
+    WHERE b.id = ANY(%(ids)s::bigint[]) AND EXISTS ({referenced})
+"""
+
+
 def current() -> QuerySet[Leak]:
-    """Leaks and suspicions whose block is still the one that was missed."""
-    return Leak.objects.filter(
-        block__state=State.HELD,
-        block__holder_kind=F("holder_kind"),
-        block__holder_id=F("holder_id"),
-        block__holder_uid=F("holder_uid"),
-        block__allocated_at=F("allocated_at"),
-    )
+    """Leaks and suspicions whose block is still the one that was missed.
+
+    Each block is asked for by its id, whatever the planner knows; a join might read them all for each.
+    """
+    held = Cast(Value(State.HELD), TextField())
+    block = Block.objects.filter(pk=OuterRef("block_id"))
+    now = block.values(one=_as_one("state", *_IDENTITY))
+    return Leak.objects.filter(Exact(Subquery(now), _as_one(held, *_IDENTITY)))
+
+
+_IDENTITY = ("holder_kind", "holder_id", "holder_uid", "allocated_at")
+
+
+def _as_one(*parts: str | Cast) -> Func:
+    return Func(*parts, function="jsonb_build_array", output_field=TextField())
 
 
 def leaked() -> QuerySet[Leak]:
@@ -243,8 +269,8 @@ NODES = Source(
     (
         """
         SELECT FROM pools_observedobject o
-        WHERE o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode' AND o.name = b.holder_id
-          AND b.holder_kind = 'node' AND (p.category = 'node' OR b.holder_uid IN ('', o.uid))
+        WHERE o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode' AND o.namespace = ''
+          AND o.name = b.holder_id AND b.holder_kind = 'node' AND (p.category = 'node' OR b.holder_uid IN ('', o.uid))
           AND o.missed_at IS NULL
         """,
     ),

@@ -166,7 +166,7 @@ _TAKE = """
 """
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Fresh:
     """A block that has no row yet, and who gets it; `text` is its CIDR."""
 

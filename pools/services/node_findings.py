@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import connection
 
+from pools import database
 from pools.core.ciliumnode import KIND, NodeDemand
 from pools.models.observed import Severity
 from pools.reconcile.kinds import Found
@@ -97,7 +98,9 @@ def _unknown_pools(pools: PodPools, standings: Sequence[Standing]) -> Iterator[F
 
 
 def _leaks(cluster_id: int) -> Iterator[Found]:
-    for cidr, pool, node, uid in _rows(_LEAKED, [cluster_id, GRACE, cluster_id, KIND]):
+    with database.hash_joins_only():
+        leaked = _rows(_LEAKED, [cluster_id, GRACE, cluster_id, KIND])
+    for cidr, pool, node, uid in leaked:
         yield Found(
             "leaked_pod_cidr",
             f"{cidr} {node}",
@@ -150,7 +153,8 @@ _AGAINST_COOLDOWN = """
 
 def astray(cluster_id: int) -> list[str]:
     """The nodes whose blocks in the register are not those that they list, by name; one query."""
-    return [name for (name,) in _rows(_ASTRAY, [cluster_id, KIND, cluster_id])]
+    with database.hash_joins_only():
+        return [name for (name,) in _rows(_ASTRAY, [cluster_id, KIND, cluster_id])]
 
 
 # Texts are compared, because a node may list what is no CIDR to PostgreSQL. What a node lists in a

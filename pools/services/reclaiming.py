@@ -108,11 +108,13 @@ _NETWORKS = """
     WHERE b.id = ANY(%s::bigint[]) AND p.category = %s
 """
 # In the order of their ids, so that two who reclaim the same never wait for each other in a circle.
+# The leak by its block alone: a condition on its confirmation would have the index of those tried.
 _ROWS = """
     SELECT b.*, b.cidr::text AS cidr, p.name AS pool, p.cluster_id, c.name AS cluster,
-        EXISTS (SELECT FROM pools_leak l WHERE l.block_id = b.id AND l.confirmed_at IS NOT NULL
-            AND (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
-              = (b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at)) AS leaked
+        COALESCE((SELECT l.confirmed_at IS NOT NULL
+                AND (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
+                  = (b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at)
+            FROM pools_leak l WHERE l.block_id = b.id), false) AS leaked
     FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
     WHERE b.id = ANY(%(ids)s::bigint[]) AND b.holder_id <> ''
     ORDER BY b.id FOR UPDATE OF b
@@ -185,7 +187,7 @@ _COOL = """
         FROM pools_pool p
         WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
         RETURNING b.id)
-    DELETE FROM pools_leak l USING cooled WHERE l.block_id = cooled.id RETURNING l.id
+    DELETE FROM pools_leak l WHERE l.block_id = ANY(ARRAY(SELECT id FROM cooled)) RETURNING l.id
 """
 
 

@@ -86,7 +86,8 @@ def _take_in(report: Report, by: events.Author) -> dict[str, Any]:
             if fingerprint != feed.fingerprint:
                 raise errors.SequenceReused
             return {name: feed.answer[name] for name in ANSWER}  # JSON in PostgreSQL has no order
-        _store(feed.pk, report)
+        with database.hash_joins_only(many=report.complete):
+            _store(feed.pk, report)
         feed.sequence, feed.fingerprint, feed.reporter = report.sequence, fingerprint, by.actor
         feed.reported_at = database.now()
         judged = leaks.Judged(0, 0)

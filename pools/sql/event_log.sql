@@ -58,7 +58,13 @@ UNION ALL
   SELECT e.pgh_id, e.pgh_created_at, 'connection.' || e.pgh_label, 'connectionevent', e.pgh_obj_id,
     e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
     COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server
-  FROM pools_connectionevent e;
+  FROM pools_connectionevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'webhook.' || e.pgh_label, 'webhooktargetevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
+    e.name || ' at ' || e.host
+  FROM pools_webhooktargetevent e;
 
 -- spec/003: the status of each environment, for whoever reads the database.
 CREATE OR REPLACE VIEW env_status_view AS

@@ -27,6 +27,12 @@ BEGIN
      = (NEW.holder_kind, NEW.holder_id, NEW.org) THEN
     RETURN NEW;
   END IF;
+  -- The trigger may have been switched on without a recovery, by `ENABLE TRIGGER USER` after a load of
+  -- data. An older snapshot might not show the recovery.
+  IF current_setting('transaction_isolation') = 'read committed'
+     AND NOT EXISTS (SELECT FROM pools_recovery WHERE ended_at IS NULL) THEN
+    RETURN NEW;
+  END IF;
   clusters := ARRAY(SELECT ipam_recovery_waits_for());
   RAISE EXCEPTION USING ERRCODE = '57R01', DETAIL = array_to_string(clusters[1:20], ', '),
     MESSAGE = format('The register recovers: nothing is allocated until it ends (clusters still to be listed: %s).',

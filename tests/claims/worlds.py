@@ -5,11 +5,11 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import Any
 
-from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
+from claims.models import ClusterOwner, Entry, IPAMClaim, IPPool, Network, Workload
 from claims.services import places
 from pools import events
 from pools.core.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Cluster, Pool
+from pools.models import AddressSpace, Cluster, Connection, Pool
 from pools.models.fields import Now
 from pools.models.pools import Category
 from pools.services import clusters, pools
@@ -80,3 +80,22 @@ def workload(of: Network, name: str, mac: str, *ips: str, **more: Any) -> Worklo
         made = Workload.objects.create(network=of, name=name, mac=mac, ips=list(ips), **values)
         places.write(workloads=[made])
     return made
+
+
+def bound(
+    to: Cluster, namespace: str, subject: str, *, kind: str = "User", role: str = "kubevirt.io:edit"
+) -> ClusterOwner:
+    """A RoleBinding of the cluster, which is connected, names somebody."""
+    connection, _ = Connection.objects.get_or_create(
+        cluster=to, defaults={"server": f"https://{to.name}.example.org", "due_at": Now()}
+    )
+    return ClusterOwner.objects.create(
+        connection=connection,
+        uid=f"{namespace}-{kind}-{subject}-{role}",
+        binding=f"{subject}-binding",
+        namespace=namespace,
+        role=role,
+        subject_kind=kind,
+        subject=subject,
+        since=Now(),
+    )

@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tests import running_site
+from tests import eventually, running_site
 from tests.concurrent import checker, doors
 from tests.concurrent import crowd as crowds
 from tests.concurrent import trouble as troubles
@@ -84,7 +84,7 @@ def _trouble(
     )
     began = time.monotonic()
     crowd.run()
-    running_site.until(lambda: running_site.status(f"{site.url}/readyz")[0] == 200, 30)
+    eventually.until(lambda: running_site.status(f"{site.url}/readyz")[0] == 200)
     with trouble.database() as database:
         held = [checker.Held(*row) for row in database.execute(_HELD).fetchall()]
         audit = {name: database.execute(query).fetchall() for name, query in AUDITS.items()}

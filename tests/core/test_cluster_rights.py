@@ -57,3 +57,14 @@ def test_networks_made_here_are_written_to_every_managed_cluster(
     writes = [one for one in found if one.resource == kind and one.needed_for != "reading"]
     assert {one.verb for one in writes} == expected
     assert {one.needed_for for one in writes} <= {"networks made here"}
+
+
+def test_what_passes_do_without_is_said() -> None:
+    kind = resources.Resource("g", "v1", "bindings", "Binding", reads_for="VM owners")
+    found = [one for one in cluster_rights.needed((*SEEN, kind), ()) if one.optional]
+    assert [str(one) for one in found] == [
+        "get bindings.g",
+        "list bindings.g",
+        "watch bindings.g",
+    ]
+    assert {one.needed_for for one in found} == {"VM owners"}

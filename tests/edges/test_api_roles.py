@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.urls import resolve
 
 from pools.api import urls
@@ -164,14 +165,17 @@ def _told() -> dict[str, int]:
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("line", TABLE, ids=lambda line: f"{line.method} {line.path}")
-def test_a_role_may_what_it_may(line: Line, role: str) -> None:
-    path = line.path.format(**_ids())
-    if ROLES.index(role) >= ROLES.index(line.role):
-        answer = apis.Api(role)(line.method, path, line.body)
-        assert answer.status_code == line.status, answer.content[:300]
-    else:
-        apis.refused(apis.Api(role)(line.method, path, line.body), 403, "permission_denied")
+def test_a_role_may_what_it_may(role: str, subtests: pytest.Subtests) -> None:
+    ids = _ids()
+    api = apis.Api(role)
+    for line in TABLE:
+        with subtests.test(f"{line.method} {line.path}"), transaction.atomic():
+            answer = api(line.method, line.path.format(**ids), line.body)
+            if ROLES.index(role) >= ROLES.index(line.role):
+                assert answer.status_code == line.status, answer.content[:300]
+            else:
+                apis.refused(answer, 403, "permission_denied")
+            transaction.set_rollback(True)
 
 
 def test_without_a_role_nothing_of_the_register_is_seen() -> None:

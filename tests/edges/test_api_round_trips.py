@@ -13,6 +13,7 @@ from django.db import connection
 from psycopg import pq
 
 from pools.models import Event, IdempotencyKey
+from tests.claims.access import two_worlds
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -66,3 +67,17 @@ def test_the_count_can_fail(tmp_path: pathlib.Path) -> None:
     api.cluster()
     assert _round_trips(tmp_path / "trace", lambda: api("GET", "clusters/prod/")) == 2
     assert _round_trips(tmp_path / "trace", lambda: api("GET", "pools/?cluster=prod")) > 2
+
+
+@pytest.mark.parametrize("by", ["local", "cluster"])
+def test_what_a_vm_owner_sees_is_two_round_trips_more(tmp_path: pathlib.Path, by: str) -> None:
+    """What clusters let them do, and which namespaces are theirs, whoever says so."""
+    owner = two_worlds.Owner(by)
+    asked = [(owner.api(), "owner"), (apis.Api("operator").client, "operator")]
+    path = f"/api/v1/ippools/{owner.ids()[1]}/entries/7/"
+    trips = {}
+    for client, who in asked:
+        for _ in range(WARM):
+            assert client.get(path).status_code == 404
+        trips[who] = _round_trips(tmp_path / "trace", lambda c=client: c.get(path))  # type: ignore[misc]
+    assert trips["owner"] - trips["operator"] == 2

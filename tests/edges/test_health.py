@@ -12,7 +12,7 @@ import pytest
 from django import test
 from django.db import connection
 
-from ipam_site import health
+from ipam_site import database_watch, health
 
 # pytest-django's own type is not public.
 Settings = Any
@@ -60,6 +60,18 @@ def test_draining(client: test.Client, settings: Settings, tmp_path: pathlib.Pat
     (tmp_path / "draining").touch()
     code, body = _ready(client)
     assert (code, body["checks"]["draining"]) == (503, "yes")
+
+
+@pytest.mark.django_db
+def test_a_process_that_still_refuses_is_not_ready(client: test.Client) -> None:
+    # Stands for the half second until this process sees that the server answers again.
+    database_watch._hangs.set()
+    try:
+        code, body = _ready(client)
+    finally:
+        database_watch._hangs.clear()
+    assert (code, body["checks"]["database"]) == (503, "hung")
+    assert _ready(client)[0] == 200
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ipam_site import data_folder
-from tests import running_site
+from tests import eventually, running_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ def test_the_servers_want_a_password(site: running_site.Site) -> None:
 
 def test_a_second_up_on_the_folder_is_refused(site: running_site.Site) -> None:
     second = running_site.Site(site.data, "--no-demo")
-    assert second.process.wait(30) == 1
+    assert second.process.wait(120) == 1
     assert f"in use by another `up`, process {site.process.pid}" in second.output
     assert running_site.status(f"{site.url}/readyz")[0] == 200
 
@@ -112,9 +112,9 @@ def test_a_dead_child_is_started_again(site: running_site.Site, name: str) -> No
     before = _pids(site, name)
     assert before
     os.kill(min(before), signal.SIGKILL)
-    running_site.until(lambda: bool(_pids(site, name) - before))
-    running_site.until(lambda: _ready(site))
-    running_site.until(lambda: not running_site.alive(dict.fromkeys(before, "")))
+    eventually.until(lambda: bool(_pids(site, name) - before))
+    eventually.until(lambda: _ready(site))
+    eventually.until(lambda: not running_site.alive(dict.fromkeys(before, "")))
 
 
 def _ready(site: running_site.Site) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ipam_site import data_folder
-from tests import running_site
+from tests import eventually, running_site
 
 if TYPE_CHECKING:
     import pathlib
@@ -25,7 +25,7 @@ _PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def data() -> Iterator[pathlib.Path]:
-    with running_site.folder() as folder:
+    with running_site.used() as folder:
         yield folder
 
 
@@ -41,7 +41,7 @@ def test_kill_9_leaves_no_process_and_loses_nothing(data: pathlib.Path) -> None:
     # Started again at once, when the servers may still be on their way down.
     again = running_site.Site(data, "--no-demo")
     try:
-        running_site.until(lambda: not running_site.alive(children), 10)
+        eventually.until(lambda: not running_site.alive(children))
         again.wait_until_ready()
         assert "shown this once" not in again.output
         assert running_site.Browser(again.url).login("admin", password)
@@ -69,7 +69,7 @@ def test_ctrl_c_stops_everything_in_time(data: pathlib.Path) -> None:
 
 def test_a_stop_in_the_middle_of_the_start_leaves_nothing(data: pathlib.Path) -> None:
     site = running_site.Site(data, "--no-demo")
-    running_site.until(lambda: "preparing" in site.output)
+    eventually.until(lambda: "preparing" in site.output)
     children = site.descendants()
     assert children
     assert site.end(signal.SIGTERM) < 10

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from ipam_site.supervisor import child, embedded, folder, processes
-from tests import running_site
+from tests import eventually, running_site
 
 _Make = Callable[[pathlib.Path, dict[str, str]], embedded.Embedded]
 
@@ -72,9 +72,9 @@ def test_another_server_at_the_port_is_not_taken_for_ours(data: pathlib.Path) ->
 
 def test_what_ignores_a_polite_signal_gets_the_next_one(tmp_path: pathlib.Path) -> None:
     with subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 60 & wait"], cwd=tmp_path) as stubborn:
-        running_site.until(lambda: len(processes.running_in(tmp_path)) == 2)
+        eventually.until(lambda: len(processes.running_in(tmp_path)) == 2)
         time.sleep(0.1)
         signals = (signal.SIGTERM, signal.SIGKILL)
         processes.stop_running_in(tmp_path, signals=signals, seconds=0.5)
-        assert stubborn.wait(1) == -signal.SIGKILL
+        assert stubborn.wait(60) == -signal.SIGKILL
     assert not processes.running_in(tmp_path)

@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from ipam_site import data_folder
-from tests import running_site
+from tests import eventually, running_site
 from tests.edges import api as apis
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Register:
 
 @pytest.fixture(scope="module")
 def register() -> Iterator[Register]:
-    with running_site.folder() as data:
+    with running_site.used() as data:
         site = running_site.Site(data, "--no-demo")
         try:
             register = Register(site.wait_until_ready())
@@ -76,7 +76,7 @@ def _kill(name: str) -> Callable[[Register], None]:
         assert pids
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        running_site.until(lambda: not running_site.alive(dict.fromkeys(pids, "")))
+        eventually.until(lambda: not running_site.alive(dict.fromkeys(pids, "")))
 
     return kill
 
@@ -113,8 +113,8 @@ def test_nothing_is_lost(register: Register, name: str) -> None:
     # What a worker tried in vain is tried again after half a minute; here at once.
     register.database.execute("UPDATE pools_allocationrequest SET next_try_at = now()")
 
-    running_site.until(lambda: register.one(_REQUEST, waiting) == "fulfilled", 25)
-    running_site.until(lambda: register.one(_BLOCK, used["id"]) == "available", 25)
+    eventually.until(lambda: register.one(_REQUEST, waiting) == "fulfilled")
+    eventually.until(lambda: register.one(_BLOCK, used["id"]) == "available")
     assert register.one(_HOLDER, held["id"]) == "next"
     assert register.one(_ENDED, used["id"]) == 1
 

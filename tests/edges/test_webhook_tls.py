@@ -77,7 +77,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    with running_site.folder() as data, tempfile.TemporaryDirectory() as folder:
+    with running_site.used() as data, tempfile.TemporaryDirectory() as folder:
         started = Site(pathlib.Path(folder), data)
         try:
             yield started

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 
 from ipam_site import data_folder
-from tests import running_site
+from tests import eventually, running_site
 from tests.edges import api as apis
 
 PARTS = {
@@ -145,7 +145,7 @@ class Site:
         try:
             main, *others = self.pids(part)
             os.kill(main, signum)
-            running_site.until(lambda: not running_site.alive(dict.fromkeys([main, *others], "")))
+            eventually.until(lambda: not running_site.alive(dict.fromkeys([main, *others], "")))
             yield
         finally:
             os.kill(self.running.process.pid, signal.SIGCONT)
@@ -157,14 +157,14 @@ class Site:
     def gets_on(self, *parts: str, seconds: float = 40) -> None:
         """Each of them gets on after this moment."""
         began = {part: self.got_on(part) for part in parts}
-        running_site.until(lambda: all(self.got_on(p) > began[p] for p in parts), seconds)
+        eventually.until(lambda: all(self.got_on(p) > began[p] for p in parts), seconds)
 
 
 @contextlib.contextmanager
 def running() -> Iterator[Site]:
-    with running_site.folder() as data:
+    with running_site.used() as data:
         up = running_site.Site(data, "--no-demo", "--workers=2")
         try:
             yield Site(up.wait_until_ready(240))
         finally:
-            up.end(seconds=60)
+            up.end()

@@ -18,7 +18,7 @@ from django.core import management
 from django.test import Client
 
 from pools import window
-from tests import running_site
+from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
 
@@ -27,9 +27,9 @@ CLIENTS = 6
 
 @pytest.fixture
 def _well(site: Site) -> Iterator[None]:
-    running_site.until(site.ready, 60)
+    eventually.until(site.ready)
     yield
-    running_site.until(site.ready, 60)
+    eventually.until(site.ready)
 
 
 @pytest.mark.usefixtures("_well")
@@ -55,14 +55,14 @@ def test_f25_no_request_that_was_let_in_is_lost(site: Site) -> None:
         psycopg.connect(site.database_url) as holder,
     ):
         loops = [threads.submit(client, number) for number in range(CLIENTS)]
-        running_site.until(lambda: len(statuses) > 3 * CLIENTS, 30)
+        eventually.until(lambda: len(statuses) > 3 * CLIENTS)
         # One request is in the middle of its work when the signal comes.
         pool_id = int(slow.split("/")[1])
         holder.execute("SELECT pg_advisory_xact_lock(%s, %s)", [window.LOCK, pool_id])
         in_flight = threads.submit(site.ask, "POST", slow, apis.holder("slow"))
-        running_site.until(lambda: bool(site.one(_WAITS)))
+        eventually.until(lambda: bool(site.one(_WAITS)))
         (site.running.data / "draining").touch()
-        running_site.until(lambda: site.ask("GET", "/readyz").status == 503)
+        eventually.until(lambda: site.ask("GET", "/readyz").status == 503)
         assert site.ask("GET", "/healthz").status == 200
         red.set()
         for loop in loops:
@@ -74,8 +74,8 @@ def test_f25_no_request_that_was_let_in_is_lost(site: Site) -> None:
         assert in_flight.result().status == 201
     assert set(statuses) == {201}
     # Started again, it is ready: whoever said to drain meant the server before.
-    running_site.until(lambda: site.pids("web")[:1] not in ([], [master]))
-    running_site.until(site.ready, 60)
+    eventually.until(lambda: site.pids("web")[:1] not in ([], [master]))
+    eventually.until(site.ready)
     assert site.one(_HELD, int(pool.split("/")[1])) == len(statuses)
 
 

@@ -15,7 +15,7 @@ import redis
 
 from ipam_site import alive, data_folder
 from ipam_site.supervisor import child, run
-from tests import running_site
+from tests import eventually
 
 
 @pytest.fixture
@@ -97,9 +97,9 @@ def test_up_starts_a_child_again_that_did_not_get_on_twice(
         assert quiet == {"watcher"}
         assert stuck.alive()
         assert run.restart_stuck(options, [stuck], quiet) == set()
-        running_site.until(lambda: not stuck.alive())
+        eventually.until(lambda: not stuck.alive())
         assert "has not got on" in said[0]
-        running_site.until(lambda: stuck.watch() or stuck.alive())  # type: ignore[func-returns-value]
+        eventually.until(lambda: stuck.watch() or stuck.alive())  # type: ignore[func-returns-value]
         touched("watcher", 0)
         assert run.restart_stuck(options, [stuck], {"watcher"}) == set()
         assert stuck.alive()

@@ -10,7 +10,7 @@ from ipaddress import ip_network
 
 import pytest
 from django.core import management
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from pools import allocation, database, events, recovering
 from pools.core import errors
@@ -52,6 +52,18 @@ def test_nothing_is_handed_out_and_what_is_held_can_be_released() -> None:
     assert factories.give_back(before).block["state"] == "cooling"
     recovering.end(by=BY, force=True)
     assert factories.take(pool)
+
+
+def test_triggers_switched_on_after_a_load_of_data_stop_nobody() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE pools_block ENABLE TRIGGER USER")
+    assert factories.take(pool)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER pools_block_recovers")
+    recovering.begin(by=BY)
+    with pytest.raises(errors.Recovering):
+        factories.take(pool)
 
 
 def test_who_has_a_block_of_a_single_category_is_told_which() -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from tests import running_site
+from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
 
@@ -20,9 +20,9 @@ WAYS: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
 
 @pytest.fixture(autouse=True)
 def _well(site: Site) -> Iterator[None]:
-    running_site.until(site.ready, 60)
+    eventually.until(site.ready)
     yield
-    running_site.until(site.ready, 60)
+    eventually.until(site.ready)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -40,7 +40,7 @@ def test_allocation_goes_on_and_workers_resume(site: Site, way: str) -> None:
         assert site.ask("GET", "blocks/?limit=1").status == 200
         assert site.take(site.pool(f"other-{way}", f"10.8.{len(way)}.0/24"), "x")
     site.one(_AT_ONCE)
-    running_site.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled", 40)
+    eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
     site.gets_on("worker", "beat")
     assert site.pids("worker")[0] == workers
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 import redis
 
 from ipam_site import alive, data_folder
-from tests import running_site
+from tests import eventually
 from tests.edges import api as apis
 from tests.failure.sites import Site
 
@@ -24,9 +23,9 @@ _AT_ONCE = "UPDATE pools_allocationrequest SET next_try_at = now() RETURNING id"
 
 @pytest.fixture(autouse=True)
 def _well(site: Site) -> Iterator[None]:
-    running_site.until(site.ready, 60)
+    eventually.until(site.ready)
     yield
-    running_site.until(site.ready, 60)
+    eventually.until(site.ready)
 
 
 def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
@@ -38,13 +37,13 @@ def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
         site.give_back(used)
         site.give_back(held)
         # Nobody tidies: the allocator sees by itself that the time is over.
-        running_site.until(lambda: site.ask("POST", cools, apis.holder("other")).status == 201, 10)
+        eventually.until(lambda: site.ask("POST", cools, apis.holder("other")).status == 201)
         assert site.one(_STATE, waiting["id"]) == "pending"
         # Another may be faster than who waits; here nobody asks.
         data = site.running.data
         assert all(alive.stuck(name, data, max_age=0.5) for name in ("watcher", "beat"))
     site.one(_AT_ONCE)
-    running_site.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled", 40)
+    eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
     assert site.one(_EVENTS, used["id"], "allocated") == 2
 
 
@@ -68,7 +67,7 @@ def test_f3_f11_two_beats_and_tripled_messages_change_nothing_more(site: Site) -
             _triple(site)
             site.give_back(held)
             site.one(_AT_ONCE)
-            running_site.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled", 40)
+            eventually.until(lambda: site.one(_STATE, waiting["id"]) == "fulfilled")
         finally:
             other.terminate()
     assert site.one(_EVENTS, held["id"], "released") == 1
@@ -80,9 +79,8 @@ def _triple(site: Site) -> None:
     """Each message that waits, twice more, for some seconds."""
     url = data_folder.connections(site.running.data)["redis_url"]
     tripled = 0
-    deadline = time.monotonic() + 20
     with redis.Redis.from_url(url) as broker, site.stopped("worker"):
-        running_site.until(lambda: broker.llen("ipam.default") > 3, deadline - time.monotonic())
+        eventually.until(lambda: broker.llen("ipam.default") > 3)
         for message in broker.lrange("ipam.default", 0, -1):
             broker.lpush("ipam.default", message, message)
             tripled += 1
@@ -94,8 +92,8 @@ def test_a_worker_that_takes_nothing_is_seen(site: Site) -> None:
     data = site.running.data
     assert not alive.stuck("worker", data)
     with site.stopped("worker"):
-        running_site.until(lambda: bool(alive.stuck("worker", data, max_age=1)), 30)
-    running_site.until(lambda: not alive.stuck("worker", data, max_age=10), 30)
+        eventually.until(lambda: bool(alive.stuck("worker", data, max_age=1)))
+    eventually.until(lambda: not alive.stuck("worker", data, max_age=10))
     # The reconciler has no cluster, and so no message.
     assert not alive.stuck("reconciler", data, max_age=0)
     assert alive.stuck("beat", data / "elsewhere") == "beat did not start"

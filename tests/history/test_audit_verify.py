@@ -25,6 +25,7 @@ from pools import database, events
 from pools.core import errors
 from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection
 from pools.services import audit, audit_verify
+from pools.services.notices import targets
 from tests import factories
 
 
@@ -49,6 +50,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> audit.Sealed:
     NetworkSettings.objects.create(cluster=one)
     VMImport.objects.create(cluster=one)
     Wave.objects.create(cluster=one, name="saturday")
+    targets.create("ops", "https://hooks.example.org/", by=factories.BY)
     return audit.seal()
 
 

@@ -22,7 +22,7 @@ class Cluster(Protocol):
 
 
 def to(
-    cluster: Cluster, *, token: str | None = None, timeouts: tuple[float, float] = (5, 10)
+    cluster: Cluster, *, token: str | None = None, timeouts: tuple[float, float] = (30, 60)
 ) -> client.Gateway:
     """A gateway with the rights of the token, of the admin by default."""
     now = datetime.datetime.now(datetime.UTC)

@@ -6,9 +6,8 @@ import contextlib
 import pathlib
 import socketserver
 import threading
-import time
 import wsgiref.simple_server
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.wsgi import get_wsgi_application
@@ -52,10 +51,3 @@ def serving(folder: pathlib.Path) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """A server learns of a configuration a moment after it was written."""
-    latest = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < latest

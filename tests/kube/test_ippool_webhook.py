@@ -15,6 +15,7 @@ from claims.core.entries import EntrySpec
 from claims.models import Network
 from claims.services import entries, ippools
 from claims.webhooks import hooks
+from tests import eventually
 from tests.claims import worlds
 from tests.claims.ippools.conftest import CRD
 from tests.claims.ippools.fleet import manifest
@@ -45,10 +46,10 @@ def network(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Netw
             stdout=said,
         )
         cluster.put(yaml.safe_load(said.getvalue()))
-        own_site.until(lambda: _refuses(api))
+        eventually.until(lambda: _refuses(api))
         yield known
         cluster.remove("validatingwebhookconfigurations", hooks.VALIDATE_IPPOOLS.name)
-        own_site.until(lambda: not _refuses(api))
+        eventually.until(lambda: not _refuses(api))
     for one in cluster.objects("ippools"):
         cluster.remove("ippools", one["metadata"]["name"])
 

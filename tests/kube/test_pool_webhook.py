@@ -13,7 +13,7 @@ import yaml
 from django.core import management
 
 from pools.webhooks import configuration
-from tests import factories
+from tests import eventually, factories
 from tests.kube import own_site
 from tests.kube.api import OLD_POOLS, POOLS, Api, Cluster, pool
 
@@ -39,10 +39,10 @@ def register(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any
             stdout=said,
         )
         cluster.put(yaml.safe_load(said.getvalue()))
-        own_site.until(lambda: _denied(api))
+        eventually.until(lambda: _denied(api))
         yield known
         cluster.remove(_KIND, configuration.CILIUM_POD_IP_POOLS.name)
-        own_site.until(lambda: not _denied(api))
+        eventually.until(lambda: not _denied(api))
 
 
 def _denied(api: Api) -> bool:
@@ -122,7 +122,7 @@ def test_the_role_that_manages_may_create_by_server_side_apply(cluster: Cluster,
             made.append(managing.apply(POOLS, pool(name, "10.8.0.0/16"), "cadastre"))
             return made[-1].status in {200, 201}
 
-        own_site.until(applied)  # a server learns of a role a moment after it was written
+        eventually.until(applied)  # a server learns of a role a moment after it was written
         assert managing.call("DELETE", f"{POOLS}/{name}").status == 403
 
 

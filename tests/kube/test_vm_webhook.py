@@ -16,6 +16,7 @@ from django.core import management
 from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK
 from claims.models import Decision, NetworkSettings
 from claims.webhooks import hooks
+from tests import eventually
 from tests.claims import worlds
 from tests.claims.webhooks import doors
 from tests.core.vm_world import MAC, Manifest, vm_manifest
@@ -47,11 +48,11 @@ def known(tmp_path: pathlib.Path, cluster: Cluster, api: Api) -> Iterator[Any]:
     with own_site.serving(tmp_path) as url:
         for document in _printed(pool.cluster.name, url, tmp_path):
             cluster.put(document)
-        own_site.until(lambda: _annotation(_probe(api)) is not None)
+        eventually.until(lambda: _annotation(_probe(api)) is not None)
         yield pool
         for hook in (hooks.MUTATE_PODS, hooks.MUTATE_VMS):
             cluster.remove(_KIND, hook.name)
-        own_site.until(lambda: _annotation(_probe(api)) is None)
+        eventually.until(lambda: _annotation(_probe(api)) is None)
 
 
 def _printed(name: str, url: str, folder: pathlib.Path) -> list[Any]:

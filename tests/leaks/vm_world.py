@@ -29,11 +29,16 @@ Manifest = dict[str, Any]
 class Machines(World):
     """`without`: kinds that a pass does not list."""
 
-    def __init__(self, server: FakeCluster, clock: Clock) -> None:
+    def __init__(
+        self,
+        server: FakeCluster,
+        clock: Clock,
+        subnets: tuple[str, ...] = ("10.0.0.0/24", "2001:db8::/64"),
+    ) -> None:
         super().__init__(server, duty=False)
         self.fake = server
         self.clock = clock
-        self.blue = self.network("10.0.0.0/24", "2001:db8::/64", cooldown=0)
+        self.blue = self.network(*subnets, cooldown=0)
 
     def run(self, *, dry: bool = False, without: str = "") -> Run:
         lease = leases.take(self.connection.pk, "tester")

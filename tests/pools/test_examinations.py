@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 from collections.abc import Iterator
 from datetime import timedelta
@@ -36,10 +37,15 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
         yield running
 
 
-def _examined(fake: FakeCluster, *duties: str, token: str = "") -> examinations.Examination:
+def _examined(
+    fake: FakeCluster,
+    *duties: str,
+    token: str = "",
+    wanted: tuple[resources.Resource, ...] = WANTED,
+) -> examinations.Examination:
     terms = connections.terms("managed" if duties else "observed", duties)
     source = connections.from_kubeconfig(fake.kubeconfig(token or None))
-    return examinations.of_source(source, terms, WANTED)
+    return examinations.of_source(source, terms, wanted)
 
 
 def _row(fake: FakeCluster) -> Connection:
@@ -101,6 +107,18 @@ def test_the_rights_that_are_missing_for_the_duties(fake: FakeCluster) -> None:
         "update ciliumnodes.cilium.io/status",
     }
     assert not found.succeeded
+
+
+def test_a_right_that_passes_do_without_is_a_doubt(fake: FakeCluster) -> None:
+    fake.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    more = dataclasses.replace(
+        resources.CONFIG_MAP, namespaced=False, reads_for="owners by ConfigMaps"
+    )
+    token = fake.user("reader", [READ, SYSTEM])
+    found = _examined(fake, token=token, wanted=(*WANTED, more))
+    assert (found.succeeded, found.missing) == (True, [])
+    rights = ", ".join(f"{verb} configmaps" for verb in ("get", "list", "watch"))
+    assert found.doubts == [f"No owners by ConfigMaps: these need {rights}."]
 
 
 @pytest.mark.parametrize(

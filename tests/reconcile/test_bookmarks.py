@@ -10,8 +10,9 @@ from pools.models import Connection, Run
 from pools.reconcile import connecting, positions
 from pools.reconcile.positions import Position
 from pools.reconcile.streams import Stream
+from tests import eventually
 from tests.kube.fake import FakeCluster
-from tests.reconcile import processes, small
+from tests.reconcile import small
 
 LONG = 60
 
@@ -33,7 +34,7 @@ def watch(fake: FakeCluster, connection: Connection) -> Iterator[list[Stream]]:
     yield streams
     for stream in streams:
         stream.stop()
-    processes.until(lambda: all(stream.ended for stream in streams), LONG)
+    eventually.until(lambda: all(stream.ended for stream in streams), LONG)
 
 
 def _begin(watch: list[Stream], fake: FakeCluster, connection: Connection, at: Position) -> Stream:
@@ -43,7 +44,7 @@ def _begin(watch: list[Stream], fake: FakeCluster, connection: Connection, at: P
     )
     watch.append(stream)
     stream.start()
-    processes.until(lambda: len(fake.log.of("watch", "ciliumnodes")) > asked, LONG)
+    eventually.until(lambda: len(fake.log.of("watch", "ciliumnodes")) > asked, LONG)
     return stream
 
 
@@ -58,7 +59,7 @@ def _moved(fake: FakeCluster, stream: Stream) -> tuple[list[object], Position]:
         told.extend(taken[0])
         return taken[1] != stream.stored
 
-    processes.until(moved, LONG)
+    eventually.until(moved, LONG)
     taken = stream.take()
     assert taken is not None
     return told, taken[1]
@@ -84,7 +85,7 @@ def test_point_04_whoever_watches_next_goes_on_from_it(
     """What was told before it is not told again, and nothing that comes after it is left out."""
     stream = _begin(watch, fake, connection, at)
     fake.put(small.node("told"))
-    processes.until(lambda: stream.waiting, LONG)
+    eventually.until(lambda: stream.waiting, LONG)
     fake.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
     _, to = _moved(fake, stream)
     stream.stop()
@@ -99,5 +100,5 @@ def test_point_04_whoever_watches_next_goes_on_from_it(
         told.extend(manifest["metadata"]["name"] for _, manifest in taken[0])
         return "next" in told
 
-    processes.until(all_told, LONG)
+    eventually.until(all_told, LONG)
     assert told == ["meanwhile", "next"]

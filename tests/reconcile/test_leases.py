@@ -14,7 +14,7 @@ from pools.core import errors
 from pools.models import Connection, Run
 from pools.models.connections import Duty
 from pools.reconcile import leases, passes
-from tests import factories
+from tests import eventually, factories
 from tests.concurrent import threads
 from tests.kube.fake import FakeCluster
 from tests.reconcile import processes, small
@@ -166,7 +166,7 @@ def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeC
         fake.put(small.node("c"))
         before = {name: fake.object("ciliumnodes", name)["metadata"] for name in "ab"}
         worker.send(signal.SIGCONT)
-        processes.until(lambda: "ended" in worker.output)
+        eventually.until(lambda: "ended" in worker.output)
         assert "ended lease_lost" in worker.output
     assert {name: fake.object("ciliumnodes", name)["metadata"] for name in "ab"} == before
     assert not fake.log.writes

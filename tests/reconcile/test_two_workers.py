@@ -11,7 +11,7 @@ from pools.handlers import registry
 from pools.models import Block, Connection, Run
 from pools.models.connections import Duty
 from pools.reconcile import leases, passes
-from tests import factories
+from tests import eventually, factories
 from tests.kube.fake import FakeCluster
 from tests.reconcile import processes, small
 
@@ -101,7 +101,7 @@ def test_f20_point_06_stopped_for_longer_than_its_lease(
 
         skip = {"list": 0, "update": 5}[where]  # tried out and written, twice; tried out
         fake.faults.add(verb=where, path="ciliumnodes", skip=skip, call=stop)
-        processes.until(lambda: stopped and stopped[0].status, LONG)
+        eventually.until(lambda: stopped and stopped[0].status, LONG)
         Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
         lease = leases.take(connection.pk, leases.worker())
         assert lease is not None
@@ -128,7 +128,7 @@ def test_f20_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Conn
             killed.append(first)
 
         fake.faults.add(verb="update", path="ciliumnodes", skip=5, call=kill)
-        processes.until(lambda: killed, LONG)
+        eventually.until(lambda: killed, LONG)
         assert first.wait(LONG) == -signal.SIGKILL
     assert leases.take(connection.pk, "early") is None
     Connection.objects.update(leased_until="2000-01-01T00:00:00Z")

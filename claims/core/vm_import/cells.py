@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from claims.core import macs
 from claims.core.vm_import.found import problem
 from pools.core import addresses, errors
+from pools.core.cells import unescaped
 from pools.core.errors import Problem
 
 LONGEST_NAME = 253
@@ -280,9 +281,7 @@ def parse_text(field: str, text: str, *, longest: int = LONGEST_NAME) -> tuple[s
         if not isinstance(text, Number):
             return str(text)[:longest], mangled(field, text)
         text = str(text)
-    text = text.strip()
-    if len(text) > 1 and text[0] == "'" and text[1] in "=+-@\uff1d\uff0b\uff0d\uff20":
-        text = text[1:]  # as our own exports have it
+    text = unescaped(text.strip()).strip()  # as our own exports have it
     if len(text) > longest:
         message = f"longer than {longest} characters"
         return text[:longest], problem(field, "too_long", message, text)

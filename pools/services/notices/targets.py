@@ -6,6 +6,7 @@ import secrets as randomness
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
@@ -166,6 +167,7 @@ def _locked(target: WebhookTarget) -> WebhookTarget:
 
 
 def _save(target: WebhookTarget) -> None:
+    target.host = urlsplit(target.url).netloc.rpartition("@")[2]
     try:
         with transaction.atomic():
             target.save()

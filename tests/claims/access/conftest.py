@@ -11,8 +11,8 @@ from tests.claims.access import two_worlds
 
 
 @pytest.fixture
-def owner() -> two_worlds.Owner:
-    return two_worlds.Owner()
+def owner(request: pytest.FixtureRequest) -> two_worlds.Owner:
+    return two_worlds.Owner(getattr(request, "param", "local"))
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,8 @@ def test_a_membership_makes_a_vm_owner(api: apis.Api) -> None:
     made = api.made(PATH, body())
     assert {**made, "id": 0, "created_at": ""} == {
         "id": 0, "user": "vera", "group": None, "cluster": "prod", "namespaces": ["bank", "shop"],
-        "role": "vm-owner", "created_at": "",
+        "role": "vm-owner", "created_at": "", "source": "local", "cluster_role": None,
+        "role_binding": None,
     }  # fmt: skip
     prod = Cluster.objects.get(name="prod").pk
     assert access.scope(vera()) == access.Scope(namespaces={prod: frozenset({"shop", "bank"})})

@@ -24,9 +24,12 @@ from pools.models.history import SEQUENCE
 from pools.services import allocations, clusters
 from tests.claims import worlds
 
+KINDS: tuple[Any, ...] = (Network, IPPool, Entry, IPAMClaim, Workload, NAD, Decision)
 BY = events.Author(actor="zulu-admin", source="command", request_id="r-zulu")
 OURS = events.Author(actor="tester", source="command")
 _OWN_IDS, _FOREIGN_IDS = 3_000_000, 7_000_000
+_ABSENT = 8_000_001
+_ABSENT_ID = re.compile(r"(?<![\da-f])8\d{6}(?![\da-f])")
 _TWINS = (
     (re.compile("zulu", re.IGNORECASE), "yank"),
     (re.compile("5a([:.-]?)5a([:.-]?)5a", re.IGNORECASE), r"4e\g<1>4e\g<2>4e"),
@@ -50,6 +53,11 @@ def twin(text: str) -> str:
     return text
 
 
+def nowhere(text: str) -> str:
+    """The twin, with all its ids the same."""
+    return _ABSENT_ID.sub(str(_ABSENT), twin(text))
+
+
 def _tables() -> list[Any]:
     found = [
         *apps.get_app_config("claims").get_models(),
@@ -69,13 +77,17 @@ def _number_from(start: int) -> None:
 
 
 class Owner:
-    """Vera, who owns the VMs of the namespace alpha in the cluster prod."""
+    """Vera, who owns the VMs of the namespace alpha in the cluster prod; `by` says who says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, by: str = "local") -> None:
+        self.by = by
         _number_from(_OWN_IDS)
         self.cluster = worlds.cluster("prod")
         self.user = User.objects.create(username="vera")
-        memberships.create(self.cluster, ["alpha"], by=OURS, user=self.user)
+        if by == "local":
+            memberships.create(self.cluster, ["alpha"], by=OURS, user=self.user)
+        else:
+            worlds.bound(self.cluster, "alpha", "vera")
         self.user = User.objects.get(pk=self.user.pk)
         self.network = worlds.network("alpha-net", subnets=("10.60.0.0/24",), of=self.cluster)
         self.shared = worlds.network("shared-net", subnets=("10.50.0.0/24",), of=self.cluster)
@@ -103,8 +115,7 @@ class Owner:
 
     def ids(self) -> list[int]:
         """An id of each kind of thing that is their own."""
-        tables: tuple[Any, ...] = (Network, IPPool, Entry, IPAMClaim, Workload, NAD, Decision)
-        return [model.objects.order_by("pk")[0].pk for model in tables]
+        return [model.objects.order_by("pk")[0].pk for model in KINDS]
 
 
 def add_foreign(owner: Owner) -> None:
@@ -119,6 +130,8 @@ def add_foreign(owner: Owner) -> None:
                 object_name="zulu", namespace="zulu-ns",
             )  # fmt: skip
             memberships.create(cluster, ["zulu-ns"], by=BY, user=user)
+            worlds.bound(cluster, "zulu-ns", "zulu-user")
+            worlds.bound(cluster, "zulu-ns", "zulu-team", kind="Group")
             _fill(network, "10.90.0.{}/24", "5")
             pool = Pool.objects.get(pk=network.pool_id)
             wanted = allocation.Wanted(holders=(allocation.Holder("vm", "zulu-held"),))
@@ -158,9 +171,12 @@ def _decision(cluster: Cluster, namespace: str, vm: str) -> None:
 
 
 def foreign_values() -> tuple[list[int], list[str]]:
-    """(an id of each table, texts) by which something foreign could be asked for."""
+    """(an id of each table, texts) by which something foreign could be asked for.
+
+    First the ids of what a VM owner could have too.
+    """
     ids = []
-    for model in _tables():
+    for model in sorted(_tables(), key=lambda model: model not in KINDS):
         if model._meta.pk.column == "id" or model is EntryEvent:
             rows = model._default_manager.filter(pk__gte=_FOREIGN_IDS).order_by("pk")
             ids += list(rows.values_list("pk", flat=True)[:1])

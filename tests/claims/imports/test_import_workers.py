@@ -51,7 +51,10 @@ def kill(of: VMImport, when: Callable[[], bool]) -> None:
 def blocked() -> bool:
     """Whether another backend waits for a lock of ours."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))"
+        )
         return bool(cursor.fetchone()[0])
 
 

@@ -151,6 +151,12 @@ def core() -> list[Kind]:
         _core("configmaps", "ConfigMap", namespaced=True, short=("cm",)),
         _core("secrets", "Secret", namespaced=True),
         _core(
+            "rolebindings",
+            "RoleBinding",
+            group="rbac.authorization.k8s.io",
+            namespaced=True,
+        ),
+        _core(
             "customresourcedefinitions",
             "CustomResourceDefinition",
             group="apiextensions.k8s.io",

@@ -1,0 +1,75 @@
+"""Access by clusters: VM owners that RoleBindings make. It is shown here and changed there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from claims.admin import scoped
+from claims.models import ClusterOwner
+from claims.services import cluster_owners
+from pools.admin import lists, show
+
+
+class ClusterFilter(scoped.ClusterFilter):
+    at = "connection__cluster_id"
+
+
+@admin.register(ClusterOwner)
+class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
+    list_display = (
+        "shown_who", "shown_role", "shown_cluster", "namespace", "shown_binding", "shown_since",
+    )  # fmt: skip
+    list_display_links = None
+    list_filter = (ClusterFilter,)
+    search_fields = ("subject", "namespace", "binding")
+    search_help_text = "User, group, namespace or RoleBinding"
+    exported = (
+        "id", "subject_kind", "subject", "connection.cluster.name", "namespace", "role", "binding",
+        "since",
+    )  # fmt: skip
+    ordering = ("connection__cluster__name", "namespace", "subject", "id")
+    sortable_by = ()
+    list_before_template = "cadastre/cluster_owners_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ClusterOwner]:
+        rows = super().get_queryset(request).filter(role__in=cluster_owners.roles())
+        return rows.select_related("connection__cluster")
+
+    def has_view_permission(self, request: HttpRequest, obj: ClusterOwner | None = None) -> bool:
+        return request.user.has_perm("claims.view_membership")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def change_view(self, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        raise PermissionDenied
+
+    def history_view(self, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        raise PermissionDenied
+
+    @admin.display(description="who")
+    def shown_who(self, row: ClusterOwner) -> str:
+        return row.subject if row.subject_kind == "User" else f"group {row.subject}"
+
+    @admin.display(description="role of the cluster")
+    def shown_role(self, row: ClusterOwner) -> SafeString:
+        return format_html('<code class="cad-mono">{}</code>', row.role)
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, row: ClusterOwner) -> SafeString:
+        return show.to(row.connection.cluster)
+
+    @admin.display(description="RoleBinding")
+    def shown_binding(self, row: ClusterOwner) -> str:
+        return row.binding
+
+    @admin.display(description="seen since")
+    def shown_since(self, row: ClusterOwner) -> SafeString:
+        return show.when(row.since)

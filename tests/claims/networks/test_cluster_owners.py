@@ -1,0 +1,185 @@
+"""RoleBindings of a cluster, and groups of OpenShift, from the API server to who sees what."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from claims.handlers import owners
+from claims.handlers.nads import NetworkAttachmentDefinitions
+from claims.models import ClusterGroupMember, ClusterOwner
+from claims.services import access
+from pools.models import Finding, ObservedObject, Run
+from pools.reconcile import leases, passes, positions, telling
+from tests.claims.networks.ovn import Manifest, Ovn, nad
+from tests.kube import gateways
+
+pytestmark = pytest.mark.django_db
+RBAC = "rbac.authorization.k8s.io"
+NADS = {"apiGroups": ["k8s.cni.cncf.io"], "resources": ["network-attachment-definitions"], "verbs": ["list", "watch"]}  # fmt: skip
+
+
+@pytest.fixture
+def definitions() -> tuple[str, ...]:
+    return ("k8s.cni.cncf.io_network-attachment-definitions", "user.openshift.io_groups")
+
+
+@pytest.fixture(autouse=True)
+def _empty(ovn: Ovn) -> None:
+    for one in ovn.server.objects("rolebindings"):
+        if one["metadata"]["namespace"] == "default":
+            ovn.remove("rolebindings", one["metadata"]["name"], "default")
+    User.objects.create(username="vera")
+
+
+def passed(ovn: Ovn, token: str | None = None) -> Run:
+    lease = leases.take(ovn.connection.pk, "test")
+    assert lease is not None
+    handlers = [NetworkAttachmentDefinitions(), owners.RoleBindings(), owners.Groups()]
+    with gateways.to(ovn.server, token=token) as gateway:
+        run = passes.run(lease, handlers, open_gateway=lambda _: gateway)
+    assert run.succeeded, (run.error_code, run.error, run.kinds)
+    return run
+
+
+def tell(ovn: Ovn, *events: tuple[str, Manifest]) -> None:
+    """What a watch of RoleBindings says."""
+    ovn.connection.refresh_from_db()
+    kind = owners.RoleBindings.kind
+    at = positions.read(ovn.connection.positions, kind)
+    lease = leases.borrow(ovn.connection.pk, leases.worker())
+    assert at is not None
+    assert lease is not None
+    to = dataclasses.replace(at, version=f"{at.version}0")
+    handlers = [owners.RoleBindings(), owners.Groups()]
+    with gateways.to(ovn.server) as gateway:
+        run = telling.absorb_events(
+            lease, handlers, kind, events, at=at, to=to, open_gateway=lambda _: gateway
+        )
+    assert not run.error_code, (run.error_code, run.error)
+
+
+def binding(
+    name: str, *subjects: tuple[str, str], role: str = "kubevirt.io:edit", kind: str = "ClusterRole"
+) -> Manifest:
+    def subject(kind: str, name: str) -> Manifest:
+        if kind == "ServiceAccount":
+            return {"kind": kind, "name": name, "namespace": "default"}
+        return {"kind": kind, "name": name, "apiGroup": RBAC}
+
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": "default"},
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role},
+        "subjects": [subject(*one) for one in subjects],
+    }
+
+
+def group(name: str, *users: str) -> Manifest:
+    metadata = {"name": name}
+    return {
+        "apiVersion": "user.openshift.io/v1",
+        "kind": "Group",
+        "metadata": metadata,
+        "users": list(users),
+    }
+
+
+def told() -> list[tuple[str, str, str, str]]:
+    rows = ClusterOwner.objects.order_by("binding", "subject")
+    return list(rows.values_list("binding", "subject_kind", "subject", "role"))
+
+
+def sees(ovn: Ovn) -> bool:
+    return access.own(User.objects.get(username="vera")).has(ovn.cluster.pk, "default")
+
+
+def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:
+    ovn.put(nad())
+    many = [("User", "vera"), ("Group", "team"), ("ServiceAccount", "bot"),
+            ("User", "system:admin"), ("Group", "system:authenticated")]  # fmt: skip
+    ovn.put(binding("edit", *many))
+    ovn.put(binding("mine", ("User", "otto"), role="kubevirt.io:admin", kind="Role"))
+    ovn.put(binding("other", ("User", "vera"), role="view"))
+    ovn.put(binding("bot", ("ServiceAccount", "bot")))
+    passed(ovn)
+    expected = [
+        ("edit", "Group", "team", "kubevirt.io:edit"),
+        ("edit", "User", "vera", "kubevirt.io:edit"),
+        ("mine", "User", "otto", "kubevirt.io:admin"),
+    ]
+    assert told() == expected
+    assert sees(ovn)
+    ids = set(ClusterOwner.objects.values_list("pk", flat=True))
+    assert {one["changed"] for one in passed(ovn).kinds.values()} == {0}
+    assert set(ClusterOwner.objects.values_list("pk", flat=True)) == ids
+    ovn.put(binding("edit", ("Group", "crew")))
+    ovn.remove("rolebindings", "mine", "default")
+    passed(ovn)  # one complete list says so
+    assert told() == [("edit", "Group", "crew", "kubevirt.io:edit")]
+    assert not sees(ovn)
+
+
+def test_a_binding_that_was_missed_once_is_back_with_the_next_list(ovn: Ovn) -> None:
+    ovn.put(nad())
+    ovn.put(binding("edit", ("User", "vera")))
+    passed(ovn)
+    row = ObservedObject.objects.get(kind="RoleBinding")
+    ClusterOwner.objects.all().delete()
+    ObservedObject.objects.filter(pk=row.pk).update(missed_at=row.changed_at)
+    passed(ovn)
+    assert sees(ovn)
+
+
+def test_a_watch_tells_of_bindings_at_once(ovn: Ovn) -> None:
+    ovn.put(nad())
+    ovn.put(group("team", "vera"))
+    passed(ovn)
+    first = ovn.put(binding("edit", ("User", "vera")))
+    tell(ovn, ("ADDED", first))
+    assert sees(ovn)
+    ovn.remove("rolebindings", "edit", "default")
+    second = ovn.put(binding("edit", ("Group", "team")))
+    tell(ovn, ("DELETED", first), ("ADDED", second))
+    assert [one[2] for one in told()] == ["team"]
+    assert sees(ovn)
+    tell(ovn, ("MODIFIED", second | {"metadata": second["metadata"] | {"resourceVersion": "x"}, "subjects": []}))  # fmt: skip
+    assert not sees(ovn)
+
+
+def test_users_of_a_group_of_openshift(ovn: Ovn) -> None:
+    ovn.put(nad())
+    ovn.put(binding("edit", ("Group", "team")))
+    ovn.put(group("team", "vera", "system:admin"))
+    ovn.put(group("others", "vera", "otto"))
+    passed(ovn)
+    assert [str(one) for one in ClusterGroupMember.objects.all()] == ["vera in team"]
+    assert sees(ovn)
+    ovn.put(group("team", "otto"))
+    passed(ovn)
+    assert [str(one) for one in ClusterGroupMember.objects.all()] == ["otto in team"]
+    assert not sees(ovn)
+
+
+def test_without_the_right_all_else_goes_on_and_what_was_known_stays(ovn: Ovn) -> None:
+    ovn.put(nad())
+    ovn.put(binding("edit", ("User", "vera")))
+    passed(ovn)
+    identity = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
+    token = ovn.server.user("reader", [NADS, identity])
+    ovn.remove("rolebindings", "edit", "default")
+    ovn.put(nad("second", name="tenant"))
+    run = passed(ovn, token)
+    assert run.kinds["NetworkAttachmentDefinition"]["changed"] == 1
+    assert sees(ovn)
+    found: Any = Finding.objects.filter(code="not_permitted").order_by("kind")
+    assert [one.subject for one in found] == ["groups", "rolebindings"]
+    assert "VM owners" in found[1].message
+    ovn.connection.refresh_from_db()
+    assert ovn.connection.error_code == ""
+    passed(ovn)
+    assert (sees(ovn), Finding.objects.exists()) == (False, False)

@@ -1,0 +1,58 @@
+"""I21 of leaks: what is done to all of them reads each block a few times, also where the planner last
+looked at empty tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from pools.models import Block, Leak
+from pools.services import leak_list, leaks, reclaiming
+from tests import factories, stale
+from tests.leaks.feeds import Feed
+from tests.pools.conftest import Clock
+
+HELD = 4000
+TIMES = 30  # that a row may be read, of the register's tables and of a report's
+
+
+@pytest.fixture
+def feed(clock: Clock) -> Feed:
+    """Very many holders, of whom nothing was known when the tables were looked at."""
+    feed = Feed(clock)
+    pool = factories.pool("10.16.0.0/16", within=feed.cluster)
+    stale.sql("ANALYZE pools_block, pools_leak, pools_reference, pools_observedobject")
+    factories.ask(pool, *(factories.holder(f"i-{n}", kind="instance") for n in range(HELD)))
+    return feed
+
+
+def _read() -> int:
+    return sum(stale.read().values())
+
+
+def test_the_reports(feed: Feed) -> None:
+    before = _read()
+    feed.twice(*(f"i-{n}" for n in range(0, HELD, 2)))
+    assert leaks.leaked().count() == HELD // 2
+    assert _read() - before < TIMES * HELD
+
+
+def test_the_list_and_taking_them_back(feed: Feed) -> None:
+    feed.twice("i-0")
+    before = _read()
+    listed = list(leak_list.every(leaks.leaked()))
+    assert len(listed) == HELD - 1
+    assert _read() - before < TIMES * HELD
+    taken = listed[: reclaiming.BATCH]
+    wanted = [reclaiming.Wanted(one["block_id"], "instance", one["holder"]["id"]) for one in taken]
+    before = _read()
+    assert not any(one.error for one in reclaiming.reclaim_all(wanted, by=factories.WITH_REASON))
+    assert _read() - before < TIMES * HELD
+    assert Block.objects.filter(state="cooling").count() == len(taken)
+
+
+def test_who_is_seen_again(feed: Feed) -> None:
+    feed.twice("i-0")
+    before = _read()
+    feed.report(*(f"i-{n}" for n in range(HELD)), complete=False)
+    assert not Leak.objects.exists()
+    assert _read() - before < TIMES * HELD
