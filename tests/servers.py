@@ -14,10 +14,11 @@ import sys
 import tempfile
 import time
 import urllib.parse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import redis as redis_client
+from psycopg import sql
 
 from ipam_site import data_folder
 from ipam_site.supervisor import account as accounts
@@ -88,7 +89,7 @@ def migrated(url: str) -> str:
         made = "SELECT true FROM pg_database WHERE datname = %s AND datistemplate"
         if connection.execute(made, [name]).fetchone():
             return name
-        connection.execute(f"DROP DATABASE IF EXISTS {name}")
+        drop(connection, name)
         connection.execute(f"CREATE DATABASE {name}")
         subprocess.run(
             [sys.executable, "manage.py", "migrate", "--verbosity=0"],
@@ -98,6 +99,20 @@ def migrated(url: str) -> str:
         )
         connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE true")
     return name
+
+
+def drop(connection: psycopg.Connection[Any], database: str) -> None:
+    """Drop a database if it is there, and end our sessions in it first.
+
+    Not WITH (FORCE): that refuses where autovacuum, a superuser's process, is just at work there. A
+    plain DROP sends autovacuum away itself, and waits for the sessions that are ending.
+    """
+    connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = %s AND usename = current_user",
+        [database],
+    )
+    connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(database)))
 
 
 @contextlib.contextmanager

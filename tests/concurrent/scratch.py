@@ -11,7 +11,7 @@ import psycopg
 from django.db import connection
 from psycopg import sql
 
-from tests import factories
+from tests import factories, servers
 from tests.concurrent import checker, doors
 
 # Small, so that every address is used again and again.
@@ -68,7 +68,7 @@ def database() -> Iterator[Scratch]:
         connection.close()
         connection.settings_dict["NAME"] = original
         with _admin() as admin:
-            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+            servers.drop(admin, name)
 
 
 def _admin() -> psycopg.Connection[Any]:

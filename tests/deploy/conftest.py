@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from psycopg import sql
 
+from tests import servers
 from tests.deploy import catalog, release
 
 # The limits of a web request and of the migration job (deploy/kustomize, compose.yaml).
@@ -27,9 +28,9 @@ def url_of(database: str) -> str:
 
 def recreate(database: str, template: str = "template1") -> str:
     with psycopg.connect(url_of("postgres"), autocommit=True) as connection:
-        name = sql.Identifier(database)
-        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
-        made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(template))
+        servers.drop(connection, database)
+        named = map(sql.Identifier, (database, template))
+        made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*named)
         connection.execute(made)
     return url_of(database)
 
@@ -118,4 +119,4 @@ def upgrade(worker_id: str) -> Iterator[Upgrade]:
         after = catalog.read(connection)
     yield Upgrade(url, before, after, rows, traffic.refused, traffic.worked)
     with psycopg.connect(url_of("postgres"), autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
+        servers.drop(connection, name)

@@ -7,7 +7,7 @@ import os
 import psycopg
 
 from ipam_site import data_folder
-from tests import running_site
+from tests import running_site, servers
 
 _NAME = "cadastre_up_external"
 
@@ -35,7 +35,7 @@ def test_up_uses_the_servers_it_was_given(redis_url: str) -> None:
             }
         finally:
             site.end()
-            connection.execute(f"DROP DATABASE {_NAME}")
+            servers.drop(connection, _NAME)
 
 
 def test_a_database_that_is_away_is_said_at_once() -> None:

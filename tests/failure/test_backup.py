@@ -17,7 +17,7 @@ from pools import recovering
 from pools.core import errors
 from pools.models import Block, Recovery
 from pools.services import backups
-from tests import factories
+from tests import factories, servers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]
 
@@ -27,7 +27,7 @@ def fresh(committed: None) -> Iterator[None]:
     """An empty database of its own, as the configured one."""
     name = f"{connection.settings_dict['NAME']}_fresh"
     with _server() as server:
-        server.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        servers.drop(server, name)
         server.execute(f'CREATE DATABASE "{name}"')
     before = connection.settings_dict["NAME"]
     connection.close()
@@ -36,8 +36,7 @@ def fresh(committed: None) -> Iterator[None]:
     connection.close()
     connection.settings_dict["NAME"] = before
     with _server() as server:
-        # Not by force, which an autovacuum that is at it may not be met with: it yields by itself.
-        server.execute(f'DROP DATABASE "{name}"')
+        servers.drop(server, name)
 
 
 def _server() -> psycopg.Connection[Any]:
