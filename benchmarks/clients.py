@@ -5,55 +5,91 @@ from __future__ import annotations
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
 
 from django.db import connection
 
+T = TypeVar("T")
 Work = Callable[[int, int], Any]
 
 
-def rate(processes: int, seconds: float, work: Work) -> float:
-    """How often a second `work(client, number)` was done by all processes together."""
-    return len(latencies(processes, seconds, work)) / seconds
+def rates(processes: int, seconds: float, works: Sequence[Work]) -> list[float]:
+    """How often a second each `work(client, number)` was done by all processes together.
+
+    They take turns of a half second, so that all see the same machine, whatever else it does; each has
+    `seconds` in all.
+    """
+    turns = max(1, round(seconds / _TURN))
+    counts = _all(processes, partial(_in_turn, turns=turns, works=works))
+    return [sum(of_client) / turns / _TURN for of_client in zip(*counts, strict=True)]
+
+
+_TURN = 0.5
+
+
+def _in_turn(client: int, start: float, *, turns: int, works: Sequence[Work]) -> list[int]:
+    done = [0] * len(works)
+    for number in range(20):  # connections and plans are made before the clock runs
+        for work in works:
+            work(client, -1 - number)
+    for turn in range(turns * len(works)):
+        which = turn % len(works)
+        begin = start + turn * _TURN
+        time.sleep(max(0, begin - time.monotonic()))
+        while time.monotonic() < begin + _TURN:
+            works[which](client, done[which])
+            done[which] += 1
+    return done
 
 
 def latencies(processes: int, seconds: float, work: Work) -> list[float]:
     """How long each call of `work(client, number)` took, in seconds; an error ends the run."""
+    return list(chain(*_all(processes, partial(_timed, seconds=seconds, work=work))))
+
+
+def _timed(client: int, start: float, *, seconds: float, work: Work) -> list[float]:
+    taken = []
+    for number in range(20):  # connections and plans are made before the clock runs
+        work(client, -1 - number)
+    time.sleep(max(0, start - time.monotonic()))
+    number, now = 0, time.monotonic()
+    while now < start + seconds:
+        work(client, number)
+        number, before = number + 1, now
+        now = time.monotonic()
+        taken.append(now - before)
+    return taken
+
+
+def _all(processes: int, run: Callable[[int, float], list[T]]) -> list[list[T]]:
+    """What `run(client, start)` answers in each of so many processes, which start at one moment."""
     connection.close()  # a fork must not share it
     context = multiprocessing.get_context("fork")
     queue: Any = context.Queue()
     start = time.monotonic() + 0.5 + processes / 40
     children = [
-        context.Process(target=_client, args=(client, start, seconds, work, queue), daemon=True)
+        context.Process(target=_child, args=(client, start, run, queue), daemon=True)
         for client in range(processes)
     ]
     for child in children:
         child.start()
-    taken: list[float] = []
+    results: list[list[T]] = []
     for _ in children:
-        result = queue.get(timeout=seconds + 120)
+        result = queue.get(timeout=300)
         if isinstance(result, str):
             raise RuntimeError(result)  # noqa: TRY004  # a client's error, told as text
-        taken += result
+        results.append(result)
     for child in children:
         child.join()
-    return taken
+    return results
 
 
-def _client(client: int, start: float, seconds: float, work: Work, queue: Any) -> None:
-    taken = []
+def _child(client: int, start: float, run: Callable[[int, float], list[Any]], queue: Any) -> None:
     try:
-        for number in range(20):  # connections and plans are made before the clock runs
-            work(client, -1 - number)
-        time.sleep(max(0, start - time.monotonic()))
-        number, now = 0, time.monotonic()
-        while now < start + seconds:
-            work(client, number)
-            number, before = number + 1, now
-            now = time.monotonic()
-            taken.append(now - before)
-        queue.put(taken)
+        queue.put(run(client, start))
     except Exception as error:  # noqa: BLE001  # whatever it is, the parent must hear of it
         queue.put(f"client {client}: {type(error).__name__}: {error}")
 

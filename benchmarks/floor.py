@@ -14,7 +14,6 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from benchmarks import clients
 from ipam_site.supervisor import account, programs
 
 TABLE = "benchmark_floor"
@@ -43,13 +42,8 @@ def insert(rows: int = 1) -> None:
         cursor.execute(_INSERT.replace("ROWS", str(rows)))
 
 
-def python_inserts(processes: int, seconds: float) -> float:
-    """One-row INSERTs a second from so many Python processes, through Django's connection."""
-    make()
-    return clients.rate(processes, seconds, _one_insert)
-
-
-def _one_insert(_client: int, _number: int) -> None:
+def one_insert(_client: int, _number: int) -> None:
+    """A one-row INSERT through Django's connection."""
     insert()
 
 

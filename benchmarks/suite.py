@@ -83,21 +83,26 @@ def _allocate_from(pool_id: int, client: int, number: int) -> None:
 def hot_pool(seconds: float) -> Iterator[Result]:
     """One pool, and 64, from Python processes that call the service; events on."""
     for processes, goal in ((8, 0.5), (32, 0.3)):
-        base = floor.python_inserts(processes, seconds)
         one = registers.pool("10.0.0.0/8").pk
-        rate = clients.rate(processes, seconds, partial(_allocate_from, one))
+        base, rate = _beside_floor(processes, seconds, partial(_allocate_from, one))
         yield _result(
             f"hot_pool_{processes}", rate, base, goal,
             pgbench=round(floor.pgbench(processes, seconds / 2), 1), deadlocks=_deadlocks(),
         )  # fmt: skip
-    base = floor.python_inserts(8, seconds)
     many = [registers.pool("10.0.0.0/12").pk for _ in range(64)]
-    rate = clients.rate(
-        8,
-        seconds,
-        lambda client, number: _allocate(many[(client * 31 + number) % 64], f"{client}-{number}"),
-    )
+
+    def allocate(client: int, number: int) -> None:
+        _allocate(many[(client * 31 + number) % 64], f"{client}-{number}")
+
+    base, rate = _beside_floor(8, seconds, allocate)
     yield _result("pools_64", rate, base, 0.7)
+
+
+def _beside_floor(processes: int, seconds: float, work: clients.Work) -> tuple[float, float]:
+    """(one-row INSERTs a second, `work` a second), in turn."""
+    floor.make()
+    base, rate = clients.rates(processes, seconds, [floor.one_insert, work])
+    return base, rate
 
 
 def _deadlocks() -> int:

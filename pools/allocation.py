@@ -19,7 +19,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
-from pools import batches, database, events, idempotency, window
+from pools import batches, database, events, hot, idempotency, window
 from pools.core import block_answer, errors
 from pools.core.demand import Holder, Wanted
 from pools.models import Block, Pool
@@ -94,11 +94,11 @@ def _allocate_one(
             return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
         if outcome != "empty":
             return _answered(pool_id, outcome, status, row, wanted)
-        pool = Pool.objects.filter(pk=pool_id).first()
+        pool = window.known(pool_id)
         if pool is None:
             raise errors.NotFound("There is no such pool.")
         family = wanted.families[0] if wanted.families else batches.families(pool)[0]
-        if not database.retried(partial(window.refill, pool, family)):
+        if not database.retried(partial(window.refill, pool_id, family)):
             raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
         # What is left is being taken by others at this moment; some may give up.
         time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311  # jitter, no secret
@@ -117,8 +117,9 @@ def _answered(
 
 def _top_up(pool_id: int, family: int) -> None:
     try:
-        window.refill(Pool.objects.get(pk=pool_id), family, at_least=window.STEP)
-    except (DatabaseError, Pool.DoesNotExist, errors.NotFound) as error:
+        if window.is_low(pool_id, family):
+            window.refill(pool_id, family, at_least=window.LOW)
+    except (DatabaseError, errors.NotFound) as error:
         # The allocation is made; whoever finds the window empty fills it.
         log.info("the window of pool %s was not filled up: %s", pool_id, type(error).__name__)
 
@@ -129,7 +130,7 @@ def _ask(
     """(outcome, HTTP status as stored or 0, the block's row)."""
     holder = wanted.holders[0]
     answer = json.loads(
-        database.call(
+        hot.text(
             _ALLOCATE,
             [
                 pool_id,
@@ -150,8 +151,8 @@ def _ask(
 
 
 _ALLOCATE = (
-    "SELECT ipam_allocate(%s::bigint, %s::smallint, %s::text, %s::text, %s::text, %s::text,"
-    " %s::text, %s::bigint, %s::text, %s::text, %s::text)::text"
+    "SELECT ipam_allocate($1::bigint, $2::smallint, $3::text, $4::text, $5::text, $6::text,"
+    " $7::text, $8::bigint, $9::text, $10::text, $11::text)::text"
 )
 
 
@@ -215,7 +216,7 @@ def _stored(allocation: Allocation) -> idempotency.Stored:
 
 
 def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
-    pool = batches.locked_pool(pool_id)
+    pool = window.known(pool_id)
     if pool is None:
         raise errors.NotFound("There is no such pool.")
     if pool.category in SINGLE and wanted.count > 1:
@@ -253,9 +254,9 @@ def release(
         raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
     known = holder or Holder("", "")
     said = json.loads(
-        database.call(
-            "SELECT row_to_json(ipam_release(%s::bigint, %s::text, %s::text, %s::text,"
-            " %s::text, %s::boolean, %s::text))::text",
+        hot.text(
+            "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
+            " $5::text, $6::boolean, $7::text))::text",
             [block_id, known.kind, known.id, known.uid, org, force, by.as_context()],
         )
     )

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import connection
 
 from pools import database, window
 from pools.core import addresses, block_answer, blocks, errors
 from pools.core.block_answer import BlockAnswer
 from pools.core.demand import ENV, Holder, Wanted
-from pools.models import Block, Cluster, Pool, PoolCIDR
+from pools.models import Block, Pool, PoolCIDR
 from pools.models.blocks import State
 from pools.models.pools import SINGLE
 
@@ -28,34 +28,6 @@ def no_family(family: int) -> errors.InvalidInput:
     return errors.InvalidInput.of(
         "family", "family", f"The pool has no IPv{family} blocks.", family
     )
-
-
-def locked_pool(pool_id: int) -> Pool | None:
-    """What the allocator must know of a pool, and its cluster's name; other columns are deferred."""
-    found = database.rows(_POOL, [pool_id])
-    if not found:
-        return None
-    *values, cluster = found[0]
-    pool = Pool.from_db(DEFAULT_DB_ALIAS, _POOL_COLUMNS, values)
-    pool.cluster = Cluster.from_db(DEFAULT_DB_ALIAS, ["id", "name"], [pool.cluster_id, cluster])
-    return pool
-
-
-_POOL_COLUMNS = (
-    "id",
-    "cluster_id",
-    "space_id",
-    "name",
-    "category",
-    "mask_size_v4",
-    "mask_size_v6",
-    "allow_first_ip",
-    "allow_last_ip",
-)
-_POOL = (
-    f"SELECT {', '.join(f'p.{column}' for column in _POOL_COLUMNS)}, c.name"  # noqa: S608  # our names
-    " FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s"
-)
 
 
 def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[BlockAnswer]]:
@@ -179,7 +151,8 @@ def insert_held(
     """Fresh blocks, each for its holder; only ids come back, what is said of them is known here."""
     known = values or _values(pool, family, holders, wanted)
     inserted = {**known, "cidrs": SEPARATOR.join(cidrs)}
-    ids = [row[0] for row in database.rows(_INSERT_HELD, inserted, prepare=False)]
+    ((made, at),) = database.rows(_INSERT_HELD, inserted, prepare=False)
+    ids = [int(block_id) for block_id in made.split(",")]
     first = {
         "id": ids[0],
         "cidr": cidrs[0],
@@ -192,17 +165,18 @@ def insert_held(
         "holder_uid": holders[0].uid,
         "org": wanted.org,
         "env": wanted.environment,
-        "allocated_at": database.now(),
+        "allocated_at": at,
         "released_at": None,
         "available_from": None,
     }
     (like,) = _said(pool, [first])
+    host_sized = like["address"] is not None  # as all blocks of a pool and family are
     return [
         {
             **like,
             "id": block_id,
             "cidr": cidr,
-            "address": block_answer.address(cidr),
+            "address": cidr.partition("/")[0] if host_sized else None,
             "holder": {"kind": holder.kind, "id": holder.id, "uid": holder.uid},
         }
         for block_id, cidr, holder in zip(ids, cidrs, holders, strict=True)
@@ -272,15 +246,18 @@ _TAKE_THESE = f"""
     RETURNING b.*
 """  # noqa: S608  # no value is formatted in
 
+# The ids, which are numbered in the order of the holders, and the time.
 _INSERT_HELD = """
-    INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
-        holder_kind, holder_id, holder_uid, org, env, allocated_at)
-    SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr::cidr, 'held', false,
-        fresh.kind, fresh.id, COALESCE(fresh.uid, ''), %(org)s, %(env)s, ipam_now()
-    FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
-                string_to_array(%(uids)s, E'\\x1f'), string_to_array(%(cidrs)s, E'\\x1f'))
-         WITH ORDINALITY AS fresh(kind, id, uid, cidr, n)
-    ORDER BY n RETURNING id
+    WITH made AS (
+        INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
+            holder_kind, holder_id, holder_uid, org, env, allocated_at)
+        SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr::cidr, 'held', false,
+            fresh.kind, fresh.id, COALESCE(fresh.uid, ''), %(org)s, %(env)s, ipam_now()
+        FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
+                    string_to_array(%(uids)s, E'\\x1f'), string_to_array(%(cidrs)s, E'\\x1f'))
+             WITH ORDINALITY AS fresh(kind, id, uid, cidr, n)
+        ORDER BY n RETURNING id)
+    SELECT string_agg(id::text, ',' ORDER BY id), ipam_now() FROM made
 """
 
 

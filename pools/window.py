@@ -12,14 +12,15 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
 from pools import database
 from pools.core import addresses, blocks, errors
-from pools.models import Block, FreeSpan, Pool, PoolCIDR
+from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR
 
 WINDOW = 512
-STEP = 128  # how many blocks are handed out between two looks at the window
+STEP = 64  # how many blocks are handed out between two looks at the window
+LOW = 96  # it is filled up when a look finds fewer: some are left for those who come meanwhile
 LOCK = 4242  # first key of the advisory locks of pools; the second is the pool's id
 
 
@@ -42,18 +43,52 @@ def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
     )
 
 
-def refill(pool: Pool, family: int, *, at_least: int = 1) -> bool:
+def known(pool_id: int) -> Pool | None:
+    """What the allocator must know of a pool, and its cluster's name; other columns are deferred."""
+    found = database.rows(_POOL, [pool_id])
+    if not found:
+        return None
+    *values, cluster = found[0]
+    pool = Pool.from_db(DEFAULT_DB_ALIAS, _POOL_COLUMNS, values)
+    pool.cluster = Cluster.from_db(DEFAULT_DB_ALIAS, ["id", "name"], [pool.cluster_id, cluster])
+    return pool
+
+
+_POOL_COLUMNS = (
+    "id",
+    "cluster_id",
+    "space_id",
+    "name",
+    "category",
+    "mask_size_v4",
+    "mask_size_v6",
+    "allow_first_ip",
+    "allow_last_ip",
+)
+_POOL = (
+    f"SELECT {', '.join(f'p.{column}' for column in _POOL_COLUMNS)}, c.name"  # noqa: S608  # our names
+    " FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s"
+)
+
+
+def is_low(pool_id: int, family: int) -> bool:
+    """Whether the family's window should be filled up; one look that locks and changes nothing."""
+    return bool(database.call(_IS_LOW, [LOW, pool_id, family, LOW]))
+
+
+def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
     """Fill the family's window when fewer than `at_least` blocks are in it.
 
     False when the pool has nothing left to hand out.
     """
     with transaction.atomic():
-        lock(pool.pk)
-        ((takeable, exists),) = database.rows(_TAKEABLE, [pool.pk, family, at_least] * 2)
-        if not exists:  # it went while we waited
-            raise errors.NotFound("There is no such pool.")
-        if takeable >= at_least:
+        lock(pool_id)
+        ((ready, exists),) = database.rows(_COUNT, [pool_id, family, at_least] * 2)
+        if ready >= at_least:
             return True
+        pool = known(pool_id) if exists else None
+        if pool is None:  # it went while we waited
+            raise errors.NotFound("There is no such pool.")
         texts = draw(pool, family, WINDOW)
         if texts:
             drawn = database.joined(texts)
@@ -61,27 +96,32 @@ def refill(pool: Pool, family: int, *, at_least: int = 1) -> bool:
                 cursor.execute(
                     _INSERT_AVAILABLE, [pool.pk, pool.space_id, pool.category, family, drawn]
                 )
-        return bool(texts or takeable)
+        return bool(texts or ready)
 
 
-# How many blocks can be taken at once; remembers where the oldest one is. Rows that others are taking
-# at this moment count: a pool is exhausted when they are gone for good.
-_TAKEABLE = """
+# Blocks that can be taken at once. Rows that others are taking at this moment count: a pool is
+# exhausted when they are gone for good.
+_READY = """
+    SELECT available_from FROM pools_block
+    WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock()) AND NOT withheld
+    ORDER BY available_from, id LIMIT %s
+"""
+
+_IS_LOW = f"SELECT count(*) < %s::int FROM ({_READY}) AS ready"  # noqa: S608  # no value is formatted in
+
+# How many there are; remembers where the oldest one is.
+_COUNT = f"""
     WITH asked AS (SELECT %s::bigint AS pool_id, %s::smallint AS family, %s::int AS most),
-    takeable AS (
-        SELECT available_from FROM pools_block
-        WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
-          AND NOT withheld
-        ORDER BY available_from, id LIMIT %s),
+    ready AS ({_READY}),
     found AS (
-        SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM takeable),
+        SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
     hint AS (
         INSERT INTO pools_window (pool_id, family, since)
         SELECT p.id, asked.family, found.oldest
         FROM found, asked JOIN pools_pool p ON p.id = asked.pool_id
         ON CONFLICT (pool_id, family) DO UPDATE SET since = EXCLUDED.since RETURNING pool_id)
     SELECT found.count, EXISTS (SELECT FROM hint) FROM found
-"""
+"""  # noqa: S608  # no value is formatted in
 
 _INSERT_AVAILABLE = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
