@@ -117,8 +117,7 @@ def _answered(
 
 def _top_up(pool_id: int, family: int) -> None:
     try:
-        if window.is_low(pool_id, family):
-            window.refill(pool_id, family, at_least=window.LOW)
+        window.top_up(pool_id, family)
     except (DatabaseError, errors.NotFound) as error:
         # The allocation is made; whoever finds the window empty fills it.
         log.info("the window of pool %s was not filled up: %s", pool_id, type(error).__name__)

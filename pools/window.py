@@ -19,8 +19,8 @@ from pools.core import addresses, blocks, errors
 from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR
 
 WINDOW = 512
-STEP = 64  # how many blocks are handed out between two looks at the window
-LOW = 96  # it is filled up when a look finds fewer: some are left for those who come meanwhile
+STEP = 128  # how many blocks are handed out between two looks at the window
+LOW = 160  # it is filled up when a look finds fewer: some are left for those who come meanwhile
 LOCK = 4242  # first key of the advisory locks of pools; the second is the pool's id
 
 
@@ -71,9 +71,14 @@ _POOL = (
 )
 
 
-def is_low(pool_id: int, family: int) -> bool:
-    """Whether the family's window should be filled up; one look that locks and changes nothing."""
-    return bool(database.call(_IS_LOW, [LOW, pool_id, family, LOW]))
+def top_up(pool_id: int, family: int) -> None:
+    """Fill the family's window before it is empty.
+
+    The look is taken without the pool's lock; in a transaction with it, because a transaction keeps
+    the row of the hint, and whoever refills wants that row while it has the lock.
+    """
+    if connection.in_atomic_block or _look(pool_id, family, LOW)[0] < LOW:
+        refill(pool_id, family, at_least=LOW)
 
 
 def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
@@ -83,7 +88,7 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
     """
     with transaction.atomic():
         lock(pool_id)
-        ((ready, exists),) = database.rows(_COUNT, [pool_id, family, at_least] * 2)
+        ready, exists = _look(pool_id, family, at_least)
         if ready >= at_least:
             return True
         pool = known(pool_id) if exists else None
@@ -99,20 +104,21 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         return bool(texts or ready)
 
 
-# Blocks that can be taken at once. Rows that others are taking at this moment count: a pool is
-# exhausted when they are gone for good.
+def _look(pool_id: int, family: int, most: int) -> tuple[int, bool]:
+    """(how many blocks can be taken at once, at most so many are counted; whether the pool exists)."""
+    ((ready, exists),) = database.rows(_READY, [pool_id, family, most] * 2)
+    return ready, exists
+
+
+# How many blocks can be taken at once; remembers where the oldest one is. Rows that others are taking
+# at this moment count: a pool is exhausted when they are gone for good.
 _READY = """
-    SELECT available_from FROM pools_block
-    WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock()) AND NOT withheld
-    ORDER BY available_from, id LIMIT %s
-"""
-
-_IS_LOW = f"SELECT count(*) < %s::int FROM ({_READY}) AS ready"  # noqa: S608  # no value is formatted in
-
-# How many there are; remembers where the oldest one is.
-_COUNT = f"""
     WITH asked AS (SELECT %s::bigint AS pool_id, %s::smallint AS family, %s::int AS most),
-    ready AS ({_READY}),
+    ready AS (
+        SELECT available_from FROM pools_block
+        WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
+          AND NOT withheld
+        ORDER BY available_from, id LIMIT %s),
     found AS (
         SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
     hint AS (
@@ -121,7 +127,7 @@ _COUNT = f"""
         FROM found, asked JOIN pools_pool p ON p.id = asked.pool_id
         ON CONFLICT (pool_id, family) DO UPDATE SET since = EXCLUDED.since RETURNING pool_id)
     SELECT found.count, EXISTS (SELECT FROM hint) FROM found
-"""  # noqa: S608  # no value is formatted in
+"""
 
 _INSERT_AVAILABLE = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
