@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import gc
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -38,6 +39,7 @@ def main() -> int:
         from benchmarks import suite  # noqa: PLC0415
 
         gc.freeze()  # as the web server's workers do
+        logging.disable(logging.INFO)  # the results alone are printed
 
         missed = 0
         for result in suite.run(arguments.names, port, arguments.seconds, arguments.rows):
