@@ -23,7 +23,8 @@ def rates(processes: int, seconds: float, works: Sequence[Work]) -> list[float]:
     `seconds` in all.
     """
     turns = max(1, round(seconds / _TURN))
-    counts = _all(processes, partial(_in_turn, turns=turns, works=works))
+    lasting = turns * len(works) * _TURN
+    counts = _all(processes, lasting, partial(_in_turn, turns=turns, works=works))
     return [sum(of_client) / turns / _TURN for of_client in zip(*counts, strict=True)]
 
 
@@ -32,9 +33,8 @@ _TURN = 0.5
 
 def _in_turn(client: int, start: float, *, turns: int, works: Sequence[Work]) -> list[int]:
     done = [0] * len(works)
-    for number in range(20):  # connections and plans are made before the clock runs
-        for work in works:
-            work(client, -1 - number)
+    for work in works:
+        _warm_up(client, work)
     for turn in range(turns * len(works)):
         which = turn % len(works)
         begin = start + turn * _TURN
@@ -47,13 +47,12 @@ def _in_turn(client: int, start: float, *, turns: int, works: Sequence[Work]) ->
 
 def latencies(processes: int, seconds: float, work: Work) -> list[float]:
     """How long each call of `work(client, number)` took, in seconds; an error ends the run."""
-    return list(chain(*_all(processes, partial(_timed, seconds=seconds, work=work))))
+    return list(chain(*_all(processes, seconds, partial(_timed, seconds=seconds, work=work))))
 
 
 def _timed(client: int, start: float, *, seconds: float, work: Work) -> list[float]:
     taken = []
-    for number in range(20):  # connections and plans are made before the clock runs
-        work(client, -1 - number)
+    _warm_up(client, work)
     time.sleep(max(0, start - time.monotonic()))
     number, now = 0, time.monotonic()
     while now < start + seconds:
@@ -64,8 +63,14 @@ def _timed(client: int, start: float, *, seconds: float, work: Work) -> list[flo
     return taken
 
 
-def _all(processes: int, run: Callable[[int, float], list[T]]) -> list[list[T]]:
-    """What `run(client, start)` answers in each of so many processes, which start at one moment."""
+def _warm_up(client: int, work: Work) -> None:
+    """Connections and plans are made before the clock runs."""
+    for number in range(20):
+        work(client, -1 - number)
+
+
+def _all(processes: int, seconds: float, run: Callable[[int, float], list[T]]) -> list[list[T]]:
+    """What `run(client, start)`, which takes `seconds`, answers in each of so many processes."""
     connection.close()  # a fork must not share it
     context = multiprocessing.get_context("fork")
     queue: Any = context.Queue()
@@ -78,7 +83,7 @@ def _all(processes: int, run: Callable[[int, float], list[T]]) -> list[list[T]]:
         child.start()
     results: list[list[T]] = []
     for _ in children:
-        result = queue.get(timeout=300)
+        result = queue.get(timeout=seconds + 120)
         if isinstance(result, str):
             raise RuntimeError(result)  # noqa: TRY004  # a client's error, told as text
         results.append(result)

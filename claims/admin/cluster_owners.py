@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from claims.admin import scoped
 from claims.models import ClusterOwner
+from claims.models.cluster_owners import Subject
 from claims.services import cluster_owners
 from pools.admin import lists, show
 
@@ -56,7 +57,7 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
 
     @admin.display(description="who")
     def shown_who(self, row: ClusterOwner) -> str:
-        return row.subject if row.subject_kind == "User" else f"group {row.subject}"
+        return row.subject if row.subject_kind == Subject.USER else f"group {row.subject}"
 
     @admin.display(description="role of the cluster")
     def shown_role(self, row: ClusterOwner) -> SafeString:

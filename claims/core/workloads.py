@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Any
 
-from claims.core import macs
+from claims.core import macs, vm_objects
 from pools.core import errors, reading
 from pools.core.addresses import Interface
 
@@ -133,22 +133,26 @@ def pod(manifest: Manifest) -> Pod:
     vmi_name, vmi_uid = _owner(metadata, "VirtualMachineInstance")
     labels = _section(metadata, "labels")
     launcher = _is_launcher(manifest)
-    vm = _text(annotations, DOMAIN) or vmi_name or _text(labels, "vm.kubevirt.io/name")
-    vmi_uid = vmi_uid or _text(labels, "kubevirt.io/created-by")
+    vm = (
+        vm_objects.text(annotations, DOMAIN)
+        or vmi_name
+        or vm_objects.text(labels, "vm.kubevirt.io/name")
+    )
+    vmi_uid = vmi_uid or vm_objects.text(labels, "kubevirt.io/created-by")
     found: dict[str, Attachment] = {}
     if spec.get("hostNetwork") is not True:
         for one in _of_ovn(annotations.get(POD_NETWORKS), report):
             found[one.key] = one
         for one in _of_multus(annotations.get(NETWORK_STATUS), report):
             found.setdefault(one.key, one)
-    phase = _text(status, "phase")
+    phase = vm_objects.text(status, "phase")
     return Pod(
         namespace,
         name,
         uid,
-        _text(spec, "nodeName"),
+        vm_objects.text(spec, "nodeName"),
         phase,
-        _text(metadata, "creationTimestamp"),
+        vm_objects.text(metadata, "creationTimestamp"),
         phase in _OVER,
         vm if launcher and vmi_uid else "",
         vmi_uid if launcher and vm else "",
@@ -163,7 +167,9 @@ def instance(manifest: Manifest) -> Instance:
     report = reading.Report(strict=False)
     namespace, name, uid = _identity(manifest)
     metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
-    known = {_text(one, "name"): one for one in _objects(status, "interfaces")}
+    known = {
+        vm_objects.text(one, "name"): one for one in vm_objects.objects(status.get("interfaces"))
+    }
     nics = []
     for nic in _nics(_section(manifest, "spec"), namespace, report, "spec"):
         told = known.get(nic.name)
@@ -180,9 +186,9 @@ def instance(manifest: Manifest) -> Instance:
         name,
         uid,
         _owner(metadata, "VirtualMachine")[1],
-        _text(status, "nodeName"),
-        _text(status, "phase"),
-        _text(metadata, "creationTimestamp"),
+        vm_objects.text(status, "nodeName"),
+        vm_objects.text(status, "phase"),
+        vm_objects.text(metadata, "creationTimestamp"),
         tuple(nics),
         tuple(report.problems),
     )
@@ -196,7 +202,7 @@ def machine(manifest: Manifest) -> Machine:
     nics = _nics(_section(template, "spec"), namespace, report, "spec.template.spec")
     annotations = _section(template, "metadata", "annotations")
     requested = _requested(annotations.get(ADDRESSES), report)
-    status = _text(_section(manifest, "status"), "printableStatus")
+    status = vm_objects.text(_section(manifest, "status"), "printableStatus")
     return Machine(namespace, name, uid, status, tuple(nics), requested, tuple(report.problems))
 
 
@@ -229,7 +235,7 @@ def _of_multus(text: object, report: reading.Report) -> Iterator[Attachment]:
         if not isinstance(value, dict):
             report.add(at, "wrong_type", "an object is expected", value)
             continue
-        nad = _text(value, "name")
+        nad = vm_objects.text(value, "name")
         if not _KEY.fullmatch(nad):
             continue  # the default network, under its CNI's name
         number = seen[nad] = seen.get(nad, -1) + 1
@@ -282,7 +288,7 @@ def _quietly(text: object) -> object:
 
 def _identity(manifest: Manifest) -> tuple[str, str, str]:
     metadata = _section(manifest, "metadata")
-    namespace, name, uid = (_text(metadata, key) for key in ("namespace", "name", "uid"))
+    namespace, name, uid = (vm_objects.text(metadata, key) for key in ("namespace", "name", "uid"))
     if not (name and uid):
         raise errors.InvalidInput.of("metadata", "required", "name and uid are required")
     return namespace, name, uid
@@ -290,16 +296,18 @@ def _identity(manifest: Manifest) -> tuple[str, str, str]:
 
 def _nics(spec: Manifest, namespace: str, report: reading.Report, at: str) -> Iterator[Nic]:
     devices = _section(spec, "domain", "devices")
-    interfaces = {_text(one, "name"): one for one in _objects(devices, "interfaces")}
-    for network in _objects(spec, "networks"):
-        name = _text(network, "name")
+    interfaces = {
+        vm_objects.text(one, "name"): one for one in vm_objects.objects(devices.get("interfaces"))
+    }
+    for network in vm_objects.objects(spec.get("networks")):
+        name = vm_objects.text(network, "name")
         interface = interfaces.get(name, {})
         if interface.get("state") == "absent":
             continue
         path = f"{at}.domain.devices.interfaces.{name}.macAddress"
         mac = _mac(interface.get("macAddress"), path, report)
         if isinstance(network.get("multus"), dict):
-            nad = _text(network["multus"], "networkName")
+            nad = vm_objects.text(network["multus"], "networkName")
             yield Nic(name, nad if "/" in nad else f"{namespace}/{nad}", mac)
         elif isinstance(network.get("pod"), dict):
             yield Nic(name, "", mac)
@@ -311,9 +319,11 @@ def _is_launcher(manifest: Manifest) -> bool:
 
 def _owner(metadata: Manifest, kind: str) -> tuple[str, str]:
     """Name and uid of the owner of that kind, ("", "") without one."""
-    for one in _objects(metadata, "ownerReferences"):
-        if one.get("kind") == kind and _text(one, "apiVersion").startswith("kubevirt.io/"):
-            return _text(one, "name"), _text(one, "uid")
+    for one in vm_objects.objects(metadata.get("ownerReferences")):
+        if one.get("kind") == kind and vm_objects.text(one, "apiVersion").startswith(
+            "kubevirt.io/"
+        ):
+            return vm_objects.text(one, "name"), vm_objects.text(one, "uid")
     return "", ""
 
 
@@ -346,17 +356,5 @@ def _hosts(listed: object, at: str, report: reading.Report) -> tuple[Interface, 
 
 
 def _section(of: Manifest, *keys: str) -> Manifest:
-    found: Any = of
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
+    found = vm_objects.member(of, *keys)
     return found if isinstance(found, dict) else {}
-
-
-def _objects(of: Manifest, key: str) -> Iterable[Manifest]:
-    listed = of.get(key)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-
-
-def _text(of: Manifest, key: str) -> str:
-    value = of.get(key)
-    return value if isinstance(value, str) else ""

@@ -7,14 +7,15 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Func, Value
 
+from claims.core import role_bindings
 from pools.models import Cluster, Connection
 
 
 class Subject(models.TextChoices):
     """Whom a RoleBinding may name, as Kubernetes writes it."""
 
-    USER = "User", "user"
-    GROUP = "Group", "group"
+    USER = role_bindings.USER, "user"
+    GROUP = role_bindings.GROUP, "group"
 
 
 class ClusterOwner(models.Model):

@@ -73,7 +73,7 @@ def own(user: Any) -> Scope:
     One statement.
     """
     found: dict[int, set[str]] = {}
-    if user.is_authenticated and user.is_active:
+    if user.is_active:  # an anonymous one is not
         values = [user.pk, user.pk, *cluster_owners.asked(user)]
         for cluster_id, names in database.rows(_OWN, values):
             found.setdefault(cluster_id, set()).update(names)

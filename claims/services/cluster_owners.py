@@ -55,7 +55,7 @@ def asked(user: Any) -> list[object]:
 
 def of_user(user: Any) -> QuerySet[ClusterOwner]:
     """What clusters say of somebody."""
-    if not (user.is_authenticated and user.is_active):
+    if not user.is_active:  # an anonymous one is not
         return ClusterOwner.objects.none()
     return ClusterOwner.objects.filter(pk__in=RawSQL(OF_USER, asked(user)))  # noqa: S611  # as above
 
@@ -67,8 +67,7 @@ def rights(user: Any) -> frozenset[str]:
     """
     found: frozenset[str] | None = getattr(user, "_cluster_owner_rights", None)
     if found is None:
-        active = user.is_authenticated and user.is_active
-        names = database.rows(_RIGHTS, [OWNERS, *asked(user)]) if active else []
+        names = database.rows(_RIGHTS, [OWNERS, *asked(user)]) if user.is_active else []
         found = user._cluster_owner_rights = frozenset(name for (name,) in names)
     return found
 
