@@ -17,6 +17,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -54,11 +55,16 @@ def observe(name: str, seconds: float, /, **labels: object) -> None:
     if buckets is None:
         _add([((f"{name}_sum", texts), seconds), ((f"{name}_count", texts), 1.0)])
         return
-    # Only the one bucket: that each holds those below it is worked out when they are read.
-    place = bisect_left(buckets, seconds)
+    total, bucket = _histogram(name, texts, bisect_left(buckets, seconds))
+    _add([(total, seconds), (bucket, 1.0)])
+
+
+@lru_cache(maxsize=4096)
+def _histogram(name: str, texts: Labels, place: int) -> tuple[Key, Key]:
+    """The sum, and only the one bucket: that each holds those below it is worked out when they are read."""
+    buckets = BUCKETS[name]
     le = repr(float(buckets[place])) if place < len(buckets) else "+Inf"
-    end = tuple(sorted((*texts, ("le", le)))) if texts else (("le", le),)
-    _add([((f"{name}_sum", texts), seconds), ((f"{name}_bucket", end), 1.0)])
+    return (f"{name}_sum", texts), (f"{name}_bucket", tuple(sorted((*texts, ("le", le)))))
 
 
 def mark(name: str, /, **labels: object) -> None:

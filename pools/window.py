@@ -88,11 +88,15 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
     """
     with transaction.atomic():
         lock(pool_id)
-        ready, exists = _look(pool_id, family, at_least)
+        ready, noted = _look(pool_id, family, at_least)
+        if not noted:
+            if not database.rows(_NOTE, [family, pool_id]):  # it went while we waited
+                raise errors.NotFound("There is no such pool.")
+            ready, _ = _look(pool_id, family, at_least)
         if ready >= at_least:
             return True
-        pool = known(pool_id) if exists else None
-        if pool is None:  # it went while we waited
+        pool = known(pool_id)
+        if pool is None:  # whoever deletes it does not ask for the lock before
             raise errors.NotFound("There is no such pool.")
         texts = draw(pool, family, WINDOW)
         if texts:
@@ -105,28 +109,40 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
 
 
 def _look(pool_id: int, family: int, most: int) -> tuple[int, bool]:
-    """(how many blocks can be taken at once, at most so many are counted; whether the pool exists)."""
-    ((ready, exists),) = database.rows(_READY, [pool_id, family, most] * 2)
-    return ready, exists
+    """(how many blocks can be taken at once, at most so many are counted; whether there is a note of them)."""
+    ((ready, noted),) = database.rows(_READY, [pool_id, family, most, pool_id, family])
+    return ready, noted
 
 
-# How many blocks can be taken at once; remembers where the oldest one is. Rows that others are taking
+# How many blocks can be taken at once; notes where the oldest one is. Rows that others are taking
 # at this moment count: a pool is exhausted when they are gone for good.
 _READY = """
-    WITH asked AS (SELECT %s::bigint AS pool_id, %s::smallint AS family, %s::int AS most),
-    ready AS (
+    WITH ready AS (
         SELECT available_from FROM pools_block
         WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
           AND NOT withheld
         ORDER BY available_from, id LIMIT %s),
     found AS (
         SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
-    hint AS (
-        INSERT INTO pools_window (pool_id, family, since)
-        SELECT p.id, asked.family, found.oldest
-        FROM found, asked JOIN pools_pool p ON p.id = asked.pool_id
-        ON CONFLICT (pool_id, family) DO UPDATE SET since = EXCLUDED.since RETURNING pool_id)
-    SELECT found.count, EXISTS (SELECT FROM hint) FROM found
+    noted AS (
+        UPDATE pools_window w SET since = found.oldest FROM found
+        WHERE w.pool_id = %s AND w.family = %s AND w.pool_name IS NOT NULL RETURNING w.id)
+    SELECT found.count, EXISTS (SELECT FROM noted) FROM found
+"""
+
+# Under the pool's lock, and with the names locked: whoever changes what is repeated here waits, and then
+# removes the note (pools/sql/rules.sql). A name is part of a key, so that its change waits for KEY SHARE.
+_NOTE = """
+    INSERT INTO pools_window
+        (pool_id, family, since, only_family, space_id, category, cluster_id, pool_name, cluster_name)
+    SELECT p.id, %s, to_timestamp(0), num_nulls(p.mask_size_v4, p.mask_size_v6) = 1, p.space_id,
+        p.category, p.cluster_id, p.name, c.name
+    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s FOR KEY SHARE
+    ON CONFLICT (pool_id, family) DO UPDATE SET only_family = EXCLUDED.only_family,
+        space_id = EXCLUDED.space_id, category = EXCLUDED.category,
+        cluster_id = EXCLUDED.cluster_id, pool_name = EXCLUDED.pool_name,
+        cluster_name = EXCLUDED.cluster_name
+    RETURNING id
 """
 
 _INSERT_AVAILABLE = """

@@ -7,6 +7,7 @@ three, deletes expired tokens while it reads them, and answers 500 to a token th
 from __future__ import annotations
 
 import hmac
+import json
 import logging
 import re
 import time
@@ -22,7 +23,7 @@ from knox.settings import CONSTANTS
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
-from pools import database
+from pools import hot
 
 KEYWORD = "Token"
 NOTE_USE_EVERY = 600  # seconds
@@ -60,7 +61,8 @@ def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
     digest = crypto.hash_token(token)
     # Several tokens may share the part that they are looked up by.
     for kept, expiry, permissions, *columns in _tokens(token[: CONSTANTS.TOKEN_KEY_LENGTH]):
-        if not hmac.compare_digest(digest, kept) or _is_over(expiry):
+        until = None if expiry is None else datetime.fromtimestamp(expiry, UTC)
+        if not hmac.compare_digest(digest, kept) or _is_over(until):
             continue
         user: Any = get_user_model().from_db(connection.alias, _FIELDS, columns)
         if not user.is_active:
@@ -68,7 +70,7 @@ def _owner(token: str) -> tuple[AbstractUser, AuthToken]:
         # Where Django's ModelBackend keeps what it read itself.
         user._perm_cache = set(permissions)
         _note_use(kept)
-        return user, AuthToken(digest=kept, expiry=expiry, user=user)
+        return user, AuthToken(digest=kept, expiry=until, user=user)
     raise exceptions.AuthenticationFailed("The token is not valid.")
 
 
@@ -100,13 +102,17 @@ def _is_over(expiry: datetime | None) -> bool:
     return expiry is not None and expiry <= datetime.now(UTC)
 
 
-_USER = get_user_model()._meta
-_FIELDS = [field.attname for field in _USER.concrete_fields]
-_COLUMNS = ", ".join(f'u."{field.column}"' for field in _USER.concrete_fields)
+# What requests ask of a user, in the order of the model, as Model.from_db wants it; the rest is deferred.
+_ASKED = {"id", "username", "is_active", "is_staff", "is_superuser"}
+_FIELDS = [
+    field.attname for field in get_user_model()._meta.concrete_fields if field.attname in _ASKED
+]
+_COLUMNS = ", ".join(f'u."{field}"' for field in _FIELDS)
 
 # A token, its user, and the user's own and groups' permissions; a superuser needs none.
 _OWNER = f"""
-    SELECT t.digest, t.expiry, CASE WHEN u.is_superuser THEN '{{}}' ELSE ARRAY(
+    SELECT COALESCE(json_agg(json_build_array(
+      t.digest, extract(epoch FROM t.expiry), CASE WHEN u.is_superuser THEN '{{}}' ELSE ARRAY(
         SELECT c.app_label || '.' || p.codename
         FROM auth_permission p JOIN django_content_type c ON c.id = p.content_type_id
         WHERE p.id IN (
@@ -114,13 +120,13 @@ _OWNER = f"""
             UNION ALL
             SELECT g.permission_id FROM auth_group_permissions g
             JOIN auth_user_groups ug ON ug.group_id = g.group_id WHERE ug.user_id = u.id)
-      ) END, {_COLUMNS}
-    FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id WHERE t.token_key = %s
+      ) END, {_COLUMNS})), '[]')::text
+    FROM knox_authtoken t JOIN auth_user u ON u.id = t.user_id WHERE t.token_key = $1
 """  # noqa: S608  # no value is formatted in
 
 
-def _tokens(key: str) -> list[tuple[Any, ...]]:
-    """The rows of the tokens that begin with the key.
+def _tokens(key: str) -> list[list[Any]]:
+    """What is known of the tokens that begin with the key: digest, expiry in seconds, permissions, user.
 
     Reading is harmless to repeat, so a connection that the server closed meanwhile is noticed
     here, and not by a round trip of its own before each request (CONN_HEALTH_CHECKS).
@@ -136,5 +142,6 @@ def _tokens(key: str) -> list[tuple[Any, ...]]:
         return _read(key)
 
 
-def _read(key: str) -> list[tuple[Any, ...]]:
-    return database.rows(_OWNER, [key])
+def _read(key: str) -> list[list[Any]]:
+    found: list[list[Any]] = json.loads(hot.text(_OWNER, [key]))
+    return found

@@ -7,6 +7,7 @@ facts about odd input are in pools/documents.py and pools/core/reading.py.
 from __future__ import annotations
 
 from email.message import Message
+from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest
@@ -70,16 +71,22 @@ def _too_large(limit: int) -> TooLarge:
 
 def media_type(request: Request) -> str:
     """The media type of the body, in lower case; 415 for a charset or encoding not read here."""
-    header = Message()
-    header["Content-Type"] = request.META.get("CONTENT_TYPE", "")
-    charset = header.get_param("charset", "utf-8")
-    plain = isinstance(charset, str) and charset.lower() in {"utf-8", "utf8"}
+    content_type = request.META.get("CONTENT_TYPE", "")
+    plain, found = _media_type(content_type)
     encoded = request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity"
     if encoded or not plain:
-        raise exceptions.UnsupportedMediaType(
-            request.META.get("CONTENT_TYPE", ""), "Send UTF-8 without compression."
-        )
-    return header.get_content_type() if request.META.get("CONTENT_TYPE") else ""
+        raise exceptions.UnsupportedMediaType(content_type, "Send UTF-8 without compression.")
+    return found
+
+
+@lru_cache(maxsize=64)  # clients write it in a few ways
+def _media_type(content_type: str) -> tuple[bool, str]:
+    """(whether its charset is UTF-8, the type)."""
+    header = Message()
+    header["Content-Type"] = content_type
+    charset = header.get_param("charset", "utf-8")
+    plain = isinstance(charset, str) and charset.lower() in {"utf-8", "utf8"}
+    return plain, header.get_content_type() if content_type else ""
 
 
 def fields(request: Request, *known: str, limit: int = documents.LARGEST) -> reading.Fields:

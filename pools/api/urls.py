@@ -31,6 +31,8 @@ from pools.api import (
 
 app_name = "api"
 urlpatterns = [
+    # What tooling asks most: patterns are tried in this order.
+    path("pools/<int:pool_id>/allocations/", allocations.Allocations.as_view(), name="allocations"),
     path("clusters/", clusters.Clusters.as_view(), name="clusters"),
     path("clusters/<str:cluster>/", clusters.ClusterView.as_view(), name="cluster"),
     path(
@@ -67,7 +69,6 @@ urlpatterns = [
     path("pools/", pools.Pools.as_view(), name="pools"),
     path("pools/import/", imports.PoolImport.as_view(), name="pool-import"),
     path("pools/<int:pool_id>/", pools.PoolView.as_view(), name="pool"),
-    path("pools/<int:pool_id>/allocations/", allocations.Allocations.as_view(), name="allocations"),
     path("pools/<int:pool_id>/cidrs/", pool_parts.PoolCIDRs.as_view(), name="cidrs"),
     path(
         "pools/<int:pool_id>/cidrs/<int:cidr_id>/", pool_parts.PoolCIDRView.as_view(), name="cidr"

@@ -145,15 +145,25 @@ class FreeSpan(models.Model):
 
 
 class Window(models.Model):
-    """From where the allocator looks for the oldest block of a pool and family that it may hand out.
+    """The allocator's note of a pool and family: all that it must know of them, in one row.
 
-    Only a hint: every block before `since` is held or being taken, so that the search need not pass
-    the entries of thousands of blocks handed out before; when it finds nothing it looks at all.
+    `since` says from where it looks for the oldest block that it may hand out. Only a hint: every block
+    before it is held or being taken, so that the search need not pass the entries of thousands of
+    blocks handed out before; when it finds nothing it looks at all.
+    The rest repeats what pool and cluster say, because reading each costs the hot path as much again
+    (pools/sql/allocate.sql). Triggers remove the note when one of them changes (pools/sql/rules.sql);
+    the allocator manages without it, and writes it anew. Null is what an older version has written.
     """
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="+")
     family = models.PositiveSmallIntegerField()
     since = models.DateTimeField()
+    only_family = models.BooleanField(null=True)  # the pool has no other
+    space_id = models.BigIntegerField(null=True)
+    category = models.CharField(max_length=8, null=True)  # noqa: DJ001  # null, as all of the copy
+    cluster_id = models.BigIntegerField(null=True)
+    pool_name = models.CharField(max_length=253, null=True)  # noqa: DJ001
+    cluster_name = models.CharField(max_length=253, null=True)  # noqa: DJ001
 
     class Meta:
         constraints = [

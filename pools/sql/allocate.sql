@@ -26,13 +26,78 @@ BEGIN
   END IF;
 END $$;
 
+-- Where the hot path found no block: the one that the holder has, or had and is still cooling, else the oldest one
+-- without the window's hint; the environment is served. Called by ipam_allocate, under its settings.
+CREATE OR REPLACE FUNCTION ipam_allocate_otherwise(
+  in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
+  in_env text, OUT outcome text, OUT answer json
+) LANGUAGE plpgsql AS $$
+DECLARE
+  moment timestamptz;
+  pool record;
+  b pools_block;
+BEGIN
+  SELECT p.id, p.name, p.category, p.space_id, p.cluster_id, p.mask_size_v4, p.mask_size_v6,
+      c.name AS cluster INTO pool
+    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = in_pool;
+  IF NOT FOUND THEN
+    outcome := 'no_pool';
+    RETURN;
+  ELSIF in_family = 0 AND pool.mask_size_v4 IS NOT NULL AND pool.mask_size_v6 IS NOT NULL THEN
+    outcome := 'both_families';
+    RETURN;
+  ELSIF in_family = 0 THEN
+    in_family := CASE WHEN pool.mask_size_v6 IS NULL THEN 4 ELSE 6 END;
+  END IF;
+  IF (CASE in_family WHEN 4 THEN pool.mask_size_v4 ELSE pool.mask_size_v6 END) IS NULL THEN
+    outcome := 'no_family';
+    RETURN;
+  END IF;
+
+  moment := ipam_clock();
+  SELECT * INTO b FROM pools_block x
+    WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id + 0 = pool.space_id
+      AND x.category = pool.category AND x.family = in_family
+      AND (in_kind <> 'env' OR x.org = in_org)
+      AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
+           OR x.state = 'cooling' AND x.pool_id = in_pool AND NOT x.withheld
+              AND x.available_from > moment
+              AND (in_uid = '' OR x.holder_uid IN ('', in_uid)))
+    ORDER BY x.state DESC, x.released_at DESC LIMIT 1 FOR UPDATE;
+  IF FOUND AND b.state = 'held' THEN
+    outcome := CASE WHEN b.pool_id <> in_pool THEN 'elsewhere'
+                    WHEN in_uid NOT IN ('', b.holder_uid) AND b.holder_uid <> '' THEN 'other_uid'
+                    ELSE 'existing' END;
+  ELSE
+    UPDATE pools_block x
+      SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
+          org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
+          released_at = NULL, available_from = NULL
+      WHERE x.id = COALESCE(b.id, (
+        SELECT y.id FROM pools_block y
+          WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
+            AND y.available_from <= moment
+          ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED))
+      RETURNING x.* INTO b;
+    IF NOT FOUND THEN
+      outcome := 'empty';
+      RETURN;
+    END IF;
+    IF in_env <> '' THEN
+      PERFORM ipam_environment_served(pool.cluster_id, in_org, in_env);
+    END IF;
+    outcome := 'allocated';
+  END IF;
+  answer := ipam_block_row(b, pool.name, pool.cluster);
+END $$;
+
 -- One block for one holder: the hot path, one round trip.
 --   1. The answer stored under the idempotency key, if any.
---   2. The oldest block that may be handed out, if the holder has none and had none, and its
---      environment is well; rows that others are taking are skipped. One statement, because
---      PostgreSQL sets up each anew in each transaction, which costs as much as running it.
---   3. Without a row: the block that the holder has, or had and is still cooling, else the oldest
---      one without the window's hint; the environment is served.
+--   2. The oldest block that may be handed out is locked, if the holder has none and had none, and
+--      its environment is well; rows that others are taking are skipped. PostgreSQL sets up each
+--      table that a statement reads anew, which costs as much as reading it: pool and cluster are
+--      read in the allocator's note (pools_window).
+--   3. The holder gets it; without one, ipam_allocate_otherwise.
 --   4. The answer is stored.
 -- in_family 0 is the pool's only family. outcome: allocated | existing | replayed | mismatch |
 -- elsewhere | other_uid | empty | both_families | no_family | no_pool.
@@ -45,13 +110,11 @@ CREATE OR REPLACE FUNCTION ipam_allocate(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
   in_env text, in_user bigint, in_key text, in_fingerprint text, in_context text,
   OUT said json
-) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+  SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off AS $$
 DECLARE
-  moment timestamptz;
-  pool record;
   kept record;
-  b pools_block;
+  oldest record;
   outcome text := set_config('pghistory.context_metadata', in_context, true);
   answer json;
 BEGIN
@@ -67,86 +130,35 @@ BEGIN
     END IF;
   END IF;
 
-  WITH place AS MATERIALIZED (
-    SELECT p.name, c.name AS cluster, w.family, w.since
-      FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id
-      JOIN pools_window w ON w.pool_id = p.id AND (w.family = in_family
-        OR in_family = 0 AND num_nulls(p.mask_size_v4, p.mask_size_v6) = 1)
-      LEFT JOIN pools_environment e
-        ON e.cluster_id = p.cluster_id AND e.org = in_org AND e.env = in_env
-      WHERE p.id = in_pool
-        AND (in_env = '' OR e.id IS NOT NULL AND e.degraded_since IS NULL)
-        AND NOT EXISTS (
-          SELECT FROM pools_block k WHERE k.holder_id = in_id AND k.holder_kind = in_kind
-            AND k.space_id + 0 = p.space_id AND k.category = p.category AND k.family + 0 = w.family
-            AND (k.state = 'held' AND k.category IN ('node', 'instance', 'ipv4')
-                 OR k.state = 'cooling')))
-  UPDATE pools_block x
-    SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
-        org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
-        released_at = NULL, available_from = NULL
-    FROM place
-    WHERE x.id = (
+  SELECT b.id, w.pool_name, w.cluster_name INTO oldest
+    FROM pools_window w
+    LEFT JOIN pools_environment e
+      ON e.cluster_id = w.cluster_id AND e.org = in_org AND e.env = in_env
+    CROSS JOIN LATERAL (
       SELECT y.id FROM pools_block y
-        WHERE y.pool_id = in_pool AND y.family = (SELECT family FROM place) AND NOT y.withheld
-          AND y.available_from BETWEEN (SELECT since FROM place) AND (SELECT ipam_clock())
-        ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING ipam_block_row(x, place.name, place.cluster) INTO answer;
+        WHERE y.pool_id = in_pool AND y.family = w.family AND NOT y.withheld
+          AND y.available_from BETWEEN w.since AND (SELECT ipam_clock())
+          AND NOT EXISTS (
+            SELECT FROM pools_block k WHERE k.holder_id = in_id AND k.holder_kind = in_kind
+              AND k.space_id + 0 = w.space_id AND k.category = w.category
+              AND k.family + 0 = w.family
+              AND (k.state = 'held' AND k.category IN ('node', 'instance', 'ipv4')
+                   OR k.state = 'cooling'))
+        ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED) b
+    WHERE w.pool_id = in_pool AND w.pool_name IS NOT NULL
+      AND (w.family = in_family OR in_family = 0 AND w.only_family)
+      AND (in_env = '' OR e.id IS NOT NULL AND e.degraded_since IS NULL);
   IF FOUND THEN
+    UPDATE pools_block x
+      SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
+          org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
+          released_at = NULL, available_from = NULL
+      WHERE x.id = oldest.id
+      RETURNING ipam_block_row(x, oldest.pool_name, oldest.cluster_name) INTO answer;
     outcome := 'allocated';
   ELSE
-    SELECT p.id, p.name, p.category, p.space_id, p.cluster_id, p.mask_size_v4, p.mask_size_v6,
-        c.name AS cluster INTO pool
-      FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = in_pool;
-    IF NOT FOUND THEN
-      said := '{"outcome": "no_pool"}';
-      RETURN;
-    ELSIF in_family = 0 AND pool.mask_size_v4 IS NOT NULL AND pool.mask_size_v6 IS NOT NULL THEN
-      said := '{"outcome": "both_families"}';
-      RETURN;
-    ELSIF in_family = 0 THEN
-      in_family := CASE WHEN pool.mask_size_v6 IS NULL THEN 4 ELSE 6 END;
-    END IF;
-    IF (CASE in_family WHEN 4 THEN pool.mask_size_v4 ELSE pool.mask_size_v6 END) IS NULL THEN
-      said := '{"outcome": "no_family"}';
-      RETURN;
-    END IF;
-
-    moment := ipam_clock();
-    SELECT * INTO b FROM pools_block x
-      WHERE x.holder_id = in_id AND x.holder_kind = in_kind AND x.space_id + 0 = pool.space_id
-        AND x.category = pool.category AND x.family = in_family
-        AND (in_kind <> 'env' OR x.org = in_org)
-        AND (x.state = 'held' AND pool.category IN ('node', 'instance', 'ipv4')
-             OR x.state = 'cooling' AND x.pool_id = in_pool AND NOT x.withheld
-                AND x.available_from > moment
-                AND (in_uid = '' OR x.holder_uid IN ('', in_uid)))
-      ORDER BY x.state DESC, x.released_at DESC LIMIT 1 FOR UPDATE;
-    IF FOUND AND b.state = 'held' THEN
-      outcome := CASE WHEN b.pool_id <> in_pool THEN 'elsewhere'
-                      WHEN in_uid NOT IN ('', b.holder_uid) AND b.holder_uid <> '' THEN 'other_uid'
-                      ELSE 'existing' END;
-    ELSE
-      UPDATE pools_block x
-        SET state = 'held', holder_kind = in_kind, holder_id = in_id, holder_uid = in_uid,
-            org = in_org, env = in_env, allocated_at = GREATEST(ipam_now(), x.released_at),
-            released_at = NULL, available_from = NULL
-        WHERE x.id = COALESCE(b.id, (
-          SELECT y.id FROM pools_block y
-            WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
-              AND y.available_from <= moment
-            ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED))
-        RETURNING x.* INTO b;
-      IF NOT FOUND THEN
-        said := '{"outcome": "empty"}';
-        RETURN;
-      END IF;
-      IF in_env <> '' THEN
-        PERFORM ipam_environment_served(pool.cluster_id, in_org, in_env);
-      END IF;
-      outcome := 'allocated';
-    END IF;
-    answer := ipam_block_row(b, pool.name, pool.cluster);
+    SELECT o.outcome, o.answer INTO outcome, answer FROM ipam_allocate_otherwise(
+      in_pool, in_family, in_kind, in_id, in_uid, in_org, in_env) o;
   END IF;
 
   said := json_build_object('outcome', outcome, 'answer', answer);

@@ -21,6 +21,32 @@ CREATE TRIGGER pools_pool_is_immutable BEFORE UPDATE ON pools_pool FOR EACH ROW
         OR OLD.allow_first_ip <> NEW.allow_first_ip OR OLD.allow_last_ip <> NEW.allow_last_ip)
   EXECUTE FUNCTION pools_pool_is_immutable();
 
+-- The allocator's notes (pools_window) repeat what pools and clusters say, and go when that changes. Who
+-- writes a note (pools/window.py) locks the rows that it reads against other names, and has the pool's
+-- advisory lock against other mask sizes.
+CREATE OR REPLACE FUNCTION pools_pool_is_noted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.name = NEW.name THEN
+    PERFORM pg_advisory_xact_lock(4242, NEW.id::int);
+  END IF;
+  DELETE FROM pools_window WHERE pool_id = NEW.id;
+  RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS pools_pool_is_noted ON pools_pool;
+CREATE TRIGGER pools_pool_is_noted AFTER UPDATE ON pools_pool FOR EACH ROW
+  WHEN ((OLD.name, OLD.mask_size_v4, OLD.mask_size_v6)
+        IS DISTINCT FROM (NEW.name, NEW.mask_size_v4, NEW.mask_size_v6))
+  EXECUTE FUNCTION pools_pool_is_noted();
+
+CREATE OR REPLACE FUNCTION pools_cluster_is_noted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM pools_window w USING pools_pool p WHERE p.id = w.pool_id AND p.cluster_id = NEW.id;
+  RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS pools_cluster_is_noted ON pools_cluster;
+CREATE TRIGGER pools_cluster_is_noted AFTER UPDATE ON pools_cluster FOR EACH ROW
+  WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION pools_cluster_is_noted();
+
 -- A CIDR belongs to its pool's address space and is not longer than the pool's blocks.
 CREATE OR REPLACE FUNCTION pools_poolcidr_fits() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

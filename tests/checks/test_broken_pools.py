@@ -169,6 +169,24 @@ def test_windows(psql: Psql, values: str) -> None:
     factories.take(pool)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "pool_name = 'x'",
+        "cluster_name = 'x'",
+        "only_family = false",
+        "category = 'pod'",
+        "space_id = 0",
+        "cluster_id = 0",
+    ],
+)
+def test_notes_that_say_otherwise(psql: Psql, wrong: str) -> None:
+    pool = _pool()
+    psql(f"UPDATE pools_window SET {wrong} WHERE pool_id = %s", pool.pk)
+    _mended("windows", 1)
+    assert factories.take(pool)["pool"] == pool.name
+
+
 # --- CIDRs, ranges, holders -----------------------------------------------------------------------
 
 

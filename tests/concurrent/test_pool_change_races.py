@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools import usage
+from pools import usage, window
 from pools.core import errors
-from pools.models import Block, FreeSpan, Pool, PoolCIDR
+from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR
 from pools.services import allocations, pools
 from tests import factories
 from tests.concurrent import threads
@@ -223,3 +223,42 @@ def test_a_range_that_comes_while_a_block_is_released_withholds_it() -> None:
     assert factories.drain(pool) == []
     pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
     _nothing_is_lost(pool)
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["committed", "rolled back"])
+def test_a_note_that_is_written_while_a_name_changes(commit: bool) -> None:
+    pool = factories.pool("10.0.0.0/24")
+
+    def rename() -> object:
+        Pool.objects.filter(pk=pool.pk).update(name="renamed")
+        return Cluster.objects.filter(pk=pool.cluster_id).update(name="renamed cluster")
+
+    works = [
+        threads.in_passing(rename, commit=commit),
+        threads.meanwhile(lambda: factories.take(pool)),
+    ]
+    assert not threads.failures(threads.together(works))
+    block = factories.take(pool)
+    names = ("renamed", "renamed cluster") if commit else (pool.name, pool.cluster.name)
+    assert (block["pool"], block["cluster"]) == names
+
+
+def test_names_change_while_blocks_go_out() -> None:
+    pool = factories.pool("10.0.0.0/16", cooldown=0)
+    names = iter(range(10**6))
+
+    def rename() -> None:
+        Pool.objects.filter(pk=pool.pk).update(name=f"pool-{next(names)}")
+        Cluster.objects.filter(pk=pool.cluster_id).update(name=f"cluster-{next(names)}")
+
+    def look() -> None:
+        window.refill(pool.pk, 4)
+
+    works = [_take_and_give_back(pool)] * 4 + [_for_a_while(look), _for_a_while(rename)]
+    assert not threads.failures(threads.together(works))
+    block = factories.take(pool)
+    pool.refresh_from_db()
+    assert (block["pool"], block["cluster"]) == (
+        pool.name,
+        Cluster.objects.get(pk=pool.cluster_id).name,
+    )

@@ -92,10 +92,18 @@ _AHEAD = """
     FROM pools_window w JOIN pools_pool p ON p.id = w.pool_id
     WHERE w.since > ipam_clock() + interval '1 minute'
 """
+_OTHERWISE = """
+    FROM pools_window w JOIN pools_pool p ON p.id = w.pool_id
+    JOIN pools_cluster c ON c.id = p.cluster_id
+    WHERE w.pool_name IS NOT NULL AND
+      (w.only_family, w.space_id, w.category, w.cluster_id, w.pool_name, w.cluster_name)
+      IS DISTINCT FROM (num_nulls(p.mask_size_v4, p.mask_size_v6) = 1, p.space_id, p.category,
+                        p.cluster_id, p.name, c.name)
+"""
 
 
 def _mend_windows(_at: Any, _by: events.Author) -> int:
-    gone = list(checks.rows(f"SELECT p.id, w.id {_ORPHANED}"))
+    gone = list(checks.rows(f"SELECT p.id, w.id {_ORPHANED} UNION SELECT p.id, w.id {_OTHERWISE}"))
     ahead = list(checks.rows(f"SELECT p.id, w.id {_AHEAD}"))
     ids = [[pk for _, pk in found] for found in (gone, ahead)]
     repaired = checks.changed("DELETE FROM pools_window WHERE id = ANY(%s)", [ids[0]])
@@ -109,11 +117,12 @@ def _mend_windows(_at: Any, _by: events.Author) -> int:
 WINDOWS = checks.Check(
     code="windows",
     invariants="I19",
-    proves="The allocator's notes of where its window begins are of families that their pools have,"
-    " and not ahead of the clock.",
+    proves="The allocator's notes are of families that their pools have, say what pool and cluster say,"
+    " and their windows do not begin ahead of the clock.",
     find=checks.told(
         f"SELECT 'Pool ' || p.name || ' has a window of IPv' || w.family || ', which it has not', p.id {_ORPHANED}"
         f" UNION ALL SELECT 'The IPv' || w.family || ' window of pool ' || p.name || ' begins ahead of the clock', p.id {_AHEAD}"
+        f" UNION ALL SELECT 'The IPv' || w.family || ' note of pool ' || p.name || ' says otherwise than the pool or its cluster', p.id {_OTHERWISE}"
     ),
     mend=_mend_windows,
 )
