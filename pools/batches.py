@@ -41,7 +41,7 @@ def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[BlockAnswer]
         kept, back = _known(pool, wanted, values)
         rest = list(wanted.holders)
         if pool.category in SINGLE:  # somebody who is named twice is one holder
-            rest = list({(holder.kind, holder.id): holder for holder in rest}.values())
+            rest = list({holder[:2]: holder for holder in rest}.values())
         if kept or back:
             rest = [holder for holder in rest if holder not in kept and holder not in back]
         rest *= wanted.count
