@@ -44,7 +44,11 @@ def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
 
 
 def known(pool_id: int) -> Pool | None:
-    """What the allocator must know of a pool, and its cluster's name; other columns are deferred."""
+    """What the allocator must know of a pool, and its cluster's name; other columns are deferred.
+
+    Locks the pool's name until the transaction ends, as blocks that are written do: before the note of
+    the pool, which who changes the name removes.
+    """
     found = database.rows(_POOL, [pool_id])
     if not found:
         return None
@@ -68,6 +72,7 @@ _POOL_COLUMNS = (
 _POOL = (
     f"SELECT {', '.join(f'p.{column}' for column in _POOL_COLUMNS)}, c.name"  # noqa: S608  # our names
     " FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s"
+    " FOR KEY SHARE OF p"
 )
 
 
@@ -88,16 +93,15 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
     """
     with transaction.atomic():
         lock(pool_id)
+        pool = known(pool_id)
+        if pool is None:  # it went while we waited
+            raise errors.NotFound("There is no such pool.")
         ready, noted = _look(pool_id, family, at_least)
         if not noted:
-            if not database.rows(_NOTE, [family, pool_id]):  # it went while we waited
-                raise errors.NotFound("There is no such pool.")
+            database.rows(_NOTE, [family, pool_id])
             ready, _ = _look(pool_id, family, at_least)
         if ready >= at_least:
             return True
-        pool = known(pool_id)
-        if pool is None:  # whoever deletes it does not ask for the lock before
-            raise errors.NotFound("There is no such pool.")
         texts = draw(pool, family, WINDOW)
         if texts:
             drawn = database.joined(texts)

@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import transaction
 
 from pools import usage, window
 from pools.core import errors
@@ -262,3 +263,21 @@ def test_names_change_while_blocks_go_out() -> None:
         pool.name,
         Cluster.objects.get(pk=pool.cluster_id).name,
     )
+
+
+def test_a_name_changes_within_a_transaction_that_goes_on_to_take_more() -> None:
+    """Whoever has the note's row has locked the pool's name before: they never wait for each other."""
+    pool = factories.pool("10.0.0.0/20")
+    factories.take(pool)
+
+    def take_more() -> None:
+        with transaction.atomic():
+            threads.in_passing(lambda: window.top_up(pool.pk, 4), commit=True)()
+            factories.ask(pool, *factories.holders(window.WINDOW + 100))
+
+    def rename() -> object:
+        return Pool.objects.filter(pk=pool.pk).update(name="renamed")
+
+    works = [take_more, threads.meanwhile(rename)]
+    assert not threads.failures(threads.together(works))
+    assert factories.take(pool)["pool"] == "renamed"
