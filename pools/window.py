@@ -136,12 +136,14 @@ _READY = """
 
 # Under the pool's lock, and with the names locked: whoever changes what is repeated here waits, and then
 # removes the note (pools/sql/rules.sql). A name is part of a key, so that its change waits for KEY SHARE.
+# While a cluster gets another name there is no note: nothing waits for it.
 _NOTE = """
     INSERT INTO pools_window
         (pool_id, family, since, only_family, space_id, category, cluster_id, pool_name, cluster_name)
     SELECT p.id, %s, to_timestamp(0), num_nulls(p.mask_size_v4, p.mask_size_v6) = 1, p.space_id,
         p.category, p.cluster_id, p.name, c.name
-    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s FOR KEY SHARE
+    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s
+    FOR KEY SHARE SKIP LOCKED
     ON CONFLICT (pool_id, family) DO UPDATE SET only_family = EXCLUDED.only_family,
         space_id = EXCLUDED.space_id, category = EXCLUDED.category,
         cluster_id = EXCLUDED.cluster_id, pool_name = EXCLUDED.pool_name,

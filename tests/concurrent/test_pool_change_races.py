@@ -11,7 +11,7 @@ from django.db import transaction
 
 from pools import usage, window
 from pools.core import errors
-from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR
+from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR, Window
 from pools.services import allocations, pools
 from tests import factories
 from tests.concurrent import threads
@@ -281,3 +281,20 @@ def test_a_name_changes_within_a_transaction_that_goes_on_to_take_more() -> None
     works = [take_more, threads.meanwhile(rename)]
     assert not threads.failures(threads.together(works))
     assert factories.take(pool)["pool"] == "renamed"
+
+
+def test_a_cluster_that_gets_another_name_holds_up_nothing() -> None:
+    pool = factories.pool("10.0.0.0/24")
+    before = pool.cluster.name
+
+    def rename() -> object:
+        return Cluster.objects.filter(pk=pool.cluster_id).update(name="renamed")
+
+    def take() -> str:
+        return str(factories.take(pool)["cluster"])
+
+    works = [threads.in_passing(rename, commit=True), threads.meanwhile(take)]
+    assert threads.together(works) == [1, before]
+    assert not Window.objects.filter(pool=pool).exists()
+    window.top_up(pool.pk, 4)
+    assert take() == "renamed"
