@@ -9,6 +9,7 @@ take too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
 
@@ -43,13 +44,12 @@ def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
     )
 
 
-def known(pool_id: int) -> Pool | None:
+def known(pool_id: int, *, keep_name: bool = False) -> Pool | None:
     """What the allocator must know of a pool, and its cluster's name; other columns are deferred.
 
-    Locks the pool's name until the transaction ends, as blocks that are written do: before the note of
-    the pool, which who changes the name removes.
+    `keep_name` locks the pool's name until the transaction ends, as blocks that are written do.
     """
-    found = database.rows(_POOL, [pool_id])
+    found = database.rows(_POOL_AND_NAME if keep_name else _POOL, [pool_id])
     if not found:
         return None
     *values, cluster = found[0]
@@ -72,8 +72,8 @@ _POOL_COLUMNS = (
 _POOL = (
     f"SELECT {', '.join(f'p.{column}' for column in _POOL_COLUMNS)}, c.name"  # noqa: S608  # our names
     " FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s"
-    " FOR KEY SHARE OF p"
 )
+_POOL_AND_NAME = f"{_POOL} FOR KEY SHARE OF p"
 
 
 def top_up(pool_id: int, family: int) -> None:
@@ -93,13 +93,13 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
     """
     with transaction.atomic():
         lock(pool_id)
-        pool = known(pool_id)
+        # The name before the note: who changes it has it locked, and then wants to remove the note.
+        pool = known(pool_id, keep_name=True)
         if pool is None:  # it went while we waited
             raise errors.NotFound("There is no such pool.")
-        ready, noted = _look(pool_id, family, at_least)
+        ready, oldest, noted = _look(pool_id, family, at_least)
         if not noted:
-            database.rows(_NOTE, [family, pool_id])
-            ready, _ = _look(pool_id, family, at_least)
+            database.rows(_NOTE, [family, oldest, pool_id])
         if ready >= at_least:
             return True
         texts = draw(pool, family, WINDOW)
@@ -112,10 +112,10 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         return bool(texts or ready)
 
 
-def _look(pool_id: int, family: int, most: int) -> tuple[int, bool]:
-    """(how many blocks can be taken at once, at most so many are counted; whether there is a note of them)."""
-    ((ready, noted),) = database.rows(_READY, [pool_id, family, most, pool_id, family])
-    return ready, noted
+def _look(pool_id: int, family: int, most: int) -> tuple[int, datetime, bool]:
+    """(how many blocks can be taken at once, at most so many are counted; since when the oldest; whether that is noted)."""
+    ((ready, oldest, noted),) = database.rows(_READY, [pool_id, family, most, pool_id, family])
+    return ready, oldest, noted
 
 
 # How many blocks can be taken at once; notes where the oldest one is. Rows that others are taking
@@ -131,25 +131,30 @@ _READY = """
     noted AS (
         UPDATE pools_window w SET since = found.oldest FROM found
         WHERE w.pool_id = %s AND w.family = %s AND w.pool_name IS NOT NULL RETURNING w.id)
-    SELECT found.count, EXISTS (SELECT FROM noted) FROM found
+    SELECT found.count, found.oldest, EXISTS (SELECT FROM noted) FROM found
 """
 
+# What the note repeats of the pool p and its cluster c: column -> expression.
+NOTED = {
+    "only_family": "num_nulls(p.mask_size_v4, p.mask_size_v6) = 1",
+    "space_id": "p.space_id",
+    "category": "p.category",
+    "cluster_id": "p.cluster_id",
+    "pool_name": "p.name",
+    "cluster_name": "c.name",
+}
 # Under the pool's lock, and with the names locked: whoever changes what is repeated here waits, and then
 # removes the note (pools/sql/rules.sql). A name is part of a key, so that its change waits for KEY SHARE.
 # While a cluster gets another name there is no note: nothing waits for it.
-_NOTE = """
-    INSERT INTO pools_window
-        (pool_id, family, since, only_family, space_id, category, cluster_id, pool_name, cluster_name)
-    SELECT p.id, %s, to_timestamp(0), num_nulls(p.mask_size_v4, p.mask_size_v6) = 1, p.space_id,
-        p.category, p.cluster_id, p.name, c.name
+_NOTE = f"""
+    INSERT INTO pools_window (pool_id, family, since, {", ".join(NOTED)})
+    SELECT p.id, %s, %s, {", ".join(NOTED.values())}
     FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s
     FOR KEY SHARE SKIP LOCKED
-    ON CONFLICT (pool_id, family) DO UPDATE SET only_family = EXCLUDED.only_family,
-        space_id = EXCLUDED.space_id, category = EXCLUDED.category,
-        cluster_id = EXCLUDED.cluster_id, pool_name = EXCLUDED.pool_name,
-        cluster_name = EXCLUDED.cluster_name
+    ON CONFLICT (pool_id, family) DO UPDATE SET
+        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", *NOTED))}
     RETURNING id
-"""
+"""  # noqa: S608  # our names
 
 _INSERT_AVAILABLE = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,

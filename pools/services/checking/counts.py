@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pools import events, usage
+from pools import events, usage, window
 from pools.models import Pool
 from pools.services.checking import checks, repairs
 
@@ -92,14 +92,12 @@ _AHEAD = """
     FROM pools_window w JOIN pools_pool p ON p.id = w.pool_id
     WHERE w.since > ipam_clock() + interval '1 minute'
 """
-_OTHERWISE = """
+_OTHERWISE = f"""
     FROM pools_window w JOIN pools_pool p ON p.id = w.pool_id
     JOIN pools_cluster c ON c.id = p.cluster_id
-    WHERE w.pool_name IS NOT NULL AND
-      (w.only_family, w.space_id, w.category, w.cluster_id, w.pool_name, w.cluster_name)
-      IS DISTINCT FROM (num_nulls(p.mask_size_v4, p.mask_size_v6) = 1, p.space_id, p.category,
-                        p.cluster_id, p.name, c.name)
-"""
+    WHERE w.pool_name IS NOT NULL AND ({", ".join(f"w.{column}" for column in window.NOTED)})
+      IS DISTINCT FROM ({", ".join(window.NOTED.values())})
+"""  # our names
 
 
 def _mend_windows(_at: Any, _by: events.Author) -> int:
