@@ -6,12 +6,13 @@ import hashlib
 import hmac
 import http.server
 import socket
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import transaction
 
-from pools import tasks
+from pools import database, tasks
 from pools.core import errors
 from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
@@ -26,6 +27,12 @@ pytestmark = pytest.mark.django_db
 def fill() -> None:
     """A condition: a pool without a free block."""
     factories.drain(factories.pool("10.0.0.0/30"))
+
+
+def clock() -> datetime:
+    """The database's clock at this moment: `database.now()` is when the test's transaction began."""
+    moment: datetime = database.call("SELECT ipam_clock()", [])
+    return moment
 
 
 def due(target: WebhookTarget) -> None:
@@ -115,15 +122,15 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
     fill()
     evaluation.evaluate()
     receiver.answer = lambda _handler, _received: 500
-    waits = []
-    for _ in range(outbox.TRIES):
+    for number in range(outbox.TRIES):
         due(target)
+        before = clock()
         sending.work_off(target.pk)
+        after = clock()
         row = Delivery.objects.get()
-        waits.append((row.next_try_at - _now()).total_seconds())
+        wait = timedelta(seconds=min(5 * 2**number, 3600))
+        assert before + 0.75 * wait <= row.next_try_at <= after + 1.25 * wait
     assert (row.state, row.attempts, row.last_status) == ("failed", outbox.TRIES, 500)
-    for number, wait in enumerate(waits):
-        assert 0.7 < wait / min(5 * 2**number, 3600) < 1.26
     due(target)
     assert sending.work_off(target.pk) == 0
     assert len(receiver.received) == outbox.TRIES
@@ -132,12 +139,6 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
     assert sending.work_off(target.pk) == 1
     with pytest.raises(Exception, match="arrived"):
         outbox.send_again(row)
-
-
-def _now() -> Any:
-    from pools import database
-
-    return database.now()
 
 
 def test_a_failing_target_holds_up_no_other(receiver: Receiver) -> None:
