@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 
 from pools import documents
 from pools.core import errors
+from tests import effort
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,5 @@ def test_the_limit_is_the_callers() -> None:
 
 def test_two_megabytes_are_read_in_time() -> None:
     text = '{"a": [' + '{"cidr": "10.0.0.0/8", "n": [1, 2, {"b": 1.5}]}, ' * 40_000 + "1]}"
-    started = time.perf_counter()
-    assert len(documents.load_json(text)["a"]) == 40_001
-    assert time.perf_counter() - started < 4
+    with effort.at_most(5_000):
+        assert len(documents.load_json(text)["a"]) == 40_001

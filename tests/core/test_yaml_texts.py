@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import hypothesis
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from pools import documents
 from pools.core import errors
+from tests import effort
 
 
 def _one(text: str) -> dict[str, Any]:
@@ -130,10 +130,9 @@ def test_thousands_of_problems_are_cut() -> None:
 def test_a_megabyte_is_read_in_time() -> None:
     pool = "p{}:\n  ipv4:\n    cidrs: [10.{}.0.0/16, fd00::/104]\n    maskSize: 24\n"
     text = "".join(pool.format(number, number % 256) for number in range(14_000))
-    started = time.perf_counter()
-    assert len(_one(text)) == 14_000
     assert len(text) > 900_000
-    assert time.perf_counter() - started < 4
+    with effort.at_most(5_000):
+        assert len(_one(text)) == 14_000
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]))

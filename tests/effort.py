@@ -1,0 +1,32 @@
+"""How much work something is, as a ratio to a floor in the same run.
+
+The processor's time of this thread counts, not the wall's: a busy or slow machine fails no test.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _floor() -> float:
+    """Seconds of the processor for a loop of 20,000 additions: some 1 ms."""
+    began, total = time.thread_time(), 0
+    for number in range(20_000):
+        total += number
+    return time.thread_time() - began
+
+
+@contextmanager
+def at_most(floors: float) -> Iterator[None]:
+    """Fail when the block takes more than so many times the floor, in this thread."""
+    floor = _floor()
+    began = time.thread_time()
+    yield
+    spent = time.thread_time() - began
+    taken = spent / max(floor, _floor())
+    assert taken <= floors, f"{taken:.1f} times the floor, at most {floors}"
