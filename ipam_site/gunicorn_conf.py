@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import pathlib
 import signal
@@ -11,7 +10,7 @@ import ssl
 
 from gunicorn import glogging
 
-from ipam_site import data_folder, env, logs, tls
+from ipam_site import data_folder, env, garbage, logs, tls
 from ipam_site.supervisor import processes
 
 wsgi_app = "ipam_site.wsgi:application"
@@ -62,9 +61,4 @@ def on_starting(_server: object) -> None:
 def post_fork(_server: object, _worker: object) -> None:
     """A worker ends with its master, also when that one was killed, and is quick."""
     processes.die_with_parent(signal.SIGKILL, parent=os.getppid())()
-    # What was imported stays: looking through it for garbage takes as long as hundreds of requests.
-    gc.collect()
-    gc.freeze()
-    # A request makes some hundred objects, nearly all gone with it: looking for garbage after each 700
-    # takes a twentieth of its time.
-    gc.set_threshold(20_000, 20, 20)
+    garbage.seldom()

@@ -2,6 +2,9 @@
 
 TEST_DATABASE_URL uses a server that is there already; TEST_POSTGRES_BIN starts another version's
 programs (`/usr/lib/postgresql/15/bin`) in the same way.
+
+Hypothesis tries the same examples in every run, so that a red build is red again; vary them with a
+seed: `pytest tests/core --hypothesis-profile=explore`.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 import django
+import hypothesis
 import pytest
 from django.conf import settings
 
@@ -36,6 +40,13 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 django.setup()
 # Each test client would look through all static files again.
 settings.WHITENOISE_AUTOREFRESH = True
+
+# Before any test is collected: `@settings(…)` takes what it does not say from the profile of then.
+hypothesis.settings.register_profile(
+    "suite", deadline=None, max_examples=150, derandomize=True, database=None
+)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000, database=None)
+hypothesis.settings.load_profile("suite")
 
 _HERE = pathlib.Path(__file__).parent
 
@@ -112,3 +123,15 @@ def redis_url() -> Iterator[str]:
     """The address of a throw-away Redis of this test process."""
     with servers.redis() as url:
         yield url
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_webhooks() -> Iterator[None]:
+    """A machine that stalls for half a second fails no test; those of the limits set them themselves."""
+    from claims.services import decisions
+    from pools.webhooks import register
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(register, "STATEMENT_MS", 20_000)
+        patch.setattr(decisions, "WAIT_MS", 20_000)
+        yield

@@ -97,7 +97,7 @@ class Site:
         return done.stdout
 
     def descendants(self) -> dict[int, str]:
-        """Number and command line of every process below the supervisor."""
+        """Number and command line of every process below the supervisor, parents before their children."""
         return _descendants(self.process.pid)
 
     def end(self, signum: int = signal.SIGTERM, seconds: float = 60) -> float:

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from psycopg import sql
 from ipam_site import data_folder
 from ipam_site.supervisor import account as accounts
 from ipam_site.supervisor import postgres, processes, programs
+from tests import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,12 +132,14 @@ def redis() -> Iterator[str]:
 
 def _wait_for_redis(url: str) -> None:
     with redis_client.Redis.from_url(url) as client:
-        for _ in range(200):
-            with contextlib.suppress(redis_client.ConnectionError):
-                client.ping()
-                return
-            time.sleep(0.02)
-    raise TimeoutError("Redis did not start")
+        eventually.until(lambda: _answers(client))
+
+
+def _answers(client: redis_client.Redis) -> bool:
+    with contextlib.suppress(redis_client.ConnectionError):
+        client.ping()
+        return True
+    return False
 
 
 def _popen(

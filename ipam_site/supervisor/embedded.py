@@ -30,6 +30,14 @@ class Embedded:
     wait: Callable[[Callable[[], bool]], None]
 
 
+# Signals, and the seconds that each may take. PostgreSQL ends fast, then at once (the log is replayed
+# at the next start).
+STOP = {
+    "redis": ((signal.SIGTERM, 1.5),),
+    "postgres": ((signal.SIGINT, 3.0), (signal.SIGQUIT, 1.0)),
+}
+
+
 def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
     """PostgreSQL in the data folder; initdb at the first start."""
     servers, account = accounts.servers_folder(data)
@@ -49,8 +57,7 @@ def postgres_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
         name="postgres",
         command=server.command(postgres.SETTINGS),
         env=postgres.environment(),
-        # Fast, then at once (the log is replayed at the next start).
-        stop=((signal.SIGINT, 3.0), (signal.SIGQUIT, 1.0)),
+        stop=STOP["postgres"],
         on_death=signal.SIGINT,
         account=account,
     )
@@ -86,7 +93,7 @@ def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
         name="redis",
         command=[str(programs.redis(programs.folder(account))), "-"],
         env=postgres.environment(),
-        stop=((signal.SIGTERM, 1.5),),
+        stop=STOP["redis"],
         on_death=signal.SIGTERM,
         account=account,
         stdin="".join(f"{name} {shlex.quote(value)}\n" for name, value in config.items()),

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import secrets
 import signal
 import socket
 import time
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
+_EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+# From 30000 on a Kubernetes node forwards ports (NodePort).
+_QUIET_PORTS = range(20_000, 30_000)
+_TRIES = 100
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -70,10 +75,24 @@ def kill_group(group: int) -> None:
 
 
 def free_port(preferred: int | None = None) -> int:
-    """The preferred port of 127.0.0.1 when nobody listens there, else any free one."""
-    for port in (preferred or 0, 0):
+    """The preferred port of 127.0.0.1 when nobody listens there, else any free one.
+
+    If possible it is none of those that the kernel gives to whoever asks for any: it is bound by
+    another process, seconds later.
+    """
+    for port in (*([preferred] if preferred else []), *_quiet_ports(), 0):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))
             return int(probe.getsockname()[1])
     raise OSError("127.0.0.1 has no free port")
+
+
+def _quiet_ports() -> list[int]:
+    """Some ports, in no order, that the kernel gives to nobody by itself."""
+    given = range(0)
+    with contextlib.suppress(OSError):  # not on Linux
+        first, last = map(int, _EPHEMERAL.read_text().split())
+        given = range(first, last + 1)
+    quiet = [port for port in _QUIET_PORTS if port not in given]
+    return secrets.SystemRandom().sample(quiet, min(_TRIES, len(quiet)))

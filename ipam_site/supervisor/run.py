@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TICK = 0.2
 _LOOK = 30.0  # seconds between two looks whether everybody gets on
-_READY_SECONDS = 60.0
+_READY_SECONDS = 180.0  # some 10 on two processors; whoever has less waits rather than starts again
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 

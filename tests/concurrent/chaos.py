@@ -63,7 +63,7 @@ def run(folder: pathlib.Path, *, seconds: float, clients: int, seed: int) -> Rep
             shutil.copytree(data / "logs", folder / "logs", dirs_exist_ok=True)
             raise
         finally:
-            site.end(seconds=30)
+            site.end(seconds=120)
 
 
 def _trouble(
@@ -82,7 +82,6 @@ def _trouble(
         faults=trouble.faults(),
         seed=seed,
     )
-    began = time.monotonic()
     crowd.run()
     eventually.until(lambda: running_site.status(f"{site.url}/readyz")[0] == 200)
     with trouble.database() as database:
@@ -90,7 +89,7 @@ def _trouble(
         audit = {name: database.execute(query).fetchall() for name, query in AUDITS.items()}
         ((deadlocks,),) = database.execute(_DEADLOCKS).fetchall()
     history = crowd.history()
-    early = sum(began < (op.ended or 0) < began + QUIET for op in history)
+    early = sum(0 < (op.ended or 0) - crowd.started < QUIET for op in history)
     return Report(
         violations=tuple(crowd.check(held)),
         audit={name: rows for name, rows in audit.items() if rows},

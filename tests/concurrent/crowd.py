@@ -35,6 +35,7 @@ class Crowd:
     seed: int = 1
     late: float = 0.1
     took_effect: Counter[str] = field(default_factory=Counter)
+    started: float = 0.0  # when every client was there, by the monotonic clock
     _processes: list[Any] = field(default_factory=list)
     _until: float = 0.0
 
@@ -45,10 +46,10 @@ class Crowd:
         chance = random.Random(self.seed)  # noqa: S311  # no secret
         self._until = time.monotonic() + self.seconds
         self._processes = [self._start(context, slot) for slot in range(self.clients)]
-        quiet_until = time.monotonic() + self.quiet
+        self.started = time.monotonic()
         while time.monotonic() < self._until:
             time.sleep(chance.uniform(0.3, 1.2) if self.faults else 0.2)
-            if self.faults and time.monotonic() > quiet_until:
+            if self.faults and time.monotonic() > self.started + self.quiet:
                 self._trouble(chance.choice(self.faults))
             self._restart(context)
         for process in self._processes:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.concurrent.scratch import Scratch
 
 SECONDS = 4.0  # of one round
-ROUNDS = 5  # on a busy machine one round may prove too little
+ROUNDS = 10  # on a busy machine one round may prove too little
 
 
 def _crowd(folder: Path, scratch: Scratch, door: type[doors.Service]) -> crowds.Crowd:

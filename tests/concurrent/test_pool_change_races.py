@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
@@ -287,14 +288,25 @@ def test_a_cluster_that_gets_another_name_holds_up_nothing() -> None:
     pool = factories.pool("10.0.0.0/24")
     before = pool.cluster.name
 
-    def rename() -> object:
-        return Cluster.objects.filter(pk=pool.cluster_id).update(name="renamed")
+    renamed, taken = threading.Event(), threading.Event()
+
+    def rename() -> bool:
+        with transaction.atomic():
+            Cluster.objects.filter(pk=pool.cluster_id).update(name="renamed")
+            renamed.set()
+            return taken.wait(20)  # not when somebody waits for this transaction
 
     def take() -> str:
         return str(factories.take(pool)["cluster"])
 
-    works = [threads.in_passing(rename, commit=True), threads.meanwhile(take)]
-    assert threads.together(works) == [1, before]
+    def take_meanwhile() -> str:
+        assert renamed.wait(20)
+        try:
+            return take()
+        finally:
+            taken.set()
+
+    assert threads.together([rename, take_meanwhile]) == [True, before]
     assert not Window.objects.filter(pool=pool).exists()
     window.top_up(pool.pk, 4)
     assert take() == "renamed"

@@ -82,8 +82,8 @@ class Trouble:
         return self._pids(lambda command: "gunicorn" in command)[1:]
 
     def _pids(self, wanted: Callable[[str], bool]) -> list[int]:
-        """In the order of their age: a parent comes before its children."""
-        return sorted(pid for pid, command in self.site.descendants().items() if wanted(command))
+        """A parent comes before its children."""
+        return [pid for pid, command in self.site.descendants().items() if wanted(command)]
 
     def _kill(self, pids: list[int], signum: int = signal.SIGKILL) -> bool:
         if not pids:

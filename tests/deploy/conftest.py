@@ -110,6 +110,9 @@ def upgrade(worker_id: str) -> Iterator[Upgrade]:
     name = f"upgrade_{worker_id}"
     url = recreate(name)
     release.restore(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        # Otherwise autovacuum may begin with the new rows, and hold a table for a second.
+        connection.execute("VACUUM ANALYZE")
     with psycopg.connect(url) as connection:
         before = catalog.read(connection)
         rows = contents(connection, columns(before))

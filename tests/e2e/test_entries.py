@@ -70,7 +70,7 @@ def test_rows_warn_where_they_stand(visit: Visit) -> None:
     row = page.locator("tbody", has=page.locator("input[name=new0-mac]"))
     row.get_by_text("10.0.0.41 is a duplicate").wait_for()
     page.click("button:has-text('Save')")
+    page.get_by_text("Entries: 1 saved.").wait_for()
     page.wait_for_load_state("networkidle")
-    assert page.get_by_text("Entries: 1 saved.").is_visible()
     assert Entry.objects.filter(ippool=ippool).count() == 4
     assert visit.complaints == []

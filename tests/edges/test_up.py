@@ -111,8 +111,8 @@ def test_a_taken_port_is_refused(site: running_site.Site) -> None:
 def test_a_dead_child_is_started_again(site: running_site.Site, name: str) -> None:
     before = _pids(site, name)
     assert before
-    os.kill(min(before), signal.SIGKILL)
-    eventually.until(lambda: bool(_pids(site, name) - before))
+    os.kill(before[0], signal.SIGKILL)
+    eventually.until(lambda: bool({*_pids(site, name)} - {*before}))
     eventually.until(lambda: _ready(site))
     eventually.until(lambda: not running_site.alive(dict.fromkeys(before, "")))
 
@@ -122,5 +122,5 @@ def _ready(site: running_site.Site) -> bool:
     return code == 200 and body["status"] == "ok"
 
 
-def _pids(site: running_site.Site, name: str) -> set[int]:
-    return {pid for pid, command in site.descendants().items() if f"{name} " in f"{command} "}
+def _pids(site: running_site.Site, name: str) -> list[int]:
+    return [pid for pid, command in site.descendants().items() if f"{name} " in f"{command} "]

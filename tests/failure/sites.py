@@ -114,10 +114,10 @@ class Site:
     # --- what happens to its parts ----------------------------------------------------------------
 
     def pids(self, part: str) -> list[int]:
-        """Parents before their children."""
+        """Parents before their children, also where the numbers began again."""
         text = PARTS[part]
         found = self.running.descendants()
-        return sorted(pid for pid, command in found.items() if text in command)
+        return [pid for pid, command in found.items() if text in command]
 
     def signal(self, part: str, signum: int) -> list[int]:
         pids = self.pids(part)
@@ -154,7 +154,7 @@ class Site:
         """When a process got on last."""
         return (self.running.data / "alive" / part).stat().st_mtime
 
-    def gets_on(self, *parts: str, seconds: float = 40) -> None:
+    def gets_on(self, *parts: str, seconds: float = 120) -> None:
         """Each of them gets on after this moment."""
         began = {part: self.got_on(part) for part in parts}
         eventually.until(lambda: all(self.got_on(p) > began[p] for p in parts), seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -39,7 +40,9 @@ def test_a_process_that_always_does_something(
     touched(name, longest - 10)
     assert not alive.stuck(name, tmp_path)
     touched(name, longest + 10)
-    assert alive.stuck(name, tmp_path) == f"{name} has not got on for {longest + 10} s"
+    said = re.fullmatch(rf"{name} has not got on for (\d+) s", alive.stuck(name, tmp_path))
+    assert said
+    assert longest + 9 < int(said[1]) < longest + 60
 
 
 @pytest.mark.parametrize(
@@ -55,8 +58,9 @@ def test_a_worker_is_stuck_only_when_messages_wait_for_it(
 ) -> None:
     monkeypatch.setenv("REDIS_URL", redis_url)
     touched(name, 1000)
-    assert not alive.stuck(name, tmp_path)
     with redis.Redis.from_url(redis_url) as broker:
+        broker.delete(queue)  # of a site that another test started
+        assert not alive.stuck(name, tmp_path)
         broker.lpush(queue, "a message")
         assert alive.stuck(name, tmp_path)
         broker.delete(queue)

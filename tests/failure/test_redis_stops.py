@@ -34,7 +34,8 @@ def test_allocation_goes_on_and_workers_resume(site: Site, way: str) -> None:
     with WAYS[way](site):
         ready = site.ask("GET", "/readyz")
         assert (ready.status, ready.body["status"]) == (200, "degraded")
-        # Somebody waits for this block: the bell is rung in vain.
+        # Somebody waits for this block: the bell is rung in vain. It takes 3 s of waiting for Redis;
+        # if a web request waited as a worker does, it would take 10 s.
         answer = site.give_back(held)
         assert (answer.status, answer.seconds < 10) == (200, True), answer
         assert site.ask("GET", "blocks/?limit=1").status == 200

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
+from django.urls import get_resolver
 
 from ipam_site import tls
 from tests.kube.certificates import Authority
@@ -39,6 +40,8 @@ def serving(folder: pathlib.Path) -> Iterator[str]:
     (folder / "ca.pem").write_text(authority.pem)
     files = tls.of(*authority.server().files(folder, "server"), "")
     assert files is not None
+    # Imported here: the first caller, an API server, waits for a few seconds only.
+    assert get_resolver().url_patterns
     server = wsgiref.simple_server.make_server(
         "127.0.0.1", 0, get_wsgi_application(), server_class=_Server, handler_class=_Handler
     )

@@ -53,7 +53,7 @@ def test_what_goes_wrong_has_a_name(
     fake.put(gateways.pool("a"))
     fake.log.clear()
     fake.faults.add(verb=verb, **rule)
-    with gateways.to(fake, timeouts=(1, 1)) as gateway:
+    with gateways.to(fake, timeouts=(30, 1 if "delay" in rule else 30)) as gateway:
         calls: dict[str, Callable[[], object]] = {
             "list": lambda: gateway.list(POOLS),
             "patch": lambda: gateway.apply(POOLS, gateways.pool("b"), manager="cadastre"),

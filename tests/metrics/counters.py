@@ -33,7 +33,7 @@ def start(body: str, *, every: int = 1, database: str = "") -> subprocess.Popen[
 
 def finished(process: subprocess.Popen[str]) -> list[str]:
     """Let it end, and what it printed as `said …`, beside its log."""
-    out, _ = process.communicate("", timeout=60)
+    out, _ = process.communicate("", timeout=120)
     assert process.returncode == 0
     return [line.removeprefix("said ") for line in out.splitlines() if line.startswith("said ")]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from pools.models import Measure
+from tests import eventually
 from tests.metrics import counters
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,10 +18,7 @@ def total() -> float:
 
 
 def until(expected: float) -> None:
-    deadline = time.monotonic() + 30
-    while total() < expected:
-        assert time.monotonic() < deadline, f"{total()} of {expected}"
-        time.sleep(0.05)
+    eventually.until(lambda: total() >= expected, 120)
 
 
 def test_two_processes_are_summed_and_write_what_is_left_when_they_end() -> None:

@@ -6,18 +6,18 @@ import hashlib
 import hmac
 import http.server
 import socket
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import transaction
 
-from pools import database, tasks
+from pools import tasks
 from pools.core import errors
 from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
 from pools.services.notices import evaluation, outbox, sending, targets
-from tests import factories
+from tests import clock, factories
 from tests.notices import receivers
 from tests.notices.receivers import Received, Receiver
 
@@ -27,12 +27,6 @@ pytestmark = pytest.mark.django_db
 def fill() -> None:
     """A condition: a pool without a free block."""
     factories.drain(factories.pool("10.0.0.0/30"))
-
-
-def clock() -> datetime:
-    """The database's clock at this moment: `database.now()` is when the test's transaction began."""
-    moment: datetime = database.call("SELECT ipam_clock()", [])
-    return moment
 
 
 def due(target: WebhookTarget) -> None:
@@ -124,9 +118,9 @@ def test_the_waits_grow_and_after_the_last_try_it_is_given_up_until_somebody_sen
     receiver.answer = lambda _handler, _received: 500
     for number in range(outbox.TRIES):
         due(target)
-        before = clock()
+        before = clock.moment()
         sending.work_off(target.pk)
-        after = clock()
+        after = clock.moment()
         row = Delivery.objects.get()
         wait = timedelta(seconds=min(5 * 2**number, 3600))
         assert before + 0.75 * wait <= row.next_try_at <= after + 1.25 * wait

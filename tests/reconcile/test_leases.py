@@ -137,10 +137,10 @@ def test_no_take_over_while_a_transaction_is_open(fake: FakeCluster) -> None:
 def test_a_long_answer_does_not_cost_the_lease(
     fake: FakeCluster, nodes: small.Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "LEASE", 1)
+    monkeypatch.setattr(leases, "LEASE", 4)
     row = small.connect(fake)
     fake.put(small.node("a"))
-    fake.faults.add(verb="list", path="ciliumnodes", delay=2)
+    fake.faults.add(verb="list", path="ciliumnodes", delay=6)
     assert small.reconcile(row, nodes).succeeded
 
 
@@ -158,7 +158,7 @@ def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeC
 
         # In the middle of its work: the rows are there, nothing is written to the cluster yet.
         fake.faults.add(verb="patch", call=stop)
-        assert stopped.wait(20)
+        assert stopped.wait(120)  # a new process that reads all our code
         assert small.names(row) == ["a", "b"]
         expire()
         mine = leases.take(row.pk, "another")
@@ -166,7 +166,7 @@ def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeC
         fake.put(small.node("c"))
         before = {name: fake.object("ciliumnodes", name)["metadata"] for name in "ab"}
         worker.send(signal.SIGCONT)
-        eventually.until(lambda: "ended" in worker.output)
+        eventually.until(lambda: "ended" in worker.output, 120)
         assert "ended lease_lost" in worker.output
     assert {name: fake.object("ciliumnodes", name)["metadata"] for name in "ab"} == before
     assert not fake.log.writes
@@ -191,8 +191,8 @@ def test_f02_killed_in_the_middle_the_next_worker_completes_it(
 
         # The third PATCH is in the second object: its first one is written.
         fake.faults.add(verb=verb, skip=3 if verb == "patch" else 0, call=kill)
-        assert reached.wait(20)
-        worker.wait()
+        assert reached.wait(120)
+        worker.wait(120)
     assert leases.take(row.pk, "another") is None
     assert Run.objects.get().ended_at is None
     expire()

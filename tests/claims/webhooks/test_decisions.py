@@ -34,8 +34,8 @@ def test_a_decision(door: Door) -> None:
     assert (found.code, found.allowed) == ("patched", True)
     assert f"cadastre: {found.message}" == response["warnings"][0]
     assert found.patch[0]["op"] == "add"
-    assert 0 < found.milliseconds < 1000
-    assert abs(database.now() - found.at) < timedelta(seconds=10)
+    assert 0 < found.milliseconds < 60_000
+    assert abs(database.now() - found.at) < timedelta(seconds=60)
 
 
 def test_a_dry_run_leaves_none(door: Door) -> None:

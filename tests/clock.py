@@ -1,0 +1,16 @@
+"""The database's clock at this very moment.
+
+`database.now()` is when the transaction began, which is before the whole test: on a slow machine seconds
+before what is measured.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pools import database
+
+
+def moment() -> datetime:
+    found: datetime = database.call("SELECT ipam_clock()", [])
+    return found
