@@ -127,9 +127,7 @@ def test_a_database_that_hangs_is_answered_for_in_time(
     assert asked.result(60) == "away"
 
 
-def test_connecting_has_a_limit_of_its_own(
-    client: test.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connecting_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         changes = {"HOST": "127.0.0.1", "PORT": str(silent.getsockname()[1])}
         with _database(monkeypatch, **changes):
