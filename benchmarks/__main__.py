@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ipam_site import garbage
+from ipam_site.supervisor import processes
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,7 +38,7 @@ def main() -> int:
         import django  # noqa: PLC0415  # the site's servers exist only now
 
         django.setup()
-        from benchmarks import suite  # noqa: PLC0415
+        from benchmarks import suite  # noqa: PLC0415  # needs Django, as it is set up now
 
         garbage.seldom()
         logging.disable(logging.INFO)  # the results alone are printed
@@ -52,8 +53,6 @@ def main() -> int:
 @contextlib.contextmanager
 def _site(data: Path) -> Iterator[int]:
     """A site without demo data on a free port; yields the port."""
-    from ipam_site.supervisor import processes  # noqa: PLC0415
-
     port = processes.free_port()
     log = (data.parent / f"{data.name}.log").open("w")
     up = subprocess.Popen(

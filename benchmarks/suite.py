@@ -7,6 +7,7 @@ import socket
 import statistics
 from collections.abc import Callable, Iterator
 from functools import partial
+from io import StringIO
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -141,8 +142,6 @@ def over_http(port: int, seconds: float) -> Iterator[Result]:
 
 
 def _token() -> str:
-    from io import StringIO  # noqa: PLC0415
-
     get_user_model().objects.get(username="admin")
     out = StringIO()
     call_command("token", "admin", stdout=out)

@@ -100,6 +100,10 @@ class Site:
         """Number and command line of every process below the supervisor, parents before their children."""
         return _descendants(self.process.pid)
 
+    def pids(self, text: str) -> list[int]:
+        """Of the processes whose command line, and a blank after it, has the text; parents first."""
+        return [pid for pid, command in self.descendants().items() if text in f"{command} "]
+
     def end(self, signum: int = signal.SIGTERM, seconds: float = 60) -> float:
         """Signal the supervisor and wait for it; the seconds that it took."""
         began = time.monotonic()

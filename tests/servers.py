@@ -16,13 +16,11 @@ import urllib.parse
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-import redis as redis_client
 from psycopg import sql
 
 from ipam_site import data_folder
 from ipam_site.supervisor import account as accounts
-from ipam_site.supervisor import postgres, processes, programs
-from tests import eventually
+from ipam_site.supervisor import embedded, postgres, processes, programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,22 +122,10 @@ def redis() -> Iterator[str]:
     process = _popen(command, folder, account, signal.SIGKILL)
     url = f"redis://127.0.0.1:{port}/0"
     try:
-        _wait_for_redis(url)
+        embedded.wait_for_redis(url, lambda: process.poll() is None)
         yield url
     finally:
         _end(process, folder, signal.SIGKILL)
-
-
-def _wait_for_redis(url: str) -> None:
-    with redis_client.Redis.from_url(url) as client:
-        eventually.until(lambda: _answers(client))
-
-
-def _answers(client: redis_client.Redis) -> bool:
-    with contextlib.suppress(redis_client.ConnectionError):
-        client.ping()
-        return True
-    return False
 
 
 def _popen(

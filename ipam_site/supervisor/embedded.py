@@ -99,7 +99,7 @@ def redis_server(data: pathlib.Path, secrets: dict[str, str]) -> Embedded:
         stdin="".join(f"{name} {shlex.quote(value)}\n" for name, value in config.items()),
     )
     url = f"redis://:{parse.quote(password, safe='')}@127.0.0.1:{port}/0"
-    return Embedded(spec, url, lambda alive: _wait_for_redis(url, alive))
+    return Embedded(spec, url, lambda alive: wait_for_redis(url, alive))
 
 
 def _port(data: pathlib.Path, key: str) -> int:
@@ -108,7 +108,8 @@ def _port(data: pathlib.Path, key: str) -> int:
     return processes.free_port(parse.urlsplit(earlier).port if earlier else None)
 
 
-def _wait_for_redis(url: str, alive: Callable[[], bool]) -> None:
+def wait_for_redis(url: str, alive: Callable[[], bool]) -> None:
+    """Until it answers. Raises TimeoutError when it is gone, or silent for 30 s."""
     deadline = time.monotonic() + 30
     with redis.Redis.from_url(url, socket_timeout=2) as client:
         while alive() and time.monotonic() < deadline:

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _PR_SET_PDEATHSIG = 1
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -80,12 +80,19 @@ def free_port(preferred: int | None = None) -> int:
     If possible it is none of those that the kernel gives to whoever asks for any: it is bound by
     another process, seconds later.
     """
-    for port in (*([preferred] if preferred else []), *_quiet_ports(), 0):
+    for port in _ports(preferred):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))
             return int(probe.getsockname()[1])
     raise OSError("127.0.0.1 has no free port")
+
+
+def _ports(preferred: int | None) -> Iterator[int]:
+    if preferred:
+        yield preferred
+    yield from _quiet_ports()
+    yield 0
 
 
 def _quiet_ports() -> list[int]:

@@ -7,16 +7,12 @@ import random
 import signal
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import psycopg
 
 from ipam_site import data_folder
 from tests import running_site
 from tests.concurrent import crowd as crowds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # The supervisor waits ever longer for a child that dies again within 30 s.
 STEADY = 35.0
@@ -54,12 +50,12 @@ class Trouble:
 
     def kill_backend(self, _crowd: crowds.Crowd) -> bool:
         """kill -9: the server throws out everybody and recovers from its log."""
-        return self._kill(self._pids(lambda command: "postgres: cadastre" in command))
+        return self._kill(self.site.pids("postgres: cadastre"))
 
     def kill_a_helper(self, _crowd: crowds.Crowd) -> bool:
         """Redis, Celery's worker, beat: not a single allocation may notice."""
         name = self.chance.choice(["redis-server", "ipam_site worker", "ipam_site beat"])
-        return self._kill(self._pids(lambda command: name in command))
+        return self._kill(self.site.pids(name))
 
     def restart_something(self, _crowd: crowds.Crowd) -> bool:
         """The whole database server at once, or the whole web server."""
@@ -67,10 +63,10 @@ class Trouble:
             return False
         self._restarted = time.monotonic()
         if self.chance.random() < 0.7:
-            found = self._pids(lambda command: "bin/postgres " in command)
+            found = self.site.pids("bin/postgres ")
             signum = signal.SIGQUIT
         else:
-            found = self._pids(lambda command: "gunicorn" in command)
+            found = self.site.pids("gunicorn")
             signum = signal.SIGKILL
         return self._kill(found[:1], signum)
 
@@ -79,11 +75,7 @@ class Trouble:
         return psycopg.connect(url, autocommit=True)
 
     def _web_workers(self) -> list[int]:
-        return self._pids(lambda command: "gunicorn" in command)[1:]
-
-    def _pids(self, wanted: Callable[[str], bool]) -> list[int]:
-        """A parent comes before its children."""
-        return [pid for pid, command in self.site.descendants().items() if wanted(command)]
+        return self.site.pids("gunicorn")[1:]
 
     def _kill(self, pids: list[int], signum: int = signal.SIGKILL) -> bool:
         if not pids:

@@ -118,6 +118,7 @@ def test_a_database_that_hangs_is_answered_for_in_time(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         changes = {"HOST": "127.0.0.1", "PORT": str(silent.getsockname()[1])}
         with _database(monkeypatch, **changes):
+            assert health._CONNECT_SECONDS < health._SECONDS < 4
             monkeypatch.setattr(health, "_CONNECT_SECONDS", 30)  # the deadline alone ends it
             code, body = _ready(client)
             asked = health._database.ask()

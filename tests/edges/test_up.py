@@ -109,10 +109,10 @@ def test_a_taken_port_is_refused(site: running_site.Site) -> None:
     ],
 )
 def test_a_dead_child_is_started_again(site: running_site.Site, name: str) -> None:
-    before = _pids(site, name)
+    before = site.pids(f"{name} ")
     assert before
     os.kill(before[0], signal.SIGKILL)
-    eventually.until(lambda: bool({*_pids(site, name)} - {*before}))
+    eventually.until(lambda: bool({*site.pids(f"{name} ")} - {*before}))
     eventually.until(lambda: _ready(site))
     eventually.until(lambda: not running_site.alive(dict.fromkeys(before, "")))
 
@@ -120,7 +120,3 @@ def test_a_dead_child_is_started_again(site: running_site.Site, name: str) -> No
 def _ready(site: running_site.Site) -> bool:
     code, body = running_site.status(f"{site.url}/readyz")
     return code == 200 and body["status"] == "ok"
-
-
-def _pids(site: running_site.Site, name: str) -> list[int]:
-    return [pid for pid, command in site.descendants().items() if f"{name} " in f"{command} "]

@@ -114,10 +114,8 @@ class Site:
     # --- what happens to its parts ----------------------------------------------------------------
 
     def pids(self, part: str) -> list[int]:
-        """Parents before their children, also where the numbers began again."""
-        text = PARTS[part]
-        found = self.running.descendants()
-        return [pid for pid, command in found.items() if text in command]
+        """Parents before their children."""
+        return self.running.pids(PARTS[part])
 
     def signal(self, part: str, signum: int) -> list[int]:
         pids = self.pids(part)

@@ -25,7 +25,7 @@ from pools.models.fields import Now
 from pools.services import allocations
 from pools.services.checking import registry
 from pools.services.metrics import cluster_gauges, operating_gauges
-from tests import factories
+from tests import clock, factories
 from tests.claims import worlds
 from tests.metrics import scrapes
 
@@ -35,12 +35,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cluster() -> Cluster:
     return factories.cluster()
-
-
-def clock() -> float:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
-        return float(cursor.fetchone()[0])
 
 
 def leak(of: Cluster, kind: str, *, confirmed: bool = True) -> None:
@@ -71,7 +65,9 @@ def test_clusters(cluster: Cluster) -> None:
     connected(other, paused=True)
     factories.cluster()  # without a connection
     last = "ipam_cluster_last_success_timestamp_seconds"
-    assert scrapes.value(last, cluster=cluster.name) == pytest.approx(clock(), abs=60)
+    assert scrapes.value(last, cluster=cluster.name) == pytest.approx(
+        clock.moment().timestamp(), abs=60
+    )
     assert scrapes.by("cluster", "ipam_cluster_connected") == {cluster.name: 1, other.name: 0}
     assert scrapes.value(last, cluster=other.name) == 0
 
@@ -164,7 +160,7 @@ def test_checks_verifications_and_recovery() -> None:
     Recovery.objects.create(since=Now(), after_run=0, reason="r")
     assert scrapes.by("check", "ipam_check_violations") == {code: 7}
     at = scrapes.value("ipam_check_last_success_timestamp_seconds")
-    assert at == pytest.approx(clock(), abs=60)
+    assert at == pytest.approx(clock.moment().timestamp(), abs=60)
     assert scrapes.value("ipam_audit_chain_ok") == 0
     assert scrapes.value("ipam_recovery_active") == 1
 
@@ -172,7 +168,7 @@ def test_checks_verifications_and_recovery() -> None:
 def test_how_far_the_clock_of_the_database_is_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     behind = types.SimpleNamespace(time=lambda: time.time() - 3600)
     monkeypatch.setattr(operating_gauges, "time", behind)
-    ahead = clock() - behind.time()
+    ahead = clock.moment().timestamp() - behind.time()
     assert scrapes.value("ipam_database_clock_skew_seconds") == pytest.approx(ahead, abs=60)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -26,7 +27,9 @@ def door() -> Door:
 
 
 def test_a_decision(door: Door) -> None:
+    began = time.perf_counter()
     response = door.ask(pod())
+    most = (time.perf_counter() - began) * 1000
     found = Decision.objects.get()
     assert (found.cluster, found.path, found.operation) == (door.cluster, "mutate-pods", "CREATE")
     assert (found.namespace, found.name) == ("blue", "virt-launcher-vm-server-00000")
@@ -34,8 +37,8 @@ def test_a_decision(door: Door) -> None:
     assert (found.code, found.allowed) == ("patched", True)
     assert f"cadastre: {found.message}" == response["warnings"][0]
     assert found.patch[0]["op"] == "add"
-    assert 0 < found.milliseconds < 60_000
-    assert abs(database.now() - found.at) < timedelta(seconds=60)
+    assert 0 < found.milliseconds < most
+    assert found.at == database.now()
 
 
 def test_a_dry_run_leaves_none(door: Door) -> None:
