@@ -57,7 +57,7 @@ class Site:
                 *options,
             ],
             cwd=data_folder.PROJECT,
-            env=_environment() | env,
+            env=environment() | env,
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -89,7 +89,7 @@ class Site:
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=data_folder.PROJECT,
-            env=_environment() | {"IPAM_DATA": str(self.data)},
+            env=environment() | {"IPAM_DATA": str(self.data)},
             capture_output=True,
             text=True,
             check=True,
@@ -97,8 +97,8 @@ class Site:
         return done.stdout
 
     def descendants(self) -> dict[int, str]:
-        """Number and command line of every process below the supervisor, parents before their children."""
-        return _descendants(self.process.pid)
+        """Those below the supervisor."""
+        return descendants_of(self.process.pid)
 
     def pids(self, text: str) -> list[int]:
         """Of the processes whose command line, and a blank after it, has the text; parents first."""
@@ -180,13 +180,28 @@ def used() -> Iterator[pathlib.Path]:
         yield data
 
 
+def environment() -> dict[str, str]:
+    """Of this process, without what would tell `up` where its servers are."""
+    return {name: value for name, value in os.environ.items() if name not in _MINE}
+
+
 def alive(pids: dict[int, str]) -> dict[int, str]:
     """Those that still run; a zombie waits for its parent only."""
     return {pid: command for pid, command in pids.items() if _state(pid) not in {"", "Z", "X"}}
 
 
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _MINE}
+def descendants_of(root: int) -> dict[int, str]:
+    """Number and command line of every process below another, parents before their children."""
+    parents = {
+        int(entry.name): _stat(int(entry.name))[1]
+        for entry in pathlib.Path("/proc").iterdir()
+        if entry.name.isdigit()
+    }
+    found: dict[int, str] = {}
+    level = {root}
+    while level := {pid for pid, parent in parents.items() if parent in level}:
+        found |= {pid: _command(pid) for pid in level}
+    return found
 
 
 def _state(pid: int) -> str:
@@ -201,19 +216,6 @@ def _stat(pid: int) -> tuple[str, int]:
         return "", 0
     state, parent = text.rpartition(")")[2].split()[:2]
     return state, int(parent)
-
-
-def _descendants(root: int) -> dict[int, str]:
-    parents = {
-        int(entry.name): _stat(int(entry.name))[1]
-        for entry in pathlib.Path("/proc").iterdir()
-        if entry.name.isdigit()
-    }
-    found: dict[int, str] = {}
-    level = {root}
-    while level := {pid for pid, parent in parents.items() if parent in level}:
-        found |= {pid: _command(pid) for pid in level}
-    return found
 
 
 def _command(pid: int) -> str:

@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from ipam_site.supervisor import processes
+from ipam_site.supervisor import processes, stops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class Child:
         spec = self.spec
         self._trim_log()
         self._started = time.monotonic()
-        with self._log.open("ab") as log:
+        with self._log.open("ab") as log, stops.held():
             self._process = subprocess.Popen(
                 spec.command,
                 cwd=spec.folder,
@@ -116,7 +116,7 @@ class Child:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
                 break
-        processes.kill_group(process.pid)
+        processes.end_group(process.pid)
         self._process = None
 
     def _trim_log(self) -> None:

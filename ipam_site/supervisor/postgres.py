@@ -11,13 +11,14 @@ import dataclasses
 import os
 import pathlib
 import shutil
-import subprocess
 import time
 from typing import TYPE_CHECKING
 from urllib import parse
 
 import psycopg
 from psycopg import sql
+
+from ipam_site.supervisor import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,14 +80,18 @@ class Server:
         )
 
 
+class InitError(Exception):
+    """The data directory could not be made."""
+
+
 def make_data(server: Server) -> None:
-    """initdb, once: into a folder beside, renamed when it is complete."""
+    """initdb, once: into a folder beside, renamed when it is complete. Raises InitError."""
     if server.data.exists():
         return
     half = server.data.with_name(f"{server.data.name}.new")
     shutil.rmtree(half, ignore_errors=True)
     with _password_file(server) as file:
-        subprocess.run(
+        code, _ = processes.run(
             [
                 str(server.bin / "initdb"),
                 f"--pgdata={half}",
@@ -97,12 +102,12 @@ def make_data(server: Server) -> None:
                 *server.locale,
                 "--no-instructions",
             ],
-            check=True,
             cwd="/",
             env=environment(),
-            stdout=subprocess.DEVNULL,
             **server.account.popen(),
         )
+    if code:
+        raise InitError(f"initdb failed (exit code {code}), for the reason that it printed")
     os.rename(half, server.data)
 
 

@@ -9,8 +9,11 @@ import pathlib
 import secrets
 import signal
 import socket
+import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ipam_site.supervisor import stops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,17 +29,39 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def die_with_parent(signum: int, *, parent: int | None = None) -> Callable[[], None]:
     """For preexec_fn: the kernel sends `signum` to the child when its parent dies, kill -9 included.
 
-    `parent` is the process that calls this, unless given. Set after subprocess has changed the user, because that change would clear it. The kernel means
-    the parent's *thread*, so children are started from the main thread only.
+    `parent` is the process that calls this, unless given. Set after subprocess has changed the user,
+    because that change would clear it. The kernel means the parent's *thread*, so children are
+    started from the main thread only.
     """
     parent = parent or os.getpid()
 
     def prepare() -> None:
+        stops.release()
         _libc.prctl(_PR_SET_PDEATHSIG, signum)
         if os.getppid() != parent:
             os._exit(1)
 
     return prepare
+
+
+def run(command: list[str], **popen: Any) -> tuple[int, str]:
+    """Exit code and output of a command that ends by itself, or with the supervisor, however it ends."""
+    with contextlib.ExitStack() as stack:
+        with stops.held():
+            process = stack.enter_context(
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    start_new_session=True,
+                    preexec_fn=die_with_parent(signal.SIGKILL),
+                    **popen,
+                )
+            )
+            stack.callback(end_group, process.pid)
+        output, _ = process.communicate()
+    return process.returncode, output
 
 
 def running_in(folder: pathlib.Path) -> list[int]:
@@ -72,6 +97,27 @@ def kill_group(group: int) -> None:
     """What a dead child left of its process group; a new session makes child and group the same."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def end_group(group: int, *, seconds: float = 5) -> None:
+    """`kill_group`, and wait until the kernel has done it: it takes its time to end who was killed."""
+    kill_group(group)
+    deadline = time.monotonic() + seconds
+    while group in _running_groups() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _running_groups() -> set[int]:
+    """The process groups of whoever runs; a zombie waits for its parent only."""
+    groups = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                # Behind the name, which may hold anything: state, parent, group (man 5 proc).
+                state, _, group, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
+                if state not in {"Z", "X"}:
+                    groups.add(int(group))
+    return groups
 
 
 def free_port(preferred: int | None = None) -> int:

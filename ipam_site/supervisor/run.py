@@ -11,7 +11,6 @@ import shlex
 import signal
 import socket
 import ssl
-import subprocess
 import sys
 import time
 from concurrent import futures
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from ipam_site import alive, data_folder, env, tls
-from ipam_site.supervisor import account, child, embedded, folder, processes
+from ipam_site.supervisor import account, child, embedded, folder, postgres, processes, stops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +28,6 @@ _TICK = 0.2
 _LOOK = 30.0  # seconds between two looks whether everybody gets on
 _READY_SECONDS = 180.0  # some 10 on two processors; whoever has less waits rather than starts again
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,10 +55,6 @@ class Options:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Stopped(BaseException):
-    """A signal asked us to stop; not an Exception, so that nothing on the way swallows it."""
-
-
 class CannotStartError(Exception):
     """The message says what to do."""
 
@@ -69,16 +63,16 @@ def run(options: Options) -> None:
     """Run until a signal; raises CannotStartError or folder.InUseError."""
     lock = folder.lock(options.data)
     children: list[child.Child] = []
-    _stop_on_signals()
     try:
+        stops.listen()
         _refuse_unusable_certificate(options)
         _refuse_taken_port(options)
         _start(options, children)
         _watch(options, children)
-    except Stopped:
+    except stops.Stopped:
         options.say("stopping …")
     finally:
-        _ignore_signals()
+        stops.ignore()
         _stop(options, children)
         os.close(lock)
 
@@ -89,21 +83,21 @@ def _start(options: Options, children: list[child.Child]) -> None:
     _start_servers(options, children)
     environment = _environment(options)
     password = _prepare(options, environment)
-    for spec in _site(environment):
-        _spawn(spec, options, children)
-    _wait_until_ready(options, children)
+    try:
+        for spec in _site(environment):
+            _spawn(spec, options, children)
+        _wait_until_ready(options, children)
+    except BaseException:
+        if password:  # no later start knows it
+            _say_login(options, password)
+        raise
     _welcome(options, password)
 
 
 def _welcome(options: Options, password: str) -> None:
     say, data = options.say, options.data
     say(f"Cadastre is ready: {options.url}")
-    say("  user      admin")
-    if password:
-        say(f"  password  {password}   (shown this once)")
-    else:
-        say("  password  as shown at the first start; to set a new one:")
-        say(f"            IPAM_DATA={shlex.quote(str(data))} ./manage.py changepassword admin")
+    _say_login(options, password)
     say(f"  data      {data}, logs in {data}/logs")
     say(f"  metrics   {options.url}metrics, with the metrics_token of {data}/secrets.json")
     say("  Ctrl-C stops everything.")
@@ -111,16 +105,29 @@ def _welcome(options: Options, password: str) -> None:
         say(f"  {unused} holds the data of a folder that is gone; remove it when nobody needs it.")
 
 
+def _say_login(options: Options, password: str) -> None:
+    say, data = options.say, options.data
+    say("  user      admin")
+    if password:
+        say(f"  password  {password}   (shown this once)")
+    else:
+        say("  password  as shown at the first start; to set a new one:")
+        say(f"            IPAM_DATA={shlex.quote(str(data))} ./manage.py changepassword admin")
+
+
 def _start_servers(options: Options, children: list[child.Child]) -> None:
     """The embedded servers, except those whose address is given; the file that says all addresses."""
     secrets = folder.secrets_of(options.data)
     makers = {"DATABASE_URL": embedded.postgres_server, "REDIS_URL": embedded.redis_server}
     urls = {variable.lower(): env.secret(variable) for variable in makers}
-    servers = {
-        variable.lower(): make(options.data, secrets)
-        for variable, make in makers.items()
-        if not env.secret(variable)
-    }
+    try:
+        servers = {
+            variable.lower(): make(options.data, secrets)
+            for variable, make in makers.items()
+            if not env.secret(variable)
+        }
+    except postgres.InitError as error:
+        raise CannotStartError(str(error)) from error
     started = [_spawn(server.spec, options, children) for server in servers.values()]
     for server, running in zip(servers.values(), started, strict=True):
         try:
@@ -170,21 +177,13 @@ def _prepare(options: Options, environment: dict[str, str]) -> str:
     options.say("preparing the database …")
     command = [sys.executable, "manage.py", "prepare"] + ["--demo"] * options.demo
     with (options.data / "logs" / "prepare.log").open("ab") as log:
-        done = subprocess.run(
-            command,
-            cwd=data_folder.PROJECT,
-            env=environment,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=processes.die_with_parent(signal.SIGKILL),
+        code, password = processes.run(
+            command, cwd=data_folder.PROJECT, env=environment, stderr=log
         )
-    if done.returncode:
+    if code:
         reason = _last_line(pathlib.Path(log.name))
         raise CannotStartError(f"the database could not be prepared: {reason} (see {log.name})")
-    return done.stdout.decode().strip()
+    return password.strip()
 
 
 def _last_line(log: pathlib.Path) -> str:
@@ -243,6 +242,7 @@ def _spawn(spec: child.Spec, options: Options, children: list[child.Child]) -> c
 def _wait_until_ready(options: Options, children: list[child.Child]) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while not _is_ready(options):
+        stops.check()
         for running in children:
             running.watch()
         if time.monotonic() > deadline:
@@ -273,6 +273,7 @@ def _connection(options: Options) -> http.client.HTTPConnection:
 def _watch(options: Options, children: list[child.Child]) -> None:
     looked, quiet = time.monotonic(), set[str]()
     while True:
+        stops.check()
         for running in children:
             running.watch()
         if time.monotonic() - looked > _LOOK:
@@ -345,20 +346,3 @@ def _listen_error(options: Options) -> OSError | None:
         except OSError as error:
             return error
     return None
-
-
-def _stop_on_signals() -> None:
-    for signum in _SIGNALS:
-        # nohup has SIGHUP ignored, and means it.
-        if signum != signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
-            signal.signal(signum, _on_signal)
-
-
-def _on_signal(_signum: int, _frame: object) -> None:
-    _ignore_signals()
-    raise Stopped
-
-
-def _ignore_signals() -> None:
-    for signum in _SIGNALS:
-        signal.signal(signum, signal.SIG_IGN)

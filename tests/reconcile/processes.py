@@ -16,8 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from pools.reconcile import watching
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -87,6 +90,7 @@ def main() -> None:
     from django.core.management import call_command
 
     from pools.handlers import registry
+    from pools.reconcile import watching
     from tests.reconcile import small
 
     if sys.argv[1] == "cilium":
@@ -99,8 +103,19 @@ def main() -> None:
     registry.all = lambda: (handler,)
     if sys.argv[1] == "watch":
         call_command("watch")
+    elif sys.argv[1] == "watch-stopped-amidst-its-wait":
+        watching.Watcher.run = _wait  # type: ignore[method-assign]
+        call_command("watch")
     elif sys.argv[1] == "work":
         _pass(int(sys.argv[2]), [handler])
+
+
+def _wait(watcher: watching.Watcher) -> None:
+    """As `run` does between two looks; the signal comes while it has the lock of what it waits for."""
+    with watcher._wake._cond:  # type: ignore[attr-defined]
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.2)  # a handler runs in here, if there is one
+    watcher._wake.wait()
 
 
 def _pass(connection_id: int, handlers: Sequence[Any]) -> None:

@@ -190,3 +190,8 @@ def test_shares_are_equal_and_the_dead_are_inherited(
     assert len(watchers.claim("two", 4)) == 4
     watchers.leave("two")
     assert len(watchers.claim("three", 100)) == 5
+
+
+def test_a_stop_amidst_the_watchers_own_wait_is_heard(transactional_db: None) -> None:
+    with processes.started("watch-stopped-amidst-its-wait") as watcher:
+        assert watcher.wait() == 0

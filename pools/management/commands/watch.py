@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 import signal
 import sys
 import threading
 from functools import partial
-from types import FrameType
 from typing import Any
 
 from django.core.management import base
@@ -39,17 +39,23 @@ class Command(base.BaseCommand):
             registry.all(), most=options["clusters"], got_on=partial(heartbeat.touch, "watcher")
         )
 
-        def stop(_signum: int, _frame: FrameType | None) -> None:
-            watcher.stop()
-
+        # Stopped by a thread of its own: a handler runs amidst the watcher's own waiting, whose lock it
+        # would wait for. This queue is one that handlers may use.
+        signals: queue.SimpleQueue[int] = queue.SimpleQueue()
         for signum in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(signum, stop)
+            signal.signal(signum, lambda signum, _frame: signals.put(signum))
+        threading.Thread(target=_stop, args=[watcher, signals], daemon=True, name="stop").start()
         threading.Thread(target=_stand_in, daemon=True, name="notices").start()
         self.stderr.write(f"watching as {watcher.name}")
         watcher.run()
         # Threads that wait for a cluster are not waited for.
         sys.stdout.flush()
         os._exit(0)
+
+
+def _stop(watcher: watching.Watcher, signals: queue.SimpleQueue[int]) -> None:
+    signals.get()
+    watcher.stop()
 
 
 def _stand_in() -> None:

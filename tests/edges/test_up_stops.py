@@ -1,0 +1,125 @@
+"""A stop at any moment of a start is heard, and nobody stays behind."""
+
+from __future__ import annotations
+
+import pathlib
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ipam_site import data_folder
+from ipam_site.supervisor import processes
+from tests import eventually, running_site
+
+# Amidst the making of a process: where Python drops the exception of a handler, and where the child
+# lives but Popen has not returned yet.
+_MOMENTS = (
+    "after_in_parent=lambda: signal.raise_signal(signal.SIGTERM)",
+    "after_in_child=lambda: os.kill(os.getppid(), signal.SIGTERM)",
+)
+_MAKERS = ("processes.run(['sleep', '600'])", "one.start()")
+_PROGRAM = """
+import os, pathlib, signal, sys
+from ipam_site.supervisor import child, processes, stops
+
+spec = child.Spec("sleep", ["sleep", "600"], dict(os.environ), ((signal.SIGTERM, 5.0),))
+one = child.Child(spec, logs=pathlib.Path(sys.argv[1]), say=print)
+os.register_at_fork({moment})
+stops.listen()
+try:
+    {make}
+    print("not stopped")
+except stops.Stopped:
+    one.stop()
+    print("stopped")
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("moment", _MOMENTS)
+@pytest.mark.parametrize("make", _MAKERS)
+def test_a_stop_while_a_process_is_made_ends_it(
+    make: str, moment: str, tmp_path: pathlib.Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM.format(moment=moment, make=make), str(tmp_path)],
+        cwd=data_folder.PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout
+        try:
+            found = select.select([program.stdout], [], [], 60)[0]
+            assert found, "it does not hear the signal, or waits for the process"
+            assert program.stdout.readline() == "stopped\n"
+            assert not running_site.alive(running_site.descendants_of(program.pid))
+        finally:
+            program.kill()
+
+
+def test_a_process_hears_the_signals_that_were_held_while_it_was_made() -> None:
+    code, status = processes.run(["cat", "/proc/self/status"])
+    assert code == 0
+    assert "SigBlk:\t0000000000000000" in status
+
+
+def test_a_command_leaves_nobody_behind() -> None:
+    _, left = processes.run(["sh", "-c", "sleep 600 >&2 & echo $!"])
+    assert not running_site.alive({int(left): "sleep"})
+
+
+def test_a_stop_whose_exception_was_dropped_is_heard_later() -> None:
+    program = """
+import signal, time
+from ipam_site.supervisor import stops
+
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+stops.listen()
+stops.check()
+Dropped()
+try:
+    stops.check()
+except stops.Stopped:
+    print("stopped")
+signal.raise_signal(signal.SIGTERM)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=data_folder.PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, "Exception ignored" in done.stderr) == ("stopped\n", True)
+
+
+def test_whenever_a_start_is_stopped_nothing_stays_behind() -> None:
+    with running_site.used() as data:
+        for seconds in (0.5, 1.0, 1.5, 2.0, 2.5):
+            site = running_site.Site(data, "--no-demo")
+            time.sleep(seconds)
+            children = site.descendants()
+            assert site.end(signal.SIGTERM) < 10
+            assert not running_site.alive(children), (seconds, site.output)
+        running_site.Site(data, "--no-demo").wait_until_ready().end()
+
+
+def test_a_first_start_that_is_stopped_tells_the_password() -> None:
+    with running_site.folder() as data:
+        site = running_site.Site(data, "--no-demo")
+        eventually.until(lambda: site.pids("gunicorn"), 240)
+        site.end(signal.SIGTERM)
+        again = running_site.Site(data, "--no-demo").wait_until_ready()
+        try:
+            assert running_site.Browser(again.url).login("admin", site.password)
+        finally:
+            again.end()
