@@ -187,35 +187,18 @@ def environment() -> dict[str, str]:
 
 def alive(pids: dict[int, str]) -> dict[int, str]:
     """Those that still run; a zombie waits for its parent only."""
-    return {pid: command for pid, command in pids.items() if _state(pid) not in {"", "Z", "X"}}
+    running = processes.running()
+    return {pid: command for pid, command in pids.items() if pid in running}
 
 
 def descendants_of(root: int) -> dict[int, str]:
     """Number and command line of every process below another, parents before their children."""
-    parents = {
-        int(entry.name): _stat(int(entry.name))[1]
-        for entry in pathlib.Path("/proc").iterdir()
-        if entry.name.isdigit()
-    }
+    running = processes.running()
     found: dict[int, str] = {}
     level = {root}
-    while level := {pid for pid, parent in parents.items() if parent in level}:
+    while level := {pid for pid, (parent, _) in running.items() if parent in level}:
         found |= {pid: _command(pid) for pid in level}
     return found
-
-
-def _state(pid: int) -> str:
-    return _stat(pid)[0]
-
-
-def _stat(pid: int) -> tuple[str, int]:
-    """State and parent."""
-    try:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return "", 0
-    state, parent = text.rpartition(")")[2].split()[:2]
-    return state, int(parent)
 
 
 def _command(pid: int) -> str:

@@ -31,7 +31,7 @@ def die_with_parent(signum: int, *, parent: int | None = None) -> Callable[[], N
 
     `parent` is the process that calls this, unless given. Set after subprocess has changed the user,
     because that change would clear it. The kernel means the parent's *thread*, so children are
-    started from the main thread only.
+    started from the main thread only. The child hears the signals that `stops.held` made wait.
     """
     parent = parent or os.getpid()
 
@@ -64,18 +64,34 @@ def run(command: list[str], **popen: Any) -> tuple[int, str]:
     return process.returncode, output
 
 
+def running() -> dict[int, tuple[int, int]]:
+    """Parent and process group of each process that runs; a zombie waits for its parent only."""
+    found = {}
+    for entry in _entries():
+        with contextlib.suppress(OSError):
+            # Behind the name, which may hold anything: state, parent, group (man 5 proc).
+            text = (entry / "stat").read_text(errors="replace")
+            state, parent, group, *_ = text.rpartition(")")[2].split()
+            if state not in {"Z", "X"}:
+                found[int(entry.name)] = (int(parent), int(group))
+    return found
+
+
 def running_in(folder: pathlib.Path) -> list[int]:
     """Processes whose working directory is the folder: servers of an `up` that was killed.
 
     By working directory and not by a pid file, whose number may be another process' by now.
     """
     found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if (entry / "cwd").readlink() == folder:
-                    found.append(int(entry.name))
+    for entry in _entries():
+        with contextlib.suppress(OSError):
+            if (entry / "cwd").readlink() == folder:
+                found.append(int(entry.name))
     return found
+
+
+def _entries() -> Iterator[pathlib.Path]:
+    return (entry for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit())
 
 
 def stop_running_in(folder: pathlib.Path, *, signals: tuple[int, ...], seconds: float) -> None:
@@ -103,21 +119,8 @@ def end_group(group: int, *, seconds: float = 5) -> None:
     """`kill_group`, and wait until the kernel has done it: it takes its time to end who was killed."""
     kill_group(group)
     deadline = time.monotonic() + seconds
-    while group in _running_groups() and time.monotonic() < deadline:
+    while time.monotonic() < deadline and any(group == of for _, of in running().values()):
         time.sleep(0.01)
-
-
-def _running_groups() -> set[int]:
-    """The process groups of whoever runs; a zombie waits for its parent only."""
-    groups = set()
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                # Behind the name, which may hold anything: state, parent, group (man 5 proc).
-                state, _, group, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
-                if state not in {"Z", "X"}:
-                    groups.add(int(group))
-    return groups
 
 
 def free_port(preferred: int | None = None) -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from ipam_site import alive, data_folder, env, tls
-from ipam_site.supervisor import account, child, embedded, folder, postgres, processes, stops
+from ipam_site.supervisor import account, child, embedded, folder, processes, stops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class CannotStartError(Exception):
 
 
 def run(options: Options) -> None:
-    """Run until a signal; raises CannotStartError or folder.InUseError."""
+    """Run until a signal; raises CannotStartError, folder.InUseError or postgres.InitError."""
     lock = folder.lock(options.data)
     children: list[child.Child] = []
     try:
@@ -120,14 +120,11 @@ def _start_servers(options: Options, children: list[child.Child]) -> None:
     secrets = folder.secrets_of(options.data)
     makers = {"DATABASE_URL": embedded.postgres_server, "REDIS_URL": embedded.redis_server}
     urls = {variable.lower(): env.secret(variable) for variable in makers}
-    try:
-        servers = {
-            variable.lower(): make(options.data, secrets)
-            for variable, make in makers.items()
-            if not env.secret(variable)
-        }
-    except postgres.InitError as error:
-        raise CannotStartError(str(error)) from error
+    servers = {
+        variable.lower(): make(options.data, secrets)
+        for variable, make in makers.items()
+        if not env.secret(variable)
+    }
     started = [_spawn(server.spec, options, children) for server in servers.values()]
     for server, running in zip(servers.values(), started, strict=True):
         try:

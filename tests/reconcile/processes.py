@@ -104,7 +104,7 @@ def main() -> None:
     if sys.argv[1] == "watch":
         call_command("watch")
     elif sys.argv[1] == "watch-stopped-amidst-its-wait":
-        watching.Watcher.run = _wait  # type: ignore[method-assign]
+        watching.Watcher.run = _wait
         call_command("watch")
     elif sys.argv[1] == "work":
         _pass(int(sys.argv[2]), [handler])
@@ -112,7 +112,7 @@ def main() -> None:
 
 def _wait(watcher: watching.Watcher) -> None:
     """As `run` does between two looks; the signal comes while it has the lock of what it waits for."""
-    with watcher._wake._cond:  # type: ignore[attr-defined]
+    with watcher._wake._cond:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.2)  # a handler runs in here, if there is one
     watcher._wake.wait()

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management import base
 
 from ipam_site import data_folder, env, tls
-from ipam_site.supervisor import folder, run
+from ipam_site.supervisor import folder, postgres, run
 
 
 class Command(base.BaseCommand):
@@ -50,7 +50,12 @@ class Command(base.BaseCommand):
                     say=self._say,
                 )
             )
-        except (folder.InUseError, run.CannotStartError, FileNotFoundError) as error:
+        except (
+            folder.InUseError,
+            postgres.InitError,
+            run.CannotStartError,
+            FileNotFoundError,
+        ) as error:
             raise base.CommandError(str(error)) from error
 
     def _say(self, message: str) -> None:
