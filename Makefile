@@ -103,7 +103,7 @@ test-e2e: $(DEV)
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
 test-cluster: $(DEV)
 	@[ -x "$$KUBEBUILDER_ASSETS/kube-apiserver" ] || { echo "KUBEBUILDER_ASSETS names no folder with kube-apiserver"; exit 1; }
-	$(PY) -m pytest tests/kube tests/deploy/test_real_api.py $(wildcard tests/handlers/test_pools_*.py) \
+	$(PY) -m pytest tests/real tests/kube tests/deploy/test_real_api.py $(wildcard tests/handlers/test_pools_*.py) \
 		$(addprefix tests/claims/,networks ippools ipamclaims workloads) --real -n 2 --dist loadfile $(ARGS)
 
 chaos: $(DEV)

@@ -62,12 +62,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     skip = pytest.mark.skip(reason="needs --with-e2e")
+    skip_real = pytest.mark.skip(reason="needs --real")
     for item in items:
         kind = item.path.relative_to(_HERE).parts[0]
         if kind in {"concurrent", "e2e"}:
             item.add_marker(kind)
         if kind == "e2e" and not config.getoption("--with-e2e"):
             item.add_marker(skip)
+        if kind == "real" and not config.getoption("--real"):
+            item.add_marker(skip_real)
     if config.getoption("--real"):
         others = [item for item in items if not _is_real(item)]
         config.hook.pytest_deselected(items=others)
@@ -77,6 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_real(item: pytest.Item) -> bool:
     """Whether the test is about the API server; the rest of its file was run without."""
     parameters = getattr(item, "callspec", None)
+    if item.path.is_relative_to(_HERE / "real"):
+        return True
     return item.path.name == "test_real_api.py" or bool(
         parameters and "real" in parameters.params.values()
     )

@@ -245,11 +245,11 @@ class RealCluster:
                 name = manifest["metadata"]["name"]
                 there = self._has(f"{_DEFINITIONS}/{name}")
                 if there:  # also of one that goes: objects with finalizers would keep it
-                    self._erase(name)
+                    self.erase(name)
                 if not there or self._defined.get(name) != manifest:
-                    self._undefine(name)
+                    self.undefine(name)
                     self.crds(path)
-        self._erase("pods")
+        self.erase("pods")
 
     def _has(self, path: str) -> bool:
         try:
@@ -258,13 +258,21 @@ class RealCluster:
             return False
         return True
 
-    def _erase(self, plural: str) -> None:
+    def erase(self, plural: str) -> None:
+        """Delete all objects of a kind, whatever their finalizers say."""
         for one in self.objects(plural):
             metadata = one["metadata"]
             self.remove(plural, metadata["name"], metadata.get("namespace", ""))
 
-    def _undefine(self, name: str) -> None:
-        """A definition that changes would leave its old schema in use for a moment."""
+    def undefine(self, name: str) -> None:
+        """Delete a definition and its objects, and wait until it is gone.
+
+        One that is changed instead leaves its old schema in use for a moment.
+        """
+        plural, _, group = name.partition(".")
+        with contextlib.suppress(KeyError, StopIteration):
+            self.erase(f"{plural}.{group}")
+        self._defined.pop(name, None)
         until = time.monotonic() + 30
         with contextlib.suppress(RuntimeError):  # that it is gone
             while time.monotonic() < until:

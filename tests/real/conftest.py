@@ -1,0 +1,61 @@
+"""A real kube-apiserver, and kubectl, for what must hold on clusters that nobody here made.
+
+All of this folder runs with `--real` only (`make test-cluster`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from tests.kube.real import RealCluster
+
+
+@pytest.fixture(scope="session")
+def started_kube() -> Iterator[RealCluster]:
+    """The one API server of a run; a test asks for `kube` and says which kinds it serves."""
+    from tests.kube.real import RealCluster
+
+    with RealCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def kube(started_kube: RealCluster) -> RealCluster:
+    """The API server without custom resources and without pods; `kube.crds(…)` adds definitions."""
+    for definition in started_kube.objects("customresourcedefinitions"):
+        started_kube.undefine(definition["metadata"]["name"])
+    started_kube.erase("pods")
+    return started_kube
+
+
+@pytest.fixture
+def kubectl(kube: RealCluster, tmp_path: pathlib.Path) -> Callable[..., str]:
+    """Run kubectl as the admin: `kubectl("apply", "-f", "-", manifest={…})` returns what it prints."""
+    from tests.kube.real import assets
+
+    config = tmp_path / "kubeconfig"
+    config.write_text(kube.kubeconfig())
+    folder = assets()
+    assert folder is not None
+
+    def run(*arguments: str, manifest: dict[str, Any] | None = None) -> str:
+        done = subprocess.run(
+            [folder / "kubectl", f"--kubeconfig={config}", f"--cache-dir={tmp_path}", *arguments],
+            input=None if manifest is None else json.dumps(manifest),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
