@@ -192,6 +192,7 @@ def preflight(request: HttpRequest) -> HttpResponseBase:
 _TITLES = {
     "ipam-mode": "IPAM mode",
     "native-routing": "Native routing",
+    "pod-cidr-routes": "Routes to PodCIDRs",
     "per-endpoint-routes": "Local node routes",
     "encryption": "Encryption",
     "masquerading": "Masquerading",

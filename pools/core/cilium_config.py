@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pools.core import addresses, ciliumnode, errors, multipool, pod_pool, podippool
+from pools.core import addresses, ciliumnode, errors, label_selector, multipool, pod_pool, podippool
 
 SKIP_MASQUERADE = "ipam.cilium.io/skip-masquerade"  # an annotation of a pool
 Release = tuple[int, int]
@@ -21,12 +21,14 @@ class Seen:
     """What is known of a cluster; `config` is None when the ConfigMap could not be read.
 
     `release` is Cilium's version as it is written (`1.18.2`, `v1.19.0-rc.1`), "" when not known.
+    `announced` selects the pools that BGP announces; None when its objects could not be read.
     """
 
     config: Mapping[str, str] | None
     pools: Sequence[podippool.PodIPPool] = ()
     nodes: Sequence[ciliumnode.NodeDemand] = ()
     release: str = ""
+    announced: Sequence[label_selector.Selector] | None = None
 
     def text(self, *keys: str, default: str = "") -> str:
         """The value of the first of the keys that is set."""

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pools.core import auto_create, errors, multipool, overlaps, podippool
+from pools.core import auto_create, bgp, errors, multipool, overlaps, podippool
 from pools.core.cilium_config import SKIP_MASQUERADE, Release, Seen
 
 SHOWN = 5  # names or networks in one text
@@ -79,6 +79,38 @@ def _native_routing(seen: Seen) -> _Answer:
         return _ok(found)
     advice = f"set routingMode=native; tunnels work from Cilium {_version(TUNNEL_SINCE)} on"
     return Verdict.VIOLATED, found, advice
+
+
+def _pod_cidr_routes(seen: Seen) -> _Answer:
+    """Return who tells nodes and routers where the PodCIDRs are, or that nothing does."""
+    if seen.routing_mode() != "native":
+        return _ok("the tunnel carries packets between nodes")
+    direct = seen.flag("auto-direct-node-routes")
+    found = f"auto-direct-node-routes: {_word(direct)}"
+    if not seen.flag("enable-bgp-control-plane"):
+        if direct:
+            return _ok(found)
+        advice = (
+            "set autoDirectNodeRoutes=true where all nodes are on one L2 network, or announce the "
+            "pools with bgpControlPlane.enabled=true and a CiliumBGPAdvertisement; without them "
+            "routes to each node's PodCIDRs must come from elsewhere"
+        )
+        return Verdict.WARNING, f"{found}, enable-bgp-control-plane: false", advice
+    found += ", enable-bgp-control-plane: true"
+    if seen.announced is None:
+        advice = (
+            "allow listing ciliumbgpadvertisements.cilium.io, or check that an advertisement of "
+            "type CiliumPodIPPool selects each pool"
+        )
+        return (_ok(found)) if direct else (Verdict.UNKNOWN, found, advice)
+    silent = [pool.name for pool in seen.pools if not bgp.is_announced(pool, seen.announced)]
+    if not silent:
+        return _ok(f"{found}, all pools are announced")
+    advice = (
+        "select these pools in a CiliumBGPAdvertisement with advertisementType CiliumPodIPPool: "
+        "routers outside the cluster do not learn their PodCIDRs"
+    )
+    return Verdict.WARNING, f"{found}, not announced: {_listed(silent)}", advice
 
 
 def _endpoint_routes(seen: Seen) -> _Answer:
@@ -256,6 +288,7 @@ _Rules = tuple[tuple[str, Callable[[Seen], _Answer]], ...]
 _CONFIG: _Rules = (
     ("ipam-mode", _ipam_mode),
     ("native-routing", _native_routing),
+    ("pod-cidr-routes", _pod_cidr_routes),
     ("per-endpoint-routes", _endpoint_routes),
     ("encryption", _encryption),
     ("masquerading", _masquerading),

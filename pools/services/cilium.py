@@ -15,7 +15,17 @@ from ipaddress import ip_network
 from django.core.cache import cache
 
 from pools.clusters import faults
-from pools.core import addresses, cilium_config, ciliumnode, errors, multipool, podippool
+from pools.clusters.client import Gateway
+from pools.core import (
+    addresses,
+    bgp,
+    cilium_config,
+    ciliumnode,
+    errors,
+    label_selector,
+    multipool,
+    podippool,
+)
 from pools.core.resources import CONFIG_MAP
 from pools.models import Block, Cluster, Connection, ObservedObject, Pool
 from pools.models.blocks import State
@@ -24,6 +34,7 @@ from pools.reconcile import passes
 from pools.services import connections, imports, pools
 
 CONFIG = ("cilium-config", "kube-system")
+_BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
 KEPT = 60  # seconds that a configuration is not asked for again
 _LABELS = ("app.kubernetes.io/version", "helm.sh/chart")
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
@@ -36,6 +47,7 @@ class Config:
     values: Mapping[str, str] | None
     why_not: str = ""
     release: str = ""  # of Cilium, where the chart's labels say it
+    announced: tuple[label_selector.Selector, ...] | None = None  # the pools that BGP announces
 
 
 def config(cluster: Cluster, *, fresh: bool = True) -> Config:
@@ -57,6 +69,7 @@ def _asked(cluster: Cluster) -> Config:
     try:
         with connections.gateway(passes.access(found)) as reached:
             manifest = reached.get(CONFIG_MAP, *CONFIG)
+            announced = _announced(reached)
     except faults.ObjectAbsent:
         return Config(None, "the cluster has no ConfigMap kube-system/cilium-config")
     except faults.Forbidden:
@@ -65,7 +78,19 @@ def _asked(cluster: Cluster) -> Config:
         return Config(None, error.message)
     data, labels = manifest.get("data"), manifest.get("metadata", {}).get("labels")
     values = {str(key): str(value) for key, value in (data or {}).items()}
-    return Config(values, release=_release(labels or {}))
+    return Config(values, release=_release(labels or {}), announced=announced)
+
+
+def _announced(reached: Gateway) -> tuple[label_selector.Selector, ...] | None:
+    """The selectors of pools that BGP announces; None when the cluster does not show them."""
+    try:
+        served = reached.served(_BGP)
+        # Both versions of one kind hold the same objects.
+        kinds = {resource.plural: resource for resource in _BGP if resource in served}
+        manifests = [each for kind in kinds.values() for each in reached.list(kind).items]
+    except errors.IpamError:
+        return None
+    return tuple(bgp.pool_selectors(manifests))
 
 
 def _release(labels: Mapping[str, object]) -> str:
@@ -87,7 +112,11 @@ def seen(cluster: Cluster, *, fresh: bool = True, release: str = "") -> cilium_c
     """All of it in one value; `release` where the cluster does not say it."""
     known = config(cluster, fresh=fresh)
     return cilium_config.Seen(
-        known.values, pod_pools(cluster), nodes(cluster), known.release or release
+        known.values,
+        pod_pools(cluster),
+        nodes(cluster),
+        known.release or release,
+        announced=known.announced,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pools.core import preflight
+from pools.core import bgp, preflight
 from pools.core.cilium_config import Seen
 from pools.core.preflight import Finding
 from tests.core.pod_cidrs import node, pool
@@ -17,6 +17,7 @@ OTHER = pool("other", "10.20.0.0/16", mask=26)
 GOOD = {
     "ipam": "multi-pool",
     "routing-mode": "native",
+    "auto-direct-node-routes": "true",
     "enable-endpoint-routes": "true",
     "enable-local-node-route": "false",
     "enable-wireguard": "true",
@@ -26,6 +27,15 @@ GOOD = {
     "ipam-multi-pool-pre-allocation": "default=8,other=4",
     "auto-create-cilium-pod-ip-pools": "default=ipv4-cidrs:10.10.0.0/16;ipv4-mask-size:24",
 }
+BGP: dict[str, str | None] = {
+    "auto-direct-node-routes": "false",
+    "enable-bgp-control-plane": "true",
+}
+
+
+def _advertisement(selector: object, kind: str = "CiliumPodIPPool") -> dict[str, Any]:
+    entry = {"advertisementType": kind, "selector": selector}
+    return {"metadata": {"name": "a"}, "spec": {"advertisements": [entry]}}
 
 
 def _found(rule: str, changes: dict[str, str | None], **seen: Any) -> Finding:
@@ -41,7 +51,7 @@ def test_a_good_cluster() -> None:
         finding.rule: "ok" for finding in findings
     }
     assert not any(finding.advice for finding in findings)
-    assert len(findings) == 11
+    assert len(findings) == 12
 
 
 @pytest.mark.parametrize(
@@ -53,6 +63,11 @@ def test_a_good_cluster() -> None:
         ("native-routing", {"routing-mode": None}, "violated"),
         ("native-routing", {"routing-mode": None, "tunnel": "disabled"}, "ok"),
         ("native-routing", {"routing-mode": None, "tunnel": "vxlan"}, "violated"),
+        ("pod-cidr-routes", {"auto-direct-node-routes": None}, "warning"),
+        ("pod-cidr-routes", {"auto-direct-node-routes": "false"}, "warning"),
+        ("pod-cidr-routes", {"auto-direct-node-routes": None, "routing-mode": "tunnel"}, "ok"),
+        ("pod-cidr-routes", BGP, "unknown"),
+        ("pod-cidr-routes", BGP | {"auto-direct-node-routes": "true"}, "ok"),
         ("per-endpoint-routes", {"enable-local-node-route": None}, "violated"),
         ("per-endpoint-routes", {"enable-local-node-route": "true"}, "violated"),
         ("per-endpoint-routes", {"enable-endpoint-routes": "false"}, "violated"),
@@ -187,3 +202,31 @@ def test_without_the_config() -> None:
     assert set(verdicts.values()) == {"unknown"}
     found = preflight.check(Seen(None, [DEFAULT], [using]))[0]
     assert (found.verdict.value, found.found) == ("ok", "all 1 nodes use spec.ipam.pools")
+
+
+@pytest.mark.parametrize(
+    ("manifests", "silent"),
+    [
+        ([], "default, other"),
+        ([_advertisement({"matchLabels": {}})], ""),
+        ([_advertisement({"matchExpressions": [
+            {"key": "x", "operator": "NotIn", "values": ["never"]}]})], ""),
+        ([_advertisement({"matchLabels": {"io.cilium.podippool.name": "other"}})], "default"),
+        ([_advertisement({"matchLabels": {"tier": "front"}})], "other"),
+        ([_advertisement(None)], "default, other"),
+        ([_advertisement({}, "Service")], "default, other"),
+        ([_advertisement({"matchExpressions": "all"}), _advertisement({})], ""),
+        ([{"spec": {"virtualRouters": [{"podIPPoolSelector": {}}]}}], ""),
+        ([{"spec": {"virtualRouters": [{"localASN": 65000}]}}, {}, {"spec": []}], "default, other"),
+    ],
+    ids=["none", "empty", "not-in", "name", "label", "no-selector", "services", "malformed",
+         "policy", "other"],
+)  # fmt: skip
+@pytest.mark.parametrize("direct", ["true", "false"])
+def test_pools_that_bgp_announces(manifests: list[Any], silent: str, direct: str) -> None:
+    changes: dict[str, str | None] = BGP | {"auto-direct-node-routes": direct}
+    pools = [replace(DEFAULT, labels={"tier": "front"}), OTHER]
+    announced = bgp.pool_selectors(manifests)
+    found = _found("pod-cidr-routes", changes, pools=pools, announced=announced)
+    assert found.verdict.value == ("warning" if silent else "ok")
+    assert found.found.endswith(f"not announced: {silent}" if silent else "all pools are announced")

@@ -12,7 +12,7 @@ import yaml
 
 from claims.core.resources import IPAM_CLAIM
 from pools.clusters import kubeconfig, secrets
-from pools.core import cluster_rights, resources
+from pools.core import bgp, cluster_rights, resources
 from pools.core.resources import Resource
 from pools.handlers import registry
 from pools.models import Connection
@@ -90,6 +90,7 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
     """A cluster that serves every kind that any handler reads."""
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
     plurals = {each.plural for each in registry.resources()} | {"ciliumpodippools", "ciliumnodes"}
+    plurals |= {bgp.ADVERTISEMENT.plural, bgp.PEERING_POLICY.plural}
     with FakeCluster() as running:
         for path in sorted([*CRDS.glob("*.yaml"), *(FOLDER.parent / "crds").glob("*.yaml")]):
             if path.stem.endswith(("proposal", "v2alpha1", "spec-002")):
@@ -137,6 +138,8 @@ def _look_closer(gateway: Any, reads: list[Resource]) -> None:
     """What single steps of passes, the watcher and the pages read."""
     gateway.identity()
     gateway.get(resources.CONFIG_MAP, *_CONFIG)
+    for resource in (bgp.ADVERTISEMENT, bgp.PEERING_POLICY):
+        gateway.list(resource)
     assert gateway.schema(resources.CILIUM_POD_IP_POOL)
     for resource in reads:
         listed = gateway.list(resource)
@@ -221,7 +224,7 @@ def test_the_bindings_name_what_there_is() -> None:
         assert binding["subjects"] == [account]
         reference = (binding["roleRef"]["kind"], binding["roleRef"]["name"])
         assert reference in {(one["kind"], one["metadata"]["name"]) for one in roles}
-    assert len(bindings) == 2
+    assert len(bindings) == 3
 
 
 def test_the_template_of_the_webhook_is_what_the_command_prints() -> None:

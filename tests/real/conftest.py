@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from tests.kube.real import RealCluster
 
 
+@pytest.fixture(autouse=True)
+def _loopback(settings: Any) -> None:
+    """The API server is on this machine."""
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+
+
 @pytest.fixture(scope="session")
 def started_kube() -> Iterator[RealCluster]:
     """The one API server of a run; a test asks for `kube` and says which kinds it serves."""
