@@ -149,6 +149,10 @@ def mac_conflict(mac: str) -> str:
     return f"Requested MAC {mac} is already assigned in the network"
 
 
+def mac_of_gateway(mac: str, gateway: str) -> str:
+    return f"Requested MAC {mac} is that of the network's gateway {gateway}"
+
+
 def exhausted(family: int) -> str:
     return f"The network has no free IPv{family} address"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from ipaddress import IPv4Address
 
-from pools.core import errors
+from pools.core import addresses, errors
 
 _HEX = "[0-9a-fA-F]"
 _FORMS = (
@@ -55,3 +57,16 @@ def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
 def is_local(mac: str) -> bool:
     """Whether the locally administered bit is set: no vendor gave it, so it may be given twice."""
     return bool(int(mac[:2], 16) & 2)
+
+
+def of_address(address: addresses.Address) -> str:
+    """The MAC that OVN-Kubernetes gives to an address: `0a:58` and its IPv4 octets.
+
+    For IPv6 the first four bytes of the SHA-256 of its text (go-controller/pkg/util, IPAddrToHWAddr).
+    """
+    tail = (
+        address.packed
+        if isinstance(address, IPv4Address)
+        else hashlib.sha256(str(address).encode()).digest()[:4]
+    )
+    return f"0a:58:{tail.hex(':')}"

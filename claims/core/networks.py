@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from claims.core import macs
 from pools.core import addresses, errors, reading
 
 CUDN, UDN_KIND, NAD_KIND = "cudn", "udn", "nad"
@@ -88,6 +89,13 @@ def gateways(network: NetworkLike) -> list[str]:
         elif subnet.num_addresses > 1:
             found.append(str(subnet.network_address + 1))
     return found
+
+
+def gateway_macs(network: NetworkLike) -> dict[str, str]:
+    """The MAC addresses of the network's gateway, each with its address; of two families the IPv4 one."""
+    found = [ipaddress.ip_address(text) for text in gateways(network)]
+    first = min((one.version for one in found), default=0)
+    return {macs.of_address(one): str(one) for one in found if one.version == first}
 
 
 def parse(manifest: reading.Json) -> UDN:

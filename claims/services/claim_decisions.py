@@ -84,6 +84,9 @@ class Decisions:
         return [found[family] for family in sorted(found)]
 
     def _refusal(self, claim: IPAMClaim, wanted: Sequence[str]) -> Answer | None:
+        if own := self._rivals.gateway_mac(claim):
+            message = claim_dialects.mac_of_gateway(*own)
+            return Answer(Outcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code)
         if self._rivals.mac_taken(claim):
             message = claim_dialects.mac_conflict(claim.mac or "")
             return Answer(Outcome.MAC_CONFLICT, message, code="mac_conflict")

@@ -59,6 +59,7 @@ class Rivals:
 
     def __post_init__(self) -> None:
         self.subnets = subnets_of(self.network)
+        self._own_macs = own_addresses.macs(self.network)
         self._own = [one.span for one in own_addresses.of(self.network) if not one.note]
         self.running = _running(self.network, self.waiting)
         self.macs = _macs(self.network, self.waiting, self.running)
@@ -80,10 +81,11 @@ class Rivals:
         return self.running[claim.pk].ips if claim.pk in self.running else []
 
     def granted(self, claim: IPAMClaim, ips: Iterable[str]) -> None:
-        """What was just granted stands in the way of all others."""
+        """What was just granted stands in the way of all others; without `ips` only its MAC."""
         party = Party(claim.namespace, claim.vm, claim.vm_uid, claim.mac, claim=claim.pk)
-        for text in ips:
-            self._add(str(ipamclaim.host(text)), party)
+        hosts: list[str | None] = [str(ipamclaim.host(text)) for text in ips]
+        for host in hosts or [None]:
+            self._add(host, party)
 
     def _add(self, address: str | None, party: Party) -> None:
         if address:
@@ -91,11 +93,16 @@ class Rivals:
         if party.mac:
             self._by_mac.setdefault(party.mac, []).append(party)
 
+    def gateway_mac(self, claim: IPAMClaim) -> tuple[str, str] | None:
+        """The MAC of the claim's VM and the gateway's address, when that MAC is the gateway's own."""
+        mine = sorted(self.macs[claim.pk] & self._own_macs.keys())
+        return (mine[0], self._own_macs[mine[0]]) if mine else None
+
     def mac_taken(self, claim: IPAMClaim) -> bool:
         """Whether another VM has the MAC that is requested."""
         if not claim.mac:
             return False
-        return any(_is_another_vm(claim, one) for one in self._by_mac.get(claim.mac, ()))
+        return any(_contends(claim, one) for one in self._by_mac.get(claim.mac, ()))
 
     def outside(self, ips: Iterable[str]) -> list[str]:
         return [
@@ -142,6 +149,13 @@ def _is_another_vm(claim: IPAMClaim, party: Party) -> bool:
     if namespaces or party.vm != claim.vm:
         return True
     return bool(party.uid and claim.vm_uid and party.uid != claim.vm_uid)
+
+
+def _contends(claim: IPAMClaim, party: Party) -> bool:
+    """Whether a party with the claim's MAC is in its way: two claims are, unless they are one VM's."""
+    if party.claim not in {None, claim.pk} and not (party.vm and claim.vm):
+        return True
+    return _is_another_vm(claim, party)
 
 
 def _is_another(claim: IPAMClaim, macs: frozenset[str], party: Party) -> bool:

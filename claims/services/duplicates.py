@@ -83,16 +83,19 @@ def of_candidate(
     vm: str = "",
     namespace: str = "",
     entry_id: int | None = None,
+    claim_id: int | None = None,
     seen: Scope = EVERYTHING,
 ) -> list[Duplicate]:
-    """The same for an entry as it would be; `addresses` without prefix length.
+    """The same for an entry, or a claim, as it would be; `addresses` without prefix length.
 
-    `entry_id` is that of the entry that is being changed, which is no duplicate of itself.
+    `entry_id` is that of the entry that is being changed, which is no duplicate of itself; `claim_id`
+    that of the claim, 0 for a new one.
     """
     wanted = list(dict.fromkeys(addresses))
     values = {
         "network": network.pk,
         "entry": entry_id or 0,
+        "claim": claim_id,
         "mac": mac,
         "vm": vm,
         "namespace": namespace,
@@ -100,6 +103,7 @@ def of_candidate(
     }
     found = _Found(seen)
     found.add(database.rows(_OF_CANDIDATE, values, prepare=False))
+    _add_own_mac(found, 0, network, mac)
     for text in wanted:
         _add_own(found, 0, network, text)
         if list(addresses).count(text) > 1:
@@ -123,9 +127,11 @@ def _of(column: str, ids: Sequence[int], seen: Scope) -> dict[int, list[Duplicat
     found.add(database.rows(_OF_OWNERS[column], values, prepare=False))
     rows = database.rows(_ADDRESSES.format(column=column), values, prepare=False)
     networks = Network.objects.in_bulk({network for _, network, *_ in rows})
-    for owner, network_id, address, *_ in rows:
-        _add_own(found, owner, networks[network_id], address)
-    _add_holders(found, [(owner, network, text, None) for owner, network, text in rows])
+    for owner, network_id, address, mac in rows:
+        _add_own_mac(found, owner, networks[network_id], mac)
+        if address:
+            _add_own(found, owner, networks[network_id], address)
+    _add_holders(found, [(owner, network, text, None) for owner, network, text, _ in rows if text])
     return {owner: found.of(owner) for owner in ids}
 
 
@@ -173,6 +179,11 @@ def _add_own(found: _Found, owner: int, network: Network, text: str) -> None:
         if _has(own.span.first, own.span.last, address):
             name = own.name if found.everything or own.type != own_addresses.RESERVED_RANGE else ""
             found.put(owner, IP, text, Where(own.type, name=name), note=own.note)
+
+
+def _add_own_mac(found: _Found, owner: int, network: Network, mac: str | None) -> None:
+    if mac and (gateway := own_addresses.macs(network).get(mac)):
+        found.put(owner, MAC, mac, Where(own_addresses.GATEWAY, name=gateway))
 
 
 def _has(
@@ -237,17 +248,17 @@ _OF_OWNERS = {
 _OF_CANDIDATE = _contradicting(
     """
     SELECT 0 AS owner, 0::bigint AS id, %(network)s::bigint AS network_id,
-        %(entry)s::bigint AS entry_id, NULL::bigint AS claim_id, NULL::bigint AS workload_id,
+        %(entry)s::bigint AS entry_id, %(claim)s::bigint AS claim_id, NULL::bigint AS workload_id,
         a.address, %(mac)s::macaddr AS mac, %(namespace)s::text AS namespace, %(vm)s::text AS vm
     FROM unnest(string_to_array(%(addresses)s, ',')::inet[] || NULL::inet) AS a(address)
     """,
-    # The entry that is being changed, as it is so far.
-    but="q.entry_id IS NOT DISTINCT FROM %(entry)s",
+    # The entry or the claim that is being changed, as it is so far.
+    but="COALESCE(q.entry_id = %(entry)s, false) OR COALESCE(q.claim_id = %(claim)s, false)",
 )
 
 _ADDRESSES = """
-    SELECT {column}_id, network_id, host(address) FROM claims_place
-    WHERE {column}_id = ANY(string_to_array(%(ids)s, ',')::bigint[]) AND address IS NOT NULL
+    SELECT {column}_id, network_id, host(address), mac::text FROM claims_place
+    WHERE {column}_id = ANY(string_to_array(%(ids)s, ',')::bigint[])
 """
 
 _HOLDERS = """

@@ -1,7 +1,7 @@
 """The flags of duplicates: places of one network that contradict each other, or what the network itself uses.
 
-A MAC address is a duplicate when two entries have it, or two that are known to be different VMs or
-pods. An address is one when different MACs have it, when it stands twice in one entry, or, where a MAC
+A MAC address is a duplicate when two entries have it, two claims that are not known to be one VM's, or
+two that are known to be different VMs or pods, and when it is that of the network's gateway. An address is one when different MACs have it, when it stands twice in one entry, or, where a MAC
 is not known, when different VMs have it. What is not known contradicts nothing: an entry without a VM
 and a claim without a MAC may well be the same machine. An address is one, too, when the network uses
 it itself: a gateway, an infrastructure subnet, a reserved range of its pool. Reserved subnets are for
@@ -25,6 +25,9 @@ from pools import database
 # p and q name the same MAC.
 SAME_MAC_CONTRADICTS = """
     CASE WHEN p.entry_id IS NOT NULL AND q.entry_id IS NOT NULL THEN p.entry_id <> q.entry_id
+         WHEN p.claim_id = q.claim_id THEN false
+         WHEN p.claim_id IS NOT NULL AND q.claim_id IS NOT NULL
+              THEN p.vm = '' OR p.vm <> q.vm OR p.namespace <> q.namespace
          ELSE p.vm <> '' AND q.vm <> '' AND (p.vm <> q.vm
               OR p.namespace <> '' AND q.namespace <> '' AND p.namespace <> q.namespace) END
 """
@@ -45,12 +48,18 @@ _JUDGED = f"""
                              string_to_array(%(own_firsts)s, ',')::inet[],
                              string_to_array(%(own_lasts)s, ',')::inet[])
             AS o(network_id, first, last)),
+    own_macs AS (
+        SELECT * FROM unnest(string_to_array(%(own_mac_networks)s, ',')::bigint[],
+                             string_to_array(%(own_macs)s, ',')::macaddr[]) AS o(network_id, mac)),
     judged AS MATERIALIZED (
         SELECT p.id, (p.duplicate_mac, p.duplicate_ip) AS before,
-            p.mac IS NOT NULL AND EXISTS (
+            p.mac IS NOT NULL AND (EXISTS (
                 SELECT FROM claims_place q
                 WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
-                  AND {SAME_MAC_CONTRADICTS}) AS duplicate_mac,
+                  AND {SAME_MAC_CONTRADICTS})
+              OR EXISTS (
+                SELECT FROM own_macs o WHERE o.network_id = p.network_id AND o.mac = p.mac))
+              AS duplicate_mac,
             p.address IS NOT NULL AND (EXISTS (
                 SELECT FROM claims_place q
                 WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
@@ -112,7 +121,11 @@ _WHOLE = f"""
         SELECT p.id FROM unnest(string_to_array(%(own_firsts)s, ',')::inet[],
                                 string_to_array(%(own_lasts)s, ',')::inet[]) AS o(first, last)
         CROSS JOIN LATERAL (SELECT id FROM claims_place
-            WHERE network_id = %(network)s AND address BETWEEN o.first AND o.last) p),
+            WHERE network_id = %(network)s AND address BETWEEN o.first AND o.last) p
+        UNION
+        SELECT p.id FROM unnest(string_to_array(%(own_macs)s, ',')::macaddr[]) AS o(mac)
+        CROSS JOIN LATERAL (SELECT id FROM claims_place
+            WHERE network_id = %(network)s AND mac = o.mac) p),
     {_JUDGED}
 """  # noqa: S608
 
@@ -187,6 +200,8 @@ def every_network() -> int:
 
 
 def _own(networks: Iterable[Network]) -> dict[str, str]:
+    networks = list(networks)
+    macs = [(network.pk, mac) for network in networks for mac in own_addresses.macs(network)]
     found = [
         (network.pk, one.span.first, one.span.last)
         for network in networks
@@ -197,6 +212,8 @@ def _own(networks: Iterable[Network]) -> dict[str, str]:
         "own_networks": database.joined(network for network, _, _ in found),
         "own_firsts": database.joined(first for _, first, _ in found),
         "own_lasts": database.joined(last for _, _, last in found),
+        "own_mac_networks": database.joined(network for network, _ in macs),
+        "own_macs": database.joined(mac for _, mac in macs),
     }
 
 

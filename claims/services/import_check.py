@@ -93,6 +93,7 @@ def _networks(import_id: int) -> dict[int, Network]:
 
 def _own(networks: dict[int, Network]) -> dict[str, list[object]]:
     found = [(pk, one) for pk, of in networks.items() for one in own_addresses.of(of)]
+    macs = [(pk, *own) for pk, of in networks.items() for own in own_addresses.macs(of).items()]
     return {
         "own_networks": [pk for pk, _ in found],
         "own_firsts": [str(one.span.first) for _, one in found],
@@ -100,6 +101,9 @@ def _own(networks: dict[int, Network]) -> dict[str, list[object]]:
         "own_types": [one.type for _, one in found],
         "own_names": [one.name for _, one in found],
         "own_bad": [not one.note for _, one in found],
+        "own_mac_networks": [pk for pk, _, _ in macs],
+        "own_macs": [mac for _, mac, _ in macs],
+        "own_mac_gateways": [gateway for _, _, gateway in macs],
     }
 
 
@@ -207,6 +211,12 @@ _HITS = f"""
             ELSE host(a.address) || ' is in a reserved range'
                 || CASE WHEN %(everything)s THEN ' (' || o.name || ').' ELSE '.' END END
         FROM a JOIN own o ON o.network_id = a.network_id AND a.address BETWEEN o.first AND o.last
+      UNION ALL
+        SELECT p.number, true, 'gateway_mac',
+            p.mac::text || ' is the MAC address of the network''s gateway ' || o.gateway || '.'
+        FROM p JOIN unnest(%(own_mac_networks)s::bigint[], %(own_macs)s::text[]::macaddr[],
+            %(own_mac_gateways)s::text[]) AS o(network_id, mac, gateway)
+            ON o.network_id = p.network_id AND o.mac = p.mac
       UNION ALL
         SELECT a.number, true, 'already_allocated', CASE WHEN %(everything)s THEN
             host(a.address) || ' is held by ' || b.holder_kind || ' ' || b.holder_id || '.'

@@ -24,6 +24,7 @@ from claims.services import (
     claim_states,
     claim_telling,
     duplicates,
+    own_addresses,
     places,
 )
 from pools import database, events
@@ -73,8 +74,7 @@ def create(
         note=spec.note,
     )
     with _changing(made, by):
-        if not seen.everything:
-            _refuse_taken(made, seen)
+        _refuse_taken(made, seen)
         if IPAMClaim.objects.filter(
             cluster=made.cluster, namespace=made.namespace, name=name
         ).exists():
@@ -99,12 +99,19 @@ def _changing(claim: IPAMClaim, by: events.Author) -> Iterator[None]:
 
 
 def _refuse_taken(claim: IPAMClaim, seen: access.Scope) -> None:
+    """Nobody gets the gateway's MAC; who does not see everything gets nothing that is taken, either."""
+    gateway = own_addresses.macs(claim.network).get(claim.mac or "")
+    if gateway:
+        raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the gateway {gateway}.")
+    if seen.everything:
+        return
     found = duplicates.of_candidate(
         claim.network,
         mac=claim.mac,
         addresses=[text.partition("/")[0] for text in claim.ips_requested],
         vm=claim.vm,
         namespace=claim.namespace,
+        claim_id=claim.pk or 0,
         seen=seen,
     )
     for one in found:
@@ -147,8 +154,7 @@ def change(
                 raise errors.ClusterDecides("The claim is the cluster's: change its object there.")
             claim.mac = claim.mac if wanted.mac is None else wanted.mac or None
             claim.ips_requested = claim.ips_requested if wanted.ips is None else list(wanted.ips)
-            if not seen.everything:
-                _refuse_taken(claim, seen)
+            _refuse_taken(claim, seen)
         if wanted.note is not None:
             claim.note = wanted.note
         claim.save()

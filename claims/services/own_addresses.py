@@ -1,4 +1,4 @@
-"""The addresses that a network keeps for itself, and those that its administrators withhold."""
+"""The addresses and MACs that a network keeps for itself, and what its administrators withhold."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ def _gateways(network: Network) -> Iterator[Own]:
     for text in found:
         gateway = ip_address(text)
         yield Own(GATEWAY, AddressRange(gateway, gateway), text)
+
+
+def macs(network: Network) -> dict[str, str]:
+    """The gateway's own MAC addresses, each with the address of the gateway."""
+    try:
+        return networks.gateway_macs(network)
+    except ValueError:  # of a cluster's object: its own problem
+        return {}
 
 
 def _subnets(network: Network) -> Iterator[Own]:

@@ -138,6 +138,31 @@ def test_what_the_network_uses_itself(
     assert found.note is not flagged
 
 
+@pytest.mark.parametrize(
+    ("subnets", "more", "mac"),
+    [
+        (["10.0.0.0/24"], {}, "0a:58:0a:00:00:01"),
+        (["10.0.0.0/24"], {"default_gateways": ["10.0.0.254"]}, "0a:58:0a:00:00:fe"),
+        (["fd00::/64"], {}, "0a:58:cb:2a:2b:4d"),
+    ],
+)
+def test_the_mac_of_the_gateway(subnets: list[str], more: dict[str, list[str]], mac: str) -> None:
+    network = worlds.network(subnets=tuple(subnets), **more)
+    address = "10.0.0.5/24" if "." in subnets[0] else "fd00::5/64"
+    entry = worlds.entry(worlds.ippool(network), mac, address)
+    running = worlds.workload(network, "one", mac)
+    claim = worlds.claim(network, "two", mac=mac)
+    for owner in ({"entry": entry.pk}, {"workload": running.pk}, {"claim": claim.pk}):
+        assert _flags(**owner) == {"mac"}
+    (found,) = duplicates.of_entries([entry])[entry.pk]
+    assert (found.kind, found.value) == ("mac", mac)
+    assert [where.type for where in found.places] == ["gateway"]
+    Place.objects.update(duplicate_mac=False)
+    assert flags.full(network) == 3
+    other = worlds.network("cluster_udn_red", subnets=("10.1.0.0/24",))
+    assert _flags(entry=worlds.entry(worlds.ippool(other, "red"), mac, "10.1.0.5/24").pk) == set()
+
+
 def test_removal_clears_the_flags_of_others() -> None:
     ippool = worlds.ippool(worlds.network())
     first, second = (worlds.entry(ippool, mac, "10.0.0.5/24") for mac in (A, B))

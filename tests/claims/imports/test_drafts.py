@@ -58,6 +58,7 @@ def _register(network: Any) -> None:
         (row("other", mac(30), "10.0.0.90"), "conflict", {"duplicate_mac"}),
         (row("runs", mac(30), "10.0.0.30"), "new", set()),
         (row("other", mac(9), "10.0.0.1"), "conflict", {"gateway"}),
+        (row("other", "0a:58:0a:00:00:01", "10.0.0.90"), "conflict", {"gateway_mac"}),
         (row("other", mac(9), "10.0.0.250"), "conflict", {"infrastructure"}),
         (row("other", mac(9), "10.0.0.241"), "new", {"reserved_subnet"}),
         (row("other", mac(9), "10.0.0.0"), "refused", {"network_address_not_host"}),

@@ -112,7 +112,10 @@ def test_a_claim_by_hand(api: apis.Api, network: Network) -> None:
     assert (made["state"], made["in_cluster"], made["status"]["ips"]) == ("pending", False, [])
     assert "OVN-Kubernetes" in made["next_step"]
     refused(api("POST", PATH, body()), 409, "already_exists")
+    gateway = {"mac": "0a:58:0a:00:00:01"}
+    refused(api("POST", PATH, body(vm="vm2", **gateway)), 409, "reserved_address")
     one = f"{PATH}{made['id']}/"
+    refused(api("PATCH", one, gateway), 409, "reserved_address")
     changed = api("PATCH", one, {"ips_requested": ["10.0.0.6/24"], "mac": None, "note": "later"})
     assert changed.json()["ips_requested"] == ["10.0.0.6/24"]
     assert (changed.json()["mac"], changed.json()["note"]) == (None, "later")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from claims.models import Entry, Workload
+from claims.models import Entry, Place, Workload
 from claims.services import places
 from pools import allocation, events
 from pools.models import FailureEvent
 from tests import factories
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
-from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, World
+from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, World, manifest
 
 pytestmark = pytest.mark.django_db
 CONFLICT = "Requested IP 10.0.0.5 is already assigned in the network"
@@ -207,3 +207,58 @@ def test_r6_an_address_of_an_older_vm_of_the_same_name(world: World) -> None:
     assert world.condition()[2:] == ("IPAlreadyExists", CONFLICT)
     assert world.condition("vm1.mac")[2] == "MACAlreadyExists"
     assert world.held() == {"10.0.0.5": "blue/vm1"}
+
+
+@decentralized
+@pytest.mark.parametrize(
+    ("subnets", "mac", "gateway"),
+    [
+        (("10.0.0.0/24",), "0a:58:0a:00:00:01", "10.0.0.1"),
+        (("fd00::/64",), "0a:58:cb:2a:2b:4d", "fd00::1"),
+        (("fd00::/64", "10.0.0.0/24"), "0a:58:0a:00:00:01", "10.0.0.1"),
+    ],
+)
+@pytest.mark.parametrize("source", ["claim", "vm"])
+def test_the_mac_of_the_gateway(
+    world: World, subnets: tuple[str, ...], mac: str, gateway: str, source: str
+) -> None:
+    world.network(*subnets)
+    if source == "vm":
+        uid = world.machine(networks=("cluster_udn_blue",), mac=mac)
+        world.claim(uid=uid)
+    else:
+        world.claim(mac=mac)
+    world.passed()
+    message = f"Requested MAC {mac} is that of the network's gateway {gateway}"
+    assert world.condition()[1:] == ("False", "MACAlreadyExists", message)
+    assert world.held() == {}
+    assert FailureEvent.objects.get().code == "reserved_address"
+
+
+def _without_vm(world: World, name: str) -> None:
+    claim = manifest(name, name=name, mac=MAC)
+    claim["metadata"] = {"name": name, "namespace": "blue"}
+    world.server.put(claim)
+
+
+@decentralized
+def test_two_claims_of_one_mac_that_name_no_vm(world: World) -> None:
+    """What is known of neither does not make them one VM's."""
+    world.network()
+    _without_vm(world, "first")
+    _without_vm(world, "second")
+    world.passed()
+    assert world.condition("first")[2] == "SuccessfulAllocation"
+    assert world.condition("second")[2] == "MACAlreadyExists"
+    flags = dict(Place.objects.values_list("claim__name", "duplicate_mac"))
+    assert flags == {"first": True, "second": True}
+
+
+@decentralized
+def test_two_claims_of_one_mac_that_one_vm_owns(world: World) -> None:
+    world.network()
+    world.claim(mac=MAC)
+    world.claim(name="vm1.again", mac=MAC)
+    world.passed()
+    assert world.condition("vm1.again")[2] == "SuccessfulAllocation"
+    assert not Place.objects.filter(duplicate_mac=True).exists()

@@ -89,6 +89,17 @@ def test_duplicates_are_taken_and_said(api: Api, ippool: IPPool, network: Networ
     assert listed("?duplicate=ip") == [first["id"], third["id"]]
 
 
+def test_the_mac_of_the_gateway_is_said(api: Api, ippool: IPPool, network: Network) -> None:
+    said = api.made(at(ippool), {"mac": "0A-58-0A-00-00-01", "ips": ["10.0.0.5/24"]})
+    assert said["duplicates"] == [
+        {
+            "kind": "mac",
+            "value": "0a:58:0a:00:00:01",
+            "with": [{"type": "gateway", "name": "10.0.0.1"}],
+        }
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [
