@@ -14,6 +14,7 @@ class ClaimsConfig(AppConfig):
             nads,
             networks,
             owners,
+            route_advertisements,
             workloads,
         )
         from claims.models import history  # noqa: PLC0415
@@ -48,6 +49,7 @@ class ClaimsConfig(AppConfig):
         fleet.PARTS.append(fleet.Part(demo.steps, demo.forget))
         registry.register(networks.UserDefinedNetworks(resources.CLUSTER_UDN))
         registry.register(networks.UserDefinedNetworks(resources.UDN))
+        registry.register(route_advertisements.RouteAdvertisements())
         registry.register(nads.NetworkAttachmentDefinitions())
         registry.register(ippools.IPPools())
         registry.register(workloads.VirtualMachines())

@@ -17,7 +17,7 @@ from claims.core import networks
 from claims.core.static_vms import Verdict
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import Kind
-from claims.services import network_manifests
+from claims.services import network_manifests, route_advertisements
 from claims.services import networks as services
 from pools import documents, usage
 from pools.admin import edge, pool_page
@@ -93,6 +93,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponseBase:
         kind=kind(network),
         found=services.verdict(network, shown.shown_nads),
         gateways=networks.gateways(network),
+        announced=route_advertisements.of_networks([network])[network.pk],
         nads=shown.shown_nads,
         uses=list(_uses(request, network)),
         ippool=scoped.rows(request, IPPool).filter(network=network).first(),

@@ -72,6 +72,8 @@ NETWORK = shape(
     gone=FLAG,
     gone_at=TIME,
     conditions=listed({"type": "object", "additionalProperties": True}),
+    route_advertisements=null(listed(shape("name accepted", name=TEXT, accepted=null(FLAG))))
+    | {"description": "those that select the network; null: not known"},
     created_at=TIME,
 )
 FIELDS = tuple(NETWORK["properties"])

@@ -13,10 +13,11 @@ from rest_framework.request import Request
 from claims.api import manifests, scoped
 from claims.api import network_schema as schema
 from claims.core import network_rules, networks
+from claims.core.route_advertisements import RouteAdvertisements
 from claims.core.static_vms import Reason
 from claims.models import NAD, Network
 from claims.models.networks import Kind
-from claims.services import access, network_manifests
+from claims.services import access, network_manifests, route_advertisements
 from claims.services import networks as services
 from pools import events, idempotency
 from pools.api import pagination, parsing, query, views
@@ -100,20 +101,31 @@ class NetworkManifest(views.View):
 
 def _one(request: Request, network_id: int) -> dict[str, Any]:
     found = scoped.one(request, _full(request, Network.objects.all()), network_id)
-    return _shape(found, access_all=scoped.seen(request).everything)
+    return _shape(
+        found,
+        route_advertisements.of_networks([found])[found.pk],
+        access_all=scoped.seen(request).everything,
+    )
 
 
 def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = _full(request, Network.objects.all()).in_bulk([row["id"] for row in rows])
     everything = scoped.seen(request).everything
-    return [_shape(found[row["id"]], access_all=everything) for row in rows if row["id"] in found]
+    announced = route_advertisements.of_networks(found.values())
+    return [
+        _shape(found[row["id"]], announced[row["id"]], access_all=everything)
+        for row in rows
+        if row["id"] in found
+    ]
 
 
 def _full(request: Request, rows: QuerySet[Network]) -> QuerySet[Network]:
     return services.with_nads(rows, scoped.rows(request, NAD))
 
 
-def _shape(network: Network, *, access_all: bool) -> dict[str, Any]:
+def _shape(
+    network: Network, announced: list[RouteAdvertisements] | None, *, access_all: bool
+) -> dict[str, Any]:
     """What tells of others' namespaces is for those who see all of them."""
     shown: list[NAD] = network.shown_nads  # type: ignore[attr-defined]  # `with_nads`
     found = services.verdict(network, shown)
@@ -158,6 +170,9 @@ def _shape(network: Network, *, access_all: bool) -> dict[str, Any]:
         "gone": network.gone_at is not None,
         "gone_at": block_answer.time(network.gone_at),
         "conditions": network.conditions if access_all else [],
+        "route_advertisements": None
+        if announced is None
+        else [{"name": each.name, "accepted": each.accepted} for each in announced],
         "description": network.description,
         "created_at": block_answer.time(network.created_at),
     }

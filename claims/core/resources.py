@@ -19,6 +19,14 @@ UDN = Resource(
     namespaced=True,
     optional=True,
 )
+ROUTE_ADVERTISEMENTS = Resource(
+    "k8s.ovn.org",
+    "v1",
+    "routeadvertisements",
+    "RouteAdvertisements",
+    optional=True,
+    reads_for="routes of networks that BGP announces",
+)
 NAD = Resource(
     "k8s.cni.cncf.io",
     "v1",
