@@ -22,7 +22,7 @@ from rest_framework import exceptions
 
 import ipam_site
 from pools.api import authentication
-from pools.services.metrics import families, registry
+from pools.services.metrics import registry
 
 PATH = "/metrics"
 PERMISSION = "pools.view_measure"
@@ -125,7 +125,7 @@ class _Register(Collector):
             metric = metrics_core.Metric(family.stem, family.help, family.kind.value)
             for (name, labels), value in samples.items():
                 metric.add_sample(name, dict(labels), value)
-            if family.kind is families.Kind.INFO:
+            if family.name == "ipam_build_info":
                 metric.add_sample(family.name, dict(_build()), 1)
             yield metric
 

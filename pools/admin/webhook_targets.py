@@ -16,14 +16,14 @@ from pools.admin import edge, lists, notices, show
 from pools.admin import forms as fields
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
-from pools.services.notices import conditions, outbox, targets
+from pools.services.notices import outbox, targets
 
 MOST = 50  # messages on the page of a target
 LIST = "admin:pools_webhooktarget_changelist"
 
 
 def _codes() -> list[tuple[str, str]]:
-    return [(code, notices.words(code)) for code in conditions.codes()]
+    return [(code, notices.words(code)) for code in targets.codes()]
 
 
 class TargetForm(forms.Form):

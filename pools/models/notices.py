@@ -83,6 +83,7 @@ class DeliveryEvent(models.TextChoices):
     CHANGED = "changed", "changed"  # it is worse or better than before
     ENDED = "ended", "ended"
     TEST = "test", "test"
+    ANCHOR = "anchor", "anchor"  # of the audit chain
 
 
 class Delivery(models.Model):

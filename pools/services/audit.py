@@ -17,6 +17,7 @@ from pools import database
 from pools.models import AuditLayout, AuditSegment, AuditState, SegmentName, SegmentTally
 from pools.services import audit_horizon, audit_rows
 from pools.services.audit_rows import Row
+from pools.services.notices import outbox
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def _batch() -> tuple[list[AuditSegment], Sealed]:
 
 
 def _sealed(last: AuditSegment | None, complete: int, state: AuditState) -> list[AuditSegment]:
-    layout = _layout()
+    layout, previous = _layout(), last
     after = last.last_id if last else 0
     rows = audit_rows.full(after, complete, layout=layout.columns, limit=audit_rows.PAGE)
     now = database.now()
@@ -80,10 +81,16 @@ def _sealed(last: AuditSegment | None, complete: int, state: AuditState) -> list
         last = _segment(last, day, part, through=through, layout=layout, now=now)
         made.append(last)
     AuditSegment.objects.bulk_create(made)
+    if made and (previous is None or _hour(previous.sealed_at) != _hour(now)):
+        outbox.write_anchor(now)
     _remember(zip(made, (part for _, part in parts), strict=True))
     if last is not None:
         state.segment = last.pk
     return made
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def _cut(rows: list[Row], day: date, today: date) -> Iterator[tuple[date, list[Row]]]:
@@ -186,9 +193,9 @@ def _remember(sealed: Iterable[tuple[AuditSegment, list[Row]]]) -> None:
 
 
 def _tell(segments: list[AuditSegment]) -> None:
-    """The digests go to the log too: kept elsewhere, they show a chain that was written anew."""
+    """The anchors go to the log: kept elsewhere, they show a chain that was cut or written anew."""
     for segment in {segment.day: segment for segment in segments}.values():  # the last of each day
         log.info(
-            "audit anchor: day %s segment %s event %s digest %s",
-            segment.day, segment.pk, segment.last_id, segment.digest,
+            "audit anchor: day %s event %s anchor %s:%s",
+            segment.day, segment.last_id, segment.pk, segment.digest,
         )  # fmt: skip

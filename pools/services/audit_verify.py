@@ -16,7 +16,7 @@ from typing import Any
 
 from pools import database, events
 from pools.models import AuditSegment, AuditState, AuditVerification
-from pools.services import audit, audit_rows
+from pools.services import audit, audit_anchors, audit_rows, audit_tables
 
 SHOWN = 20  # numbers of events that a fault names
 MOST = 1000  # faults that are told; all are counted
@@ -66,9 +66,16 @@ class Report:
 
 
 def verify(
-    *, since: date | None = None, anchors: Iterable[str] = (), seconds: float | None = None
+    *,
+    since: date | None = None,
+    anchors: Iterable[audit_anchors.Anchor] = (),
+    tables: bool = False,
+    seconds: float | None = None,
 ) -> Report:
-    """Verify the segments from that day on (all: None), and that the chain has these digests."""
+    """Verify the segments from that day on (all: None), and that the chain has these anchors.
+
+    With `tables` the rows of the register are compared with what the events say of them too.
+    """
     started = database.now()
     deadline = None if seconds is None else time.monotonic() + seconds
     report = Report(since=since)
@@ -81,10 +88,12 @@ def verify(
     if report.complete:
         _end(before, report)
     kept = list(anchors)
-    for anchor in kept:
-        if not AuditSegment.objects.filter(digest=anchor.strip().lower()).exists():
-            report.add(Fault("anchor_missing", f"No segment has the digest {anchor.strip()}."))
-    _record(report, started, before, anchored=bool(kept))
+    for mismatch in audit_anchors.compare(kept):
+        report.add(Fault(mismatch.code, mismatch.message, mismatch.segment))
+    if tables:
+        for message in audit_tables.differences():
+            report.add(Fault("row_changed", message))
+    _record(report, started, before, looked={"anchor": bool(kept), "row": tables})
     return report
 
 
@@ -284,9 +293,11 @@ def _end(last: AuditSegment | None, report: Report) -> None:
             report.add(Fault("event_added", words, numbers=beyond, count=len(beyond)))
 
 
-def _record(report: Report, started: Any, last: AuditSegment | None, *, anchored: bool) -> None:
+def _record(
+    report: Report, started: Any, last: AuditSegment | None, *, looked: dict[str, bool]
+) -> None:
     faults = [fault.as_json() for fault in report.faults[:SHOWN]]
-    carried = _carried(report, last.pk if last else 0, anchored=anchored)
+    carried = _carried(report, last.pk if last else 0, looked=looked)
     AuditVerification.objects.create(
         started_at=started,
         finished_at=database.call("SELECT ipam_clock()", []),
@@ -300,16 +311,19 @@ def _record(report: Report, started: Any, last: AuditSegment | None, *, anchored
     AuditVerification.objects.filter(pk__in=list(old)).delete()
 
 
-def _carried(report: Report, reached: int, *, anchored: bool) -> list[dict[str, Any]]:
-    """Faults of the verification before that this one did not look for: they stay until one does."""
+def _carried(report: Report, reached: int, *, looked: dict[str, bool]) -> list[dict[str, Any]]:
+    """Faults of the verification before that this one did not look for: they stay until one does.
+
+    `looked` says of the first words of codes whether this one looked for such faults at all.
+    """
     before = standing()
     if before is None:
         return []
     since = report.since.isoformat() if report.since else ""
 
     def looked_for(fault: dict[str, Any]) -> bool:
-        if fault["code"] == "anchor_missing":
-            return anchored
+        if (kind := fault["code"].partition("_")[0]) in looked:
+            return looked[kind]
         if fault["day"] is None:  # at the end of the chain
             return report.complete
         return fault["day"] >= since and (report.complete or fault["segment"] <= reached)

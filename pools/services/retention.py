@@ -9,7 +9,7 @@ from typing import Any
 
 import pgtrigger
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from pools import database, events
 from pools.models import AuditSegment, Block, BlockEvent, SegmentName
@@ -56,7 +56,7 @@ def _purge(number: int) -> int:
     with pgtrigger.ignore(*events.append_only()):
         for model in events.logs().values():
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
-            gone += _old(model, inside).delete()[0]
+            gone += _old(model, inside, segment.after_id).delete()[0]
             kept += inside.count()
     changes: dict[str, Any] = {"purged_at": database.now(), "kept": kept}
     if not kept:
@@ -66,8 +66,12 @@ def _purge(number: int) -> int:
     return gone
 
 
-def _old(model: Any, rows: Any) -> Any:
+def _old(model: Any, rows: Any, after: int) -> Any:
+    """The events that go. A block's go oldest first, so that its last one is what became of it."""
     if model is not BlockEvent:
         return rows
     live = Block.objects.filter(state__in=LIVE).values("pk")
-    return rows.exclude(pgh_obj_id__in=live)
+    older = BlockEvent.objects.filter(
+        cidr=OuterRef("cidr"), pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lte=after
+    )
+    return rows.exclude(pgh_obj_id__in=live).exclude(Exists(older))

@@ -24,7 +24,7 @@ from claims.models import (
 from pools import database, events
 from pools.core import errors
 from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection
-from pools.services import audit, audit_verify
+from pools.services import audit, audit_anchors, audit_verify
 from pools.services.notices import targets
 from tests import factories
 
@@ -161,7 +161,7 @@ def test_a_segment_that_was_changed_breaks_the_chain(sealed: audit.Sealed, colum
 
 
 def test_a_chain_that_was_written_anew_has_other_anchors(sealed: audit.Sealed) -> None:
-    anchor = AuditSegment.objects.get(pk=2).digest
+    anchor = audit_anchors.Anchor(AuditSegment.objects.get(pk=2).digest)
     assert codes(anchors=[anchor]) == []
     event = BlockEvent.objects.order_by("pgh_id")[0]
     as_owner("UPDATE pools_blockevent SET holder_id = 'mallory' WHERE pgh_id = %s", event.pk)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from datetime import date
 from typing import Any, TextIO
 
 from pools.core import errors
 from pools.management import output
-from pools.services import audit, audit_verify
+from pools.services import audit, audit_anchors, audit_verify
 
 HELP = "Seal the history, or verify it (status 3 when it is not what was sealed)."
 COLUMNS = ("code", "day", "segment", "numbers", "count", "message")
@@ -28,8 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--anchor",
         action="append",
         default=[],
-        metavar="DIGEST",
-        help="a digest that was kept elsewhere: the chain must have it",
+        metavar="SEGMENT:DIGEST",
+        help="an anchor that was kept elsewhere: the chain must have it",
+    )
+    verify.add_argument(
+        "--anchors",
+        metavar="FILE",
+        help="every anchor SEGMENT:DIGEST of a file, such as a log; - reads standard input",
     )
     output.add_format(verify)
 
@@ -37,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Mapping[str, Any], out: TextIO) -> int:
     if options["act"] == "seal":
         return _seal(out)
-    report = audit_verify.verify(since=_day(options["since"]), anchors=options["anchor"])
+    since = _day(options["since"])
+    anchors = [audit_anchors.parse(text) for text in options["anchor"]]
+    if options["anchors"] is not None:
+        anchors += _read(options["anchors"])
+    # From a day on is a quick look; the rows have no day.
+    report = audit_verify.verify(since=since, anchors=anchors, tables=since is None)
     form = options["output"]
     output.write((fault.as_json() for fault in report.faults), COLUMNS, form, out)
     if form == "table":
@@ -62,6 +73,17 @@ def _summary(report: audit_verify.Report) -> str:
         f"The chain is {verdict}; {report.events} events in {report.segments} segments{purged},"
         f" {report.unsealed} not sealed yet. Last digest {report.head or 'none'}"
     )
+
+
+def _read(path: str) -> list[audit_anchors.Anchor]:
+    if path == "-":
+        return audit_anchors.read(sys.stdin)
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            return audit_anchors.read(lines)
+    except OSError as error:
+        message = f"the file cannot be read: {error.strerror}"
+        raise errors.InvalidInput.of("--anchors", "file", message, path) from None
 
 
 def _day(text: str | None) -> date | None:

@@ -78,9 +78,11 @@ def spaces(after: int | None) -> Iterator[tuple[int, int]]:
     return ((pk, pk) for pk in list(ids))
 
 
-def slices(table: str) -> Steps:
-    """The rows of a table by id: more than the first of both numbers, at most the second."""
-    statement = f"SELECT max(id) FROM (SELECT id FROM {table} WHERE id > %s ORDER BY id LIMIT %s) s"  # noqa: S608  # our names
+def slices(table: str, *, key: str = "id") -> Steps:
+    """The rows of a table by their key: more than the first of both numbers, at most the second."""
+    statement = (
+        f"SELECT max({key}) FROM (SELECT {key} FROM {table} WHERE {key} > %s ORDER BY 1 LIMIT %s) s"  # noqa: S608  # our names
+    )
 
     def steps(after: int | None) -> Iterator[tuple[int, tuple[int, int]]]:
         low = after or 0

@@ -171,6 +171,12 @@ ALL: tuple[Family, ...] = (
         "",
         "1 when the last verification found the sealed history unbroken, else 0; none before the first.",
     ),
+    Family(
+        "ipam_audit_anchor_info",
+        Kind.INFO,
+        ("segment", "digest"),
+        "1, with the newest anchor of the audit chain, for `ipam audit verify --anchor`.",
+    ),
     _gauge("ipam_check_violations", "check", "Violations by the last word on each check."),
     _gauge(
         "ipam_check_last_success_timestamp_seconds",

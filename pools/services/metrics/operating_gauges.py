@@ -11,6 +11,7 @@ from pools.models import AllocationRequest, CheckRun, Delivery, Recovery
 from pools.models.audit import AuditVerification
 from pools.models.notices import DeliveryState
 from pools.models.requests import RequestState
+from pools.services import audit_anchors
 from pools.services.checking import reports
 from pools.services.metrics.values import Value, value
 
@@ -21,6 +22,9 @@ def values() -> Iterator[Value]:
     verification = AuditVerification.objects.order_by("-pk").first()
     if verification is not None:
         yield value("ipam_audit_chain_ok", verification.ok)
+    if anchor := audit_anchors.newest():
+        name = "ipam_audit_anchor_info"
+        yield value(name, 1, segment=str(anchor.segment), digest=anchor.digest)
     active = Recovery.objects.filter(ended_at=None).exists()
     yield value("ipam_recovery_active", active)
     with connection.cursor() as cursor:

@@ -22,11 +22,14 @@ from pools.core import block_answer, errors
 from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
 from pools.models.notices import DeliveryEvent, DeliveryState
+from pools.services import audit_anchors
 
 LEASE = 90  # seconds; longer than whatever a worker does before it looks again
 TRIES = 16  # about eight hours
 _FIRST, _LONGEST = 5, 3600  # seconds between two tries, doubled each time
+ANCHOR = "audit_anchor"  # the code of a target that is sent the anchors of the audit chain
 _TYPE = "cadastre.notice."
+_ANCHOR_TYPE = "cadastre.audit.anchor"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,13 @@ def write_test(target: WebhookTarget) -> Delivery:
     return row
 
 
+def write_anchor(now: datetime) -> None:
+    """The newest anchor of the audit chain, to the targets that name its code; an empty list does not."""
+    targets = WebhookTarget.objects.filter(enabled=True, codes__contains=[ANCHOR])
+    rows = [_delivery(target, DeliveryEvent.ANCHOR, None, now) for target in targets]
+    Delivery.objects.bulk_create(rows)
+
+
 def _delivery(
     target: WebhookTarget, event: DeliveryEvent, notice: Notice | None, now: datetime
 ) -> Delivery:
@@ -80,16 +90,25 @@ def _delivery(
 def _body(
     uid: uuid.UUID, event: DeliveryEvent, notice: Notice | None, now: datetime
 ) -> dict[str, Any]:
-    """The attributes of CloudEvents 1.0; `data` is the notice as the API shows it, and its link."""
-    data: dict[str, Any] = {"event": str(event), "notice": None, "link": link("/admin/")}
+    """The attributes of CloudEvents 1.0; `data` is the notice as the API shows it, and its link.
+
+    Every message has the newest anchor of the audit chain, so that whoever keeps messages keeps anchors.
+    """
+    anchor = audit_anchors.newest()
+    data: dict[str, Any] = {
+        "event": str(event),
+        "notice": None,
+        "link": link("/admin/"),
+        "audit_anchor": str(anchor) if anchor else None,
+    }
     if notice is not None:
         data |= {"notice": as_json(notice), "link": link(notice.url or "/admin/pools/notice/")}
     return {
         "specversion": "1.0",
         "id": str(uid),
         "source": settings.IPAM_URL or "urn:cadastre",
-        "type": f"{_TYPE}{event}",
-        "subject": f"{notice.code}/{notice.subject}" if notice else "test",
+        "type": _ANCHOR_TYPE if event is DeliveryEvent.ANCHOR else f"{_TYPE}{event}",
+        "subject": f"{notice.code}/{notice.subject}" if notice else str(event),
         "time": block_answer.time(now),
         "datacontenttype": "application/json",
         "data": data,

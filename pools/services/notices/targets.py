@@ -55,12 +55,17 @@ def parse_codes(value: object, at: str = "codes") -> list[str]:
     """Codes of notices, each once, in order; none means all. Raises InvalidInput."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise errors.InvalidInput.of(at, "wrong_type", "a list of texts is expected", value)
-    known = conditions.codes()
+    known = codes()
     for one in value:
         if one not in known:
             message = f"must be of {', '.join(known)}"
             raise errors.InvalidInput.of(at, "invalid_choice", message, one)
     return sorted(set(value))
+
+
+def codes() -> list[str]:
+    """Every code that a target can name: those of notices, and that of the audit chain's anchors."""
+    return sorted({*conditions.codes(), outbox.ANCHOR})
 
 
 def create(

@@ -1,0 +1,18 @@
+"""The rows of the register against the events of the log: what was changed past the triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pools.services.checking import blocks, checks, row_history
+
+COMPARISONS = (blocks.HISTORY, row_history.BLOCKS, row_history.ROWS)
+
+
+def differences() -> Iterator[str]:
+    """One sentence for each row that is not what its last event says."""
+    for check in COMPARISONS:
+        for _, step in check.steps(None):
+            with checks.snapshot():
+                for violation in check.find(step):
+                    yield violation.text
