@@ -46,6 +46,7 @@ class IPAMClaims:
     kind = ipamclaim.KIND
     resources: Sequence[Resource] = (IPAM_CLAIM,)
     optional = True
+    prompt = True
     follows = tuple(one.kind for one in _MATTERS)
 
     def parse(self, manifest: Manifest) -> Taken:

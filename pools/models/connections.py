@@ -54,6 +54,8 @@ class Connection(models.Model):
 
     # When it is due, and who works on it.
     due_at = models.DateTimeField(editable=False)
+    # When the register last changed something that its cluster may have to be told.
+    nudged_at = models.DateTimeField(null=True, editable=False)
     leased_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     leased_until = models.DateTimeField(null=True, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)

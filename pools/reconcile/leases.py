@@ -212,7 +212,7 @@ def _ended(lease: Lease, changes: str, values: list[str | int | float]) -> None:
 
 
 def nudge(cluster_id: int, *, patient: bool = False) -> None:
-    """The cluster is due at once, and once more when a pass is running.
+    """The cluster is due at once, and once more when a pass is running; its watcher looks sooner.
 
     Call it in the transaction of the change. With `patient`, a cluster that fails keeps its
     back-off: so that changes of the register do not hammer at a server that is down.
@@ -220,7 +220,8 @@ def nudge(cluster_id: int, *, patient: bool = False) -> None:
     condition = "AND (failures = 0 OR leased_until IS NOT NULL)" if patient else ""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE pools_connection SET due_at = ipam_clock() WHERE cluster_id = %s"  # noqa: S608
-            f" AND (due_at > ipam_clock() OR leased_until IS NOT NULL) {condition}",
+            "UPDATE pools_connection SET nudged_at = ipam_clock(),"  # noqa: S608
+            " due_at = CASE WHEN due_at > ipam_clock() OR leased_until IS NOT NULL"
+            f" THEN ipam_clock() ELSE due_at END WHERE cluster_id = %s {condition}",
             [cluster_id],
         )

@@ -23,6 +23,14 @@ _FLUSH = 100  # objects that were written, until they are taken in
 
 def settle(pass_: Pass, handler: Handler, one: Counts) -> None:
     """Write what the handler wants; keep its differences and findings. Raises what ends the kind."""
+    _settle(pass_, handler, one)
+    if one.written and getattr(handler, "prompt", False):
+        more = Counts()  # what fails again is counted once
+        _settle(pass_, handler, more)
+        one.written += more.written
+
+
+def _settle(pass_: Pass, handler: Handler, one: Counts) -> None:
     # All at once: a transaction that a handler has open meanwhile does not wait for the cluster.
     wanted = list(handler.desired(pass_))
     results: list[Result] = []

@@ -52,10 +52,35 @@ def absorb_events(
                 if _take_in(pass_, handler, last, counts[kind]):
                     settling.settle(pass_, handler, counts[kind])
             if counts[kind].changed or counts[kind].gone:
-                _settle_followers(pass_, handlers, kind, counts)
+                followers = [each for each in handlers if kind in getattr(each, "follows", ())]
+                _settle_each(pass_, followers, counts)
         if not counts[kind].code:
             with pass_.holding():
                 positions.move(connection.pk, kind, at, to)
+    return record
+
+
+def settle_register(
+    lease: leases.Lease,
+    handlers: Sequence[Handler],
+    *,
+    open_gateway: connecting.Open = connecting.gateway,
+) -> Run:
+    """Write what a change of the register asks for, of the kinds that are `prompt`, without a list.
+
+    The lease is handed back; the run is stored only when something came of it.
+    """
+    connection = Connection.objects.select_related("cluster").get(pk=lease.connection_id)
+    record = runs.told(connection.cluster, database.now())
+    counts: dict[str, Counts] = {}
+    with (
+        passes.outcome(lease, record, counts, full=False),
+        leases.kept(lease),
+        open_gateway(connection) as reached,
+    ):
+        pass_ = _pass(connection, reached, lease, ())
+        prompt = [each for each in handlers if getattr(each, "prompt", False)]
+        _settle_each(pass_, prompt, counts)
     return record
 
 
@@ -121,13 +146,10 @@ def _take_in(
     return bool(news or gone)
 
 
-def _settle_followers(
-    pass_: Pass, handlers: Sequence[Handler], kind: str, counts: dict[str, Counts]
-) -> None:
-    for other in handlers:
-        if kind in getattr(other, "follows", ()):
-            known = positions.read(pass_.connection.positions, other.kind)
-            if _served(pass_, other, known):
-                counts[other.kind] = Counts()
-                with passes.alone(counts[other.kind], other.kind):
-                    settling.settle(pass_, other, counts[other.kind])
+def _settle_each(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> None:
+    for handler in handlers:
+        known = positions.read(pass_.connection.positions, handler.kind)
+        if _served(pass_, handler, known):
+            one = counts[handler.kind] = Counts()
+            with passes.alone(one, handler.kind):
+                settling.settle(pass_, handler, one)

@@ -18,11 +18,15 @@ DEAD_AFTER = 15  # seconds
 
 @dataclass(frozen=True)
 class Share:
-    """A cluster that is to be watched; `access` changes with its credentials."""
+    """A cluster that is to be watched; `access` changes with its credentials.
+
+    `nudged` changes whenever the register changes what a managed cluster may have to be told.
+    """
 
     connection_id: int
     access: str
     positions: Any
+    nudged: str = ""
 
 
 def claim(name: str, most: int) -> list[Share]:
@@ -35,7 +39,10 @@ def claim(name: str, most: int) -> list[Share]:
         cursor.execute(_LET_GO, [name, name, quota])
         cursor.execute(_TAKE, [name, DEAD_AFTER, name, quota, name])
         cursor.execute(_MINE, [name])
-        return [Share(pk, access, json.loads(text)) for pk, access, text in cursor.fetchall()]
+        return [
+            Share(pk, access, json.loads(text), nudged)
+            for pk, access, text, nudged in cursor.fetchall()
+        ]
 
 
 def leave(name: str) -> None:
@@ -70,6 +77,7 @@ _TAKE = """
         FOR UPDATE SKIP LOCKED)
 """
 _MINE = """
-    SELECT id, md5(concat_ws('|', server, sealed, in_cluster, identity)), positions::text
+    SELECT id, md5(concat_ws('|', server, sealed, in_cluster, identity)), positions::text,
+        CASE mode WHEN 'managed' THEN COALESCE(nudged_at::text, '') ELSE '' END
     FROM pools_connection WHERE watched_by = %s AND NOT paused
 """

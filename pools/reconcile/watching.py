@@ -1,9 +1,10 @@
 """The watcher: what happens in clusters reaches the register within seconds.
 
 One thread for each kind of each cluster waits for its events (pools.reconcile.streams); a few others
-take in what was told, so that a cluster that hangs holds up none but itself. The main thread looks
-every two seconds which clusters are its own (pools.reconcile.watchers), begins and ends streams, and
-runs the full passes that nobody else has run for a minute: without Redis they are late, not absent.
+take in what was told, and write what changed in the register, so that a cluster that hangs holds up
+none but itself. The main thread looks every two seconds which clusters are its own
+(pools.reconcile.watchers), begins and ends streams, and runs the full passes that nobody else has run for
+a minute: without Redis they are late, not absent.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class _Watched:
     failures: dict[str, int] = field(default_factory=dict)
     not_before: dict[str, float] = field(default_factory=dict)
     kept_at: float = field(default_factory=time.monotonic)
+    nudged: str = ""
+    settled: str = ""  # the nudge that was answered last
     busy: bool = False  # one of the takers has it
     rest_until: float = 0
 
@@ -133,6 +136,7 @@ class Watcher:
                 del self._watched[connection_id]
         for connection_id, share in shares.items():
             watched = self._watched.setdefault(connection_id, _Watched(share))
+            watched.nudged = share.nudged
             if not watched.busy:
                 self._restart(watched, share)
 
@@ -201,6 +205,8 @@ class Watcher:
     def _has_work(self, watched: _Watched, now: float) -> bool:
         if any(stream.waiting for stream in watched.streams.values()):
             return True
+        if watched.nudged != watched.settled:
+            return True
         return now - watched.kept_at > BOOKMARKS
 
     def _take_in(self, connection_id: int, watched: _Watched) -> None:
@@ -214,10 +220,20 @@ class Watcher:
                 elif not self._told(connection_id, kind, stream):
                     self._pause(watched, kind, stream)
             watched.kept_at = time.monotonic()
+            if watched.nudged != watched.settled:
+                self._settle(connection_id, watched)
         finally:
             # As long as it took: events that come without end leave half of the time to others.
             watched.rest_until = 2 * time.monotonic() - began
             watched.busy = False
+
+    def _settle(self, connection_id: int, watched: _Watched) -> None:
+        """Write what the register wants since it changed; what fails now is left to the full pass."""
+        nudged = watched.nudged
+        lease = leases.borrow(connection_id, self.name)
+        if lease is not None:  # else a pass is running, which may have begun before the change
+            telling.settle_register(lease, self._handlers, open_gateway=self._open)
+            watched.settled = nudged
 
     def _told(self, connection_id: int, kind: str, stream: Stream) -> bool:
         """False when it failed, and not because others have seen more."""

@@ -1,0 +1,60 @@
+"""A real API server as a cluster of the register, and the programs of an installation beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from pools.handlers import registry
+from tests.kube import gateways
+from tests.reconcile import processes, small
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pools.models import Connection, Run
+    from tests.kube.real import RealCluster
+
+OVN = (
+    "k8s.ovn.org_clusteruserdefinednetworks",
+    "k8s.ovn.org_userdefinednetworks",
+    "k8s.cni.cncf.io_network-attachment-definitions",
+    "k8s.cni.cncf.io_ipamclaims",
+)
+KUBEVIRT = ("kubevirt.io_virtualmachines", "kubevirt.io_virtualmachineinstances")
+CILIUM = ("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+
+
+def connect(kube: RealCluster, *duties: Any) -> Connection:
+    """The server as a cluster of the register, managed when it has duties."""
+    return small.connect(kube, duties=duties)  # type: ignore[arg-type]  # the fake's interface
+
+
+def reconcile(connection: Connection, kube: RealCluster) -> Run:
+    """A full pass with the handlers of an installation."""
+    return small.reconcile(connection, *registry.all(), open_gateway=lambda _: gateways.to(kube))
+
+
+@contextlib.contextmanager
+def running(*arguments: str) -> Iterator[None]:
+    """`manage.py ARGUMENTS` in a process of its own, until the block ends."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", *arguments],
+            cwd=processes.ROOT,
+            env=processes.environment(),
+            stdout=said,
+            stderr=said,
+        )
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            sys.stderr.write(said.read().decode())
+            raise
+        finally:
+            process.kill()
+            process.wait()
