@@ -183,6 +183,7 @@ def retried(work: Callable[[], T]) -> T:
 # What breaking a constraint of the tables means to a caller.
 _MEANINGS: dict[str, type[errors.Conflict]] = {
     "cidrs_of_a_space_never_overlap": errors.CIDROverlap,
+    "cidr_observed_elsewhere": errors.CIDROverlap,
     "ranges_of_a_cidr_never_overlap": errors.RangesOverlap,
     "pool_name_unique": errors.AlreadyExists,
     "pools_cluster_name_key": errors.AlreadyExists,

@@ -179,7 +179,9 @@ def _usage(
     ranges = _ranges(pools)
     # Plain rows: a scrape asks for all pools at once.
     cidrs = PoolCIDR.objects.filter(pool__in=pools).order_by()
-    for pk, pool_id, cidr, orphaned_at in cidrs.values_list("pk", "pool_id", "cidr", "orphaned_at"):
+    for pk, pool_id, cidr, orphaned_at, pending in cidrs.values_list(
+        "pk", "pool_id", "cidr", "orphaned_at", "pending"
+    ):
         pool, family = by_id[pool_id], cidr.version
         first, last = pool.allow_first_ip, pool.allow_last_ip
         usable, allocatable = _sizes(
@@ -189,7 +191,7 @@ def _usage(
         usage[pool_id][family] = replace(
             one,
             capacity=one.capacity + usable,
-            reserved=one.reserved + (usable if orphaned_at else usable - allocatable),
+            reserved=one.reserved + (usable if orphaned_at or pending else usable - allocatable),
         )
     for pool in pools:
         for family, one in usage[pool.pk].items():

@@ -124,7 +124,9 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         step = _step(request.POST.get("step", ""))
         with edge.told(request):
             taken = cidr_migrations.take(migration_id, step, by=edge.author(request))
-            messages.success(request, _SAID[step].format(old=taken.cidr, new=taken.to))
+            waits = step is Step.REMOVE and not taken.outcome
+            said = _REMOVING if waits else _SAID[step]
+            messages.success(request, said.format(old=taken.cidr, new=taken.to))
         return HttpResponseRedirect(url_of(migration))
     progress = migration_progress.of(migration)
     watched = "watch" in request.GET and progress.standing is Standing.DRAINING
@@ -156,6 +158,7 @@ def _step(word: str) -> Step:
         raise BadRequest("There is no such step.") from error
 
 
+_REMOVING = "{old} is removed when the cluster's object has it no more."
 _SAID = {
     Step.ADD: "{new} was added.",
     Step.RESERVE: "Nothing more is handed out there.",
@@ -177,6 +180,10 @@ def _adding(migration: CIDRMigration, progress: Progress) -> Line:
     title = f"Add {migration.to}"
     if progress.added:
         return Line("done", title, "The pool has it; its blocks come after those of other CIDRs.")
+    if progress.adding:
+        return Line(
+            "now", title, "Added in the register; the cluster's object does not have it yet."
+        )
     text = "It may come after the reservation too; whoever asks meanwhile gets what else is free."
     return _due(progress, Step.ADD, title, text, f"Add {migration.to}")
 
@@ -206,6 +213,9 @@ def _ending(migration: CIDRMigration, progress: Progress) -> list[Line]:
         title = f"Remove {migration.cidr}"
         if progress.standing is Standing.REMOVED:
             return [Line("done", title, "The pool has it no more.")]
+        if progress.standing is Standing.REMOVING:
+            text = "Removed in the register; the cluster's object still has it."
+            return [Line("now", title, text)]
         text = "When nothing holds or cools in it."
         return [_due(progress, Step.REMOVE, title, text, title)]
     if progress.standing is Standing.KEPT:

@@ -85,7 +85,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         ),
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
-        cidr_states=[(cidr, drained(cidr)) for cidr in cidrs],
+        cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
         events=Event.objects.filter(pool_id=pool.pk).order_by("-id")[:FIRST],
         waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
@@ -98,6 +98,15 @@ def state_of(families: dict[int, usage.Usage], cidrs: list[PoolCIDR]) -> str:
     if any(not one.free for one in families.values()):
         return "full"
     return "draining" if any(drained(cidr) for cidr in cidrs) else "active"
+
+
+def cidr_state(cidr: PoolCIDR) -> str:
+    """What stands beside a CIDR: whether blocks of it are handed out, or why not."""
+    if cidr.orphaned_at is not None:
+        return "orphaned"
+    if cidr.pending:
+        return f"{cidr.get_pending_display()} pending"
+    return "draining" if drained(cidr) else "active"
 
 
 def drained(cidr: PoolCIDR) -> bool:

@@ -52,6 +52,8 @@ SHAPES = {
     "not looked at": "○",
     "unknown": "?",
     "planned": "○",
+    "removing": "◔",
+    "orphaned": "▲",
     "drained": "●",
     "removed": "✓",
     "kept": "▨",

@@ -106,8 +106,10 @@ class PoolCIDRView(views.View):
     def delete(self, request: Request, pool_id: int, cidr_id: int) -> views.Answer:
         if not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
             raise errors.NotFound("The pool has no such CIDR.")
-        pools.remove_cidr(cidr_id, by=views.author(request))
-        return views.nothing()
+        waiting = pools.remove_cidr(cidr_id, by=views.author(request))
+        if waiting is None:
+            return views.nothing()
+        return views.answer(cidr_shape(waiting), status=202)
 
 
 class ReservedRanges(views.View):
@@ -148,6 +150,7 @@ def cidr_shape(cidr: PoolCIDR) -> dict[str, Any]:
     return {
         "id": cidr.pk,
         "cidr": str(cidr.cidr),
+        "pending": cidr.pending or None,
         "reserved_ranges": [range_shape(one) for one in cidr.reserved_ranges.all()],
     }
 

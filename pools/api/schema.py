@@ -103,9 +103,10 @@ _ENVIRONMENT = shape(
     message=TEXT, since=TIME,
 )  # fmt: skip
 _CIDR_OUT = shape(
-    "id cidr reserved_ranges",
+    "id cidr pending reserved_ranges",
     id=WHOLE,
     cidr=CIDR,
+    pending={"type": "string", "nullable": True, "enum": ["addition", "removal", None]},
     reserved_ranges=listed(shape(id=WHOLE, range=RANGE, reason=TEXT)),
 )
 _REPORTS = shape(
@@ -218,7 +219,11 @@ CIDR_CREATE = writes(
     shape("cidr", cidr=CIDR, reserved_ranges=listed(RANGE)),
     fails="404",
 )
-CIDR_DELETE = says("Take an unused CIDR out", {204: None}, fails="404 409")
+CIDR_DELETE = says(
+    "Take an unused CIDR out; 202 while the cluster's object still has it",
+    {202: _CIDR_OUT, 204: None},
+    fails="404 409",
+)
 RANGE_CREATE = writes(
     "Reserve a range",
     {201: shape(id=WHOLE, range=RANGE, reason=TEXT)},

@@ -29,12 +29,12 @@ from pools.clusters.client import Manifest
 from pools.core import errors, podippool
 from pools.core.podippool import PodIPPool
 from pools.core.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1, Resource
-from pools.handlers import pool_agreement, pool_findings, pool_writes
+from pools.handlers import pool_agreement, pool_findings, pool_pending, pool_writes
 from pools.models import ObservedObject, Pool, PoolCIDR
 from pools.models.connections import Duty
 from pools.models.pools import Category
 from pools.reconcile.kinds import Found, Pass, Seen, Write
-from pools.services import following
+from pools.services import following, pending_cidrs
 
 KIND = podippool.KIND
 _BATCH = 200  # objects in one transaction
@@ -75,7 +75,9 @@ class CiliumPodIPPools:
             yield from pool_writes.conversions(pass_, shape, notes)
 
     def findings(self, pass_: Pass) -> Iterator[Found]:
+        pending_cidrs.settle(pass_.cluster, by=pass_.by, holding=pass_.holding)
         yield from pass_.notes.get(KIND, ())
+        yield from pool_pending.findings(pass_)
         yield from pool_findings.orphans(pass_)
         yield from pool_findings.overlaps(pass_)
         yield from pool_findings.unmatched(pass_)

@@ -222,7 +222,7 @@ class PoolEvent(_PoolEvent):  # type: ignore[misc]  # made at run time
     pgh_id = number()
 
 
-_PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position", "orphaned_at"])
+_PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending"])
 
 
 class PoolCIDREvent(_PoolCIDREvent):  # type: ignore[misc]  # made at run time

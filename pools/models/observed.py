@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from netfields import CidrAddressField
 
 from pools.models.clusters import Cluster
 
@@ -31,6 +33,8 @@ class ObservedObject(models.Model):
     problem_code = models.CharField(max_length=63, blank=True, default="")
     problem = models.CharField(max_length=1000, blank=True, default="")
     pending = models.BooleanField(default=False)
+    # Of a CiliumPodIPPool: the CIDRs that it has, written by a trigger; null where they are unknown.
+    cidrs = ArrayField(CidrAddressField(), null=True, editable=False)
     first_seen_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     missed_at = models.DateTimeField(null=True, blank=True)
@@ -138,6 +142,7 @@ class Drift(models.Model):
     managers = models.JSONField(default=list)  # who wrote what is observed, as the cluster says
     since = models.DateTimeField()
     conflict = models.CharField(max_length=1000, blank=True, default="")  # why it was not written
+    conflict_code = models.CharField(max_length=63, blank=True, default="", db_default="")
     ignored_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )

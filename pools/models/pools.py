@@ -108,6 +108,13 @@ class Pool(models.Model):
         return self.mask_size_v4 if family == 4 else self.mask_size_v6
 
 
+class Pending(models.TextChoices):
+    """A change of a pool's list of CIDRs that the cluster's object does not show yet."""
+
+    ADDITION = "addition", "addition"  # the register has the CIDR, the object does not
+    REMOVAL = "removal", "removal"  # the object has the CIDR, the register gives it up
+
+
 class PoolCIDR(models.Model):
     """One CIDR of a pool; blocks are handed out from a pool's CIDRs in order of `position`."""
 
@@ -117,6 +124,10 @@ class PoolCIDR(models.Model):
     position = models.PositiveIntegerField(default=0)
     # The cluster's pool has lost this CIDR while blocks of it are in use: nothing new is handed out.
     orphaned_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # What the cluster has not followed yet: nothing new is handed out of the CIDR until it has.
+    pending = models.CharField(
+        max_length=8, choices=Pending, blank=True, default="", db_default="", editable=False
+    )
     # Of pod pools: the block from which the next one for a node is looked for (Cilium's next-fit).
     next_index = models.DecimalField(
         max_digits=39, decimal_places=0, default=0, db_default=0, editable=False
@@ -138,6 +149,11 @@ class PoolCIDR(models.Model):
 
     def __str__(self) -> str:
         return str(self.cidr)
+
+    @property
+    def closed(self) -> bool:
+        """Return True if nothing new is handed out of the CIDR, whatever its reserved ranges."""
+        return self.orphaned_at is not None or bool(self.pending)
 
 
 class ReservedRange(models.Model):

@@ -16,6 +16,7 @@ from pools.core.podippool import CidrEntry
 from pools.models import CIDRMigration, Pool, PoolCIDR, ReservedRange
 from pools.models.cidr_migrations import Outcome
 from pools.models.fields import Now
+from pools.models.pools import Pending
 from pools.services import cilium, migration_progress, pools
 from pools.services.migration_progress import Standing, Step, is_whole, span_of
 
@@ -122,7 +123,7 @@ def take(migration_id: int, step: Step, *, by: events.Author) -> CIDRMigration:
 def _add(migration: CIDRMigration, _cidr: PoolCIDR, by: events.Author) -> None:
     if migration.to is None:
         raise errors.StepNotDue("No CIDR was named that takes its place.")
-    if not migration_progress.is_there(migration):
+    if not pools.listed([migration.pool_id]).filter(cidr=str(migration.to)).exists():
         pools.add_cidr(migration.pool_id, CidrEntry(migration.to), by=by)
 
 
@@ -168,14 +169,16 @@ def _remove(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None
     if not migration_progress.is_reserved(cidr, addresses.AddressRange.covering(cidr.cidr)):
         raise errors.StepNotDue(f"Blocks of {what} may still be handed out: reserve it first.")
     if migration.to is not None and not migration_progress.is_there(migration):
-        raise errors.StepNotDue(f"Add {migration.to} first, which takes its place.")
+        raise errors.StepNotDue(
+            f"Add {migration.to} first, which takes its place, and wait until the cluster has it."
+        )
     if migration_progress.is_unwritten(migration.pool):
         raise errors.StepNotDue(
             f"The cluster has not taken over yet what the register says of {migration.pool}."
         )
     with events.recorded(by):
-        pools.remove_cidr(cidr.pk, by=by)
-        _end(migration, Outcome.REMOVED)
+        if pools.remove_cidr(cidr.pk, by=by) is None:
+            _end(migration, Outcome.REMOVED)
 
 
 def _refuse_listed(migration: CIDRMigration) -> None:
@@ -202,8 +205,10 @@ def _keep(migration: CIDRMigration, _cidr: PoolCIDR, by: events.Author) -> None:
         _end(migration, Outcome.KEPT)
 
 
-def _abort(migration: CIDRMigration, _cidr: PoolCIDR, by: events.Author) -> None:
+def _abort(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None:
     with events.recorded(by):
+        if cidr.pending == Pending.REMOVAL:
+            pools.keep_cidr(cidr.pk, by=by)
         own = ReservedRange.objects.filter(pool=migration.pool_id, pk__in=migration.range_ids)
         for range_id in own.order_by("pk").values_list("pk", flat=True):
             pools.unreserve(range_id, by=by)

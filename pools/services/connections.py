@@ -25,7 +25,7 @@ from pools.models import Cluster, Connection, Drift, Finding, ObservedObject
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
 from pools.reconcile import leases, passes
-from pools.services import clusters
+from pools.services import clusters, pending_cidrs
 
 LONGEST_SERVER = 500
 ASKED = (5.0, 10.0)  # seconds to connect and to wait, while a person waits
@@ -226,6 +226,8 @@ def disconnect(connection: Connection, *, by: events.Author) -> None:
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
+        # What waited for the cluster waits no more: the register alone says what its pools have.
+        pending_cidrs.settle(connection.cluster, by=by)
 
 
 def make_due(connection: Connection) -> None:

@@ -35,6 +35,7 @@ class CIDR:
 
     cidr: addresses.Network
     orphaned: bool
+    pending: str
     reserved: list[tuple[addresses.AddressRange, str]]
 
 
@@ -100,6 +101,7 @@ def _cidrs(pool_id: int, moment: datetime) -> list[CIDR]:
         CIDR(
             one.cidr,
             one.orphaned_at is not None,
+            one.pending or "",
             sorted(ranges.get(one.pgh_obj_id, []), key=lambda pair: pair[0]),
         )
         for one in rows
@@ -120,7 +122,7 @@ def _counts(pool_id: int, moment: datetime, pool: Any, cidrs: list[CIDR]) -> dic
             )
             capacity += blocks.total(grid.usable())
             spans = [span for span, _ in one.reserved]
-            free += 0 if one.orphaned else blocks.total(grid.allocatable(spans))
+            free += 0 if one.orphaned or one.pending else blocks.total(grid.allocatable(spans))
         found[family] = Counts(
             capacity,
             _held(pool_id, family, moment),

@@ -14,7 +14,7 @@ from pools.core import addresses, blocks, podippool
 from pools.models import CIDRMigration, Connection, Drift, Pool, PoolCIDR
 from pools.models.blocks import State
 from pools.models.connections import Duty
-from pools.models.pools import Category
+from pools.models.pools import Category, Pending
 from pools.services import pools
 
 MOST_HOLDERS = 200  # told of one migration
@@ -26,6 +26,7 @@ class Standing(enum.Enum):
     PLANNED = "planned"  # blocks may still be handed out there
     DRAINING = "draining"  # reserved, and blocks of it are in use
     DRAINED = "drained"  # reserved, and nothing holds or cools in it
+    REMOVING = "removing"  # removed in the register; the cluster's object still has it
     REMOVED = "removed"
     KEPT = "kept"
     ABORTED = "aborted"
@@ -67,6 +68,7 @@ class Progress:
     cooling: int = 0
     holders: tuple[Holder, ...] = ()
     added: bool = False  # the new CIDR is there
+    adding: bool = False  # it was added in the register; the cluster's object does not have it yet
     orphaned: bool = False  # the cluster's pool lost the CIDR while blocks of it were in use
     by_cluster: bool = False  # the pool follows its cluster: steps are done in its manifest there
     unwritten: bool = False  # what the register says has not reached the cluster yet
@@ -107,6 +109,7 @@ def of(migration: CIDRMigration, *, told: int = MOST_HOLDERS) -> Progress:
     counts = dict(rows.order_by().values_list("state").annotate(number=Count("id")))
     held, cooling = counts.get(State.HELD, 0), counts.get(State.COOLING, 0)
     added = migration.to is not None and is_there(migration)
+    adding = migration.to is not None and not added and _new_cidr(migration).exists()
     standing = _standing(cidr, span_of(migration), held + cooling)
     followed = follows_cluster(migration.pool)
     return Progress(
@@ -116,10 +119,13 @@ def of(migration: CIDRMigration, *, told: int = MOST_HOLDERS) -> Progress:
         cooling=cooling,
         holders=_holders(rows, told) if told else (),
         added=added,
+        adding=adding,
         orphaned=cidr.orphaned_at is not None,
         by_cluster=followed,
         unwritten=is_unwritten(migration.pool),
-        steps=(Step.ABORT,) if followed else _steps(migration, standing, added=added),
+        steps=(Step.ABORT,)
+        if followed
+        else _steps(migration, standing, added=added, adding=adding),
     )
 
 
@@ -135,7 +141,7 @@ def in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
 
 def is_reserved(cidr: PoolCIDR, span: addresses.AddressRange) -> bool:
     """Whether no block that the range touches may be handed out any more."""
-    if cidr.orphaned_at is not None:
+    if cidr.closed:
         return True
     grid = window.layout(cidr)
     everything = [blocks.Span(0, grid.count - 1)]
@@ -144,9 +150,12 @@ def is_reserved(cidr: PoolCIDR, span: addresses.AddressRange) -> bool:
 
 
 def is_there(migration: CIDRMigration) -> bool:
-    """Whether the pool has the CIDR that takes the place of the old one."""
-    rows = PoolCIDR.objects.filter(pool=migration.pool_id, orphaned_at=None)
-    return rows.filter(cidr=str(migration.to)).exists()
+    """Whether the pool, and its cluster, have the CIDR that takes the place of the old one."""
+    return bool(_new_cidr(migration).filter(pending="").exists())
+
+
+def _new_cidr(migration: CIDRMigration) -> Any:
+    return pools.listed([migration.pool_id]).filter(cidr=str(migration.to))
 
 
 def follows_cluster(pool: Pool) -> bool:
@@ -164,15 +173,21 @@ def is_unwritten(pool: Pool) -> bool:
 
 
 def _standing(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> Standing:
+    if cidr.pending == Pending.REMOVAL:
+        return Standing.REMOVING
     if not is_reserved(cidr, span):
         return Standing.PLANNED
     return Standing.DRAINING if in_use else Standing.DRAINED
 
 
-def _steps(migration: CIDRMigration, standing: Standing, *, added: bool) -> tuple[Step, ...]:
+def _steps(
+    migration: CIDRMigration, standing: Standing, *, added: bool, adding: bool
+) -> tuple[Step, ...]:
+    if standing is Standing.REMOVING:
+        return (Step.ABORT,)
     whole, missing = is_whole(migration), migration.to is not None and not added
     possible = {
-        Step.ADD: missing,
+        Step.ADD: missing and not adding,
         Step.RESERVE: standing is Standing.PLANNED,
         Step.WIDEN: not whole and standing is not Standing.PLANNED,
         Step.REMOVE: whole and standing is Standing.DRAINED and not missing,

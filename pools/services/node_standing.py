@@ -91,7 +91,7 @@ class PodPools:
             self.version.append((at, span))
         for cidr in PoolCIDR.objects.filter(pool__in=rows).order_by("pool_id", "position", "id"):
             pool = self.by_name[rows[cidr.pool_id].name]
-            self.version.append((cidr.pk, cidr.orphaned_at))
+            self.version.append((cidr.pk, cidr.orphaned_at, cidr.pending))
             pool.places.append(_place(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
 
     @property
@@ -130,7 +130,8 @@ def _place(
     layout = blocks.Layout(
         cidr.cidr, mask_size, allow_first=row.allow_first_ip, allow_last=row.allow_last_ip
     )
-    unusable = blocks.subtract([blocks.Span(0, layout.count - 1)], layout.allocatable(reserved))
+    usable = [] if cidr.pending else layout.allocatable(reserved)
+    unusable = blocks.subtract([blocks.Span(0, layout.count - 1)], usable)
     first = int(cidr.cidr.network_address)
     return Place(
         cidr.pk,

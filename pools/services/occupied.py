@@ -121,7 +121,7 @@ def _places(pool: Pool) -> list[_Place]:
         cidr.pool = pool
         layout = window.layout(cidr)
         every = [blocks.Span(0, layout.count - 1)]
-        free = [] if cidr.orphaned_at else layout.allocatable(window.ranges(cidr))
+        free = [] if cidr.closed else layout.allocatable(window.ranges(cidr))
         found.append(_Place(cidr.pk, layout, IndexSet(blocks.subtract(every, free))))
     return found
 

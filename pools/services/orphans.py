@@ -1,4 +1,6 @@
-"""CIDRs that a cluster's pool lost while blocks of them are in use.
+"""CIDRs of which nothing new is handed out: orphans, and changes that the cluster has not followed.
+
+An orphan is a CIDR that a cluster's pool lost while blocks of it are in use.
 
 Cilium accepts such a removal: the blocks become orphans and stay with their nodes, and the same
 pool gets them back when it regains the CIDR (operator/pkg/ipam/allocator/multipool). Here the row
@@ -13,6 +15,7 @@ from pools.core import blocks
 from pools.models import Block, FreeSpan, PoolCIDR
 from pools.models.blocks import State
 from pools.models.fields import Now
+from pools.models.pools import Pending
 
 
 def withhold(cidr: PoolCIDR) -> None:
@@ -30,16 +33,23 @@ def withhold(cidr: PoolCIDR) -> None:
 
 def mark(cidr: PoolCIDR) -> None:
     """The CIDR is an orphan from now on."""
-    PoolCIDR.objects.filter(pk=cidr.pk, orphaned_at=None).update(orphaned_at=Now())
-    cidr.refresh_from_db(fields=["orphaned_at"])
+    PoolCIDR.objects.filter(pk=cidr.pk, orphaned_at=None).update(orphaned_at=Now(), pending="")
+    cidr.refresh_from_db(fields=["orphaned_at", "pending"])
+
+
+def suspend(cidr: PoolCIDR, pending: Pending) -> None:
+    """Hand out nothing of the CIDR until the cluster has followed the change."""
+    withhold(cidr)
+    PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None, pending=pending)
+    cidr.orphaned_at, cidr.pending = None, pending
 
 
 def adopt(cidr: PoolCIDR) -> None:
-    """The pool has its CIDR again; nothing is done to one that is no orphan."""
-    if cidr.orphaned_at is None:
+    """The pool and its cluster have the CIDR: hand it out again. Does nothing to an open one."""
+    if not cidr.closed:
         return
-    PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None)
-    cidr.orphaned_at = None
+    PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None, pending="")
+    cidr.orphaned_at, cidr.pending = None, ""
     grid = window.layout(cidr)
     whole = blocks.Span(0, grid.count - 1)
     window.give_back(cidr, whole, still_withheld=grid.withheld(window.ranges(cidr)))

@@ -18,13 +18,12 @@ from django.db.models import F, Max, Q
 from pools import database, events, window
 from pools.core import addresses, blocks, errors
 from pools.core.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Block, Cluster, Connection, Pool, PoolCIDR, ReservedRange
+from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
 from pools.models.blocks import LIVE, State
-from pools.models.connections import Duty
 from pools.models.fields import Now
-from pools.models.pools import DEFAULT_COOLDOWN, Category
+from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
 from pools.reconcile import leases
-from pools.services import orphans
+from pools.services import cluster_cidrs, orphans
 
 FIRST_HOLDERS = 20
 _CLUSTER = "cluster"  # the source of what passes over a cluster change
@@ -126,7 +125,7 @@ def change(
             _change_mask_size(pool, family, part.mask_size)
         database.save(pool)
         for family, part in sorted((wanted.families or {}).items()):
-            _change_family(pool, family, part, keep_orphans=wanted.keep_orphans)
+            _change_family(pool, family, part, keep_orphans=wanted.keep_orphans, by=by)
     return Pool.objects.get(pk=pool_id)
 
 
@@ -141,17 +140,50 @@ def delete(pool_id: int, *, by: events.Author, version: int | None = None) -> No
 
 
 def add_cidr(pool_id: int, entry: CidrEntry, *, by: events.Author) -> PoolCIDR:
-    """A further CIDR, at the end of the list; its family must have a mask size."""
+    """A further CIDR, at the end of the list; its family must have a mask size.
+
+    A pending addition until the cluster's object has it, where there is one that is written.
+    """
     with _changing(pool_id, by=by) as pool:
         added = _add_cidr(pool, entry)
-    return added  # noqa: RET504  # mypy: a context manager may swallow
+        _settle_addition(added, by)
+    return added  # mypy: a context manager may swallow
 
 
-def remove_cidr(pool_cidr_id: int, *, by: events.Author) -> None:
-    """Take an unused CIDR out of its pool; CIDRInUse with the holders otherwise."""
+def remove_cidr(pool_cidr_id: int, *, by: events.Author) -> PoolCIDR | None:
+    """Take an unused CIDR out of its pool; CIDRInUse with the holders otherwise.
+
+    One that the cluster's object still has is answered: it stays as a pending removal.
+    """
     cidr = _cidr(pool_cidr_id)
     with _changing(cidr.pool_id, by=by):
-        _remove_cidr(cidr)
+        if not _awaits_removal(cidr):
+            _delete_cidr(cidr)
+    return PoolCIDR.objects.filter(pk=pool_cidr_id).first()
+
+
+def end_removal(pool_cidr_id: int, *, by: events.Author) -> None:
+    """The cluster has followed a removal: the CIDR goes, or is an orphan while blocks are in use."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        _drop(cidr, keep_orphans=True)
+
+
+def set_pending(pool_cidr_id: int, pending: str, *, by: events.Author) -> None:
+    """Let a CIDR wait for its cluster, or with "" wait no more."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        if pending:
+            orphans.suspend(cidr, Pending(pending))
+        else:
+            orphans.adopt(cidr)
+
+
+def keep_cidr(pool_cidr_id: int, *, by: events.Author) -> None:
+    """Take back a removal that the cluster has not followed."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        _keep_cidr(cidr, by)
 
 
 def reserve(
@@ -176,7 +208,7 @@ def unreserve(range_id: int, *, by: events.Author) -> None:
 def families(pool: Pool) -> dict[int, Family]:
     """A pool's families with their CIDRs and reserved ranges, as a spec says them.
 
-    Orphaned CIDRs are left out.
+    Orphans and pending removals are left out.
     """
     return families_of([pool])[pool.pk]
 
@@ -187,8 +219,7 @@ def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
         pool.pk: {family: [] for family in (4, 6) if pool.mask_size(family) is not None}
         for pool in pools
     }
-    rows = PoolCIDR.objects.filter(pool__in=list(found), orphaned_at=None)
-    for cidr in rows.prefetch_related("reserved_ranges"):
+    for cidr in listed(list(found)).prefetch_related("reserved_ranges"):
         entry = CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr))))
         found[cidr.pool_id][cidr.cidr.version].append(entry)
     return {
@@ -198,6 +229,12 @@ def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
         }
         for pool in pools
     }
+
+
+def listed(pool_ids: Sequence[int]) -> Any:
+    """The CIDRs that pools have in the register, orphans and pending removals left out."""
+    rows = PoolCIDR.objects.filter(pool__in=pool_ids, orphaned_at=None)
+    return rows.exclude(pending=Pending.REMOVAL)
 
 
 # --- who is in the way ----------------------------------------------------------------------------
@@ -271,8 +308,7 @@ def _taken_over(pool: Pool, by: events.Author) -> bool:
     """Whether this change makes the pool the register's: somebody changes it who may write it."""
     if by.source == _CLUSTER:
         return False
-    connection = Connection.objects.filter(cluster=pool.cluster_id).first()
-    return connection is not None and connection.does(Duty.POOLS)
+    return cluster_cidrs.is_written(pool)
 
 
 @contextmanager
@@ -301,7 +337,9 @@ def _change_mask_size(pool: Pool, family: int, mask_size: int) -> None:
         )
 
 
-def _change_family(pool: Pool, family: int, part: Family, *, keep_orphans: bool) -> None:
+def _change_family(
+    pool: Pool, family: int, part: Family, *, keep_orphans: bool, by: events.Author
+) -> None:
     present = {
         cidr.cidr: cidr
         for cidr in PoolCIDR.objects.select_related("pool__cluster").filter(
@@ -314,11 +352,31 @@ def _change_family(pool: Pool, family: int, part: Family, *, keep_orphans: bool)
         with _under(f"ipv{family}.cidrs.{index}"):
             found = present.get(entry.cidr)
             if found is None:
-                _add_cidr(pool, entry)
+                _settle_addition(_add_cidr(pool, entry), by)
             else:
-                orphans.adopt(found)
+                _keep_cidr(found, by)
                 _change_ranges(found, entry)
     _put_in_order(pool, family, part)
+
+
+def _settle_addition(cidr: PoolCIDR, by: events.Author) -> None:
+    """A CIDR that the cluster's object lacks is not handed out until the object has it.
+
+    A pool without an object is as the register says: the next pass makes the object.
+    """
+    if by.source == _CLUSTER or cidr.pending or not cluster_cidrs.is_written(cidr.pool):
+        return
+    if cluster_cidrs.has(cidr.pool, cidr.cidr) is False:
+        orphans.suspend(cidr, Pending.ADDITION)
+
+
+def _keep_cidr(cidr: PoolCIDR, by: events.Author) -> None:
+    """The pool shall have a CIDR that has a row: an orphan, or one that was to be removed, too."""
+    waits = by.source != _CLUSTER and cluster_cidrs.is_written(cidr.pool)
+    if not (waits and cidr.closed and cluster_cidrs.has(cidr.pool, cidr.cidr) is False):
+        orphans.adopt(cidr)
+    elif cidr.pending != Pending.ADDITION:
+        orphans.suspend(cidr, Pending.ADDITION)
 
 
 def _drop(cidr: PoolCIDR, *, keep_orphans: bool) -> None:
@@ -329,13 +387,14 @@ def _drop(cidr: PoolCIDR, *, keep_orphans: bool) -> None:
         if in_use(cidr).exists():
             orphans.mark(cidr)
             return
-    _remove_cidr(cidr)
+    elif _awaits_removal(cidr):
+        return
+    _delete_cidr(cidr)
 
 
 def _put_in_order(pool: Pool, family: int, part: Family) -> None:
     """The CIDRs in the order of the spec, which is the order in which they are used."""
-    rows = PoolCIDR.objects.filter(pool=pool, cidr__family=family, orphaned_at=None)
-    found = {row.cidr: row for row in rows}
+    found = {row.cidr: row for row in listed([pool.pk]).filter(cidr__family=family)}
     places = sorted(row.position for row in found.values())
     for place, entry in zip(places, part.cidrs, strict=True):
         if found[entry.cidr].position != place:
@@ -360,11 +419,15 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
         raise errors.InvalidInput.of("cidr", "family", message, entry.cidr)
     other = _overlapped(pool, entry.cidr)
     if other is not None:
-        if other.pool_id != pool.pk or other.cidr != entry.cidr or other.orphaned_at is None:
-            raise errors.CIDROverlap(f"{entry.cidr} overlaps {other} of the pool {other.pool}.")
-        orphans.adopt(other)
+        if other.pool_id != pool.pk or other.cidr != entry.cidr or not other.closed:
+            waits = ", which its cluster still has" if other.pending == Pending.REMOVAL else ""
+            message = f"{entry.cidr} overlaps {other} of the pool {other.pool}{waits}."
+            raise errors.CIDROverlap(message)
+        if other.pending != Pending.ADDITION:
+            orphans.adopt(other)
         _change_ranges(other, entry)
         return other
+    cluster_cidrs.refuse_taken(pool, entry.cidr)
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidr = PoolCIDR(
         pool=pool,
@@ -388,7 +451,16 @@ def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
     )
 
 
-def _remove_cidr(cidr: PoolCIDR) -> None:
+def _awaits_removal(cidr: PoolCIDR) -> bool:
+    """What the cluster's object still has stays in the register, until the object follows."""
+    if cidr.orphaned_at is not None or not cluster_cidrs.has(cidr.pool, cidr.cidr):
+        return False
+    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    orphans.suspend(cidr, Pending.REMOVAL)
+    return True
+
+
+def _delete_cidr(cidr: PoolCIDR) -> None:
     refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
     _named(cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse})
 
@@ -420,7 +492,7 @@ def _unreserve(reserved: ReservedRange) -> None:
     grid = window.layout(cidr)
     freed = _touched(cidr, addresses.AddressRange(reserved.first, reserved.last))
     reserved.delete()
-    if cidr.orphaned_at is not None:
+    if cidr.closed:
         return  # all of it stays withheld
     window.give_back(cidr, freed, still_withheld=grid.withheld(window.ranges(cidr)))
 

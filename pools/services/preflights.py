@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from pools.core import preflight
+from pools.core import errors, podippool, preflight
+from pools.core.podippool import PodIPPool
 from pools.core.preflight import Finding, Verdict
-from pools.models import Cluster
-from pools.services import cilium
+from pools.models import Cluster, ObservedObject
+from pools.services import cilium, following
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ def of(cluster: Cluster, *, release: str = "") -> Preflight:
     """`release` is Cilium's, where the cluster does not say it: some rules ended with a release."""
     config = cilium.config(cluster)
     seen = cilium.seen(cluster, fresh=False, release=release)
+    seen = replace(seen, pools=_with_observed(cluster, seen.pools))
     return Preflight(
         findings=tuple(preflight.check(seen)),
         why_not=config.why_not,
@@ -39,3 +42,26 @@ def of(cluster: Cluster, *, release: str = "") -> Preflight:
         pools=len(seen.pools),
         nodes=len(seen.nodes),
     )
+
+
+def _with_observed(cluster: Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPool]:
+    """The register's pools, and what the cluster's objects have beyond them."""
+    found = {pool.name: pool for pool in pools}
+    rows = ObservedObject.objects.filter(cluster=cluster, kind=podippool.KIND).order_by("name")
+    for name, manifest in rows.values_list("name", "manifest"):
+        try:
+            observed = following.parse(manifest)
+        except errors.InvalidInput:
+            continue  # the object says what is wrong with it
+        found[name] = _united(found[name], observed) if name in found else observed
+    return list(found.values())
+
+
+def _united(pool: PodIPPool, observed: PodIPPool) -> PodIPPool:
+    families = dict(pool.families)
+    for number, part in observed.families.items():
+        own = families.get(number, replace(part, cidrs=()))
+        present = {entry.cidr for entry in own.cidrs}
+        more = tuple(entry for entry in part.cidrs if entry.cidr not in present)
+        families[number] = replace(own, cidrs=own.cidrs + more)
+    return replace(pool, families=families)

@@ -77,7 +77,7 @@ class _Parts:
 def differences(cidr: PoolCIDR) -> Iterator[Difference]:
     """Of one CIDR as the database has it; inside a snapshot, or under the pool's lock."""
     grid = window.layout(cidr)
-    allocatable = [] if cidr.orphaned_at else grid.allocatable(window.ranges(cidr))
+    allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
     return compare(grid, allocatable, _free(cidr), _rows(cidr, grid))
 
 

@@ -18,7 +18,7 @@ Row = tuple[int, str, str]  # id, CIDR, state
 def _blocked(cidr: PoolCIDR) -> list[Span]:
     """The blocks of a CIDR that are never handed out."""
     grid = window.layout(cidr)
-    allocatable = [] if cidr.orphaned_at else grid.allocatable(window.ranges(cidr))
+    allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
     return blocks.subtract([Span(0, grid.count - 1)], allocatable)
 
 
