@@ -11,7 +11,7 @@ from pools import sql
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pools", "0027_allocators_note"),
+        ("pools", "0029_nudges"),
     ]
 
     operations = [
