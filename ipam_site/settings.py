@@ -118,6 +118,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "ipam_site.headers.HeadersMiddleware",
+    "ipam_site.middleware.AdminMethodsMiddleware",
     "ipam_site.database_watch.DatabaseWatchMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -2,12 +2,13 @@
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.decorators import http
 from django.views.generic import base
 
 from ipam_site import metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", base.RedirectView.as_view(pattern_name="admin:index"), name="home"),
+    path("", http.require_safe(base.RedirectView.as_view(pattern_name="admin:index")), name="home"),
     path("metrics", metrics.by_session),
     path("admin/", admin.site.urls),
     path("api/v1/", include("pools.api.urls")),

@@ -22,6 +22,7 @@ from pools import documents, idempotency
 from pools.api import pagination, parsing, pools, query, views
 from pools.core import block_answer, errors, reading
 
+_SEE = ("claims.view_entry",)
 LARGEST = 10 * 1024 * 1024  # bytes: a hundred thousand entries are some six million
 MOST = 10_000  # entries in one POST
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
@@ -30,7 +31,7 @@ _READ_ONLY = ("id", "ippool", "source", "created_at", "duplicates", "warnings")
 
 class Entries(views.View):
     # Who may add and replace is said by `_may_add` and `put`.
-    needs = {"GET": ("claims.view_entry",), "POST": (), "PUT": ()}
+    needs = {"GET": _SEE, "POST": _SEE, "PUT": _SEE}  # what is written is shown
 
     @extend_schema(**ippool_schema.ENTRIES)
     def get(self, request: Request, ippool_id: int) -> views.Answer:
@@ -94,7 +95,7 @@ class Entries(views.View):
 
 
 class EntryView(views.View):
-    needs = {"GET": ("claims.view_entry",), "PATCH": ("claims.change_entry",), "DELETE": ()}
+    needs = {"GET": _SEE, "PATCH": ("claims.change_entry",), "DELETE": _SEE}
 
     @extend_schema(**ippool_schema.ENTRY)
     def get(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:

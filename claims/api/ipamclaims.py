@@ -27,6 +27,7 @@ from pools.api import pagination, parsing, query, views
 from pools.core import block_answer, errors, holders, reading
 from pools.models import Cluster
 
+_SEE = ("claims.view_ipamclaim",)
 _CHANGED = ("mac", "ips_requested", "note")
 _CREATED = ("cluster", "namespace", "network", "vm", "name", "interface", *_CHANGED)
 _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
@@ -34,7 +35,7 @@ _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
 
 class IPAMClaims(views.View):
     # Who may make one is said by access.require_request.
-    needs = {"GET": ("claims.view_ipamclaim",), "POST": ()}
+    needs = {"GET": _SEE, "POST": _SEE}  # what is written is shown
 
     @extend_schema(**schema.CLAIMS)
     def get(self, request: Request) -> views.Answer:
@@ -67,7 +68,7 @@ class IPAMClaims(views.View):
 
 
 class IPAMClaimView(views.View):
-    needs = {"GET": ("claims.view_ipamclaim",), "PATCH": (), "DELETE": ()}
+    needs = {"GET": _SEE, "PATCH": _SEE, "DELETE": _SEE}
 
     @extend_schema(**schema.CLAIM)
     def get(self, request: Request, claim_id: int) -> views.Answer:

@@ -201,6 +201,7 @@ class BlockAdmin(lists.Listed[Block]):
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
+        edge.require(request, "pools.view_block")
         return HttpResponseRedirect(reverse("admin:pools_block_change", args=[object_id]))
 
     def changelist_view(

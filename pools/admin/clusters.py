@@ -230,6 +230,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
+        edge.require(request, "pools.view_event")
         url = reverse("admin:pools_event_changelist", query={"cluster": object_id})
         return HttpResponseRedirect(url)
 

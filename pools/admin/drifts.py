@@ -185,10 +185,10 @@ class ReasonForm(forms.Form):
 
 def settle(request: HttpRequest) -> HttpResponseBase:
     """Say what the decision does to which objects, then do it."""
+    edge.require(request, "pools.change_drift")
     verb = request.POST.get("verb") or request.GET.get("verb", "")
     if verb not in VERBS:
         raise Http404("There is no such decision.")
-    edge.require(request, "pools.change_drift")
     given = request.POST.getlist("id") or request.GET.getlist("id")
     ids = [lists.number(text) for text in given[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))

@@ -144,6 +144,7 @@ class EventAdmin(lists.Listed[Event]):
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
+        edge.require(request, "pools.view_event")
         return HttpResponseRedirect(reverse("admin:pools_event_change", args=[object_id]))
 
 

@@ -155,5 +155,10 @@ urlpatterns = [
         name="instance-network",
     ),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="api:schema"), name="docs"),
+    path(
+        "docs/",
+        # OPTIONS would be answered through the page's template, which needs the page's context.
+        SpectacularSwaggerView.as_view(url_name="api:schema", http_method_names=["get", "head"]),
+        name="docs",
+    ),
 ]

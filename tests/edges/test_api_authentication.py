@@ -8,37 +8,13 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from django.urls import reverse
 from knox.models import AuthToken
 
-from pools.api import urls
 from pools.models import TokenUse
 from pools.services import demo
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
-METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
-VALUES = {"IntConverter": 1, "StringConverter": "x", "PathConverter": "x/y"}
-
-
-def _urls() -> dict[str, str]:
-    """Name -> an address, for every one of the urlconf."""
-    found = {}
-    for pattern in urls.urlpatterns:
-        converters = pattern.pattern.converters
-        values = {name: VALUES[type(one).__name__] for name, one in converters.items()}
-        found[str(pattern.name)] = reverse(f"api:{pattern.name}", kwargs=values)
-    return found
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("url", _urls().values(), ids=_urls())
-def test_a_stranger_learns_nothing(url: str, method: str) -> None:
-    answer = getattr(Client(), method)(url)
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == "Token"
-    if method != "head":
-        apis.refused(answer, 401, "not_authenticated")
 
 
 def _get(authorization: str | bytes) -> Any:

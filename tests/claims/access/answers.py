@@ -31,11 +31,17 @@ _PASSING = (
 
 @dataclass(frozen=True)
 class Address:
-    """`path` with `{}` for each parameter; `kinds` their converters."""
+    """`path` with `{}` for each parameter; `kinds` their converters, `names` what they are called."""
 
     path: str
     kinds: tuple[str, ...]
+    names: tuple[str, ...]
     view: Any
+
+    @property
+    def route(self) -> str:
+        """The path with the parameters' names, as docs/access.md writes it."""
+        return self.filled(*(f"{{{name}}}" for name in self.names))
 
     def filled(self, *values: object) -> str:
         return self.path.format(*values)
@@ -43,20 +49,23 @@ class Address:
 
 def addresses(prefix: str = "") -> list[Address]:
     """All that the resolver knows below a prefix, in its order."""
-    found = {one.path: one for one in _walk(get_resolver(), "/", ())}
+    found = {one.path: one for one in _walk(get_resolver(), "/", (), ())}
     return [one for path, one in found.items() if path.startswith(f"/{prefix}")]
 
 
-def _walk(resolver: URLResolver, before: str, kinds: tuple[str, ...]) -> Iterator[Address]:
+def _walk(
+    resolver: URLResolver, before: str, kinds: tuple[str, ...], names: tuple[str, ...]
+) -> Iterator[Address]:
     for one in resolver.url_patterns:
         route = _NAMED_GROUP.sub(r"<word:\1>", str(one.pattern).removeprefix("^"))
         route = route.removesuffix("$").removesuffix(r"\Z")
         more = kinds + tuple(kind or "str" for kind, _ in _PARAMETER.findall(route))
+        named = names + tuple(name for _, name in _PARAMETER.findall(route))
         path = before + _PARAMETER.sub("{}", route)
         if isinstance(one, URLPattern):
-            yield Address(path, more, one.callback)
+            yield Address(path, more, named, one.callback)
         else:
-            yield from _walk(one, path, more)
+            yield from _walk(one, path, more, named)
 
 
 def ask(client: Client, method: str, path: str, body: str = "{}", kind: str = "application/json") -> tuple[int, str]:  # fmt: skip

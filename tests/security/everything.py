@@ -1,0 +1,207 @@
+"""One of everything: a row for each parameter of each address, some of them a VM owner's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from knox.models import AuthToken
+
+from claims.models import Entry, Network, NetworkSettings
+from claims.models.ippools import Source
+from claims.services import memberships, waves
+from pools.models import (
+    Block,
+    Cluster,
+    Drift,
+    Event,
+    Finding,
+    Leak,
+    Notice,
+    ObservedObject,
+    Run,
+)
+from pools.models.fields import Now
+from pools.services.notices import outbox, targets
+from pools.webhooks import keys
+from tests import factories
+from tests.claims import worlds
+from tests.claims.access import two_worlds
+from tests.claims.imports import drafts
+from tests.edges import api as apis
+from tests.kube import certificates, kubeconfigs
+
+# Loopback is refused before anything is sent.
+KUBECONFIG = kubeconfigs.text("https://127.0.0.1:6443", certificates.Authority().pem, token="t")
+ROLES = ("nobody", "viewer", "operator", "administrator")
+OWNER, STRANGER = "VM owner", "VM owner of another namespace"
+
+
+@dataclass
+class Everything:
+    """`rows` has an id by model, as the admin's addresses name them; `values` by parameter."""
+
+    owner: two_worlds.Owner
+    rows: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def user(self, role: str) -> Any:
+        """Somebody with a role, who may enter the admin."""
+        if role == OWNER:
+            return self.owner.user
+        if role == STRANGER:
+            return User.objects.get(username="stranger")
+        user = User.objects.create(
+            username=f"the-{role}", is_staff=True, is_superuser=role == "superuser"
+        )
+        if role in ROLES[1:]:
+            user.groups.set([Group.objects.get(name=role)])
+        return user
+
+
+def create() -> Everything:
+    """A little of everything, made by several hands."""
+    made = Everything(two_worlds.Owner())
+    api = apis.Api()
+    _register(made, api)
+    _of_clusters(made, api)
+    _alerts(made)
+    _networks(made)
+    stranger = User.objects.create(username="stranger")
+    memberships.create(made.owner.cluster, ["zulu-ns"], by=factories.BY, user=stranger)
+    made.rows |= {
+        "auth.user": User.objects.create(username="somebody").pk,
+        "auth.group": Group.objects.get(name="viewer").pk,
+        "claims.membership": made.values["membership_id"],
+        "pools.event": Event.objects.order_by("pk")[0].pk,
+    }
+    return made
+
+
+def _register(made: Everything, api: apis.Api) -> None:
+    """Pools with CIDRs, reserved ranges, blocks in each state, requests and a migration."""
+    api.cluster("edge", cluster_prefix=apis.PREFIX)
+    api.cluster("empty")
+    api("PUT", "clusters/prod/connection/", {"kubeconfig": KUBECONFIG, "offline": True})
+    pool = api.vm_pool("10.0.0.0/29", cooldown=600)
+    full = api.vm_pool("10.2.0.1/32", name="full")
+    spare = api.vm_pool("10.1.0.0/29", "fd01::/125", name="spare")
+    cidr = api("GET", f"pools/{spare}/cidrs/").json()["results"][0]["id"]
+    reserved = api.made(
+        f"pools/{spare}/cidrs/{cidr}/reserved-ranges/", {"range": "10.1.0.1-10.1.0.2"}
+    )
+    api.made(f"pools/{api.pool('instance')}/allocations/", apis.holder("i-1", "instance"))
+    cooling = api.take(pool, "b")
+    api("POST", f"blocks/{cooling['id']}/release/", apis.holder("b"))
+    held = api.take(pool, "a", env="env-1")
+    lost = api.take(pool, "lost")
+    api.take(full, "f")
+    waits = api("POST", f"pools/{full}/allocations/", apis.holder("w") | {"wait": True}).json()
+    part = {"mask_size": 24, "cidrs": ["10.6.0.0/16"]}
+    pods = api.made("pools/", {"cluster": "prod", "name": "pods", "category": "pod", "ipv4": part})
+    migration = api.made(f"pools/{pods['id']}/migrations/", {"cidr": "10.6.0.0/16"})
+    check = api("POST", "checks/", {"only": ["leases"]}).json()["id"]
+    made.values |= {
+        "pool_id": pool, "spare": spare, "pods": pods["id"], "cidr_id": cidr, "block_id": held["id"],
+        "range_id": reserved["id"], "cooling": cooling["id"], "lost": lost["id"],
+        "migration_id": migration["id"], "request_id": waits["id"], "check_id": check,
+        "uid": "u", "kind": "vm", "holder": "a", "address": "10.0.0.1", "instance": "i-1",
+        "form": "csv", "empty": "empty", "adopt": "adopt", "content_type_id": 1,
+        "app_label": "pools", "url": "nowhere",
+    }  # fmt: skip
+    made.rows |= {
+        "pools.pool": spare, "pools.block": held["id"], "pools.checkrun": check,
+        "pools.allocationrequest": waits["id"],
+        "pools.environment": api("GET", "environments/").json()["results"][0]["id"],
+    }  # fmt: skip
+
+
+def _of_clusters(made: Everything, api: apis.Api) -> None:
+    """What reconciling leaves behind."""
+    cluster = Cluster.objects.get(name="prod")
+    seen = ObservedObject.objects.create(
+        cluster=cluster, kind="CiliumNode", name="n", uid="u",
+        resource_version="1", manifest={}, first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+    drift = Drift.objects.create(
+        cluster=cluster, kind="CiliumPodIPPool", name="p", path="spec", since=Now()
+    )
+    finding = Finding.objects.create(cluster=cluster, kind="k", subject="s", code="c", since=Now())
+    run = Run.objects.create(cluster=cluster, trigger="people", started_at=Now())
+    block = Block.objects.get(pk=made.values["lost"])
+    assert block.allocated_at is not None
+    leak = Leak.objects.create(
+        block=block, cluster=cluster, source="tooling", observations=2,
+        holder_kind=block.holder_kind, holder_id=block.holder_id, allocated_at=block.allocated_at,
+        missed_at=Now(), observed_at=Now(), confirmed_at=Now(),
+    )  # fmt: skip
+    bound = worlds.bound(cluster, "bound-ns", "bound-user")
+    made.values |= {
+        "cluster": "prod", "object_id": seen.pk, "drift_id": drift.pk, "decision": "ignore",
+        "cluster_id": cluster.pk, "key": keys.make(cluster, by=factories.BY),
+    }  # fmt: skip
+    made.rows |= {
+        "pools.cluster": cluster.pk, "pools.observedobject": seen.pk, "pools.drift": drift.pk,
+        "pools.finding": finding.pk, "pools.run": run.pk, "pools.leak": leak.pk,
+        "claims.clusterowner": bound.pk,
+    }  # fmt: skip
+
+
+def _alerts(made: Everything) -> None:
+    """A notice, and a message to a target."""
+    notice = Notice.objects.create(
+        code="x", subject="y", level="error", title="t", since=Now(), seen_at=Now()
+    )
+    target, _secret = targets.create("ops", "https://example.org/", by=factories.BY)
+    delivery = outbox.write_test(target).pk
+    made.values |= {"notice_id": notice.pk, "target_id": target.pk, "delivery_id": delivery}
+    made.rows |= {"pools.notice": notice.pk, "pools.webhooktarget": target.pk}
+
+
+def _networks(made: Everything) -> None:
+    """What the VM owner has, and what is above all owners."""
+    owner = made.owner
+    network, ippool = owner.network, owner.ippools[0]
+    entry = Entry.objects.filter(ippool=ippool)[0]
+    Entry.objects.filter(pk=entry.pk).update(source=Source.REQUEST)
+    claim = network.claims.all()[0]
+    workload = network.workloads.all()[0]
+    wave = waves.create(owner.cluster, "Saturday", by=worlds.BY)
+    waves.add(wave.pk, [("alpha", "web-0")], by=worlds.BY)
+    settings = NetworkSettings.objects.create(cluster=owner.cluster)
+    empty = Network.objects.create(cluster=owner.cluster, name="empty-net", kind="cudn")
+    without = Network.objects.create(cluster=owner.cluster, name="bare-net", kind="cudn")
+    rows = [drafts.row("web-5", "02:aa:aa:aa:aa:55", "10.60.0.55")]
+    drafted = drafts.draft(network, *rows, namespace="alpha", user=owner.user)
+    written = drafts.draft(
+        network, drafts.row("web-6", "02:aa:aa:aa:aa:66", "10.60.0.66"), namespace="alpha",
+        user=owner.user, commit=True, by=worlds.BY,
+    )  # fmt: skip
+    network.nads.update(allow_persistent_ips=True, role="primary")
+    decision = owner.cluster.decisions.all()[0]
+    membership = owner.user.memberships.all()[0].pk
+    made.values |= {
+        "network_id": network.pk, "ippool_id": ippool.pk, "entry_id": entry.pk, "claim_id": claim.pk,
+        "empty_network": empty.pk, "bare_network": without.pk, "import_id": drafted.pk,
+        "written": written.pk, "number": 1, "wave_id": wave.pk, "vm_id": wave.vms.all()[0].pk,
+        "membership_id": membership,
+    }  # fmt: skip
+    made.rows |= {
+        "claims.network": network.pk, "claims.ippool": ippool.pk, "claims.entry": entry.pk,
+        "claims.ipamclaim": claim.pk, "claims.workload": workload.pk, "claims.wave": wave.pk,
+        "claims.networksettings": settings.pk, "claims.vmimport": drafted.pk,
+        "claims.decision": decision.pk,
+    }  # fmt: skip
+
+
+def session(user: Any) -> Client:
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    return client
+
+
+def token(user: Any) -> Client:
+    digest = AuthToken.objects.create(user)[1]
+    return Client(headers={"Authorization": f"Token {digest}"}, raise_request_exception=False)

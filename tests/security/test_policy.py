@@ -1,0 +1,270 @@
+"""docs/access.md against the product: every address, method, role, and a token of each."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection, transaction
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from knox.models import AuthToken
+
+from tests.claims.access import answers
+from tests.security import everything, policy, requests
+from tests.security.everything import OWNER, STRANGER, Everything
+
+pytestmark = pytest.mark.django_db
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+REST, ADMIN, WEBHOOKS = "/api/v1/", "/admin/", "/webhooks/"
+ROLES = ("signed in", "viewer", "operator", "administrator", "superuser", OWNER, STRANGER)
+# Who is asked for the methods without a line, too; the others can do no more than these.
+PROBED = ("superuser", OWNER)
+BY_ADDRESS: dict[str, list[policy.Line]] = {}
+for _line in policy.lines():
+    BY_ADDRESS.setdefault(_line.route, []).append(_line)
+# A session and what Django notes of a login are no change of the register.
+_WRITES = re.compile(
+    r'^\s*(INSERT|UPDATE|DELETE)(?!.*("django_session"|"?pools_tokenuse))', re.IGNORECASE
+)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Thousands of refusals are not worth a line each."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_every_address_has_a_line_and_every_line_an_address() -> None:
+    known = {address.route for address in answers.addresses()}
+    assert sorted(known - set(BY_ADDRESS)) == []
+    assert sorted(set(BY_ADDRESS) - known) == []
+
+
+def test_no_line_is_there_twice() -> None:
+    found = Counter((line.route, line.word, line.method) for line in policy.lines())
+    assert [line for line, count in found.items() if count > 1] == []
+
+
+def test_the_lines_of_rest_are_the_methods_of_the_views() -> None:
+    for address in answers.addresses("api/v1/"):
+        view = address.view.view_class if hasattr(address.view, "view_class") else address.view.cls
+        handled = {method for method in METHODS if hasattr(view, method.lower())}
+        stated = {line.method for line in BY_ADDRESS[address.route]}
+        assert handled - {"HEAD", "OPTIONS"} == stated, address.route
+        assert stated == set(getattr(view, "needs", {"GET": ()})), address.route
+
+
+class Asked:
+    """Somebody with a role, and what the product answers them."""
+
+    def __init__(self, made: Everything, role: str) -> None:
+        self.made, self.role, self.user = made, role, None
+        self.session = self.token = Client(raise_request_exception=False)
+        if role == "anybody":
+            return
+        self.user = made.user("nobody" if role == "signed in" else role)
+        self.session, self.token = everything.session(self.user), everything.token(self.user)
+        made.rows["knox.authtoken"] = AuthToken.objects.get(user=self.user).pk
+        self._cookies = {name: cookie.value for name, cookie in self.session.cookies.items()}
+
+    def __call__(self, client: Client, method: str, path: str, body: Any = None) -> Any:
+        """An answer whose changes are undone."""
+        if client is self.session and self.user is not None:
+            client.cookies.load(self._cookies)  # without what a logout left
+        call = getattr(client, method.lower())
+        with transaction.atomic():
+            if path.startswith(ADMIN):
+                answer = call(path)
+            else:
+                answer = (
+                    call(
+                        path,
+                        "" if body is None else json.dumps(body),
+                        content_type="application/json",
+                    )
+                    if method not in {"GET", "HEAD"}
+                    else call(path)
+                )
+            transaction.set_rollback(True)
+        return answer
+
+
+def _refused(answer: Any, address: answers.Address) -> bool:
+    """403; or, of an object that somebody does not see, what is said of one that is not there."""
+    if answer.status_code == 404 or (answer.status_code == 302 and address.route.startswith(ADMIN)):
+        return bool(address.names)
+    return bool(answer.status_code == 403)
+
+
+def _succeeded(answer: Any, case: requests.Case) -> bool:
+    if case.status:
+        return bool(answer.status_code == case.status)
+    location = answer.headers.get("Location", "")
+    return answer.status_code < 400 and "/admin/login/" not in location
+
+
+@pytest.fixture
+def made() -> Everything:
+    return everything.create()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_rest(made: Everything, role: str) -> None:
+    asked = Asked(made, role)
+    wrong = []
+    for address in answers.addresses("api/v1/"):
+        lines = {(line.method, line.word): line for line in BY_ADDRESS[address.route]}
+        for (method, word), line in lines.items():
+            if role == STRANGER and line.owner == "own" and method != "GET" and not address.names:
+                continue  # what bodies that name others' things do is swept elsewhere
+            path, case = requests.request(made, address, method, word)
+            for client in (asked.token, asked.session):
+                answer = asked(client, method, path, case.body)
+                right = _succeeded(answer, case) if line.allows(role) else _refused(answer, address)
+                if not right:
+                    wrong.append((method, path, word, answer.status_code, answer.content[:200]))
+        path, _ = requests.request(made, address, "GET")
+        if role not in PROBED:
+            continue
+        wrong += [
+            (method, path, "", status, b"")
+            for method, status in _other_methods(asked, path, {method for method, _ in lines})
+        ]
+    assert not wrong, wrong
+
+
+def _other_methods(asked: Asked, path: str, stated: set[str]) -> Iterator[tuple[str, int]]:
+    """Those of the methods without a line that are not refused; HEAD goes with GET."""
+    for method in METHODS:
+        if method in stated or (method == "HEAD" and "GET" in stated):
+            continue
+        status = asked(asked.token, method, path).status_code
+        if status != 405 and (method, status) != ("OPTIONS", 200):
+            yield method, status
+
+
+@pytest.mark.parametrize("role", ["signed in", "viewer", OWNER])
+def test_head_is_answered_as_get_is(made: Everything, role: str) -> None:
+    asked = Asked(made, role)
+    for address in answers.addresses("api/v1/"):
+        if any(line.method == "GET" for line in BY_ADDRESS[address.route]):
+            path, _ = requests.request(made, address, "GET")
+            statuses = {asked(asked.token, method, path).status_code for method in ("GET", "HEAD")}
+            assert len(statuses) == 1, path
+
+
+def test_without_a_login(made: Everything) -> None:
+    asked = Asked(made, "anybody")
+    for address in answers.addresses():
+        if address.route.startswith(WEBHOOKS):
+            continue
+        open_to_all = {line.method for line in BY_ADDRESS[address.route] if line.role == "anybody"}
+        path, _ = requests.request(made, address, "GET")
+        for method in METHODS:
+            answer = asked(asked.session, method, path)
+            where = (method, path, answer.status_code)
+            if method in open_to_all or (method == "HEAD" and "GET" in open_to_all):
+                assert answer.status_code in {200, 302}, where
+            elif address.route.startswith(ADMIN) and method in {"GET", "HEAD", "POST"}:
+                assert answer.status_code in {302, 405}, where
+                # A logout without a login leads to the first page, and that to the login.
+                location = answer.headers.get("Location", "/admin/")
+                assert location == "/admin/" or location.startswith("/admin/login/"), where
+            else:
+                assert answer.status_code in {401, 405}, where
+                if address.route.startswith(REST):
+                    assert answer.headers["WWW-Authenticate"] == "Token", where
+
+
+def test_a_token_opens_no_page(made: Everything) -> None:
+    asked = Asked(made, "superuser")
+    for address in answers.addresses("admin/"):
+        if not any(line.role == "anybody" for line in BY_ADDRESS[address.route]):
+            path, _ = requests.request(made, address, "GET")
+            assert "/admin/login/" in asked(asked.token, "GET", path).headers["Location"], path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_pages(made: Everything, role: str) -> None:
+    """A POST without a field: who may not do it is refused before anything is read."""
+    asked = Asked(made, role)
+    wrong = []
+    for address in answers.addresses("admin/"):
+        lines = {line.method: line for line in BY_ADDRESS[address.route]}
+        path, case = requests.request(made, address, "GET")
+        for method in ("GET", "POST"):
+            if method not in lines and role not in PROBED:
+                continue
+            with CaptureQueriesContext(connection) as queries:
+                answer = asked(asked.session, method, path)
+            line = lines.get(method)
+            if line is None:
+                right = not [one for one in queries if _WRITES.match(one["sql"])]
+                right = right and answer.status_code < 500
+            elif line.allows(role) and method == "POST":
+                right = answer.status_code < 500 and answer.status_code not in {401, 403, 405}
+            elif line.allows(role):
+                right = _succeeded(answer, case)
+                # The query may name the VM owner's row, too.
+                right = right or (role == STRANGER and answer.status_code == 404 and case.query)
+            else:
+                right = _refused(answer, address)
+            if not right:
+                wrong.append((method, path, answer.status_code, answer.headers.get("Location")))
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH", "DELETE", "TRACE"])
+def test_pages_know_no_other_method(made: Everything, method: str) -> None:
+    asked = Asked(made, "superuser")
+    for address in answers.addresses("admin/"):
+        path, _ = requests.request(made, address, "GET")
+        answer = asked(asked.session, method, path)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, POST"), path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_actions(made: Everything, role: str) -> None:
+    """What a list offers to do, which is also all that it does (Django looks there)."""
+    stated = {(one.table, one.name): one for one in policy.actions()}
+    offered = set()
+    request = RequestFactory().post("/")
+    request.user = Asked(made, role).user  # type: ignore[assignment]
+    for model, page in admin.site._registry.items():
+        for name in page.get_actions(request):
+            offered.add((f"{model._meta.app_label}/{model._meta.model_name}", name))
+    assert offered == {key for key, action in stated.items() if action.allows(role)}
+
+
+def test_api_servers_come_with_a_key_and_nobody_else(made: Everything) -> None:
+    """No role opens a webhook; with the cluster's key only the body is wrong."""
+    for role in ("anybody", "superuser"):
+        asked = Asked(made, role)
+        for address in answers.addresses("webhooks/"):
+            assert {line.role for line in BY_ADDRESS[address.route]} == {policy.API_SERVER}
+            good = [made.values[name] for name in address.names]
+            bad = ["x" if name == "key" else made.values[name] for name in address.names]
+            expected = 400 if "key" in address.names else 403
+            assert asked(asked.token, "POST", address.filled(*good), {}).status_code == expected
+            assert asked(asked.token, "POST", address.filled(*bad), {}).status_code == 403
+            for method in ("GET", "PUT", "PATCH", "DELETE", "OPTIONS"):
+                assert asked(asked.token, method, address.filled(*good)).status_code == 405
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_metrics(made: Everything, role: str) -> None:
+    asked = Asked(made, role)
+    (line,) = BY_ADDRESS["/metrics"]
+    for client in (asked.session, asked.token):
+        assert asked(client, "GET", "/metrics").status_code == (200 if line.allows(role) else 403)
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            assert asked(client, method, "/metrics").status_code in {403, 405}
