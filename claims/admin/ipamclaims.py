@@ -80,10 +80,10 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         space = format_html('<span class="cad-kind">{}</span>', claim.namespace)
         return format_html("{} {}", space, tables.claim(claim, claim.name))
 
-    @admin.display(description="VM, owner pod", ordering="vm")
-    def shown_vm(self, claim: IPAMClaim) -> SafeString:
+    @admin.display(description="VM, running in", ordering="vm")
+    def shown_vm(self, claim: Any) -> SafeString:
         link = tables.vm(claim.namespace, claim.vm, claim.vm)
-        pod = format_html('<span class="cad-dim">{}</span>', claim.owner_pod or "no pod")
+        pod = format_html('<span class="cad-dim">{}</span>', ", ".join(claim.pods) or "no pod")
         return format_html('<span class="cad-stack"><span>{}</span>{}</span>', link, pod)
 
     @admin.display(description="network")

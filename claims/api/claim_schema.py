@@ -51,6 +51,7 @@ _CLAIM = shape(
     status=shape(
         "ips owner_pod conditions", ips=listed(TEXT), owner_pod=TEXT, conditions=listed(_CONDITION)
     ),
+    pods=listed(TEXT) | {"description": "what runs its VM now; status.owner_pod may be older"},
     state={"type": "string", "enum": list(STATES)},
     next_step=TEXT,
     finalizers=listed(TEXT),

@@ -199,6 +199,7 @@ def _shape(claim: Any, named: list[duplicates.Duplicate], next_step: str) -> dic
             "owner_pod": claim.owner_pod,
             "conditions": claim.conditions,
         },
+        "pods": claim.pods,
         "state": claim.state,
         "next_step": next_step,
         "finalizers": claim.finalizers,

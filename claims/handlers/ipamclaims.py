@@ -17,7 +17,7 @@ from functools import partial
 
 from claims.core import ipamclaim
 from claims.core.claim_dialects import Dialect
-from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, UDN, VM, VMI
+from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
 from claims.models import IPAMClaim
 from claims.services import claim_answers, claim_findings, claim_intake, claim_telling
 from claims.services.claim_intake import Seen as Taken
@@ -47,7 +47,7 @@ class IPAMClaims:
     resources: Sequence[Resource] = (IPAM_CLAIM,)
     optional = True
     prompt = True
-    follows = tuple(one.kind for one in _MATTERS)
+    follows = tuple(one.kind for one in (*_MATTERS, POD))
 
     def parse(self, manifest: Manifest) -> Taken:
         claim = ipamclaim.parse(manifest)
@@ -66,15 +66,18 @@ class IPAMClaims:
 
     def desired(self, pass_: Pass) -> Iterator[Write]:
         words = functools.cache(lambda: ipamclaim.dialect(pass_.gateway.schema(_resource(pass_))))
-        if not pass_.connection.does(Duty.CLAIMS):
-            return
         cluster_id = pass_.cluster.pk
+        pods_known = _knows(pass_, POD.kind) and _knows(pass_, VMI.kind)
+        if not pass_.connection.does(Duty.CLAIMS):
+            with pass_.holding():
+                claim_intake.follow_pods(cluster_id, known=pods_known)
+            return
         with pass_.holding():
             claim_intake.own_vms(cluster_id)
         if self._ready(pass_):
             _answer(pass_, words)
         with pass_.holding():
-            claim_intake.follow_pods(cluster_id)
+            claim_intake.follow_pods(cluster_id, known=pods_known)
         made = claim_telling.made_here(cluster_id)
         if made:
             pass_.notes[self.kind] = claim_telling.unwritable(made, words())
@@ -106,7 +109,7 @@ class IPAMClaims:
         Of a kind that was never seen in the cluster nothing is waited for: it may not be installed.
         """
         seen = ObservedObject.objects.filter(
-            cluster=pass_.cluster, kind__in=[self.kind, *self.follows]
+            cluster=pass_.cluster, kind__in=[self.kind, *(one.kind for one in _MATTERS)]
         )
         kinds = seen.order_by().values_list("kind", flat=True).distinct()
         return all(_knows(pass_, kind) for kind in kinds)
@@ -156,7 +159,7 @@ def _spec(current: Manifest | None, claim: IPAMClaim, words: Dialect) -> Manifes
 def _status(
     current: Manifest | None, claim: IPAMClaim, words: Dialect, now: datetime
 ) -> Manifest | None:
-    return claim_telling.status(claim, current, words, now)
+    return claim_telling.status(claim, current, words, now, manager=STATUS_MANAGER)
 
 
 def _resource(pass_: Pass) -> Resource:

@@ -217,9 +217,15 @@ _OWN_VMS = """
 """
 
 
-def follow_pods(cluster_id: int) -> None:
-    """The owner pod is one that runs the VM; while it migrates, the one that was it before (R6)."""
+def follow_pods(cluster_id: int, *, known: bool) -> None:
+    """The owner pod is one that runs the VM; while it migrates, the one that was it before (R6).
+
+    `known` says that all pods and VM instances of the cluster are: then a pod that is gone is named no
+    more, be it that OVN-Kubernetes still names it.
+    """
     database.rows(_FOLLOW_PODS, [cluster_id])
+    if known:
+        database.rows(_FORGET_PODS, [cluster_id])
 
 
 _FOLLOW_PODS = """
@@ -228,5 +234,23 @@ _FOLLOW_PODS = """
       AND w.network_id = c.network_id AND w.kind = 'vmi' AND w.namespace = c.namespace
       AND w.name = c.vm AND c.vm_uid IN ('', w.uid, w.vm_uid)
       AND cardinality(w.pods) > 0 AND NOT c.owner_pod = ANY (w.pods)
+    RETURNING c.id
+"""
+
+# While there is an instance of the VM its pod may be one of which nothing was told yet.
+_FORGET_PODS = """
+    WITH astray AS MATERIALIZED (
+        SELECT c.id FROM claims_ipamclaim c
+        WHERE c.cluster_id = %s AND c.owner_pod <> '' AND c.vm_uid <> ''
+          AND NOT EXISTS (
+            SELECT FROM claims_workload w
+            WHERE w.namespace = c.namespace AND w.name = c.vm AND w.kind = 'vmi'
+              AND c.owner_pod = ANY (w.pods)))
+    UPDATE claims_ipamclaim c SET owner_pod = '' FROM astray
+    WHERE c.id = astray.id AND NOT EXISTS (
+        SELECT FROM pools_observedobject o
+        WHERE o.cluster_id = c.cluster_id AND o.namespace = c.namespace
+          AND (o.kind, o.name) IN (('Pod', c.owner_pod), ('VirtualMachineInstance', c.vm))
+          AND COALESCE(o.manifest #>> '{status,phase}', '') NOT IN ('Succeeded', 'Failed'))
     RETURNING c.id
 """

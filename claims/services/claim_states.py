@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
-from django.db.models.functions import Concat
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Concat
+from django.db.models.lookups import Exact
 
 from claims.core import claim_dialects, ipamclaim
 from claims.core.claim_dialects import Outcome
-from claims.models import IPAMClaim, Place
+from claims.models import IPAMClaim, Place, Workload
+from claims.models.workloads import WorkloadKind
 from claims.services import claim_findings
 from pools.models import Connection, Finding
 from pools.models.connections import Duty
@@ -21,19 +23,32 @@ _CONFLICTS = (Outcome.IP_CONFLICT, Outcome.MAC_CONFLICT)
 
 
 def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
-    """The rows, each with its `state`: what stands foremost about it."""
+    """The rows, each with its `state`, what stands foremost about it, and the `pods` that run its VM."""
     failed = Q(ips=[]) & _said(*Outcome)
     conflicting = Q(ips=[]) & _said(*_CONFLICTS)
     flagged = Place.objects.filter(claim=OuterRef("pk"), holds=True)
     duplicate = Exists(flagged.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
+    same_vm = Q(uid=OuterRef("vm_uid")) | Q(vm_uid=OuterRef("vm_uid"))
+    running = Workload.objects.filter(
+        same_vm | Q(Exact(OuterRef("vm_uid"), Value(""))),
+        network=OuterRef("network"),
+        kind=WorkloadKind.VMI,
+        namespace=OuterRef("namespace"),
+        name=OuterRef("vm"),
+    )
     return rows.annotate(
+        pods=Coalesce(
+            Subquery(running.order_by("-since", "-pk").values("pods")[:1]),
+            Value(list[str]()),
+            output_field=Workload._meta.get_field("pods"),
+        ),
         state=Case(
             When(_found(claim_findings.LEAKED), then=Value(LEAKED)),
             When(conflicting | Q(duplicate), then=Value(CONFLICT)),
             When(failed, then=Value(FAILED)),
             When(ips=[], then=Value(PENDING)),
             default=Value(BOUND),
-        )
+        ),
     )
 
 
@@ -126,7 +141,7 @@ def next_step(claim: Any, codes: Collection[str], *, answered: bool) -> str:
     if claim.ips and claim.state == CONFLICT:
         return "See who else has its MAC or address, and give one of the two another."
     if claim.ips:
-        return "" if claim.owner_pod else "Start the VM: it gets these addresses."
+        return "" if claim.pods or claim.owner_pod else "Start the VM: it gets these addresses."
     outcome = claim_dialects.outcome_of(claim_dialects.own(claim.conditions))
     if outcome in _OF_OUTCOMES:
         return _OF_OUTCOMES[outcome]

@@ -38,15 +38,20 @@ _UNSAID = """
     WHERE c.cluster_id = %(cluster)s AND c.gone_at IS NULL AND c.deleted_at IS NULL AND (
         cardinality(c.ips) > 0 AND NOT jsonb_path_exists(o.manifest, '$.status.ips[0]')
         OR c.conditions <> '[]' AND c.conditions IS DISTINCT FROM s.status -> 'conditions'
-        OR c.owner_pod <> '' AND c.owner_pod <> COALESCE(s.pod ->> 'name', s.pod #>> '{}', '')
+        OR c.owner_pod <> COALESCE(s.pod ->> 'name', s.pod #>> '{}', '')
            AND o.manifest #> '{metadata,managedFields}' @> %(manager)s::jsonb)
 """
 
 
 def status(
-    claim: IPAMClaim, current: Mapping[str, Any] | None, words: Dialect, now: datetime
+    claim: IPAMClaim,
+    current: Mapping[str, Any] | None,
+    words: Dialect,
+    now: datetime,
+    *,
+    manager: str,
 ) -> Manifest | None:
-    """What to apply to the status of the object; None when it is another one, or says more.
+    """What `manager` applies to the status of the object; None when it is another one, or says more.
 
     Addresses that are there are never overwritten, and conditions of other types are kept.
     """
@@ -59,7 +64,17 @@ def status(
     if ours is not None and not claim_dialects.says(claim_dialects.own(before), ours):
         before = claim_dialects.merged(before, ours, now=now)
     said = claim_dialects.render_status(ips, claim.owner_pod, before, words)
+    if "ownerPod" not in said and _owns_pod(current, manager):
+        # A field that is left out becomes null on servers before 1.22, which the definition refuses.
+        said["ownerPod"] = {"name": ""} if words.pod_is_object else ""
     return _identity(claim) | {"status": said}
+
+
+def _owns_pod(current: Mapping[str, Any], manager: str) -> bool:
+    return any(
+        owner.manager == manager and owner.owns(("status", "ownerPod"))
+        for owner in managed_fields.parse(dict(current))
+    )
 
 
 def _identity(claim: IPAMClaim) -> Manifest:

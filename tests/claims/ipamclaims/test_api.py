@@ -64,7 +64,7 @@ def test_what_a_claim_says(api: apis.Api, network: Network) -> None:
         "id": claim.pk, "cluster": "prod", "namespace": "blue", "name": "vm1.cluster_udn_blue",
         "network": "cluster_udn_blue", "interface": "", "mac": MAC, "ips_requested": [], "vm": "vm1",
         "vm_uid": "v", "state": "bound", "next_step": "", "finalizers": [], "deleted_at": None,
-        "status": {"ips": ["10.0.0.5/24"], "owner_pod": "p", "conditions": []}, "note": "",
+        "status": {"ips": ["10.0.0.5/24"], "owner_pod": "p", "conditions": []}, "pods": [], "note": "",
         "follows_cluster": False, "in_cluster": True, "given_back_at": None, "duplicates": [],
         "created_at": said["created_at"],
     }  # fmt: skip

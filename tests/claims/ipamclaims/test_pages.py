@@ -76,11 +76,13 @@ def leaked(network: Network) -> IPAMClaim:
 
 def test_the_list_says_why_and_what_next(browser: Client, network: Network) -> None:
     assert ADD in text(browser, LIST)
-    worlds.claim(network, "vm1", "10.0.0.9/24", owner_pod="launcher")
+    worlds.claim(network, "vm1", "10.0.0.9/24", owner_pod="of-yesterday")
+    worlds.workload(network, "vm1", "02:00:00:00:00:99", "10.0.0.9/24", pods=["launcher"])
     worlds.claim(network, "vm2", mac=MAC, ips_requested=["10.0.0.5/24"], conditions=FAILED)
     page = text(browser, LIST)
     for words in ("10.0.0.9/24", "launcher", MAC, "bound", "conflict", "another has the address"):
         assert words in page
+    assert "of-yesterday" not in page
     assert "Ask for another address" in page
     assert "vm1." not in text(browser, LIST, state="conflict")
     assert "vm2." not in text(browser, LIST, q="10.0.0.9")
