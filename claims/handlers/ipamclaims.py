@@ -19,7 +19,7 @@ from claims.core import ipamclaim
 from claims.core.claim_dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
 from claims.models import IPAMClaim
-from claims.services import claim_answers, claim_findings, claim_intake, claim_telling
+from claims.services import claim_answers, claim_findings, claim_intake, claim_telling, pod_events
 from claims.services.claim_intake import Seen as Taken
 from pools import database, recovering
 from pools.clusters.client import Manifest
@@ -78,6 +78,7 @@ class IPAMClaims:
             _answer(pass_, words)
         with pass_.holding():
             claim_intake.follow_pods(cluster_id, known=pods_known)
+        pod_events.tell(pass_)
         made = claim_telling.made_here(cluster_id)
         if made:
             pass_.notes[self.kind] = claim_telling.unwritable(made, words())

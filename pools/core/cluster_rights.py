@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pools.core.resources import Resource
+from pools.core.resources import EVENT, Resource
 
 READ = ("get", "list", "watch")
 # (verb, kind, subresource). Server-side apply of an object that is not there needs `create` too.
@@ -30,6 +30,8 @@ _MANAGED = (
     ("patch", "ClusterUserDefinedNetwork", ""),
 )
 _NETWORKS = "networks made here"
+# Why a VM does not get its address is told beside its pod, if we may.
+_EVENT_VERBS = ("get", "create", "patch")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Right:
 
 def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
     """What is needed for kinds that are read through these versions; a right is of all versions."""
+    duties = list(duties)
     by_kind: dict[str, Resource] = {}
     for resource in resources:
         by_kind.setdefault(resource.kind, resource)
@@ -75,4 +78,6 @@ def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
         for (verb, kind, subresource), names in writes.items()
         if kind in by_kind
     ]
+    if "claims" in duties and "IPAMClaim" in by_kind:
+        rights += [Right(verb, EVENT, needed_for=EVENT.reads_for) for verb in _EVENT_VERBS]
     return rights

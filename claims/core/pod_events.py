@@ -1,0 +1,72 @@
+"""Events on launcher pods (core/v1) that say why a VM does not get its address."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+Manifest = dict[str, Any]
+
+COMPONENT = "cadastre"
+_LONGEST_NAME = 253
+_LONGEST_MESSAGE = 1024
+# Outcomes of mutate-pods after which a VM has what somebody asked for, or nobody asked for anything.
+NOTHING_REFUSED = (
+    "patched", "completed", "unchanged", "running", "not_a_vm", "not_asked", "no_entry", "no_interface",
+    "no_primary_network", "left_to_ipam_extensions",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a pod does not get an address, since `moment` (RFC 3339 with seconds, UTC)."""
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    reason: str
+    message: str
+    moment: str
+
+    @property
+    def name(self) -> str:
+        """The event's name: one for each pod, reason and message."""
+        said = "\0".join((self.pod_uid, self.reason, self.message)).encode()
+        digest = hashlib.sha256(said).hexdigest()[:16]
+        return f"{self.pod[: _LONGEST_NAME - 17].rstrip('.-')}.{digest}"
+
+
+def reason(code: str) -> str:
+    """`outside_subnet` as reasons of events are written: `OutsideSubnet`."""
+    return "".join(part.capitalize() for part in code.split("_"))
+
+
+def render(refusal: Refusal, before: Manifest | None) -> Manifest | None:
+    """The event, counted on from the one that is there; None when that one says it already."""
+    times = before or {}
+    last = str(times.get("lastTimestamp") or "")
+    if before is not None and last >= refusal.moment:
+        return None
+    count = times.get("count")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": refusal.name, "namespace": refusal.namespace},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": refusal.namespace,
+            "name": refusal.pod,
+            "uid": refusal.pod_uid,
+        },
+        "type": "Warning",
+        "reason": refusal.reason,
+        "message": refusal.message[:_LONGEST_MESSAGE],
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": COMPONENT,
+        "firstTimestamp": times.get("firstTimestamp") or refusal.moment,
+        "lastTimestamp": refusal.moment,
+        "count": (count if isinstance(count, int) else 0) + 1,
+    }
