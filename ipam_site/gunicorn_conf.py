@@ -16,8 +16,8 @@ from ipam_site.supervisor import processes
 wsgi_app = "ipam_site.wsgi:application"
 bind = env.text("WEB_BIND", "127.0.0.1:8000")
 # Threads keep connections open without a process each; an allocation is one short round trip, so a
-# few per core keep the database busy (docs: speed).
-worker_class = "gthread"
+# few per core keep the database busy (docs: speed). They get whole requests, however slow a client is.
+worker_class = "ipam_site.web_worker.Worker"
 # Processes rather than threads, because Python runs one thread of a process at a time: 3 for every
 # 2 cores was the fastest on 4 cores (benchmarks: http).
 workers = env.integer("WEB_WORKERS", min(12, max(2, (os.cpu_count() or 2) * 3 // 2)), minimum=1)

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 _HIDDEN = "[redacted]"
+# Repetitions that may begin anywhere are bounded: texts of users are logged, and none may take long.
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)
 # `Authorization: Token abc`, `{'authorization': 'Bearer abc'}`, `Cookie: sessionid=abc; csrftoken=def`
 _HEADER = re.compile(
@@ -19,12 +20,14 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _PAIR = re.compile(
-    r"""([\w-]*(?:password|passwd|token|secret|client-key-data|client-certificate-data|api[_-]?key"""
-    r"""|secret[_-]?key)[\w-]*["']?\s*[:=]\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\s,;&"'}\])]+)""",
+    r"""((?:password|passwd|token|secret|client-key-data|client-certificate-data|api[_-]?key"""
+    r"""|secret[_-]?key)[\w-]{0,80}["']?\s{0,20}[:=]\s{0,20})(?:"[^"\n]*"|'[^'\n]*'|[^\s,;&"'}\])]+)""",
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"\b(bearer|token|basic)\s+[A-Za-z0-9+/=._~-]{16,}", re.IGNORECASE)
-_URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]+(@)", re.IGNORECASE)
+_URL_PASSWORD = re.compile(
+    r"(\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]{0,256}:)[^\s@]{1,2048}(@)", re.IGNORECASE
+)
 # The key in an admission webhook's address, wherever it is quoted, and whatever stands in its place.
 _WEBHOOK = re.compile(r"(/webhooks/v\d+/[^/\s]+/)[^/\s]+(/(?:validate|mutate)-)|\bcadw_[\w-]{16,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

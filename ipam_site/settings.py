@@ -47,9 +47,13 @@ CSRF_COOKIE_SECURE = IPAM_HTTPS
 SECURE_HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000) if IPAM_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IPAM_HTTPS
 SECURE_HSTS_PRELOAD = IPAM_HTTPS
-if env.boolean("IPAM_BEHIND_PROXY", False):
+IPAM_BEHIND_PROXY = env.boolean("IPAM_BEHIND_PROXY", False)
+if IPAM_BEHIND_PROXY:
     # Only where the proxy overwrites this header: a client could claim HTTPS otherwise.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# So many sign-ins may fail within 15 minutes before further ones are refused.
+IPAM_LOGIN_FAILURES_PER_ACCOUNT = env.integer("IPAM_LOGIN_FAILURES_PER_ACCOUNT", 10, minimum=1)
+IPAM_LOGIN_FAILURES_PER_ADDRESS = env.integer("IPAM_LOGIN_FAILURES_PER_ADDRESS", 50, minimum=1)
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 12 * 3600
@@ -328,6 +332,7 @@ CELERY_BEAT_SCHEDULE = {
     "tidy notices": _every(3600, "pools.tasks.tidy_notices"),
     "due checks": _every(60, "pools.tasks.due_checks"),
     "tidy idempotency keys": _every(3600, "pools.tasks.tidy_idempotency_keys"),
+    "tidy login failures": _every(3600, "pools.tasks.tidy_login_failures"),
     "tidy measures": _every(3600, "pools.tasks.tidy_measures"),
     "purge events": _every(3600, "pools.tasks.purge_events"),
     "tidy leaks": _every(300, "pools.tasks.tidy_leaks"),

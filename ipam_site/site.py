@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
-from django.http import HttpRequest
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import ngettext
 from unfold import forms, sites
 
 from claims.services import cluster_owners
+from pools.services import login_limits
 
 
 class SignIn(forms.AuthenticationForm):
-    """For staff, and for VM owners whom a cluster makes: no flag of a user tells of these."""
+    """For staff, and for VM owners whom a cluster makes: no flag of a user tells of these.
+
+    `retry_after` are the seconds to wait after too many attempts that failed, else 0.
+    """
+
+    retry_after = 0
+
+    def clean(self) -> dict[str, Any]:
+        name = str(self.cleaned_data.get("username", ""))
+        if self.request is None or not name or not self.cleaned_data.get("password"):
+            return super().clean()
+        attempt = login_limits.count(name, _address(self.request))
+        if attempt.retry_after:
+            self.retry_after = attempt.retry_after
+            minutes = math.ceil(attempt.retry_after / 60)
+            message = ngettext(
+                "Too many sign-ins have failed. Try again in %d minute.",
+                "Too many sign-ins have failed. Try again in %d minutes.",
+                minutes,
+            )
+            raise ValidationError(message % minutes, code="too_many_attempts")
+        cleaned = super().clean()
+        login_limits.succeeded(attempt)
+        return cleaned
 
     def confirm_login_allowed(self, user: Any) -> None:
         if cluster_owners.rights(user):
             AuthenticationForm.confirm_login_allowed(self, user)
         else:
             super().confirm_login_allowed(user)
+
+
+def _address(request: HttpRequest) -> str:
+    """Where the request comes from; behind a proxy as that says, whose entry is the last one."""
+    last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return last if settings.IPAM_BEHIND_PROXY and last else str(request.META.get("REMOTE_ADDR", ""))
 
 
 class Site(sites.UnfoldAdminSite):
@@ -29,6 +63,17 @@ class Site(sites.UnfoldAdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) or bool(cluster_owners.rights(request.user))
+
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page to sign in; 429 with Retry-After after too many attempts that failed."""
+        response = super().login(request, extra_context)
+        form = (getattr(response, "context_data", None) or {}).get("form")
+        if isinstance(form, SignIn) and form.retry_after:
+            response.status_code = 429
+            response.headers["Retry-After"] = str(form.retry_after)
+        return response
 
     def extra_urls(self) -> list[URLPattern]:
         """Addresses directly below /admin/."""

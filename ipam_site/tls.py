@@ -12,14 +12,8 @@ import os
 import pathlib
 import ssl
 import threading
-from typing import TYPE_CHECKING, Any
 
 from ipam_site import env
-
-if TYPE_CHECKING:
-    import socket
-
-HANDSHAKE_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +37,7 @@ class Files:
 
     def context(self) -> ssl.SSLContext:
         """Raises OSError (also ssl.SSLError) for files that cannot be read or do not fit."""
-        context = _Context(ssl.PROTOCOL_TLS_SERVER)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key, password=_no_password)
         if self.client_ca:
@@ -98,21 +92,6 @@ class Contexts:
                     raise
                 log.warning("the new TLS certificate cannot be used: %s", error)
             return self._context
-
-
-class _Context(ssl.SSLContext):
-    """A client that stops in the middle of its handshake does not hold a thread for ever."""
-
-    def wrap_socket(self, sock: socket.socket, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
-        sock.settimeout(HANDSHAKE_SECONDS)
-        kwargs["do_handshake_on_connect"] = True
-        try:
-            wrapped = super().wrap_socket(sock, *args, **kwargs)
-        except TimeoutError as error:
-            # As gunicorn knows a client that left.
-            raise ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "no TLS handshake in time") from error
-        wrapped.settimeout(None)
-        return wrapped
 
 
 def _no_password() -> str:

@@ -12,7 +12,16 @@ from kombu.exceptions import OperationalError
 from pools import database, idempotency, measures, recovering, usage
 from pools.handlers import registry
 from pools.reconcile import leases, passes
-from pools.services import allocations, audit, audit_verify, forecasts, leaks, retention, sampling
+from pools.services import (
+    allocations,
+    audit,
+    audit_verify,
+    forecasts,
+    leaks,
+    login_limits,
+    retention,
+    sampling,
+)
 from pools.services.checking import runs as checks
 from pools.services.metrics import counting, totals
 from pools.services.notices import evaluation, outbox, sending
@@ -85,6 +94,11 @@ def tidy_measures() -> int:
 @shared_task
 def tidy_idempotency_keys() -> int:
     return idempotency.tidy()
+
+
+@shared_task
+def tidy_login_failures() -> int:
+    return login_limits.tidy()
 
 
 @shared_task

@@ -17,7 +17,7 @@ from pools.models import Pool
 from pools.models.pools import Category
 from pools.services import pools
 
-_PATH = re.compile(r"ipv([46])\.cidrs\.(\d+)(.*)")
+_PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 

@@ -25,6 +25,7 @@ from pools.models.history import (
     ReservedRangeEvent,
     WebhookTargetEvent,
 )
+from pools.models.logins import LoginFailures
 from pools.models.measures import CountedUntil, Measure
 from pools.models.notices import Delivery, Notice, WebhookTarget
 from pools.models.observed import Drift, Finding, ObservedObject, Run
@@ -61,6 +62,7 @@ __all__ = [
     "HostAddressField",
     "IdempotencyKey",
     "Leak",
+    "LoginFailures",
     "Measure",
     "Notice",
     "ObservedObject",

@@ -37,7 +37,7 @@ CONFIG = ("cilium-config", "kube-system")
 _BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
 KEPT = 60  # seconds that a configuration is not asked for again
 _LABELS = ("app.kubernetes.io/version", "helm.sh/chart")
-_RELEASE = re.compile(r"\d+\.\d+\.\d+")
+_RELEASE = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}")
 
 
 @dataclass(frozen=True)

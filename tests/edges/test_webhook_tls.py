@@ -7,19 +7,16 @@ import http.client
 import json
 import pathlib
 import re
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
-from ipam_site import tls
 from pools.clusters import faults
 from tests import running_site
 from tests.edges import webhooks
@@ -162,35 +159,3 @@ def test_what_cannot_be_served_is_told_at_once(options: list[str]) -> None:
     assert done.returncode == 1
     assert "TLS" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_handshake_that_stops_half_way_ends(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 0.1)
-    certificate, key = Authority().server().files(tmp_path, "server")
-    files = tls.of(certificate, key, "")
-    assert files is not None
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.send(b"\x16")
-        with pytest.raises(ssl.SSLEOFError):
-            files.context().wrap_socket(ours, server_side=True)
-
-
-def test_what_follows_a_handshake_has_no_such_limit(tmp_path: pathlib.Path) -> None:
-    authority = Authority()
-    certificate, key = authority.server().files(tmp_path, "server")
-    files = tls.of(certificate, key, "")
-    assert files is not None
-    ours, theirs = socket.socketpair()
-    trusting = ssl.create_default_context(cadata=authority.pem)
-    with ours, theirs:
-        client = threading.Thread(
-            target=lambda: trusting.wrap_socket(theirs, server_hostname="localhost").close()
-        )
-        client.start()
-        with files.context().wrap_socket(ours, server_side=True) as wrapped:
-            assert wrapped.gettimeout() is None
-            assert wrapped.version() == "TLSv1.3"
-        client.join()

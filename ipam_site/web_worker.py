@@ -1,0 +1,372 @@
+"""The web server's worker: threads get whole requests only, so that a slow client costs no thread.
+
+gunicorn's `gthread` reads a request in a thread: a few clients that send a byte now and then occupy all
+of them. Here the main loop reads what clients send, without waiting for any of them (TLS handshakes too),
+into memory or a temporary file, and hands a request to a thread when its last byte has arrived. A client
+without a proxy in front of the site thus gets what a buffering proxy would do.
+
+A request that takes too long is answered with 408, one whose length cannot be known with 411, one that
+is too large with 413 or 431. When there are as many connections as a worker may have, the one that has
+been sending for the longest time is closed. A client that does not read its answer is cut off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import http
+import json
+import re
+import socket
+import ssl
+import tempfile
+import time
+from concurrent import futures
+from functools import partial
+from typing import Any
+
+from gunicorn import sock as sockets
+from gunicorn import util
+from gunicorn.http import get_parser, unreader
+from gunicorn.workers import gthread
+
+HEAD_SECONDS = 20.0  # for the TLS handshake, the request line and the headers
+BODY_SECONDS = 20.0  # for a body, and a second more for each
+BODY_RATE = 1024  # bytes that have arrived of it
+LONGEST = 600.0  # seconds for a request in any case
+WRITE_SECONDS = 10.0  # in which a client takes a part of its answer
+LINGER_SECONDS = 2.0  # for a client to read an answer after which the connection closes
+
+LARGEST_HEAD = 64 * 1024
+LARGEST_BODY = (
+    33 * 1024 * 1024
+)  # the largest that any endpoint takes is 32 MiB; each has its own limit
+_IN_MEMORY = 256 * 1024
+_CHUNK = 64 * 1024
+_AT_ONCE = 16  # chunks of one client before others get their turn
+_SEND_BUFFER = (
+    1024 * 1024
+)  # as much of it as the kernel allows: most answers fit, and free the thread
+_FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_PASSING = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED}
+
+_EXPECT = re.compile(rb"\r\nexpect:[^\r\n]*", re.IGNORECASE)
+_CODES = {
+    408: "request_timeout",
+    411: "length_required",
+    413: "too_large",
+    431: "headers_too_large",
+}
+
+
+class RefusedError(Exception):
+    """The request is not read to its end; `status` says why."""
+
+    def __init__(self, status: http.HTTPStatus) -> None:
+        super().__init__(status)
+        self.status = status
+
+    def answer(self) -> bytes:
+        body = json.dumps(
+            {
+                "type": "about:blank",
+                "title": self.status.phrase,
+                "status": self.status.value,
+                "code": _CODES[self.status.value],
+            }
+        )
+        return (
+            f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\nConnection: close\r\n"
+            f"Content-Type: application/problem+json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+
+
+class Arrived(unreader.Unreader):
+    """What the main loop has read of one connection; the socket is never read by a thread."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.file: Any = None
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        data: bytes = self.file.read(max(size_hint or 0, _CHUNK)) if self.file else b""
+        if not data and self.file:
+            self.file.close()
+            self.file = None
+        return data
+
+    def left(self) -> bytes:
+        """What belongs to the next request."""
+        data = [self.take_buffered()]  # type: ignore[no-untyped-call]
+        while more := self.chunk():
+            data.append(more)
+        return b"".join(data)
+
+
+class Connection(gthread.TConn):
+    """A connection whose requests arrive in the main loop."""
+
+    parser: Any
+
+    def start(self) -> None:
+        """Prepare the connection, without a wait. Raises OSError."""
+        with contextlib.suppress(OSError):
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        self.is_shaken = not self.cfg.is_ssl
+        if self.cfg.is_ssl:
+            self.sock = sockets.ssl_context(self.cfg).wrap_socket(
+                self.sock, server_side=True, do_handshake_on_connect=False
+            )
+            self.sock.setblocking(False)
+        self.parser = get_parser(self.cfg, self.sock, self.client)
+        self.parser.unreader = Arrived()
+        self.initialized = True
+
+    def receive(self) -> bytes | None:
+        """What has arrived; b"" at the end, None when nothing has. Raises OSError."""
+        try:
+            if not self.is_shaken:
+                self.sock.do_handshake()
+                self.is_shaken = True
+            data: bytes = self.sock.recv(_CHUNK)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        return data
+
+    def has_more(self) -> bool:
+        """Whether TLS has decrypted bytes that the poller does not see."""
+        return self.cfg.is_ssl and self.is_shaken and bool(self.sock.pending())
+
+    def init(self) -> None:
+        """A thread takes the request: from now on the socket is only written to."""
+        self.sock.settimeout(WRITE_SECONDS)
+
+
+class Incoming:
+    """A request that is arriving, or what is thrown away after a refusal."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.is_polled = False
+        self.file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # the thread closes it
+        self._head: bytearray | None = bytearray()
+        self._missing = 0
+        self._received = 0
+        self._began = time.monotonic()
+        self._lingers_until: float | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self._head is None and self._missing <= 0 and self._lingers_until is None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._received
+
+    @property
+    def is_refused(self) -> bool:
+        return self._lingers_until is not None
+
+    @property
+    def deadline(self) -> float:
+        if self._lingers_until is not None:
+            return self._lingers_until
+        if self._head is not None:
+            return self._began + HEAD_SECONDS
+        return self._began + min(LONGEST, BODY_SECONDS + self._received / BODY_RATE)
+
+    def linger(self) -> None:
+        """Throw away what the client still sends, until it has read its answer."""
+        self._lingers_until = time.monotonic() + LINGER_SECONDS
+        self.file.close()
+
+    def take(self) -> None:
+        """Read what has arrived, up to the end of the request. Raises OSError, RefusedError."""
+        chunks = 0
+        while not self.is_complete and (chunks < _AT_ONCE or self.connection.has_more()):
+            data = self.connection.receive()
+            if data is None:
+                return
+            if not data:
+                raise ConnectionAbortedError(errno.ECONNABORTED, "the client has left")
+            self.feed(data)
+            chunks += 1
+
+    def feed(self, data: bytes) -> None:
+        """Raises RefusedError."""
+        self._received += len(data)
+        if self._lingers_until is not None:
+            return
+        if self._head is None:
+            self.file.write(data)
+            self._missing -= len(data)
+            return
+        start = max(0, len(self._head) - 3)
+        self._head += data
+        end = self._head.find(b"\r\n\r\n", start)
+        if end >= 0:
+            self._end_head(bytes(self._head[: end + 4]), bytes(self._head[end + 4 :]))
+        elif len(self._head) > LARGEST_HEAD:
+            raise RefusedError(http.HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _end_head(self, head: bytes, body: bytes) -> None:
+        length = _length(head)
+        if length > LARGEST_BODY:
+            raise RefusedError(http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        without = _EXPECT.sub(b"", head)
+        if without != head and len(body) < length:
+            self.connection.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.file.write(without)
+        self.file.write(body)
+        self._head, self._missing = None, length - len(body)
+
+
+def _length(head: bytes) -> int:
+    """The length of the body; 0 where the head is not clear, which gunicorn's parser refuses.
+
+    Raises RefusedError for chunks: the application would see an empty body.
+    """
+    fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
+    names = {name.strip().lower() for name, _, _ in fields}
+    if b"transfer-encoding" in names:
+        raise RefusedError(http.HTTPStatus.LENGTH_REQUIRED)
+    lengths = [value.strip() for name, _, value in fields if name.lower() == b"content-length"]
+    if len(lengths) != 1 or not lengths[0].isdigit():
+        return 0
+    # Python reads no more than 4300 digits.
+    return int(lengths[0]) if len(lengths[0]) < 20 else LARGEST_BODY + 1
+
+
+class Worker(gthread.ThreadWorker):
+    """`gthread`, with requests that are read before a thread takes them."""
+
+    poller: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self.incoming: dict[Connection, Incoming] = {}  # the oldest first
+
+    def accept(self, listener: socket.socket) -> None:
+        try:
+            client, address = listener.accept()
+        except OSError as error:
+            if error.errno in _FULL:
+                self._make_room()
+            elif error.errno not in _PASSING:
+                raise
+            return
+        connection = Connection(self.cfg, client, address, listener.getsockname())  # type: ignore[no-untyped-call]
+        self.nr_conns += 1
+        try:
+            connection.start()
+        except OSError:
+            self._forget(connection)
+            return
+        if self.nr_conns >= self.worker_connections:
+            self._make_room()
+        self._await(connection)
+
+    def on_client_socket_readable(self, conn: Connection, client: Any) -> None:
+        self.poller.unregister(client)
+        self.keepalived_conns.remove(conn)
+        self._await(conn)
+
+    def finish_request(self, conn: Connection, fs: futures.Future[Any]) -> None:
+        keeps = not fs.cancelled() and fs.exception() is None and fs.result()
+        left = conn.parser.unreader.left()
+        if not keeps:
+            self._linger(Incoming(conn))
+        elif left:
+            self._await(conn, left)
+        else:
+            super().finish_request(conn, fs)  # type: ignore[no-untyped-call]
+
+    def murder_pending(self) -> None:
+        """Refuse or close what takes too long; called every second or so."""
+        now = time.monotonic()
+        for incoming in list(self.incoming.values()):
+            if now <= incoming.deadline and (self.alive or not incoming.is_empty):
+                continue
+            if incoming.is_refused or incoming.is_empty:
+                self._drop(incoming)
+            else:
+                self._refuse(incoming, RefusedError(http.HTTPStatus.REQUEST_TIMEOUT))
+
+    def _await(self, connection: Connection, ahead: bytes = b"") -> None:
+        connection.sock.setblocking(False)
+        incoming = Incoming(connection)
+        self.incoming[connection] = incoming
+        self._read(incoming, ahead=ahead)
+
+    def _read(self, incoming: Incoming, _ready: object = None, *, ahead: bytes = b"") -> None:
+        try:
+            if ahead:
+                incoming.feed(ahead)
+            incoming.take()
+        except RefusedError as refusal:
+            self._refuse(incoming, refusal)
+        except OSError:
+            self._drop(incoming)
+        else:
+            if incoming.is_complete:
+                self._hand_over(incoming)
+            else:
+                self._poll(incoming)
+
+    def _hand_over(self, incoming: Incoming) -> None:
+        self._unpoll(incoming)
+        incoming.file.seek(0)
+        incoming.connection.parser.unreader.file = incoming.file
+        del self.incoming[incoming.connection]
+        self.enqueue_req(incoming.connection)  # type: ignore[no-untyped-call]
+
+    def _refuse(self, incoming: Incoming, refusal: RefusedError) -> None:
+        with contextlib.suppress(OSError):
+            incoming.connection.sock.send(refusal.answer())
+        self._linger(incoming)
+
+    def _linger(self, incoming: Incoming) -> None:
+        """Close the connection as soon as the client has, or after some seconds.
+
+        Whoever closes with bytes unread makes the kernel throw away the answer.
+        """
+        connection = incoming.connection
+        try:
+            connection.sock.setblocking(False)
+            connection.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._drop(incoming)
+            return
+        incoming.linger()
+        self.incoming[connection] = incoming
+        self._poll(incoming)
+
+    def _poll(self, incoming: Incoming) -> None:
+        if not incoming.is_polled:
+            event = gthread.selectors.EVENT_READ
+            self.poller.register(incoming.connection.sock, event, partial(self._read, incoming))
+            incoming.is_polled = True
+
+    def _unpoll(self, incoming: Incoming) -> None:
+        if incoming.is_polled:
+            self.poller.unregister(incoming.connection.sock)
+            incoming.is_polled = False
+
+    def _drop(self, incoming: Incoming) -> None:
+        self._unpoll(incoming)
+        self.incoming.pop(incoming.connection, None)
+        incoming.file.close()
+        self._forget(incoming.connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self.nr_conns -= 1
+        util.close(connection.sock)
+
+    def _make_room(self) -> None:
+        """Close the connection that has been sending, or waiting, for the longest time."""
+        if self.incoming:
+            self._drop(next(iter(self.incoming.values())))
+        elif self.keepalived_conns:
+            connection = self.keepalived_conns.popleft()
+            self.poller.unregister(connection.sock)
+            self._forget(connection)
