@@ -25,6 +25,8 @@ class HeadersMiddleware(csp.CSPMiddleware):
             "Permissions-Policy", "camera=(), geolocation=(), microphone=()"
         )
         response.headers.setdefault("Cache-Control", "private, no-store")
+        # The page of the API's description asks for less, for logins of others in a window of their own.
+        response.headers["Cross-Origin-Opener-Policy"] = settings.SECURE_CROSS_ORIGIN_OPENER_POLICY
         if response.headers.get("Content-Type", "").startswith(_DATA):
             # Data shows nothing and loads nothing: no policy has to be put together for it.
             response.headers.setdefault("Content-Security-Policy", _NOTHING)

@@ -77,7 +77,9 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
 
     def cluster(value: str, name: str) -> int:
         found = query.find_cluster(value)
-        former = found.pk if found else history.former_cluster(value)
+        # Who may not see clusters has both looked up, or the work would tell that there is one.
+        former = None if found and names_clusters else history.former_cluster(value)
+        former = found.pk if found else former
         # To whom clusters are not told an unknown one is like one in which they see nothing.
         return former or (query.cluster(value, name).pk if names_clusters else 0)
 

@@ -1,0 +1,37 @@
+"""docs/security.md names a test for each rule, or says that there is none and why."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "security.md").read_text()
+_ROW = re.compile(r"^\| (S\d+) \| .+ \| (.+) \|$", re.MULTILINE)
+_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+def test_every_rule_is_there_once() -> None:
+    assert [rule for rule, _ in _ROW.findall(PAGE)] == [f"S{number}" for number in range(1, 35)]
+
+
+def test_every_test_of_the_map_exists() -> None:
+    for rule, cell in _ROW.findall(PAGE):
+        named = _TEST.findall(cell)
+        assert named or cell.startswith("none: "), rule
+        for path, name in named:
+            text = (ROOT / path).read_text()
+            assert f"def {name or 'test_'}" in text, (rule, path, name)
+
+
+def test_what_attacks_a_running_site_is_in_the_map() -> None:
+    """No such test is written and forgotten."""
+    mapped = {path for path, _ in _TEST.findall(PAGE)}
+    written = (ROOT / "tests" / "security").glob("test_s[0-9]*.py")
+    assert {str(path.relative_to(ROOT)) for path in written} <= mapped
+
+
+def test_how_to_report_a_flaw_is_said_where_people_look() -> None:
+    pointer = (ROOT / "SECURITY.md").read_text()
+    assert "docs/security.md#reporting-a-vulnerability" in pointer
+    assert "\n## Reporting a vulnerability\n" in PAGE

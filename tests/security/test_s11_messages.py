@@ -1,0 +1,38 @@
+"""S11: who can write to Redis cannot have a worker run code."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import kombu
+import redis
+
+from ipam_site import data_folder
+from tests import eventually
+from tests.security.target import Target
+
+
+class Bomb:
+    """What unpickles as a command."""
+
+    def __init__(self, marker: pathlib.Path) -> None:
+        self._marker = marker
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.system, (f"touch {self._marker}",)
+
+
+def test_a_pickled_message_is_thrown_away_unread(target: Target, tmp_path: pathlib.Path) -> None:
+    marker = tmp_path / "was-here"
+    url = data_folder.connections(target.up.data)["redis_url"]
+    with kombu.Connection(url) as broker, broker.Producer() as producer:
+        producer.publish(
+            ((Bomb(marker),), {}, {}), routing_key="ipam.default", serializer="pickle",
+            headers={"task": "pools.tasks.tick", "id": "bomb"},
+        )  # fmt: skip
+    with redis.Redis.from_url(url) as server:
+        eventually.until(lambda: not server.llen("ipam.default"))
+    eventually.until(lambda: "ContentDisallowed" in target.logs())
+    assert not marker.exists()
+    assert target.ask("GET", "/readyz").status == 200

@@ -1,0 +1,92 @@
+"""S13, S14: a kubeconfig runs nothing and reads nothing here, and leads to no address of ours."""
+
+from __future__ import annotations
+
+import pathlib
+import socket
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import eventually
+from tests.kube import certificates, kubeconfigs
+from tests.security.target import Target
+
+CA = certificates.Authority().pem
+PLACE = "clusters/prod/connection/"
+URLS = (
+    "http://10.1.2.3:6443", "file:///etc/passwd", "https://169.254.169.254", "https://127.0.0.1:{0}",
+    "https://localhost:{0}", "https://2130706433:{0}", "https://0x7f.1:{0}", "https://0177.0.0.1:{0}",
+    "https://127.1:{0}", "https://[::ffff:127.0.0.1]:{0}", "https://[::1]:{0}", "https://0.0.0.0:{0}",
+    "https://[::ffff:169.254.169.254]", "https://[fe80::1]:6443", "https://[fd00:ec2::254]:6443",
+    "https://user:pw@10.1.2.3:6443", "https://10.1.2.3:22", "https://10.1.2.3:6379",
+    "https://10.1.2.3:5432", "https://10.1.2.3/a?b", "https://224.0.0.1:6443",
+    "https://metadata.google.internal:6443",
+)  # fmt: skip
+
+
+def _config(**user: Any) -> str:
+    config = yaml.safe_load(kubeconfigs.text("https://10.1.2.3:6443", CA, token="t"))
+    config["users"][0]["user"] |= user
+    return str(yaml.safe_dump(config))
+
+
+def test_s13_no_program_is_run_and_no_file_is_read(target: Target, tmp_path: pathlib.Path) -> None:
+    marker = tmp_path / "a-marker-file"
+    run = {
+        "command": "touch",
+        "args": [str(marker)],
+        "apiVersion": "client.authentication.k8s.io/v1",
+    }
+    for user in (
+        {"exec": run}, {"auth-provider": {"name": "gcp", "config": {"cmd-path": f"touch {marker}"}}},
+        {"tokenFile": "/etc/passwd"}, {"client-key": "/etc/shadow"},
+    ):  # fmt: skip
+        for method, path in (("PUT", PLACE), ("POST", f"{PLACE}test/")):
+            answer = target.rest(method, path, {"kubeconfig": _config(**user), "offline": True})
+            assert "root:" not in answer.text
+            assert answer.status == 400 or answer.json()["code"], (method, user)
+    assert not marker.exists()
+    assert target.rest("GET", PLACE).status == 404
+
+
+@pytest.fixture
+def canary() -> Any:
+    """A port of this machine where nobody may knock."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+def test_s14_no_address_of_this_machine_is_reached(target: Target, canary: socket.socket) -> None:
+    for url in URLS:
+        text = kubeconfigs.text(url.format(canary.getsockname()[1]), CA, token="t")
+        refused = target.rest("PUT", PLACE, {"kubeconfig": text})
+        assert refused.status in {400, 502}, (url, refused.status, refused.text)
+        tested = target.rest("POST", f"{PLACE}test/", {"kubeconfig": text})
+        assert tested.status == 400 or tested.json()["code"], url
+    with pytest.raises(BlockingIOError):
+        canary.accept()
+
+
+def test_s14_no_message_goes_to_this_machine(target: Target, canary: socket.socket) -> None:
+    """The address is judged when it is dialled: a name may lead elsewhere by then."""
+    port = canary.getsockname()[1]
+    assert target.rest("POST", "webhook-targets/", {"name": "n", "url": "http://x/"}).status == 400
+    for name, url in (
+        ("a", f"https://127.0.0.1:{port}/"),
+        ("b", f"https://[::ffff:7f00:1]:{port}/"),
+    ):
+        made = target.rest("POST", "webhook-targets/", {"name": f"probe-{name}", "url": url})
+        if made.status == 400:
+            continue
+        place = f"webhook-targets/{made.json()['id']}/"
+        assert target.rest("POST", f"{place}test/").status == 202
+        eventually.until(
+            lambda at=place: target.rest("GET", f"{at}deliveries/").json()["results"][0][
+                "last_error"
+            ]
+        )
+    with pytest.raises(BlockingIOError):
+        canary.accept()

@@ -1,0 +1,32 @@
+"""S26, S27: neither logs nor metrics tell what callers keep secret."""
+
+from __future__ import annotations
+
+from tests import eventually
+from tests.security.target import Target
+
+CANARY = "canary-word-b7e2c9"
+
+
+def test_s26_what_callers_send_wrongly_is_in_no_log(target: Target) -> None:
+    token = target.tokens["viewer"]
+    target.ask("GET", "/api/v1/pools/", Authorization=f"Bearer {CANARY}")
+    target.ask("POST", "/api/v1/pools/", f'{{"password": "{CANARY}", ', token="administrator")
+    target.ask("POST", "/admin/login/", f"username=admin&password={CANARY}")
+    target.ask("GET", "/api/v1/nowhere/", Cookie=f"sessionid={CANARY}")
+    target.ask("GET", f"/api/v1/pools/?token={token}", token="viewer")
+    last = "/api/v1/nowhere/the-last-one/"
+    target.ask("GET", last)
+    eventually.until(lambda: last in target.logs())
+    logged = target.logs()
+    assert CANARY not in logged
+    assert not [person for person, kept in target.tokens.items() if kept in logged]
+
+
+def test_s27_metrics_are_for_those_who_may_and_name_nobody(target: Target) -> None:
+    assert target.ask("GET", "/metrics").status == 401
+    assert target.ask("GET", "/metrics", token="vera").status == 403
+    text = target.ask("GET", "/metrics", token="viewer").text
+    assert "ipam_" in text
+    for private in ("vera", "alpha", "10.77.0.5", "02:aa:00:00:00:01"):
+        assert f'"{private}"' not in text, private
