@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from pools import database
 from pools.admin import show
+from pools.clusters.faults import FieldConflict
 from pools.core.connection_state import State
 from pools.models import Cluster, Drift, Finding
 from pools.services import connections, fleet
@@ -92,13 +93,32 @@ def _findings() -> Iterator[Attention]:
 
 
 def _drift() -> Iterator[Attention]:
-    rows = Drift.objects.filter(ignored_at=None).values("cluster_id", "cluster__name").order_by()
+    yield from _owned_by_others()
+    others = Drift.objects.filter(ignored_at=None).exclude(conflict_code=FieldConflict.code)
+    rows = others.values("cluster_id", "cluster__name").order_by()
     counted = rows.annotate(count=Count("pk"), since=Min("since"))
     for row in counted.order_by("cluster__name")[:SHOWN]:
         url = reverse("admin:pools_drift_changelist", query={"cluster": row["cluster_id"]})
         fields = "field differs" if row["count"] == 1 else "fields differ"
         text = f"{show.digits(row['count'])} {fields} between the register and cluster {row['cluster__name']}"
         yield Attention("warn", text, "", url, "Drift and plan", url, row["since"])
+
+
+def _owned_by_others() -> Iterator[Attention]:
+    """Changes that wait because another manager owns the field, object by object."""
+    rows = Drift.objects.filter(ignored_at=None, conflict_code=FieldConflict.code)
+    for row in rows.select_related("cluster").order_by("since", "pk")[:SHOWN]:
+        owners = ", ".join(map(str, row.managers)) or "another manager"
+        text = f"{row.path} of {row.kind} {row.name} in cluster {row.cluster} waits for its owner"
+        detail = f"{owners} owns the field: change it there, or take it over."
+        url = show.url_of(row)
+        take = reverse("admin:pools_drift_takeover", args=[row.pk])
+        yield Attention("warn", text, detail, url, "Take over", take, row.since)
+    more = rows.count() - SHOWN
+    if more > 0:
+        url = reverse("admin:pools_drift_changelist", query={"state": "conflict"})
+        text = f"{_count(more, 'further field')} wait for their owners"
+        yield Attention("warn", text, "", url, "Drift and plan", url)
 
 
 def _count(number: int, word: str) -> str:

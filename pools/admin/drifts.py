@@ -13,8 +13,9 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pools.admin import edge, lists, observed, runs, show
+from pools.admin import edge, lists, observed, runs, show, takeover_page
 from pools.admin import forms as fields
+from pools.clusters.faults import FieldConflict
 from pools.models import Connection, Drift
 from pools.services import drift
 
@@ -139,8 +140,15 @@ class DriftAdmin(lists.Listed[Drift]):
         return _to(request, rows, "heed")
 
     def get_urls(self) -> list[URLPattern]:
-        own = path("settle/", edge.in_admin(settle), name="pools_drift_settle")
-        return [own, *super().get_urls()]
+        own = [
+            path("settle/", edge.in_admin(settle), name="pools_drift_settle"),
+            path(
+                "<int:drift_id>/take-over/",
+                edge.in_admin(takeover_page.view),
+                name="pools_drift_takeover",
+            ),
+        ]
+        return [*own, *super().get_urls()]
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -171,6 +179,7 @@ def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
         ids=[one.pk for one in rows],
         connection=Connection.objects.filter(cluster=row.cluster).first(),
         some_ignored=any(one.ignored_at for one in rows),
+        waiting=[one for one in rows if one.conflict_code == FieldConflict.code],
         call=f"clusters/{row.cluster.name}/drift/?kind={row.kind}&name={row.name}",
     )
 
@@ -245,4 +254,10 @@ def _applied(request: HttpRequest, one: drift.Object, staying: list[Drift]) -> N
     messages.success(request, f"{one} is written with the next pass, which begins within seconds.")
     for row in staying:
         owners = ", ".join(map(str, row.managers)) or "another manager"
-        messages.warning(request, f"{row.path} belongs to {owners} and is not taken from it.")
+        text = format_html(
+            '{} belongs to {} and is not taken from it: <a class="cad-link" href="{}">take it over</a>.',
+            row.path,
+            owners,
+            reverse("admin:pools_drift_takeover", args=[row.pk]),
+        )
+        messages.warning(request, text)

@@ -17,6 +17,7 @@ from pools.core import errors
 from pools.models import CIDRMigration, Pool
 from pools.services import (
     cidr_migrations,
+    drift,
     migration_forecast,
     migration_manifests,
     migration_progress,
@@ -145,6 +146,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         span=span_of(migration),
         whole=is_whole(migration),
         manifest=_manifest(migration, progress),
+        waiting=drift.waiting_of_pool(pool),
         watched=watched,
     )
     if watched:

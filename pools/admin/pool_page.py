@@ -15,7 +15,7 @@ from pools.admin import map as maps
 from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
-from pools.services import forecasts, occupancy, utilization
+from pools.services import drift, forecasts, occupancy, utilization
 
 MAPS = 4  # drawn on one page; more CIDRs have a link each
 FIRST = 10
@@ -85,6 +85,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         ),
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
+        owned_elsewhere=drift.waiting_of_pool(pool),
         cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
         events=Event.objects.filter(pool_id=pool.pk).order_by("-id")[:FIRST],

@@ -18,8 +18,9 @@ from pools.models.observed import Severity, Trigger
 from pools.services import fleet
 
 _TIMES = ("first_seen_at", "changed_at", "missed_at", "since", "ignored_at")
-_HIDDEN = {"cluster_id", "problem_code", "ignored_by_id"}
-_LIGHT = [one.attname for one in ObservedObject._meta.concrete_fields if one.name != "manifest"]
+_HIDDEN = {"cluster_id", "problem_code", "ignored_by_id", "cidrs"}
+_HEAVY = {"manifest", "cidrs"}
+_LIGHT = [one.attname for one in ObservedObject._meta.concrete_fields if one.name not in _HEAVY]
 
 
 class Runs(views.View):

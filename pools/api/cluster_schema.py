@@ -80,7 +80,7 @@ _FINDING = shape(
 _DRIFT = shape(
     "id kind name path desired observed",
     id=WHOLE, kind=TEXT, namespace=TEXT, name=TEXT, path=TEXT, desired=_ANY, observed=_ANY,
-    managers=listed(TEXT), since=TIME, conflict=TEXT, ignored_by=null(TEXT), ignored_at=TIME,
+    managers=listed(TEXT), since=TIME, conflict=TEXT, conflict_code=TEXT, ignored_by=null(TEXT), ignored_at=TIME,
     ignored_reason=TEXT,
 )  # fmt: skip
 _COUNTS = shape(ipv4=WHOLE, ipv6=WHOLE)
@@ -177,6 +177,27 @@ DRIFT_DECISION = says(
     {200: shape("differences", pool_id=null(WHOLE), differences=listed(_DRIFT))},
     fails="404 409 411 413 415",
     **body(shape(reason=TEXT)),
+)
+_OWNERSHIP = shape(
+    "kind name resource_version token fields",
+    kind=TEXT, namespace=TEXT, name=TEXT, resource_version=TEXT, token=TEXT,
+    fields=listed(
+        shape(
+            "path desired observed managers",
+            path=TEXT, desired=_ANY, observed=_ANY, managers=listed(TEXT),
+        )
+    ),
+)  # fmt: skip
+OWNERSHIP = says(
+    "The fields of the object that other managers own and the register wants otherwise, as they are now",
+    {200: _OWNERSHIP},
+    fails="404 409 502",
+)
+OWNERSHIP_TAKE = says(
+    "Take exactly the fields of a preview over from their managers; object_changed when it is not true any more",
+    {200: _OWNERSHIP},
+    fails="404 409 411 413 415 502",
+    **body(shape("token reason", token=TEXT, reason=TEXT)),
 )
 NODES = says(
     "What the nodes of a cluster ask for and hold",

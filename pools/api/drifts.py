@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from pools.api import cluster_parts, cluster_schema, clusters, pagination, parsing, query, views
 from pools.core import ciliumnode, errors, podippool
+from pools.handlers import takeovers
 from pools.models import Drift, ObservedObject
 from pools.services import drift, pod_cidrs
 
@@ -39,6 +40,56 @@ class DriftDecision(views.View):
         values = Drift.objects.filter(pk__in=[one.pk for one in left]).order_by("path").values()
         told = cluster_parts.shapes([dict(one) for one in values])
         return views.answer({"pool_id": pool_id, "differences": told})
+
+
+class Ownership(views.View):
+    """What other managers own of an object that waits for them, and taking that over."""
+
+    needs = {"GET": ("pools.change_drift",), "POST": ("pools.change_drift",)}
+
+    @extend_schema(**cluster_schema.OWNERSHIP)
+    def get(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
+        of = _object(cluster, drift_id)
+        return views.answer(_preview(takeovers.preview(of, by=views.author(request))))
+
+    @extend_schema(**cluster_schema.OWNERSHIP_TAKE)
+    def post(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
+        of = _object(cluster, drift_id)
+        for permission in drift.adopting(of.kind):
+            views.require(request, permission)
+        body = parsing.fields(request, "token", "reason")
+        token = body.parse("token", parsing.text)
+        reason = body.parse("reason", parsing.reason)
+        body.report.raise_any()
+        by = views.author(request, reason or "")
+        return views.answer(_preview(takeovers.take(of, token=token or "", by=by)))
+
+
+def _object(cluster: str, drift_id: int) -> drift.Object:
+    found = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
+    row = found.select_related("cluster").first()
+    if row is None:
+        raise errors.NotFound("There is no such difference.")
+    return drift.Object(row.cluster, row.kind, row.name, row.namespace)
+
+
+def _preview(found: takeovers.Preview) -> dict[str, Any]:
+    return {
+        "kind": found.of.kind,
+        "namespace": found.of.namespace,
+        "name": found.of.name,
+        "resource_version": found.resource_version,
+        "token": found.token,
+        "fields": [
+            {
+                "path": one.path,
+                "desired": one.desired,
+                "observed": one.observed,
+                "managers": list(one.managers),
+            }
+            for one in found.fields
+        ],
+    }
 
 
 def _ignored(request: Request, row: Drift) -> Drift:

@@ -167,6 +167,9 @@ _MIGRATION = shape(
     state={"type": "string", "enum": [standing.value for standing in Standing]},
     steps=listed({"type": "string", "enum": [step.value for step in Step]}),
     by={"type": "string", "enum": ["register", "cluster"]}, unwritten=FLAG, orphaned=FLAG,
+    waiting=listed(
+        shape("path managers since drift_id", path=TEXT, managers=listed(TEXT), since=TIME, drift_id=WHOLE)
+    ),
     in_use=WHOLE, held=WHOLE, cooling=WHOLE, total=WHOLE, percent=WHOLE,
     holders=listed(
         shape(

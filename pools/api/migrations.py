@@ -8,11 +8,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from pools import events, idempotency
-from pools.api import guide_schema, guides, parsing, pools, query, views
+from pools.api import guide_schema, guides, parsing, pool_parts, pools, query, views
 from pools.core import addresses, reading
 from pools.core.block_answer import time
 from pools.models import CIDRMigration, Pool
-from pools.services import cidr_migrations, migration_forecast, migration_progress
+from pools.services import cidr_migrations, drift, migration_forecast, migration_progress
 from pools.services.migration_progress import Step
 
 LISTED = 100  # newest migrations of a pool
@@ -127,6 +127,7 @@ def shape(
         "steps": [step.value for step in progress.steps],
         "by": "cluster" if progress.by_cluster else "register",
         "unwritten": progress.unwritten,
+        "waiting": pool_parts.waiting(drift.waiting_of_pool(migration.pool)),
         "orphaned": progress.orphaned,
         "in_use": progress.in_use,
         "held": progress.held,

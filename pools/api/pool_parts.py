@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -10,8 +11,9 @@ from rest_framework.request import Request
 from pools import idempotency
 from pools.api import parsing, schema, views
 from pools.core import addresses, blocks, errors, reading
+from pools.core.block_answer import time
 from pools.core.podippool import CidrEntry, Family
-from pools.models import Pool, PoolCIDR, ReservedRange
+from pools.models import Drift, Pool, PoolCIDR, ReservedRange
 from pools.services import pools
 
 
@@ -144,6 +146,19 @@ class ReservedRangeView(views.View):
             raise errors.NotFound("The pool has no such reserved range.")
         pools.unreserve(range_id, by=views.author(request))
         return views.nothing()
+
+
+def waiting(rows: Sequence[Drift]) -> list[dict[str, Any]]:
+    """The fields of a pool's object that wait because other managers own them."""
+    return [
+        {
+            "path": row.path,
+            "managers": row.managers,
+            "since": time(row.since),
+            "drift_id": row.pk,
+        }
+        for row in rows
+    ]
 
 
 def cidr_shape(cidr: PoolCIDR) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,13 +13,13 @@ from rest_framework.request import Request
 from pools import events, idempotency, usage
 from pools.api import pagination, parsing, pool_parts, query, schema, views
 from pools.core import errors, holders, reading
-from pools.models import Cluster, Pool
+from pools.models import Cluster, Drift, Pool
 from pools.models.pools import Category
-from pools.services import pools
+from pools.services import drift, pools
 
 _CHANGED = ("cooldown_seconds", "description", "ipv4", "ipv6", "annotations", "labels")
 _CREATED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip", *_CHANGED)
-_READ_ONLY = ("id", "version", "utilization", "created_at")
+_READ_ONLY = ("id", "version", "waiting", "utilization", "created_at")
 _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 
@@ -106,7 +107,7 @@ def _answer(pool: Pool) -> views.Answer:
 
 
 def shape(pool: Pool) -> dict[str, Any]:
-    return _shape(pool, usage.of_pool(pool))
+    return _shape(pool, usage.of_pool(pool), drift.waiting_of_pool(pool))
 
 
 def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -114,10 +115,15 @@ def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = Pool.objects.select_related("cluster").prefetch_related("cidrs__reserved_ranges")
     by_id = found.in_bulk(ids)
     used = usage.of_pools(by_id.values())
-    return [_shape(by_id[pool_id], used[pool_id]) for pool_id in ids if pool_id in by_id]
+    waits = drift.waiting_of_pools(by_id.values())
+    return [
+        _shape(by_id[pool_id], used[pool_id], waits.get(pool_id, ()))
+        for pool_id in ids
+        if pool_id in by_id
+    ]
 
 
-def _shape(pool: Pool, used: dict[int, usage.Usage]) -> dict[str, Any]:
+def _shape(pool: Pool, used: dict[int, usage.Usage], waits: Sequence[Drift] = ()) -> dict[str, Any]:
     parts = pools.families(pool)
     return {
         "id": pool.pk,
@@ -134,6 +140,7 @@ def _shape(pool: Pool, used: dict[int, usage.Usage]) -> dict[str, Any]:
         "ipv6": pool_parts.family(parts.get(6)),
         "version": pool.version,
         "created_at": pool.created_at.isoformat().replace("+00:00", "Z"),
+        "waiting": pool_parts.waiting(waits),
         "utilization": {f"ipv{family}": _usage(one) for family, one in used.items()},
     }
 

@@ -70,6 +70,15 @@ _POOL = shape(
     id=WHOLE,
     version=WHOLE,
     created_at=TIME,
+    waiting=listed(
+        shape(
+            "path managers since drift_id",
+            path=TEXT,
+            managers=listed(TEXT),
+            since=TIME,
+            drift_id=WHOLE,
+        )
+    ),
     utilization=shape(ipv4=_USAGE, ipv6=_USAGE),
 )
 _CLUSTER = shape(

@@ -57,6 +57,11 @@ urlpatterns = [
     path("clusters/<str:cluster>/findings/", cluster_parts.Findings.as_view(), name="findings"),
     path("clusters/<str:cluster>/drift/", cluster_parts.Drifts.as_view(), name="drift"),
     path(
+        "clusters/<str:cluster>/drift/<int:drift_id>/ownership/",
+        drifts.Ownership.as_view(),
+        name="drift-ownership",
+    ),
+    path(
         "clusters/<str:cluster>/drift/<int:drift_id>/<str:decision>/",
         drifts.DriftDecision.as_view(),
         name="drift-decision",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import urllib3
 
 Manifest = dict[str, Any]
+Body = Manifest | list[Manifest] | bytes
 Keep = Callable[[Manifest], Manifest | None]
 
 PAGE = 500  # objects
@@ -38,6 +39,7 @@ _STARTS = 3  # of a list whose `continue` expires
 _WHOLE_ANSWER = 4  # times the read time-out
 _WATCH_GRACE = 15  # seconds after which a server that should have ended a watch is taken for dead
 _APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
 _VERBS = {"GET": "get", "POST": "create", "PATCH": "apply", "PUT": "update", "DELETE": "delete"}
 _TOKEN = re.compile(rb'"continue": ?"([\w=-]+)"')  # of an API server; others are found when parsed
 _METADATA = 4096  # bytes at the ends of a page in which it is looked for
@@ -260,8 +262,11 @@ class Gateway:
         manager: str,
         subresource: str = "",
         dry_run: bool = False,
+        force: bool = False,
     ) -> Manifest:
-        """Server-side apply, never forced; what is stored then (after pruning).
+        """Server-side apply; what is stored then (after pruning).
+
+        `force` takes the fields of the manifest from whoever owns them: only what a person confirmed.
 
         `manager` is another for a subresource than for the object: before Kubernetes 1.22 one name
         for both loses the ownership of the other part. Also raises FieldConflict (with causes),
@@ -270,9 +275,33 @@ class Gateway:
         """
         name, namespace = _address(manifest)
         path = _path(resource, namespace=namespace, name=name, subresource=subresource)
-        query = _writing(manager, dry_run)
+        query = _writing(manager, dry_run) | ({"force": "true"} if force else {})
         stored = self._call("PATCH", path, query, body=_yaml(manifest), content_type=_APPLY)
         return stored if "metadata" in stored else self.get(resource, name, namespace)
+
+    def patch(
+        self,
+        resource: Resource,
+        current: Manifest,
+        changes: Mapping[str, Any],
+        *,
+        manager: str,
+        dry_run: bool = False,
+    ) -> Manifest:
+        """Set single fields (JSON pointer -> value) of this very version of an object.
+
+        Also raises StaleVersion (somebody else was quicker), ObjectAbsent.
+        """
+        name, namespace = _address(current)
+        version = current["metadata"]["resourceVersion"]
+        operations: builtins.list[Manifest] = [
+            {"op": "add", "path": pointer, "value": value} for pointer, value in changes.items()
+        ]
+        # The server compares the version of a patched object with the stored one: 409 when stale.
+        operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
+        path = _path(resource, namespace=namespace, name=name)
+        query = _writing(manager, dry_run)
+        return self._call("PATCH", path, query, body=operations, content_type=_JSON_PATCH)
 
     def create(
         self, resource: Resource, manifest: Manifest, *, manager: str, dry_run: bool = False
@@ -333,7 +362,7 @@ class Gateway:
         path: str,
         query: Mapping[str, str] | None = None,
         *,
-        body: Manifest | bytes | None = None,
+        body: Body | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
         return answers.parsed(self._raw(method, path, query or {}, body, content_type))
@@ -343,7 +372,7 @@ class Gateway:
         method: str,
         path: str,
         query: Mapping[str, str],
-        body: Manifest | bytes | None = None,
+        body: Body | None = None,
         content_type: str = "application/json",
     ) -> bytes:
         response = self._send(method, path, query, body=body, content_type=content_type)
@@ -360,7 +389,7 @@ class Gateway:
         path: str,
         query: Mapping[str, str],
         *,
-        body: Manifest | bytes | None = None,
+        body: Body | None = None,
         content_type: str = "application/json",
         read: float = 0,
     ) -> urllib3.BaseHTTPResponse:

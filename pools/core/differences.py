@@ -6,7 +6,7 @@ manager owns it, for then the next server-side apply would remove it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +80,69 @@ def find(
         for path, wanted, seen in found
         if path not in _IDENTITY
     ]
+
+
+def part_to_apply(
+    desired: reading.Json,
+    observed: reading.Json,
+    *,
+    structure: Structure = POD_IP_POOL,
+    manager: str,
+    take: Collection[str] = (),
+) -> reading.Json:
+    """Return what of a manifest `manager` can apply without touching a field of another manager.
+
+    A field that only others own is left out, one that it shares with others keeps its observed value.
+    `take` are the paths, as Difference has them, that are wanted all the same.
+    """
+    owners = managed_fields.parse(observed)
+
+    def leaf(path: Path, wanted: Any, seen: Any) -> Any:
+        names = {owner.manager for owner in owners if owner.owns_within(path)}
+        if path in _IDENTITY or not names - {manager} or managed_fields.show(path) in take:
+            return wanted
+        if manager in names:
+            return wanted if seen is None else seen
+        return _LEFT_OUT
+
+    part: reading.Json = _part(desired, observed, (), structure, leaf)
+    return part
+
+
+_LEFT_OUT = object()
+
+
+def _part(desired: Any, observed: Any, path: Path, structure: Structure, leaf: Any) -> Any:
+    names = tuple(element for element in path if isinstance(element, str))
+    if _is_merged(desired, observed) and names not in structure.atomic:
+        seen = observed or {}
+        parts = {
+            name: _part(wanted, seen.get(name), (*path, name), structure, leaf)
+            for name, wanted in desired.items()
+        }
+        kept = {name: part for name, part in parts.items() if part is not _LEFT_OUT}
+        return kept or _LEFT_OUT
+    if isinstance(desired, list) and names in structure.lists:
+        return _members_part(desired, observed, path, structure, leaf)
+    return leaf(path, desired, observed)
+
+
+def _members_part(
+    desired: list[Any], observed: object, path: Path, structure: Structure, leaf: Any
+) -> Any:
+    keys = structure.lists[tuple(element for element in path if isinstance(element, str))]
+    kept = []
+    for element, wanted, seen in _beside(desired, observed, keys):
+        part = _part(wanted, seen, (*path, element), structure, leaf)
+        if isinstance(wanted, dict):
+            fields = {} if part is _LEFT_OUT else part
+            identity = {key: wanted[key] for key in keys if key in wanted}
+            if not fields.keys() - set(keys) and wanted.keys() - set(keys):
+                continue  # all that it says is of others
+            part = identity | fields
+        if part is not _LEFT_OUT:
+            kept.append(part)
+    return kept or _LEFT_OUT
 
 
 _Found = tuple[Path, object, object]

@@ -250,6 +250,13 @@ class StepNotDue(Conflict):
     reason = "StepNotDue"
 
 
+class ObjectChanged(Conflict):
+    """The object, or who owns its fields, is not as the preview showed it: look again."""
+
+    code = "object_changed"
+    reason = "ObjectChanged"
+
+
 class ClusterDecides(Conflict):
     """The pool follows its cluster: change it there."""
 

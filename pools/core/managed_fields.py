@@ -52,9 +52,11 @@ class Owner:
 
     def owns(self, path: Path) -> bool:
         """Whether it owns the path, something inside it, or all of what the path is in."""
-        return any(path[: len(owned)] == owned for owned in self.leaves()) or any(
-            owned[: len(path)] == path for owned in self.paths
-        )
+        return self.owns_within(path) or any(path[: len(owned)] == owned for owned in self.leaves())
+
+    def owns_within(self, path: Path) -> bool:
+        """Return True if it owns the path or something inside it, as an apply of the path would meet."""
+        return any(owned[: len(path)] == path for owned in self.paths)
 
     def leaves(self) -> Iterator[Path]:
         """What it owns whole: fields, atomic lists and objects, empty objects."""
@@ -76,6 +78,35 @@ def parse(manifest: reading.Json) -> list[Owner]:
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, dict) and entry.get("fieldsType", "FieldsV1") == "FieldsV1"
     ]
+
+
+def upgraded(manifest: reading.Json, api_version: str) -> list[Any] | None:
+    """Return the entries of managedFields with all fields in one version; None if they are so already.
+
+    An API server converts an object to the version of each entry before it applies anything, which
+    fails for what an older version of the kind does not know. The fields have the same names in all
+    versions; entries of one manager that now have one version become one.
+    """
+    entries = manifest.get("metadata", {}).get("managedFields") or []
+    if all(entry.get("apiVersion") == api_version for entry in entries):
+        return None
+    merged: dict[tuple[object, ...], dict[str, Any]] = {}
+    for entry in entries:
+        identity = tuple(entry.get(key) for key in ("manager", "operation", "subresource"))
+        before = merged.get(identity)
+        fields = entry.get("fieldsV1") or {}
+        if before is not None:
+            fields = _united(before["fieldsV1"], fields)
+        merged[identity] = entry | {"apiVersion": api_version, "fieldsV1": fields}
+    return list(merged.values())
+
+
+def _united(some: reading.Json, others: reading.Json) -> reading.Json:
+    both = {
+        name: _united(some[name], others[name]) if name in some and name in others else fields
+        for name, fields in {**some, **others}.items()
+    }
+    return dict(sorted(both.items()))
 
 
 def key_of(fields: reading.Json) -> Key:

@@ -47,5 +47,6 @@ def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Found:
         cidr=cidr, pool=cidr.pool.name, owner=owner
     )
     details = {"pool": cidr.pool.name, "cidr": str(cidr), "managers": others}
-    code = "cidr_addition_pending" if addition else "cidr_removal_pending"
-    return Found(code, f"{cidr.pool.name} {cidr}", message, details=details)
+    return Found(
+        f"cidr_{cidr.pending}_pending", f"{cidr.pool.name} {cidr}", message, details=details
+    )

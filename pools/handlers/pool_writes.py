@@ -92,6 +92,47 @@ def _emptied(manifest: Manifest, found: Sequence[differences.Difference]) -> Man
     return manifest | {"spec": spec}
 
 
+def fit(part: Manifest, current: Manifest, *, said: PodIPPool) -> Manifest:
+    """Let the reserved ranges that are applied be those of CIDRs that the object has.
+
+    Where somebody else owns the list of CIDRs: none of a CIDR that is not in it, and of one that is to
+    be removed what we reserved before, so that nothing is handed out of it meanwhile.
+    """
+    spec = dict(part.get("spec") or {})
+    for number in (4, 6):
+        key = f"ipv{number}"
+        there = (current.get("spec") or {}).get(key) or {}
+        family = dict(spec.get(key) or {})
+        if "cidrs" in family or not there.get("cidrs"):
+            continue
+        listed = [cidr for cidr in there["cidrs"] if isinstance(cidr, str)]
+        wanted = said.families.get(number)
+        removed = set(listed) - {str(one.cidr) for one in (wanted.cidrs if wanted else ())}
+        own = _own_ranges(current, key)
+        ranges = {one["cidr"]: one for one in family.pop("pool", [])}
+        ranges |= {cidr: own[cidr] for cidr in removed & own.keys()}
+        fitting = [ranges[cidr] for cidr in listed if cidr in ranges]
+        if own and not fitting:
+            fitting = [{"cidr": listed[0]}]
+        if fitting:
+            family["pool"] = fitting
+        spec.pop(key, None)
+        if family:
+            spec[key] = family
+    return {**part, "spec": spec} if spec else {k: v for k, v in part.items() if k != "spec"}
+
+
+def _own_ranges(current: Manifest, key: str) -> dict[str, Manifest]:
+    """The entries of `pool` that we wrote, by CIDR."""
+    mine = [one for one in managed_fields.parse(current) if one.manager == MANAGER]
+    return {
+        entry["cidr"]: entry
+        for entry in current["spec"][key].get("pool") or ()
+        for at in [("spec", key, "pool", managed_fields.key_of({"cidr": entry["cidr"]}))]
+        if any(owner.owns(at) for owner in mine)
+    }
+
+
 def same_spec(current: Manifest, said: PodIPPool) -> bool:
     """Whether the object's spec says what the register says, also in what it leaves out."""
     try:
@@ -131,7 +172,9 @@ def writes(pass_: Pass, shape: Callable[[], Shaped], notes: list[Found]) -> Iter
             continue
         make = functools.partial(_make, said=said[pool.pk], manifest=manifest)
         if row is None or make(row.manifest) is not None:
-            yield Write(shape().resource, pool.name, make)
+            yield Write(
+                shape().resource, pool.name, make, fit=functools.partial(fit, said=said[pool.pk])
+            )
         elif same_spec(row.manifest, said[pool.pk]):
             agreed.append(row.pk)
         else:

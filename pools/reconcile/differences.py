@@ -26,6 +26,7 @@ class Drifting:
     place: Place
     difference: Difference
     conflict: str = ""
+    code: str = ""
 
 
 def keep_drift(
@@ -65,6 +66,7 @@ def _values(one: Drifting) -> dict[str, Any]:
         "observed": _json(one.difference.observed),
         "managers": list(one.difference.managers),
         "conflict": _text(one.conflict)[:1000],
+        "conflict_code": one.code[:63],
     }
 
 

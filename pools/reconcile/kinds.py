@@ -24,6 +24,10 @@ def _unproven() -> None:
     return None
 
 
+def _as_it_is(part: Manifest, _current: Manifest) -> Manifest:
+    return part
+
+
 @dataclass(frozen=True)
 class Pass:
     """One pass over one cluster, as its handlers see it.
@@ -73,7 +77,8 @@ class Write:
     is asked again with a fresh object when another writer was quicker. `how` is `apply` (server-side,
     our fields only) or `replace` (the whole object, for kinds whose fields have several writers).
     With `send` False the differences are shown, and nothing is written. `structure` says which lists
-    are maps.
+    are maps. `fit` is given what is left to apply when fields of other managers are left out, and the
+    object, and answers it so that both go together.
     """
 
     resource: Resource
@@ -85,6 +90,7 @@ class Write:
     manager: str = MANAGER
     send: bool = True
     structure: Structure = POD_IP_POOL
+    fit: Callable[[Manifest, Manifest], Manifest] = _as_it_is
 
     @property
     def place(self) -> Place:

@@ -107,7 +107,7 @@ def run(
 
 def _all_kinds(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> None:
     listed = _list_all(pass_, handlers, counts)
-    with _undone() if pass_.dry_run else contextlib.nullcontext():
+    with undone() if pass_.dry_run else contextlib.nullcontext():
         _absorb_all(pass_, listed, counts)
         _settle_all(pass_, listed, counts)
 
@@ -236,7 +236,7 @@ def _without_collector() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _undone() -> Iterator[None]:
+def undone() -> Iterator[None]:
     """All that is written inside is undone: so a plan knows what its own first half would bring."""
     with transaction.atomic(), database_connection.cursor() as cursor:
         # An object that was not listed may be asked for meanwhile, and the cluster be slow.

@@ -7,7 +7,6 @@ from typing import Any
 
 from pools.clusters import faults
 from pools.clusters.client import Manifest
-from pools.core import errors
 from pools.core.differences import Difference
 from pools.models import ObservedObject
 from pools.reconcile import absorbing, differences, seen, storing, writes
@@ -123,11 +122,18 @@ def _field(each: Difference) -> dict[str, Any]:
 
 def _drift(results: Sequence[Result]) -> list[differences.Drifting]:
     return [
-        differences.Drifting(result.write.place, each, _why(result.fault))
+        differences.Drifting(result.write.place, each, *_why(result, each))
         for result in results
         for each in result.found
     ]
 
 
-def _why(fault: errors.IpamError | None) -> str:
-    return (fault.message or fault.code) if fault else ""
+def _why(result: Result, each: Difference) -> tuple[str, str]:
+    """Why a field was not written, and the code of it; of one that another manager owns that it is."""
+    fault = result.fault
+    if fault is None:
+        return "", ""
+    names = writes.foreign(each, result.write.manager)
+    if isinstance(fault, faults.FieldConflict) and names:
+        return f"owned by {', '.join(names)}", fault.code
+    return fault.message or fault.code, fault.code

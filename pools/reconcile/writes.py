@@ -1,14 +1,20 @@
-"""Sending what differs: dry first, never by force, read back, and one refused object fails alone."""
+"""Sending what differs: dry first, never by force, read back, and one refused object fails alone.
+
+Of an object with several managers only the fields are applied that nobody else owns: what belongs to
+others stays a difference until they change it, or somebody takes it over (pools.handlers.takeovers).
+"""
 
 from __future__ import annotations
 
+import http
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from pools.clusters import faults
 from pools.clusters.client import Manifest
-from pools.core import differences, errors
+from pools.core import differences, errors, managed_fields
 from pools.core.differences import Difference
 from pools.reconcile.kinds import BUGS, Pass, Write
 
@@ -19,6 +25,7 @@ _BOOKKEEPING = {"resourceVersion", "generation", "managedFields", "uid", "creati
 # answer with any of them.
 _OF_ONE_OBJECT = (faults.FieldConflict, faults.Rejected, faults.Forbidden, faults.ServerFault)
 _Found = tuple[Difference, ...]
+_LONGEST_CONFLICT = 900  # characters
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +71,7 @@ def send(pass_: Pass, write: Write, listed: Manifest | None, *, fresh: bool) -> 
         try:
             current = listed if fresh and not attempt else _current(pass_, write)
             wanted = write.make(current)
-            found = _differences(write, wanted, current)
+            found = find_differences(write, wanted, current)
         except (errors.IpamError, *BUGS) as error:
             if isinstance(error, faults.ClusterFault):
                 raise
@@ -100,17 +107,71 @@ def _sent(
     pass_: Pass, write: Write, wanted: Manifest, current: Manifest | None, found: _Found
 ) -> Result:
     """Dry first: what would change nothing is not sent, or the cluster would be written for ever."""
+    wanted_whole = wanted
     if current is not None:
+        wanted = part_to_apply(write, wanted, current)
+        if not find_differences(write, wanted, current):
+            return Result(write, found=found, fault=of_others(write, found))
         # Another writer, also a worker that took the cluster over meanwhile, makes it a StaleVersion.
         version = current["metadata"]["resourceVersion"]
         wanted = wanted | {"metadata": wanted["metadata"] | {"resourceVersion": version}}
-    tried = _tried(pass_, write, wanted)
+    try:
+        tried = _tried(pass_, write, wanted)
+    except (faults.Rejected, faults.ServerFault) as error:
+        _upgrade_managers(pass_, write, current, error)
+        raise
     if tried is not None and current is not None and _same(write, tried, current):
         return Result(write, found=found, fault=NotKept())
     pass_.prove()
     stored = _put(pass_, write, wanted, dry_run=False)
-    left = _differences(write, wanted, stored)
-    return Result(write, stored=stored, found=left, fault=NotKept() if left else None)
+    left = find_differences(write, wanted_whole, stored)
+    foreign = of_others(write, left)
+    if foreign is None and left:
+        return Result(write, stored=stored, found=left, fault=NotKept())
+    return Result(write, stored=stored, found=left, fault=foreign)
+
+
+def part_to_apply(
+    write: Write, wanted: Manifest, current: Manifest, *, take: Collection[str] = ()
+) -> Manifest:
+    """What is applied to an object that is there: nothing that only other managers own."""
+    if write.how != "apply" or write.subresource:
+        return wanted
+    part = differences.part_to_apply(
+        wanted, current, structure=write.structure, manager=write.manager, take=take
+    )
+    return write.fit(part, current)
+
+
+def of_others(write: Write, found: _Found) -> faults.FieldConflict | None:
+    """Why these fields are not written: other managers own some of them."""
+    texts = [f"{each.path} is owned by {', '.join(names)}" for each in found
+             if (names := foreign(each, write.manager))]  # fmt: skip
+    return faults.FieldConflict("; ".join(texts)[:_LONGEST_CONFLICT]) if texts else None
+
+
+def foreign(difference: Difference, manager: str) -> list[str]:
+    """The managers of the field but this one."""
+    return [name for name in difference.managers if name != manager]
+
+
+def _upgrade_managers(
+    pass_: Pass, write: Write, current: Manifest | None, error: faults.ClusterFault
+) -> None:
+    """Give managedFields of another version of the kind the version that is written.
+
+    A server cannot apply what the version of somebody's entry does not know (500). The entries keep
+    their managers, operations and fields. Raises StaleVersion: read the object again.
+    """
+    if current is None or error.status != http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        return
+    entries = managed_fields.upgraded(current, write.resource.api_version)
+    if entries is None:
+        return
+    pass_.prove()
+    changes = {"/metadata/managedFields": entries}
+    pass_.gateway.patch(write.resource, current, changes, manager=write.manager)
+    raise faults.StaleVersion("managedFields have another version now") from error
 
 
 def _tried(pass_: Pass, write: Write, wanted: Manifest) -> Manifest | None:
@@ -137,7 +198,7 @@ def _put(pass_: Pass, write: Write, wanted: Manifest, *, dry_run: bool) -> Manif
     )
 
 
-def _differences(write: Write, wanted: Manifest | None, current: Manifest | None) -> _Found:
+def find_differences(write: Write, wanted: Manifest | None, current: Manifest | None) -> _Found:
     if wanted is None:
         return ()
     if write.how == "replace":

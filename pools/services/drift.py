@@ -7,12 +7,13 @@ due at once, does what follows from it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 
 from pools import events
+from pools.clusters import faults
 from pools.core import errors, podippool
 from pools.models import Cluster, Connection, Drift, ObservedObject, Pool
 from pools.models.connections import Duty
@@ -71,7 +72,7 @@ def apply(of: Object, *, by: events.Author) -> list[Drift]:
     unless their `managers` give the fields up. What only followed its object is the register's from
     now on. Raises NotManaged, NotFound (neither a row of the register nor a difference).
     """
-    connection = _managed(of)
+    connection = managed(of)
     found = differences(of)
     settler = SETTLERS.get(of.kind)
     with events.recorded(by):
@@ -159,7 +160,8 @@ def heed(row: Drift, *, by: events.Author) -> Drift:
     return Drift.objects.get(pk=row.pk)
 
 
-def _managed(of: Object) -> Connection:
+def managed(of: Object) -> Connection:
+    """The connection by which the object is written. Raises NotFound, NotManaged."""
     connection = Connection.objects.filter(cluster=of.cluster).first()
     if connection is None:
         raise errors.NotFound(f"The cluster {of.cluster} is not connected.")
@@ -190,3 +192,35 @@ def _note(
     what = f"{of} {path}".strip()
     reason = f"{what}: {by.reason}" if by.reason else what
     events.of_connection(connection.pk, label, by=dataclasses.replace(by, reason=reason))
+
+
+def note_takeover(connection: Connection, of: Object, fields: str, *, by: events.Author) -> None:
+    """Record that fields were taken from other managers, with the author's reason."""
+    _note(connection, of, "ownership_taken", by, fields)
+
+
+def waiting_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
+    """The fields of pools' objects that wait because other managers own them, by the pool's id."""
+    by_name = {
+        (pool.cluster_id, pool.name): pool.pk for pool in pools if pool.category == Category.POD
+    }
+    if not by_name:
+        return {}
+    rows = Drift.objects.filter(
+        kind=podippool.KIND,
+        conflict_code=faults.FieldConflict.code,
+        ignored_at=None,
+        cluster__in={cluster_id for cluster_id, _ in by_name},
+        name__in={name for _, name in by_name},
+    )
+    found: dict[int, list[Drift]] = {}
+    for row in rows.order_by("path"):
+        pool_id = by_name.get((row.cluster_id, row.name))
+        if pool_id is not None:
+            found.setdefault(pool_id, []).append(row)
+    return found
+
+
+def waiting_of_pool(pool: Pool) -> list[Drift]:
+    """The same of one pool, in order of their paths."""
+    return waiting_of_pools([pool]).get(pool.pk, [])

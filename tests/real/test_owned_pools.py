@@ -1,0 +1,135 @@
+"""Pools of other owners are written field by field, and come to rest: the third pass writes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pools.models import Drift
+from pools.models.connections import Duty
+from pools.services import pools
+from tests import factories
+from tests.handlers.fleet import manifest, reserved
+from tests.real.owned_pools import OWNERS, A, B, C, Owned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.kube.real import RealCluster
+
+pytestmark = pytest.mark.django_db
+LABELS = {"team": "network"}
+
+
+@pytest.fixture(params=["v2alpha1", "v2"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=list(OWNERS))
+def owner(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def owned(kube: RealCluster, kubectl: Callable[..., str], owner: str, version: str) -> Owned:
+    kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    owned = Owned(kube, kubectl, owner, version)
+    owned.apply("green", A, B)
+    return owned
+
+
+def _at_rest(owned: Owned) -> str:
+    """The version of the object, which one more pass does not change."""
+    before = owned.resource_version()
+    counts = owned.counted()
+    assert (counts["written"], counts["changed"]) == (0, 0)
+    assert owned.resource_version() == before
+    return before
+
+
+def test_observed_nothing_is_ever_written(owned: Owned) -> None:
+    owned.passed()
+    before = owned.resource_version()
+    pools.add_cidr(owned.pool("green").pk, factories.entry(C), by=factories.BY)
+    owned.passed()
+    assert _at_rest(owned) == before
+    assert owned.cidrs("green") == [A, B]
+
+
+def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(owned: Owned) -> None:
+    owned.manage(Duty.POOLS)
+    owned.passed()
+    before = owned.owners()
+    pool = owned.pool("green")
+    pools.change(pool.pk, pools.PoolChange(labels=LABELS), by=factories.BY)
+    factories.reserve(pool, "10.0.0.0-10.0.0.99")
+    assert owned.counted()["written"] == 1
+    stored = owned.stored()
+    assert stored["spec"]["ipv4"]["pool"] == [reserved(A, ("10.0.0.0", "10.0.0.99"))]
+    assert (stored["spec"]["ipv4"]["cidrs"], stored["metadata"]["labels"]) == ([A, B], LABELS)
+    assert owned.owners() == before | {"cadastre": "Apply"}
+    assert _fields(stored, "cadastre") == {"f:pool"}
+    assert {"f:cidrs", "f:maskSize"} <= _fields(stored, owned.manager)
+    _at_rest(owned)
+    assert (owned.drift(), owned.found()) == ([], [])
+    # The owner's own change meets nobody in the way; what is ours is there again after the next pass.
+    owned.apply("green", A, B, C)
+    owned.passed()
+    assert owned.difference().managers == [owned.manager]
+    assert owned.stored()["spec"]["ipv4"]["pool"] == [reserved(A, ("10.0.0.0", "10.0.0.99"))]
+    assert owned.stored()["spec"]["ipv4"]["cidrs"] == [A, B, C]
+    _at_rest(owned)
+    pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
+    owned.passed()
+    assert not any(
+        "reservedRanges" in one for one in owned.stored()["spec"]["ipv4"].get("pool", [])
+    )
+    _at_rest(owned)
+
+
+def test_managed_a_list_of_somebody_else_holds_up_nothing_but_itself(owned: Owned) -> None:
+    owned.manage(Duty.POOLS)
+    owned.passed()
+    pool = owned.pool("green")
+    factories.reserve(pool, A)
+    owned.passed()
+    pools.add_cidr(pool.pk, factories.entry(C, "10.2.0.0-10.2.0.9"), by=factories.BY)
+    pools.remove_cidr(owned.cidr(A).pk, by=factories.BY)
+    factories.reserve(pool, "10.1.0.0-10.1.0.9")
+    assert owned.counted()["written"] == 1
+    stored = owned.stored()["spec"]["ipv4"]
+    assert stored["cidrs"] == [A, B]
+    # Of the CIDR that is to go the cluster hands out nothing, of the one that is not there it knows nothing.
+    assert {one["cidr"] for one in stored["pool"]} == {A, B}
+    assert owned.pending() == {A: "removal", C: "addition"}
+    row = owned.difference()
+    assert (row.conflict_code, row.managers) == ("field_conflict", [owned.manager])
+    assert owned.manager in row.conflict
+    _at_rest(owned)
+    owned.apply("green", B, C)
+    owned.passed()
+    assert (owned.pending(), Drift.objects.count()) == ({}, 0)
+    _at_rest(owned)
+
+
+def _fields(stored: dict[str, Any], manager: str) -> set[str]:
+    """What a manager owns of spec.ipv4; every entry is of the version that has all fields."""
+    entries = [one for one in stored["metadata"]["managedFields"] if one["manager"] == manager]
+    found = [one["fieldsV1"].get("f:spec", {}).get("f:ipv4", {}) for one in entries]
+    return {name for one in found for name in one} - {"."}
+
+
+@pytest.mark.parametrize("owner", ["kubectl-client-side"])
+@pytest.mark.parametrize("version", ["v2"])
+def test_what_the_register_made_is_its_own(owned: Owned) -> None:
+    owned.manage(Duty.POOLS)
+    pool = owned.make("blue", C, reserved=["10.2.0.0-10.2.0.9"])
+    assert owned.counted()["written"] == 1
+    assert owned.stored("blue")["spec"]["ipv4"]["pool"] == [reserved(C, ("10.2.0.0", "10.2.0.9"))]
+    owned.kubectl("apply", "--server-side", "-f", "-", manifest=manifest("blue", C))
+    pools.change(pool.pk, pools.PoolChange(labels=LABELS), by=factories.BY)
+    owned.passed()
+    assert owned.stored("blue")["metadata"]["labels"] == LABELS
+    _at_rest(owned)

@@ -1,0 +1,143 @@
+"""Taking fields over from their managers: previewed, confirmed with a reason, guarded, recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+
+from pools.clusters import kubeconfig, secrets
+from pools.models import Connection, Event
+from pools.models.connections import Duty
+from pools.reconcile import connecting
+from pools.services import pools
+from tests import factories, people
+from tests.edges import api as apis
+from tests.real.owned_pools import OWNERS, A, B, Owned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.kube.real import RealCluster
+
+pytestmark = pytest.mark.django_db
+WHY = "the network team owns the pools from today"
+
+
+@pytest.fixture(params=["v2alpha1", "v2"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=list(OWNERS))
+def owner(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def owned(
+    kube: RealCluster, kubectl: Callable[..., str], owner: str, version: str, settings: Any
+) -> Owned:
+    """A pool whose CIDR A was removed here; its owner's object has it, and a label of the owner."""
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
+    owned = Owned(kube, kubectl, owner, version)
+    _reachable(owned, kube)
+    owned.manage(Duty.POOLS)
+    owned.apply("green", A, B, metadata={"labels": {"app": "theirs"}})
+    owned.passed()
+    factories.reserve(owned.pool("green"), "10.1.0.0-10.1.0.9")
+    pools.remove_cidr(owned.cidr(A).pk, by=factories.BY)
+    owned.passed()
+    return owned
+
+
+def _reachable(owned: Owned, kube: RealCluster) -> None:
+    from django.utils import timezone
+
+    access = kubeconfig.read(kube.kubeconfig(), now=timezone.now()).access
+    sealed = secrets.configured().seal(access.dump(), owner=connecting.owner(owned.cluster.pk))
+    Connection.objects.filter(pk=owned.connection.pk).update(sealed=sealed)
+
+
+def _path(owned: Owned) -> str:
+    return f"clusters/{owned.cluster.name}/drift/{owned.difference().pk}/ownership/"
+
+
+def test_fields_are_taken_over_exactly_as_previewed(owned: Owned) -> None:
+    api = apis.Api()
+    before = owned.resource_version()
+    preview = api("GET", _path(owned)).json()
+    assert owned.resource_version() == before
+    (field,) = preview["fields"]
+    assert (field["path"], field["desired"], field["observed"], field["managers"]) == (
+        "spec.ipv4.cidrs", [B], [A, B], [owned.manager],
+    )  # fmt: skip
+    answer = api("POST", _path(owned), {"token": preview["token"], "reason": WHY})
+    assert answer.status_code == 200, answer.content
+    stored = owned.stored()
+    assert stored["spec"]["ipv4"]["cidrs"] == [B]
+    assert stored["metadata"]["labels"] == {"app": "theirs"}
+    assert owned.owners()[owned.manager]  # of everything else
+    theirs = [
+        one["fieldsV1"]["f:spec"]["f:ipv4"]
+        for one in stored["metadata"]["managedFields"]
+        if one["manager"] == owned.manager and "f:spec" in one["fieldsV1"]
+    ]
+    assert all("f:cidrs" not in one for one in theirs)
+    assert any("f:maskSize" in one for one in theirs)
+    event = Event.objects.get(type="connection.ownership_taken")
+    assert WHY in event.reason
+    assert "spec.ipv4.cidrs" in event.reason
+    assert owned.manager in event.reason
+    owned.passed()
+    assert (owned.pending(), owned.drift()) == ({}, [])
+    rest = owned.resource_version()
+    owned.passed()
+    assert owned.resource_version() == rest
+
+
+@pytest.mark.parametrize("owner", ["kubectl-client-side"])
+@pytest.mark.parametrize("version", ["v2"])
+def test_what_changed_since_the_preview_is_not_taken(owned: Owned) -> None:
+    api = apis.Api()
+    token = api("GET", _path(owned)).json()["token"]
+    owned.apply("green", A, B, "10.3.0.0/16")
+    answer = api("POST", _path(owned), {"token": token, "reason": WHY})
+    assert (answer.status_code, answer.json()["code"]) == (409, "object_changed")
+    assert owned.stored()["spec"]["ipv4"]["cidrs"] == [A, B, "10.3.0.0/16"]
+    assert not Event.objects.filter(type="connection.ownership_taken").exists()
+    no_reason = api("POST", _path(owned), {"token": token})
+    assert no_reason.status_code == 400
+
+
+@pytest.mark.parametrize("owner", ["kubectl-client-side"])
+@pytest.mark.parametrize("version", ["v2"])
+def test_every_place_says_what_waits_for_whom(owned: Owned) -> None:
+    api = apis.Api()
+    pool = owned.pool("green")
+    (waiting,) = api("GET", f"pools/{pool.pk}/").json()["waiting"]
+    assert (waiting["path"], waiting["managers"]) == ("spec.ipv4.cidrs", [owned.manager])
+    client = people.browser()
+    row = owned.difference()
+    takeover = reverse("admin:pools_drift_takeover", args=[row.pk])
+    for page in (
+        reverse("admin:pools_pool_change", args=[pool.pk]),
+        reverse("admin:pools_drift_change", args=[row.pk]),
+        reverse("admin:pools_drift_changelist"),
+        reverse("admin:index"),
+    ):
+        text = client.get(page, follow=True).content.decode()
+        assert owned.manager in text, page
+    assert (
+        takeover in client.get(reverse("admin:pools_pool_change", args=[pool.pk])).content.decode()
+    )
+    shown = client.get(takeover)
+    assert owned.manager in shown.content.decode()
+    unreasoned = client.post(takeover, {"token": shown.context["preview"].token})
+    assert owned.stored()["spec"]["ipv4"]["cidrs"] == [A, B]
+    assert unreasoned.status_code == 200
+    done = client.post(takeover, {"token": shown.context["preview"].token, "reason": WHY})
+    assert done.status_code == 302
+    assert owned.stored()["spec"]["ipv4"]["cidrs"] == [B]
