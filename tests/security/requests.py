@@ -95,6 +95,10 @@ API: dict[str, Case] = {
     ),
     "POST /clusters/{cluster}/node-demand/": case({"in_use": {"default": 1}}),
     "POST /clusters/{cluster}/drift/{drift_id}/{decision}/": case({"reason": "known"}),
+    "GET /clusters/{cluster}/drift/{drift_id}/ownership/": case(status=409),
+    "POST /clusters/{cluster}/drift/{drift_id}/ownership/": case(
+        {"token": "t", "reason": "known"}, status=409
+    ),
     "PATCH /clusters/{cluster}/network-settings/": case({"annotation": "addresses"}),
     "POST /webhook-targets/": case({"name": "n", "url": "https://example.org/"}),
     "PATCH /webhook-targets/{target_id}/": case({"enabled": False}),
