@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -68,16 +68,54 @@ def _walk(
             yield from _walk(one, path, more, named)
 
 
-def ask(client: Client, method: str, path: str, body: str = "{}", kind: str = "application/json") -> tuple[int, str]:  # fmt: skip
-    """(status, text with its Location) of a request whose changes are undone."""
+@dataclass(frozen=True)
+class Answer:
+    """`text` begins with the Location; `headers` are those that say something of what was found.
+
+    `statements` is the work that the answer took, without what only the first request of its kind asks.
+    """
+
+    status: int
+    text: str
+    headers: dict[str, str]
+    statements: int
+
+
+# Other with every answer, or with the length of what was asked for.
+_PASSING_HEADERS = {"X-Request-Id", "Content-Length", "Expires", "Location", "ETag"}
+
+
+def answer(client: Client, method: str, path: str, body: str = "{}", kind: str = "application/json") -> Answer:  # fmt: skip
+    """What a request is answered, whose changes are undone."""
     with transaction.atomic():
         call = getattr(client, method.lower())
-        answer = call(path) if method == "GET" else call(path, body, content_type=kind)
-        parts = answer.streaming_content if answer.streaming else [answer.content]
-        text = _text(b"".join(parts))
+        work = _Work()
+        with connection.execute_wrapper(work):
+            found = call(path) if method == "GET" else call(path, body, content_type=kind)
+            parts = found.streaming_content if found.streaming else [found.content]
+            text = _text(b"".join(parts))
         transaction.set_rollback(True)
     client.cookies.pop("messages", None)
-    return answer.status_code, answer.headers.get("Location", "") + text
+    headers = {name: value for name, value in found.headers.items() if name not in _PASSING_HEADERS}
+    location = found.headers.get("Location", "")
+    return Answer(found.status_code, location + text, headers, work.statements)
+
+
+class _Work:
+    """Counts statements, but those whose answers Django keeps for the process."""
+
+    def __init__(self) -> None:
+        self.statements = 0
+
+    def __call__(self, execute: Any, sql: str, *rest: Any) -> Any:
+        self.statements += '"django_content_type"' not in sql
+        return execute(sql, *rest)
+
+
+def ask(client: Client, method: str, path: str, body: str = "{}", kind: str = "application/json") -> tuple[int, str]:  # fmt: skip
+    """(status, text with its Location) of a request whose changes are undone."""
+    found = answer(client, method, path, body, kind)
+    return found.status, found.text
 
 
 def _text(content: bytes) -> str:

@@ -37,7 +37,7 @@ def combinations(
                 yield from itertools.product(*own)
 
 
-_absent: WeakKeyDictionary[Client, dict[tuple[str, ...], tuple[int, str]]] = WeakKeyDictionary()
+_absent: WeakKeyDictionary[Client, dict[tuple[str, ...], answers.Answer]] = WeakKeyDictionary()
 
 
 def some(values: Sequence[Any], turn: int, count: int) -> list[Any]:
@@ -46,18 +46,25 @@ def some(values: Sequence[Any], turn: int, count: int) -> list[Any]:
 
 
 def alike(client: Client, method: str, path: str, body: str = "{}", kind: str = "application/json") -> int:  # fmt: skip
-    """The status of an answer that is the same for what is nowhere.
+    """The status of an answer that is the same for what is nowhere: status, headers, text and work.
 
     All ids that are nowhere are one, which is asked for once at each address.
     """
-    foreign = answers.ask(client, method, path, body, kind)
+    foreign = answers.answer(client, method, path, body, kind)
     known = _absent.setdefault(client, {})
     key = (method, two_worlds.nowhere(path), two_worlds.nowhere(body), kind)
     if key not in known:
-        status, text = answers.ask(client, *key)
-        known[key] = status, two_worlds.nowhere(answers.lasting(text))
-    one = (foreign[0], two_worlds.nowhere(answers.lasting(foreign[1])))
-    differs = answers.difference(one, known[key])
+        known[key] = answers.answer(client, *key)
+    absent = known[key]
+    differs = answers.difference(_said(foreign), _said(absent))
     assert not differs, (method, path, body, differs)
-    assert foreign[0] < 500, (method, path, foreign)
-    return foreign[0]
+    assert foreign.headers == absent.headers, (method, path, body)
+    if foreign.statements != absent.statements:  # one of them may have filled a cache
+        again = [answers.answer(client, method, path, body, kind), answers.answer(client, *key)]
+        assert again[0].statements == again[1].statements, (method, path, body)
+    assert foreign.status < 500, (method, path, foreign)
+    return foreign.status
+
+
+def _said(found: answers.Answer) -> tuple[int, str]:
+    return found.status, two_worlds.nowhere(answers.lasting(found.text))
