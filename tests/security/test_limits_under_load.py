@@ -77,7 +77,7 @@ def bomb(name: str = "xl/worksheets/sheet1.xml") -> bytes:
     return packed.getvalue()
 
 
-POOLS, IMPORTS = "/api/v1/pools/", "/api/v1/vm-imports/"
+POOLS, IMPORTS = "/api/v1/pools/", "/api/v1/imports/"
 DEEP = b"[" * 100_000 + b"]" * 100_000
 ROWS = json.dumps({"name": "x", "cidrs": [f"10.{n // 256}.{n % 256}.0/24" for n in range(60_000)]})
 SPACES = urllib.parse.quote("1." * 1500 + "!")
@@ -85,7 +85,7 @@ ATTACKS: dict[str, tuple[str, str, bytes, dict[str, str], set[int]]] = {
     "bodies above every limit": ("POST", POOLS, b" " * (34 * MIB), JSON, {413}),
     "bodies above their endpoint's": ("POST", POOLS, b" " * (3 * MIB), JSON, {413}),
     "deep JSON": ("POST", POOLS, DEEP, JSON, {400}),
-    "deep YAML": ("POST", "/api/v1/imports/", DEEP, {"Content-Type": "application/yaml"}, {400, 404, 405, 415}),
+    "deep YAML": ("POST", "/api/v1/pools/import/", DEEP, {"Content-Type": "application/yaml"}, {400, 415}),
     "many rows in a body": ("POST", POOLS, ROWS.encode(), JSON, {400, 413}),
     "many rows in an answer": ("GET", f"{POOLS}?limit=1000000000", b"", {}, {400}),
     "a gzip bomb": ("POST", POOLS, gzip.compress(b" " * (100 * MIB)), {**JSON, "Content-Encoding": "gzip"}, {400, 415}),

@@ -6,6 +6,7 @@ that it repeats is pumped, after whatever comes before it, with an end that does
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pathlib
 import pkgutil
@@ -125,6 +126,7 @@ def _texts(pattern: re.Pattern[Any], length: int) -> Iterator[str]:
                 yield before * (length // len(before)) + end
 
 
+@functools.cache
 def _uses(name: str) -> list[str]:
     """How the product uses the pattern of that name: by search, match or fullmatch."""
     use = re.compile(rf"\b{name.rpartition('.')[2]}\.({'|'.join(METHODS)})\b")
