@@ -9,7 +9,7 @@ CLUSTER_UDN = Resource(
     "v1",
     "clusteruserdefinednetworks",
     "ClusterUserDefinedNetwork",
-    optional=True,
+    shows="VM networks",
 )
 UDN = Resource(
     "k8s.ovn.org",
@@ -17,14 +17,14 @@ UDN = Resource(
     "userdefinednetworks",
     "UserDefinedNetwork",
     namespaced=True,
-    optional=True,
+    shows="VM networks",
 )
 ROUTE_ADVERTISEMENTS = Resource(
     "k8s.ovn.org",
     "v1",
     "routeadvertisements",
     "RouteAdvertisements",
-    optional=True,
+    shows="routes by BGP",
     reads_for="routes of networks that BGP announces",
 )
 NAD = Resource(
@@ -33,11 +33,11 @@ NAD = Resource(
     "network-attachment-definitions",
     "NetworkAttachmentDefinition",
     namespaced=True,
-    optional=True,
+    shows="VM networks",
 )
-IPPOOL = Resource("ippool.k8s.cni.cncf.io", "v1alpha", "ippools", "IPPool", optional=True)
+IPPOOL = Resource("ippool.k8s.cni.cncf.io", "v1alpha", "ippools", "IPPool", shows="IPPools")
 IPAM_CLAIM = Resource(
-    "k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True, optional=True
+    "k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", namespaced=True, shows="IPAMClaims"
 )
 VM = Resource(
     "kubevirt.io",
@@ -45,7 +45,7 @@ VM = Resource(
     "virtualmachines",
     "VirtualMachine",
     namespaced=True,
-    optional=True,
+    shows="VMs",
     only_with=NAD,
 )
 VMI = Resource(
@@ -54,17 +54,17 @@ VMI = Resource(
     "virtualmachineinstances",
     "VirtualMachineInstance",
     namespaced=True,
-    optional=True,
+    shows="VMs",
     only_with=NAD,
 )
-POD = Resource("", "v1", "pods", "Pod", namespaced=True, optional=True, only_with=NAD)
+POD = Resource("", "v1", "pods", "Pod", namespaced=True, shows="VMs", only_with=NAD)
 ROLE_BINDING = Resource(
     "rbac.authorization.k8s.io",
     "v1",
     "rolebindings",
     "RoleBinding",
     namespaced=True,
-    optional=True,
+    shows="VM owners",
     only_with=NAD,
     reads_for="VM owners by RoleBindings",
 )
@@ -73,7 +73,7 @@ GROUP = Resource(
     "v1",
     "groups",
     "Group",
-    optional=True,
+    shows="VM owners",
     only_with=NAD,
     reads_for="VM owners by groups of OpenShift",
 )

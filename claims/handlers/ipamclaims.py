@@ -45,7 +45,6 @@ class IPAMClaims:
 
     kind = ipamclaim.KIND
     resources: Sequence[Resource] = (IPAM_CLAIM,)
-    optional = True
     prompt = True
     follows = tuple(one.kind for one in (*_MATTERS, POD))
 

@@ -37,7 +37,6 @@ class IPPools:
 
     kind = KIND
     resources: Sequence[Resource] = (IPPOOL,)
-    optional = True
     prompt = True
     # Their NADs are told in the status, their subnets say which entries can be used.
     follows = (CLUSTER_UDN.kind, UDN.kind, NAD.kind)

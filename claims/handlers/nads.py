@@ -29,7 +29,6 @@ class NetworkAttachmentDefinitions:
 
     kind = resources.NAD.kind
     resources: Sequence[Resource] = (resources.NAD,)
-    optional = True
 
     def parse(self, manifest: Manifest) -> Attachment:
         return nads.parse(manifest)

@@ -35,8 +35,6 @@ STRUCTURE = Structure(
 class UserDefinedNetworks:
     """The handler of one of the two kinds; see the module."""
 
-    optional = True
-
     def __init__(self, resource: Resource) -> None:
         self.kind = resource.kind
         self.resources: Sequence[Resource] = (resource,)

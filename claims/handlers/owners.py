@@ -21,8 +21,6 @@ from pools.reconcile.kinds import Found, Pass, Seen, Write
 class _Followed:
     """What both have in common: the table follows all objects, not each."""
 
-    optional = True
-
     def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
         """Taken in with all others, in `desired`."""
 

@@ -16,7 +16,6 @@ class RouteAdvertisements:
 
     kind = resources.ROUTE_ADVERTISEMENTS.kind
     resources: Sequence[Resource] = (resources.ROUTE_ADVERTISEMENTS,)
-    optional = True
 
     def parse(self, manifest: Manifest) -> route_advertisements.RouteAdvertisements:
         return route_advertisements.parse(manifest)

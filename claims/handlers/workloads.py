@@ -22,8 +22,6 @@ from pools.reconcile.kinds import Found, Pass, Seen, Write
 class _Read:
     """What the three kinds have in common: nothing is written to them."""
 
-    optional = True
-
     def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002
         return ()
 

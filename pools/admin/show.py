@@ -137,6 +137,7 @@ _SHAPES_OF_CLUSTERS = {
     State.UNREACHABLE: "▲",
     State.FORBIDDEN: "⊗",
     State.CRD_MISSING: "◇",
+    State.INCOMPLETE: "◐",
     State.IDENTITY_CHANGED: "≠",
     State.FAILING: "■",
     State.PAUSED: "‖",

@@ -24,7 +24,7 @@ from pools.api.openapi import (
 
 STATES = (
     "never-synced", "healthy", "stale", "unauthorized", "unreachable", "forbidden", "crd-missing",
-    "identity-changed", "failing", "paused",
+    "incomplete", "identity-changed", "failing", "paused",
 )  # fmt: skip
 _MODE: Schema = {"type": "string", "enum": ["observed", "managed"]}
 _DUTIES = listed(
@@ -41,6 +41,7 @@ _CONNECTION = shape(
     cluster=TEXT, cluster_id=WHOLE, server=TEXT, in_cluster=FLAG, mode=_MODE, duties=_DUTIES,
     paused=FLAG, state={"type": "string", "enum": list(STATES)}, message=TEXT, identity=TEXT,
     version=TEXT, expires_at=TIME, succeeded_at=TIME, tried_at=TIME, due_at=TIME, failures=WHOLE,
+    failed_objects=WHOLE, served=null({"type": "object", "additionalProperties": TEXT}), shows=TEXT,
     error=_ERROR, objects=WHOLE, problems=WHOLE, findings=WHOLE, drift=WHOLE,
 )  # fmt: skip
 _MADE = shape("cluster server mode", **_CONNECTION["properties"], warnings=listed(TEXT))

@@ -56,6 +56,14 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class Discovery:
+    """What a server serves, and the faults of API groups that did not say."""
+
+    served: frozenset[Resource]
+    faults: dict[Resource, faults.ClusterFault]
+
+
+@dataclass(frozen=True)
 class WatchEvent:
     """ADDED, MODIFIED, DELETED (with the last state), or BOOKMARK (metadata.resourceVersion only)."""
 
@@ -128,9 +136,18 @@ class Gateway:
         return answers.text(answers.member(namespace, "metadata"), "uid")
 
     def served(self, wanted: Iterable[Resource]) -> frozenset[Resource]:
-        """Those of the resources that the server serves. Absent is only what a list has not.
+        """Return those of the resources that the server serves; raises what `discover` notes."""
+        discovery = self.discover(wanted)
+        for fault in discovery.faults.values():
+            raise fault
+        return discovery.served
 
-        Of those that are of interest only with another one, those whose other one is served, too.
+    def discover(self, wanted: Iterable[Resource]) -> Discovery:
+        """Ask which of the resources are served. Absent is only what a list has not.
+
+        A resource that is of interest only with another one counts where the other one is served,
+        too. An API group whose own server is down (an APIService of OpenShift) is noted as a fault
+        of its resources, and hides no other group.
         """
         asked = list(wanted)
         wanted = asked + [each.only_with for each in asked if each.only_with is not None]
@@ -141,12 +158,30 @@ class Gateway:
             for version in answers.objects(group, "versions")
         } | {("", "v1")}
         versions = {(each.group, each.version) for each in wanted} & known
-        plurals = {each: self._plurals(*each) for each in versions}
+        plurals: dict[tuple[str, str], set[str]] = {}
+        broken: dict[tuple[str, str], faults.ClusterFault] = {}
+        for version in versions:
+            try:
+                plurals[version] = self._plurals(*version)
+            except faults.ServerFault as fault:
+                broken[version] = fault
+            except faults.KindAbsent:  # although it is in the list of groups
+                name = "/".join(version)
+                broken[version] = faults.ServerFault(f"The API server does not answer for {name}.")
         found = {
             each for each in wanted if each.plural in plurals.get((each.group, each.version), ())
         }
-        return frozenset(
-            each for each in found & {*asked} if each.only_with is None or each.only_with in found
+        return Discovery(
+            frozenset(
+                each
+                for each in found & {*asked}
+                if each.only_with is None or each.only_with in found
+            ),
+            {
+                each: broken[each.group, each.version]
+                for each in asked
+                if (each.group, each.version) in broken
+            },
         )
 
     def _plurals(self, group: str, version: str) -> set[str]:

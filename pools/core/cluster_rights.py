@@ -34,6 +34,11 @@ _NETWORKS = "networks made here"
 _EVENT_VERBS = ("get", "create", "patch")
 
 
+def duties_writing(kind: str, duties: Iterable[str]) -> list[str]:
+    """Return those of the duties that cannot be done in a cluster that does not serve the kind."""
+    return [duty for duty in duties if any(kind == written for _, written, _ in _WRITES[duty])]
+
+
 @dataclass(frozen=True)
 class Right:
     """One verb on a resource; `needed_for` is `reading`, what is read, or what is written."""

@@ -23,6 +23,7 @@ class State(enum.Enum):
     UNREACHABLE = "unreachable", "bad"
     FORBIDDEN = "forbidden", "bad"
     CRD_MISSING = "CRD missing", "bad"
+    INCOMPLETE = "incomplete", "warn"
     IDENTITY_CHANGED = "identity changed", "bad"
     FAILING = "failing", "bad"  # any other fault
     PAUSED = "paused", "quiet"
@@ -39,13 +40,20 @@ class State(enum.Enum):
 
 @dataclass(frozen=True)
 class Facts:
-    """What passes left behind: the last full success, the last fault ("" after a success)."""
+    """What passes left behind: the last full success, the last fault ("" after a success).
+
+    `failed_objects` could not be taken in or written. `tried_at` is when the last full pass began;
+    `running` says that somebody works on the cluster.
+    """
 
     paused: bool
     succeeded_at: datetime | None
     error_code: str = ""
     error: str = ""
     failures: int = 0  # in a row
+    failed_objects: int = 0
+    tried_at: datetime | None = None
+    running: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,9 @@ _SENTENCES = {
     State.UNAUTHORIZED: "The API server does not accept the credentials: replace them.",
     State.UNREACHABLE: "The API server cannot be reached; it is tried again, less and less often.",
     State.FORBIDDEN: "The credentials lack a right: test the connection to see which.",
-    State.CRD_MISSING: "The cluster does not serve a kind of object that is read from it.",
+    State.CRD_MISSING: "The cluster does not serve a kind that is to be written to it.",
+    State.INCOMPLETE: "The last full pass could not take in or write some objects; all others are"
+    " up to date. The list of the cluster's objects and its differences say which, and why.",
     State.IDENTITY_CHANGED: "Another cluster answers at this address. Nothing is read or written:"
     " correct the address, or disconnect this cluster and connect the other.",
     State.FAILING: "The last pass failed; it is tried again, less and less often.",
@@ -80,10 +90,19 @@ _SENTENCES = {
 }
 
 
+_ENDED_WITHOUT_RESULT = (
+    "The last pass was stopped before it ended, or its worker died; it is tried again."
+)
+
+
 def of(facts: Facts, now: datetime) -> Standing:
     """The state at that moment. A pause hides the fault before it, which is told all the same."""
     state = _state(facts, now)
     sentence = _SENTENCES[state]
+    if state in {State.HEALTHY, State.INCOMPLETE} and _is_later(facts):
+        sentence += " The next one is running."
+    if state == State.FAILING and not facts.error_code:
+        sentence = _ENDED_WITHOUT_RESULT
     if facts.error and facts.error_code:
         sentence += f" Last fault: {facts.error}"
     return Standing(state, sentence)
@@ -94,6 +113,16 @@ def _state(facts: Facts, now: datetime) -> State:
         return State.PAUSED
     if facts.error_code:
         return _OF_CODE.get(facts.error_code, State.FAILING)
+    if _is_later(facts) and not facts.running:
+        return State.FAILING
     if facts.succeeded_at is None:
         return State.NEVER_SYNCED
-    return State.STALE if now - facts.succeeded_at > STALE_AFTER else State.HEALTHY
+    if now - facts.succeeded_at > STALE_AFTER:
+        return State.STALE
+    return State.INCOMPLETE if facts.failed_objects else State.HEALTHY
+
+
+def _is_later(facts: Facts) -> bool:
+    """Return True if a full pass began after the last one that succeeded had ended."""
+    succeeded, tried = facts.succeeded_at, facts.tried_at
+    return tried is not None and (succeeded is None or tried > succeeded)

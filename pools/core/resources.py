@@ -10,9 +10,10 @@ from urllib.parse import quote
 class Resource:
     """One kind in one version; `group` is "" for the core group.
 
-    A cluster may well be without an `optional` kind: the project that has it is not installed there.
-    One `only_with` another is of no interest where that one is not served, and counts as absent.
-    `reads_for` says what is lost of one that the credentials need not be allowed to read.
+    A cluster may well serve none of them: the project that has the kind is not installed there. One
+    `only_with` another is of no interest where that one is not served, and counts as absent. `shows`
+    names what people see because the kind is read. `reads_for` says what is lost of one that the
+    credentials need not be allowed to read.
     """
 
     group: str
@@ -20,7 +21,7 @@ class Resource:
     plural: str
     kind: str
     namespaced: bool = False
-    optional: bool = field(default=False, compare=False)
+    shows: str = field(default="", compare=False)
     only_with: Resource | None = field(default=None, compare=False)
     reads_for: str = field(default="", compare=False)
 
@@ -49,11 +50,13 @@ class Resource:
         return "/" + "/".join(quote(part, safe="") for part in parts if part)
 
 
-CILIUM_POD_IP_POOL = Resource("cilium.io", "v2", "ciliumpodippools", "CiliumPodIPPool")
-CILIUM_POD_IP_POOL_V2ALPHA1 = Resource(
-    "cilium.io", "v2alpha1", "ciliumpodippools", "CiliumPodIPPool"
+CILIUM_POD_IP_POOL = Resource(
+    "cilium.io", "v2", "ciliumpodippools", "CiliumPodIPPool", shows="pod pools"
 )
-CILIUM_NODE = Resource("cilium.io", "v2", "ciliumnodes", "CiliumNode")
+CILIUM_POD_IP_POOL_V2ALPHA1 = Resource(
+    "cilium.io", "v2alpha1", "ciliumpodippools", "CiliumPodIPPool", shows="pod pools"
+)
+CILIUM_NODE = Resource("cilium.io", "v2", "ciliumnodes", "CiliumNode", shows="PodCIDRs of nodes")
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace")
 NODE = Resource("", "v1", "nodes", "Node")
 POD = Resource("", "v1", "pods", "Pod", namespaced=True)

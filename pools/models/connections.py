@@ -51,6 +51,11 @@ class Connection(models.Model):
     error_code = models.CharField(max_length=63, blank=True, default="", editable=False)
     error = models.CharField(max_length=500, blank=True, default="", editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)  # in a row
+    # Objects that the last full pass could not take in or write, and those that a watch told since.
+    failed_objects = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    # By kind: the `api_version` that is read, "" when it is not served, and what it `shows` to
+    # people; null before the first full pass.
+    served = models.JSONField(null=True, editable=False)
 
     # When it is due, and who works on it.
     due_at = models.DateTimeField(editable=False)

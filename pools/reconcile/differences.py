@@ -70,8 +70,10 @@ def _values(one: Drifting) -> dict[str, Any]:
     }
 
 
-def keep_findings(cluster_id: int, kind: str, found: Iterable[Found]) -> None:
-    """Let the kind's findings be these; one that stands already keeps its time.
+def keep_findings(cluster_id: int, kind: str, found: Iterable[Found], *, add: bool = False) -> None:
+    """Let the kind's findings be these, or with `add` be among them.
+
+    A finding that stands already keeps its time.
 
     Of one code the first MOST_FOUND are kept; `more_findings` says how many there are beside them.
     """
@@ -95,7 +97,7 @@ def keep_findings(cluster_id: int, kind: str, found: Iterable[Found]) -> None:
             Finding.objects.filter(pk=row.pk).update(**values)
     if new:
         Finding.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
-    if known:
+    if known and not add:
         Finding.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
 
 

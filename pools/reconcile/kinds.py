@@ -119,9 +119,8 @@ class Handler(Protocol):
     deletion was told, or another object has their name. It comes after `absorb`. `desired` says what
     should be written now, duties considered, `findings` what is odd; the engine asks `desired` first.
 
-    Three attributes may be added. `optional = True`: a cluster that does not serve the kind, and of
-    which no object was ever seen, is well. `follows = ("CiliumPodIPPool",)`: what is desired is asked
-    after changes of these kinds, too, that a watch told.
+    Two attributes may be added. `follows = ("CiliumPodIPPool",)`: what is desired is asked after
+    changes of these kinds, too, that a watch told.
 
     `prompt = True`: when something changed in the register, what is desired is asked within seconds,
     without a list; and once more after something was written, so that a new object gets its status.

@@ -174,14 +174,15 @@ def prove(lease: Lease) -> None:
         raise errors.ConnectionPaused
 
 
-def succeeded(lease: Lease, *, version: str) -> None:
+def succeeded(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
     """Hand the lease back after a full pass; due again in ten minutes, or at once after a nudge."""
     _ended(
         lease,
-        "error_code = '', error = '', failures = 0, version = %s, succeeded_at = ipam_clock(),"
+        "error_code = '', error = '', failures = 0, version = %s, failed_objects = %s,"
+        " succeeded_at = ipam_clock(),"
         " due_at = CASE WHEN due_at > tried_at THEN due_at"
         " ELSE ipam_clock() + make_interval(secs => %s * (0.9 + random() / 10)) END",
-        [version[:64], FULL_EVERY],
+        [version[:64], failed_objects, FULL_EVERY],
     )
 
 
@@ -197,9 +198,9 @@ def failed(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> 
     )
 
 
-def put_back(lease: Lease) -> None:
-    """Hand the lease back as it was, without an outcome."""
-    _ended(lease, "fence = fence", [])
+def put_back(lease: Lease, *, failed_objects: int = 0) -> None:
+    """Hand the lease back without an outcome of a full pass; noting objects that failed meanwhile."""
+    _ended(lease, "failed_objects = GREATEST(failed_objects, %s)", [failed_objects])
 
 
 def _ended(lease: Lease, changes: str, values: list[str | int | float]) -> None:

@@ -36,6 +36,7 @@ from pools.reconcile import (
     positions,
     runs,
     seen,
+    served_kinds,
     settling,
 )
 from pools.reconcile.connecting import IdentityChanged, Open, access, gateway, owner
@@ -117,6 +118,7 @@ class Ended:
     """How a pass went, as far as the pass itself knows; `version` is that of the server."""
 
     version: str = ""
+    failed_objects: int = 0
 
 
 @contextlib.contextmanager
@@ -152,13 +154,14 @@ def outcome(
         if full and not dry:
             _measure(record.cluster.name, fault or _broken(counts), time.perf_counter() - started)
         with contextlib.suppress(*absorbing.DATABASE_AWAY):
+            ended.failed_objects = 0 if dry else sum(one.failed for one in counts.values())
             _hand_back(lease, fault or _broken(counts), ended, dry=dry, full=full)
             runs.end(record, counts, fault)
 
 
 def _broken(counts: Mapping[str, Counts]) -> errors.IpamError | None:
     """The first kind's trouble that is not that of single objects."""
-    one = next((one for one in counts.values() if one.code), None)
+    one = next((one for one in counts.values() if one.is_fault), None)
     if one is None:
         return None
     broken = errors.IpamError(one.message)
@@ -189,9 +192,9 @@ def _hand_back(
         retry_after = getattr(fault, "retry_after", 0)
         leases.failed(lease, code=fault.code, message=fault.message, retry_after=retry_after)
     elif full:
-        leases.succeeded(lease, version=ended.version)
+        leases.succeeded(lease, version=ended.version, failed_objects=ended.failed_objects)
     else:
-        leases.put_back(lease)
+        leases.put_back(lease, failed_objects=ended.failed_objects)
 
 
 def start(
@@ -270,13 +273,16 @@ def alone(one: Counts, kind: str) -> Iterator[None]:
 
 def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> list[_Listed]:
     """All lists before anything is concluded from any of them."""
-    served = pass_.gateway.served([one for handler in handlers for one in handler.resources])
+    wanted = [resource for handler in handlers for resource in handler.resources]
+    discovery = pass_.gateway.discover(wanted)
+    served_kinds.keep(pass_, handlers, discovery)
     listed: list[_Listed] = []
     for handler in handlers:
         one = counts.setdefault(handler.kind, Counts())
-        read = next((version for version in handler.resources if version in served), None)
+        read = next((each for each in handler.resources if each in discovery.served), None)
         if read is None:
-            _absent(pass_, handler, one)
+            with alone(one, handler.kind):
+                served_kinds.absent(pass_, handler, discovery, one)
             continue
         with alone(one, handler.kind), _may_be_refused(pass_, read):
             known = seen.known(pass_.cluster.pk, handler.kind)
@@ -303,18 +309,6 @@ def _may_be_refused(pass_: Pass, read: Resource) -> Iterator[None]:
                 differences.keep_findings(
                     pass_.cluster.pk, read.kind, [Found("not_permitted", read.plural, message)]
                 )
-
-
-def _absent(pass_: Pass, handler: Handler, one: Counts) -> None:
-    """A kind that is not served is not one without objects (F17)."""
-    if getattr(handler, "optional", False):
-        rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=handler.kind)
-        if not rows.exists():
-            return
-    one.code = faults.KindAbsent.code
-    needed = [each.only_with.kind for each in handler.resources if each.only_with is not None]
-    either = " or ".join([handler.kind, *dict.fromkeys(needed)])
-    one.message = f"The cluster does not serve {either}."
 
 
 def _absorb_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts]) -> None:

@@ -37,6 +37,16 @@ def keep(connection_id: int, found: dict[str, Position]) -> None:
         )
 
 
+def drop(connection_id: int, kinds: list[str]) -> None:
+    """Forget the positions of these kinds."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pools_connection SET positions = positions - %s::text[]"
+            " WHERE id = %s AND positions ?| %s::text[]",
+            [kinds, connection_id, kinds],
+        )
+
+
 def stands(connection_id: int, kind: str, at: Position) -> bool:
     """Whether the kind is still at this position."""
     with connection.cursor() as cursor:

@@ -27,12 +27,18 @@ class Counts:
     written: int = 0
     would: int = 0
     failed: int = 0
-    code: str = ""  # why the kind as a whole failed
+    code: str = ""  # why nothing was concluded of the kind as a whole
     message: str = ""
+    not_served: bool = False  # a fact about the cluster: no fault, even with a code
     plan: list[dict[str, Any]] = field(default_factory=list)  # of a dry run: object and fields
 
     def said(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if value or key in _ALWAYS}
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the kind as a whole failed."""
+        return bool(self.code) and not self.not_served
 
     @property
     def did_nothing(self) -> bool:
@@ -52,7 +58,9 @@ def told(cluster: Cluster, began: datetime) -> Run:
 def end(record: Run, counts: Mapping[str, Counts], error: errors.IpamError | None) -> None:
     """Record how it went; of a watch's events only when something came of them."""
     record.kinds = {kind: one.said() for kind, one in counts.items()}
-    record.succeeded = error is None and not any(one.code or one.failed for one in counts.values())
+    record.succeeded = error is None and not any(
+        one.is_fault or one.failed for one in counts.values()
+    )
     record.error_code = error.code[:63] if error else ""
     record.error = error.message[:500] if error else ""
     record.ended_at = database.now()

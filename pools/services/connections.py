@@ -129,6 +129,9 @@ def standing(connection: Connection, now: datetime) -> connection_state.Standing
             error_code=connection.error_code,
             error=connection.error,
             failures=connection.failures,
+            failed_objects=connection.failed_objects,
+            tried_at=connection.tried_at,
+            running=connection.leased_until is not None and connection.leased_until > now,
         ),
         now,
     )

@@ -17,7 +17,7 @@ from pools.core.block_answer import time as shown_time
 from pools.core.cluster_rights import Right
 from pools.core.resources import CILIUM_POD_IP_POOL, Resource
 from pools.models import Connection
-from pools.reconcile import passes
+from pools.reconcile import passes, served_kinds
 from pools.services import connections
 
 
@@ -29,7 +29,7 @@ class Kind:
     served: tuple[str, ...]  # apiVersions, the one that is read first
     shape: str = ""
     note: str = ""
-    optional: bool = False  # a cluster may be without it
+    is_needed: bool = False  # by what is switched on
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Examination:
 
 
 def _is_missing(kind: Kind) -> bool:
-    return not (kind.served or kind.optional)
+    return kind.is_needed and not kind.served
 
 
 def of_connection(connection: Connection, wanted: Iterable[Resource]) -> Examination:
@@ -128,7 +128,7 @@ def _examine(
     found: Examination,
     access: Access,
     wanted: Sequence[Resource],
-    duties: Iterable[str],
+    duties: Sequence[str],
     known: Connection | None,
 ) -> None:
     now = database.now()
@@ -143,10 +143,10 @@ def _examine(
         served = reached.served(wanted)
         for kind in dict.fromkeys(resource.kind for resource in wanted):
             versions = [one for one in wanted if one.kind == kind and one in served]
-            optional = all(one.optional for one in wanted if one.kind == kind)
-            found.kinds.append(_kind(reached, kind, versions, optional=optional))
+            needing = cluster_rights.duties_writing(kind, duties)
+            found.kinds.append(_kind(reached, kind, versions, needing))
         # Rights are asked for by the version that will be read.
-        reads = [one for one in wanted if one in served] or list(wanted)
+        reads = [one for one in wanted if one in served]
         for right in cluster_rights.needed(reads, duties):
             granted = reached.may(right.verb, right.resource, subresource=right.subresource)
             found.rights.append((right, granted))
@@ -170,12 +170,14 @@ def _check_identity(found: Examination, known: Connection | None) -> None:
         raise errors.SameCluster(f"This cluster is registered already, as {other.cluster}.")
 
 
-def _kind(reached: Gateway, kind: str, versions: Sequence[Resource], *, optional: bool) -> Kind:
+def _kind(
+    reached: Gateway, kind: str, versions: Sequence[Resource], needing: Sequence[str]
+) -> Kind:
     served = tuple(one.api_version for one in versions)
-    if not versions and optional:
-        return Kind(kind, (), note="not installed", optional=True)
+    if not versions and needing:
+        return Kind(kind, (), note=served_kinds.needed(kind, needing), is_needed=True)
     if not versions:
-        return Kind(kind, (), note="its CRD is missing")
+        return Kind(kind, (), note="not served: nothing of it is shown")
     if kind != CILIUM_POD_IP_POOL.kind:
         return Kind(kind, served)
     try:

@@ -13,7 +13,7 @@ from pools import database
 from pools.core.block_answer import time as shown_time
 from pools.core.connection_state import Standing
 from pools.models import Connection, Drift, Finding, ObservedObject, Run
-from pools.services import connections
+from pools.services import connections, served_kinds
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Summary:
     problems: int  # objects that cannot be understood or taken in
     findings: int
     drift: int  # fields that differ and are not ignored
+
+    @property
+    def shows(self) -> str:
+        """What the cluster serves, and what therefore is shown, in one line."""
+        return served_kinds.sentence(self.connection)
 
     def as_json(self) -> dict[str, Any]:
         """Without any credential."""
@@ -43,11 +48,14 @@ class Summary:
             "message": self.standing.sentence,
             "identity": row.identity,
             "version": row.version,
+            "served": served_kinds.served(row),
+            "shows": self.shows,
             "expires_at": shown_time(row.expires_at),
             "succeeded_at": shown_time(row.succeeded_at),
             "tried_at": shown_time(row.tried_at),
             "due_at": shown_time(row.due_at),
             "failures": row.failures,
+            "failed_objects": row.failed_objects,
             "error": error,
             "objects": self.objects,
             "problems": self.problems,

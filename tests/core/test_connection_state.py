@@ -27,6 +27,16 @@ CASES = {
     "another": (Facts(False, JUST, "identity_changed", "no", 1), State.IDENTITY_CHANGED),
     "503": (Facts(False, JUST, "cluster_server_error", "no", 1), State.FAILING),
     "a code of tomorrow": (Facts(False, JUST, "new_code", "no", 1), State.FAILING),
+    "objects failed": (Facts(False, JUST, failed_objects=2), State.INCOMPLETE),
+    "objects failed long ago": (Facts(False, LONG_AGO, failed_objects=2), State.STALE),
+    "the next one is running": (Facts(False, JUST, tried_at=NOW, running=True), State.HEALTHY),
+    "the next one died": (Facts(False, JUST, tried_at=NOW), State.FAILING),
+    "the first one is running": (
+        Facts(False, None, tried_at=NOW, running=True),
+        State.NEVER_SYNCED,
+    ),
+    "the first one died": (Facts(False, None, tried_at=NOW), State.FAILING),
+    "it ended": (Facts(False, NOW, tried_at=JUST), State.HEALTHY),
     "paused": (Facts(True, JUST), State.PAUSED),
     "paused while unreachable": (Facts(True, JUST, "cluster_unreachable", "no"), State.PAUSED),
 }
@@ -44,3 +54,10 @@ def test_each_state_has_a_case_a_key_and_a_sentence() -> None:
     assert len({state.key for state in State}) == len(State)
     for state in State:
         assert " " not in state.key
+
+
+def test_what_is_said_while_the_next_pass_runs_or_after_it_died() -> None:
+    running = connection_state.of(Facts(False, JUST, tried_at=NOW, running=True), NOW)
+    assert running.sentence == "The last full pass succeeded. The next one is running."
+    died = connection_state.of(Facts(False, JUST, tried_at=NOW), NOW)
+    assert died.sentence.startswith("The last pass was stopped before it ended, or its worker died")

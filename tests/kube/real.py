@@ -285,14 +285,27 @@ class RealCluster:
         for version in (one["name"] for one in spec["versions"] if one["served"]):
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
             until = time.monotonic() + 20
-            while True:
-                try:
-                    self.request("GET", path + "?limit=1")
-                    break
-                except RuntimeError:
-                    if time.monotonic() > until:
-                        raise
-                    time.sleep(0.05)
+            while not self._serves(
+                path, f"/apis/{spec['group']}/{version}", spec["names"]["plural"]
+            ):
+                if time.monotonic() > until:
+                    raise RuntimeError(f"{path} is not served")
+                time.sleep(0.05)
+
+    def _serves(self, path: str, base: str, plural: str) -> bool:
+        try:
+            self.request("GET", path + "?limit=1")
+        except RuntimeError:
+            return False
+        return self._lists(base, plural)
+
+    def _lists(self, base: str, plural: str) -> bool:
+        """Return True if discovery has the kind; a version that just goes has nothing."""
+        try:
+            resources = self.request("GET", base)["resources"]
+        except RuntimeError:
+            return False
+        return any(each["name"] == plural for each in resources)
 
     def _await_unserved(self, group: str, plural: str) -> None:
         """The list of groups, and what each of them serves, follow one after the other."""
@@ -351,10 +364,9 @@ class RealCluster:
         for base in bases:
             if group and not base.startswith(f"/apis/{group}/"):
                 continue
-            for one in self.request("GET", base)["resources"]:
-                if one["name"] == wanted:
-                    inner = f"/namespaces/{namespace}" if namespace else ""
-                    return f"{base}{inner}/{wanted}"
+            if self._lists(base, wanted):
+                inner = f"/namespaces/{namespace}" if namespace else ""
+                return f"{base}{inner}/{wanted}"
         raise KeyError(plural)
 
     def objects(self, plural: str) -> list[Manifest]:

@@ -78,21 +78,19 @@ def test_what_is_served_in_which_shape(
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def test_a_kind_that_is_not_served(fake: FakeCluster) -> None:
+def test_a_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
     found = _examined(fake)
-    assert (found.kinds[0].served, found.kinds[0].note) == ((), "its CRD is missing")
-    assert not found.succeeded
-
-
-def test_an_optional_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
-    fake.crds("cilium.io_ciliumnodes")
-    kind = resources.Resource("a.example", "v1", "things", "Thing", optional=True)
-    source = connections.from_kubeconfig(fake.kubeconfig())
-    wanted = (resources.CILIUM_NODE, kind)
-    found = examinations.of_source(source, connections.Terms(), wanted)
-    assert [(one.kind, one.note) for one in found.kinds][1] == ("Thing", "not installed")
+    assert found.kinds[0].served == ()
+    assert found.kinds[0].note == "not served: nothing of it is shown"
     assert found.succeeded
+
+
+def test_a_kind_that_a_duty_needs_is_missed(fake: FakeCluster) -> None:
+    fake.crds("cilium.io_ciliumnodes")
+    found = _examined(fake, "pools")
+    assert 'but "pools" (CiliumPodIPPools) is switched on' in found.kinds[0].note
+    assert not found.succeeded
 
 
 def test_the_rights_that_are_missing_for_the_duties(fake: FakeCluster) -> None:

@@ -40,7 +40,6 @@ class Small:
     trouble: Callable[[Pass, Seen], None] = lambda *_: None
     absorbed: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
-    optional: bool = False
     follows: tuple[str, ...] = ()
 
     def parse(self, manifest: Manifest) -> Any:

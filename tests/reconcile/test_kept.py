@@ -67,7 +67,7 @@ def test_a_kind_that_is_read_only_with_another(
 ) -> None:
     other = small.CLAIM if installed else dataclasses.replace(small.CLAIM, plural="nothings")
     read = dataclasses.replace(small.NODE, only_with=other)
-    nodes = small.Small(resources=(read,), optional=True)
+    nodes = small.Small(resources=(read,))
     fake.put(small.node("a"))
     run = small.reconcile(connection, nodes)
     assert (nodes.absorbed, run.error_code) == (["a"] if installed else [], "")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pools.models import Connection, Run
+from pools.models import Connection, Finding, Run
 from pools.reconcile import passes
 from tests import clock
 from tests.kube import gateways
@@ -26,10 +26,6 @@ def _second_page(**fault: Any) -> Trouble:
     return lambda fake: fake.faults.add(
         verb="list", path="ciliumnodes", skip=1, times=None, **fault
     )
-
-
-def _uninstalled(fake: FakeCluster) -> None:
-    fake.remove("customresourcedefinitions", "ciliumnodes.cilium.io")
 
 
 TROUBLES: dict[str, tuple[str, Trouble]] = {
@@ -50,7 +46,6 @@ TROUBLES: dict[str, tuple[str, Trouble]] = {
     "f17_401": ("cluster_unauthorized", _fault(status=401)),
     "f17_403": ("cluster_forbidden", _fault(status=403)),
     "f17_404_of_the_crd": ("crd_missing", _fault(status=404)),
-    "f17_crd_uninstalled": ("crd_missing", _uninstalled),
     "no_uid": (
         "cluster_garbled",
         _fault(
@@ -84,9 +79,8 @@ def test_f15_f16_f17_i16_unknown_is_not_absent(
     code, trouble = TROUBLES[name]
     connection = small.connect(many)
     assert small.reconcile(connection, nodes).succeeded
-    if name != "f17_crd_uninstalled":
-        # What trouble hides is not missed, not even for the first time.
-        many.faults.clear()
+    # What trouble hides is not missed, not even for the first time.
+    many.faults.clear()
     trouble(many)
     try:
         run = small.reconcile(connection, nodes, open_gateway=_impatient(many, name))
@@ -96,15 +90,31 @@ def test_f15_f16_f17_i16_unknown_is_not_absent(
     assert not run.succeeded
     assert code in {run.error_code, run.kinds.get("CiliumNode", {}).get("code")}
     rows = small.rows(connection)
-    assert len(rows) == 501 or name == "f17_crd_uninstalled"
+    assert len(rows) == 501
     assert all(row.missed_at is None for row in rows)
     assert not nodes.forgotten
     connection.refresh_from_db()
     assert (connection.error_code, connection.failures) == (code, 1)
     assert connection.leased_until is None
-    for number in range(501):
-        if name == "f17_crd_uninstalled":
-            many.put(small.node(f"node-{number:03}"))
+
+
+def test_f17_a_crd_that_is_uninstalled_is_a_finding_and_ends_nothing(
+    db: None, fake: FakeCluster, nodes: small.Small
+) -> None:
+    fake.put(small.node("node-1"))
+    connection = small.connect(fake)
+    assert small.reconcile(connection, nodes).succeeded
+    fake.remove("customresourcedefinitions", "ciliumnodes.cilium.io")
+    for _ in range(3):
+        run = small.reconcile(connection, nodes)
+        assert run.succeeded
+        assert run.kinds["CiliumNode"]["code"] == "crd_missing"
+    (row,) = small.rows(connection)
+    assert row.missed_at is None
+    assert not nodes.forgotten
+    assert Finding.objects.get().code == "kind_not_served"
+    connection.refresh_from_db()
+    assert (connection.error_code, connection.failures) == ("", 0)
 
 
 def test_f17_another_cluster_behind_the_address(
@@ -143,8 +153,8 @@ def test_the_same_cluster_twice_is_refused(fake: FakeCluster, connection: Connec
 
 @pytest.mark.parametrize("objects", [0, 1])
 def test_a_kind_that_may_be_absent(objects: int, fake: FakeCluster, connection: Connection) -> None:
-    """Unless it was there: then it was uninstalled."""
-    claims = small.Small("IPAMClaim", (small.CLAIM,), optional=True)
+    """A finding says so where objects of it were there: then it was uninstalled."""
+    claims = small.Small("IPAMClaim", (small.CLAIM,))
     metadata = {"name": "c", "namespace": "default"}
     claim = {"apiVersion": small.CLAIM.api_version, "kind": "IPAMClaim", "metadata": metadata}
     spec = {"network": "n", "interface": "i"}
@@ -153,7 +163,8 @@ def test_a_kind_that_may_be_absent(objects: int, fake: FakeCluster, connection: 
     assert small.reconcile(connection, claims).succeeded
     fake.remove("customresourcedefinitions", "ipamclaims.k8s.cni.cncf.io")
     run = small.reconcile(connection, claims)
-    assert run.succeeded == (objects == 0)
+    assert run.succeeded
+    assert Finding.objects.filter(code="kind_not_served").count() == objects
     assert len(small.rows(connection, "IPAMClaim")) == objects
 
 

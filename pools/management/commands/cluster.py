@@ -22,7 +22,7 @@ from pools.core import addresses, errors, holders
 from pools.handlers import registry
 from pools.models import Cluster, Connection, Pool
 from pools.models.connections import Duty, Mode
-from pools.services import clusters, connections, examinations, fleet
+from pools.services import clusters, connections, examinations, fleet, served_kinds
 from pools.webhooks import configuration
 
 _AUTHOR = events.Author(actor="manage.py", source="command")
@@ -140,6 +140,8 @@ class Command(base.BaseCommand):
     def _connected(self, row: Connection) -> None:
         writes = ", ".join(row.duties) or "nothing"
         self.stdout.write(f"  connected to {row.server} {row.version}, {row.mode}, writes {writes}")
+        if row.served is not None:
+            self.stdout.write(f"  {served_kinds.sentence(row)}")
 
     def _warn(self, source: connections.Source) -> None:
         for warning in source.warnings:

@@ -50,8 +50,7 @@ class Command(base.BaseCommand):
             for line in _lines(run):
                 self.stdout.write(line)
         if not run.succeeded:
-            said = f"{run.error_code}: {run.error}" if run.error_code else "a kind failed"
-            raise base.CommandError(said)
+            raise base.CommandError(_failure(run))
 
 
 def _lease(name: str, *, dry: bool, seconds: float) -> leases.Lease:
@@ -70,6 +69,17 @@ def _lease(name: str, *, dry: bool, seconds: float) -> leases.Lease:
             holder = connection.leased_by or "another worker"
             raise Busy(f"{holder} works on {name}; nothing was done.")
         time.sleep(_LOOK)
+
+
+def _failure(run: Run) -> str:
+    """Why the pass failed: the cluster's fault, else the first kind's, else the objects that failed."""
+    if run.error_code:
+        return f"{run.error_code}: {run.error}"
+    for counts in run.kinds.values():
+        if counts.get("code") and not counts.get("not_served"):
+            return f"{counts['code']}: {counts['message']}"
+    failed = {kind: counts["failed"] for kind, counts in run.kinds.items() if counts["failed"]}
+    return "objects failed: " + ", ".join(f"{kind} {count}" for kind, count in failed.items())
 
 
 def _document(run: Run) -> dict[str, Any]:
@@ -94,7 +104,9 @@ def _lines(run: Run) -> Iterator[str]:
     for kind, counts in run.kinds.items():
         said = "  ".join(f"{name} {counts[name]}" for name in _COUNTS if name in counts)
         yield f"  {kind:<{width}}  {said}"
-        if counts.get("code"):
+        if counts.get("not_served") and not counts.get("code"):
+            yield "    not served"
+        elif counts.get("code"):
             yield f"    {counts['code']}: {counts['message']}"
         for each in counts.get("plan", []):
             yield f"    {'/'.join(filter(None, (each['namespace'], each['name'])))}"

@@ -39,7 +39,6 @@ class Machines:
 
     kind = VM.kind
     resources = (VM,)
-    optional = True
 
     def parse(self, manifest: Manifest) -> Manifest:
         return manifest

@@ -1,0 +1,38 @@
+"""What a cluster serves of the kinds that are read, and what therefore is shown, in one line."""
+
+from __future__ import annotations
+
+from pools.models import Connection
+
+_NOT_KNOWN = "What the cluster serves is known after the first full pass."
+_NOTHING = (
+    "The cluster serves none of the kinds that are read: only what the register holds is shown."
+)
+
+
+def served(connection: Connection) -> dict[str, str] | None:
+    """Return the apiVersion of each kind that the cluster serves; None before the first full pass."""
+    if connection.served is None:
+        return None
+    return {
+        kind: read["api_version"] for kind, read in connection.served.items() if read["api_version"]
+    }
+
+
+def sentence(connection: Connection) -> str:
+    """Return the line for the pages of the cluster."""
+    if connection.served is None:
+        return _NOT_KNOWN
+    shown: dict[str, list[str]] = {}
+    absent: dict[str, None] = {}
+    for kind, read in connection.served.items():
+        if read["api_version"]:
+            version = read["api_version"].rpartition("/")[2]
+            shown.setdefault(read["shows"], []).append(f"{kind} {version}")
+        else:
+            absent[read["shows"]] = None
+    if not shown:
+        return _NOTHING
+    listed = "; ".join(f"{subject} ({', '.join(kinds)})" for subject, kinds in shown.items())
+    missing = ", ".join(subject for subject in absent if subject not in shown)
+    return f"Shown: {listed}." + (f" Not served, so not shown: {missing}." if missing else "")

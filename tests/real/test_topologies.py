@@ -1,0 +1,252 @@
+"""Every kind of cluster is healthy: with Cilium in each of its versions or without, with
+OVN-Kubernetes and KubeVirt or without, with the groups of OpenShift or without, observed and managed.
+
+A second full pass writes nothing, neither to the cluster nor to the register.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from pools.models import Connection, Event, Finding, ObservedObject
+from tests import people
+from tests.claims.networks.ovn import cudn
+from tests.edges import api as apis
+from tests.kube import gateways
+from tests.real import sites
+
+if TYPE_CHECKING:
+    from tests.kube.real import RealCluster
+
+pytestmark = pytest.mark.django_db
+CILIUM = {
+    "v2": ("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes"),
+    "v2alpha1": ("cilium.io_ciliumpodippools.v2alpha1", "cilium.io_ciliumnodes"),
+    "proposal": ("cilium.io_ciliumpodippools.v2-proposal", "cilium.io_ciliumnodes"),
+    "no-cilium": (),
+}
+OVN = {"ovn": (*sites.OVN, *sites.KUBEVIRT), "no-ovn": ()}
+OPENSHIFT = {"openshift": ("user.openshift.io_groups",), "no-openshift": ()}
+TOPOLOGIES = list(itertools.product(CILIUM, OVN, OPENSHIFT))
+
+
+def _objects(kube: RealCluster, definitions: tuple[str, ...]) -> None:
+    """What such a cluster holds: a pool and a node, a network and its NAD, a group."""
+    if any("ciliumpodippools" in name for name in definitions):
+        version = "v2alpha1" if any(name.endswith("v2alpha1") for name in definitions) else "v2"
+        pool = gateways.pool("green", "10.20.0.0/16")
+        if any(name.endswith("proposal") for name in definitions):
+            pool["spec"]["ipv4"]["cidrs"] = [{"cidr": "10.20.0.0/16"}]
+        kube.put(pool | {"apiVersion": f"cilium.io/{version}"})
+        kube.put(
+            {
+                "apiVersion": "cilium.io/v2",
+                "kind": "CiliumNode",
+                "metadata": {"name": "worker-1"},
+                "spec": {"ipam": {"pools": {"requested": []}}},
+            }
+        )
+    if set(sites.OVN) <= {*definitions}:
+        kube.put(cudn("prod", "10.128.0.0/16"))
+    if "user.openshift.io_groups" in definitions:
+        group = {"kind": "Group", "metadata": {"name": "team"}, "users": ["ada"]}
+        kube.put({"apiVersion": "user.openshift.io/v1", **group})
+
+
+def _versions(kube: RealCluster) -> dict[str, str]:
+    """The resourceVersion of each custom object, by kind and name."""
+    versions = {}
+    for definition in kube.objects("customresourcedefinitions"):
+        names = definition["spec"]["names"]
+        for stored in kube.objects(f"{names['plural']}.{definition['spec']['group']}"):
+            metadata = stored["metadata"]
+            versions[f"{names['kind']} {metadata['name']}"] = metadata["resourceVersion"]
+    return versions
+
+
+def _reconcile() -> str:
+    """Exit status 0, or CommandError."""
+    output = io.StringIO()
+    call_command("reconcile", "prod", stdout=output)
+    return output.getvalue()
+
+
+def _connect(kube: RealCluster, *duties: str) -> None:
+    api = apis.Api()
+    api.cluster()
+    body: dict[str, Any] = {"kubeconfig": kube.kubeconfig(), "mode": "observed"}
+    if duties:
+        body |= {"mode": "managed", "duties": list(duties)}
+    answer = api("PUT", "clusters/prod/connection/", body)
+    assert answer.status_code == 201, answer.content
+
+
+def _state() -> tuple[str, str]:
+    found = apis.Api()("GET", "clusters/prod/connection/").json()
+    return found["state"], found["message"]
+
+
+@pytest.mark.parametrize("mode", ["observed", "managed"])
+@pytest.mark.parametrize(
+    ("cilium", "ovn", "openshift"), TOPOLOGIES, ids=["-".join(each) for each in TOPOLOGIES]
+)
+def test_a_cluster_of_any_kind_is_healthy(
+    kube: RealCluster, cilium: str, ovn: str, openshift: str, mode: str
+) -> None:
+    definitions = (*CILIUM[cilium], *OVN[ovn], *OPENSHIFT[openshift])
+    kube.crds(*definitions)
+    _objects(kube, definitions)
+    duties = [
+        *(["pools", "pod-cidrs"] if CILIUM[cilium] else []),
+        *(["claims"] if OVN[ovn] else []),
+    ]
+    _connect(kube, *(duties if mode == "managed" else []))
+
+    tested = apis.Api()("POST", "clusters/prod/connection/test/", {}).json()
+    assert tested["succeeded"], tested
+    _reconcile()
+    _reconcile()
+    before = _versions(kube), Event.objects.count(), Connection.objects.values("served").get()
+    _reconcile()
+    after = _versions(kube), Event.objects.count(), Connection.objects.values("served").get()
+    assert after == before
+    assert _state() == ("healthy", "The last full pass succeeded.")
+    assert not Finding.objects.filter(code="kind_not_served").exists()
+
+    shows = apis.Api()("GET", "clusters/prod/connection/").json()["shows"]
+    page = people.browser().get(reverse("admin:pools_cluster_change", args=[_cluster()]))
+    assert shows in page.content.decode()
+    for subject, is_shown in (
+        ("pod pools", bool(CILIUM[cilium])),
+        ("VM networks", bool(OVN[ovn])),
+        ("VM owners", bool(OVN[ovn])),
+    ):
+        assert (f"{subject} (" in shows) == is_shown, shows
+    if not definitions or definitions == OPENSHIFT["openshift"]:
+        assert shows.startswith("The cluster serves none of the kinds")
+
+
+def _cluster() -> int:
+    return Connection.objects.get().cluster_id
+
+
+@pytest.mark.parametrize(
+    ("duty", "kind"),
+    [
+        ("pools", "CiliumPodIPPool"),
+        ("pod-cidrs", "CiliumNode"),
+        ("claims", "IPAMClaim"),
+        ("ippool-status", "IPPool"),
+        ("conversion", "CiliumPodIPPool"),
+    ],
+)
+def test_a_kind_that_a_switch_needs_is_a_fault(kube: RealCluster, duty: str, kind: str) -> None:
+    _connect(kube, duty)
+    with pytest.raises(Exception, match=f'does not serve {kind}, but "{duty}"'):
+        _reconcile()
+    state, message = _state()
+    assert state == "crd-missing"
+    assert f"install the CRD of {kind}, or switch it off" in message
+    tested = apis.Api()("POST", "clusters/prod/connection/test/", {}).json()
+    assert not tested["succeeded"]
+    assert apis.Api()("PATCH", "clusters/prod/connection/", {"duties": []}).status_code == 200
+    _reconcile()
+    assert _state()[0] == "healthy"
+
+
+HALVES = {
+    "only NADs": ("k8s.cni.cncf.io_network-attachment-definitions",),
+    "only claims": ("k8s.cni.cncf.io_ipamclaims",),
+    "KubeVirt without networks": sites.KUBEVIRT,
+    "pools without nodes": ("cilium.io_ciliumpodippools.v2",),
+    "nodes without pools": ("cilium.io_ciliumnodes",),
+    "UDNs without NADs": sites.OVN[:2],
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_half_of_a_project_is_healthy_too(kube: RealCluster, half: str) -> None:
+    kube.crds(*HALVES[half])
+    _connect(kube)
+    _reconcile()
+    assert _state() == ("healthy", "The last full pass succeeded.")
+
+
+def test_a_kind_that_is_gone_is_a_finding_and_releases_nothing(kube: RealCluster) -> None:
+    kube.crds(*CILIUM["v2"])
+    _objects(kube, CILIUM["v2"])
+    _connect(kube)
+    _reconcile()
+    kube.undefine("ciliumpodippools.cilium.io")
+    for _ in range(3):
+        _reconcile()
+    finding = Finding.objects.get(code="kind_not_served")
+    assert "CiliumPodIPPool any more: 1 objects are kept" in finding.message
+    assert ObservedObject.objects.get(kind="CiliumPodIPPool").missed_at is None
+    assert apis.Api()("GET", "pools/?cluster=prod").json()["results"][0]["name"] == "green"
+    assert _state()[0] == "healthy"
+    kube.crds(*CILIUM["v2"])
+    _objects(kube, CILIUM["v2"])
+    _reconcile()
+    assert not Finding.objects.filter(code="kind_not_served").exists()
+    assert "pod pools (" in apis.Api()("GET", "clusters/prod/connection/").json()["shows"]
+
+
+def test_a_definition_that_comes_later_is_read(kube: RealCluster) -> None:
+    _connect(kube)
+    _reconcile()
+    kube.crds(*CILIUM["v2"])
+    _objects(kube, CILIUM["v2"])
+    _reconcile()
+    assert apis.Api()("GET", "pools/?cluster=prod").json()["results"][0]["name"] == "green"
+
+
+def test_an_aggregated_api_that_is_down_hides_no_other_kind(kube: RealCluster) -> None:
+    """OpenShift's groups are served by a server of their own; unknown is not absent."""
+    kube.crds(*CILIUM["v2"], *sites.OVN)
+    _objects(kube, CILIUM["v2"])
+    service = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1.user.openshift.io"},
+        "spec": {
+            "group": "user.openshift.io", "version": "v1", "groupPriorityMinimum": 1000,
+            "versionPriority": 15, "insecureSkipTLSVerify": True,
+            "service": {"name": "nobody", "namespace": "default"},
+        },
+    }  # fmt: skip
+    kube.put(service)
+    try:
+        _connect(kube)
+        with pytest.raises(Exception, match="cluster_server_error"):
+            _reconcile()
+        assert _state()[0] == "failing"
+        assert apis.Api()("GET", "pools/?cluster=prod").json()["results"][0]["name"] == "green"
+    finally:
+        kube.remove("apiservices", "v1.user.openshift.io")
+
+
+def test_healthy_is_not_said_while_runs_fail(kube: RealCluster) -> None:
+    """One object that cannot be taken in: all others are, and each run says that it failed."""
+    kube.crds(*CILIUM["v2"])
+    _objects(kube, CILIUM["v2"])
+    _connect(kube)
+    _reconcile()
+    overlapping = gateways.pool("red", "10.20.7.0/24")
+    kube.put(overlapping)
+    for _ in range(2):
+        with pytest.raises(Exception, match="objects failed: CiliumPodIPPool 1"):
+            _reconcile()
+    state, message = _state()
+    assert state == "incomplete"
+    assert "succeeded" not in message
+    kube.remove("ciliumpodippools.cilium.io", "red")
+    _reconcile()
+    _reconcile()
+    assert _state()[0] == "healthy"
