@@ -25,7 +25,7 @@ _TITLES = {
     codes.OF_WORKLOAD: "Otherwise than the VM runs",
     codes.NAME: "Called so that nothing finds them",
     codes.COLLISION: "Names that two would get",
-    codes.UNWRITABLE: "Requests that the cluster has no field for",
+    codes.UNWRITABLE: "Requests that the object cannot show",
 }
 
 

@@ -8,6 +8,7 @@ from claims.core import ippool
 from claims.handlers import ippool_writes
 from claims.models import IPPool
 from claims.models.networks import Kind
+from claims.services import flags
 from pools import database
 from pools.models import ObservedObject
 from pools.models.observed import Severity
@@ -55,12 +56,7 @@ _OUTSIDE = """
 
 def _standing(one: IPPool) -> Iterator[Found]:
     if one.duplicate_macs or one.duplicate_ips:
-        counts = {"macs": one.duplicate_macs, "ips": one.duplicate_ips}
-        message = (
-            f"The IPPool {one.name} has duplicates: {_count(counts['macs'], 'MAC address')},"
-            f" {_count(counts['ips'], 'IP address')}."
-        )
-        yield Found("ippool_duplicates", one.name, message, details=counts)
+        yield from _duplicates(one)
     if one.problems:
         message = (
             f"{_count(len(one.problems), 'entry', 'entries')} of the IPPool {one.name} cannot be"
@@ -81,6 +77,26 @@ def _standing(one: IPPool) -> Iterator[Found]:
             " delete it here, or make it there again."
         )
         yield Found("ippool_gone", one.name, message, Severity.WARNING)
+
+
+def _duplicates(one: IPPool) -> Iterator[Found]:
+    """Those that its conditions tell of, and entries that contradict what is no entry."""
+    macs, ips = flags.among_entries(one)
+    if macs or ips:
+        message = f"Entries of the IPPool {one.name} contradict each other: {_values(macs, ips)}."
+        yield Found("ippool_duplicates", one.name, message, details={"macs": macs, "ips": ips})
+    macs, ips = one.duplicate_macs - macs, one.duplicate_ips - ips
+    if macs > 0 or ips > 0:
+        message = (
+            f"Entries of the IPPool {one.name} contradict IPAMClaims, what runs, or what the network"
+            f" keeps for itself: {_values(macs, ips)}. Its page names them."
+        )
+        yield Found("ippool_conflicts", one.name, message, details={"macs": macs, "ips": ips})
+
+
+def _values(macs: int, ips: int) -> str:
+    counted = ((macs, "MAC address"), (ips, "IP address"))
+    return ", ".join(_count(count, word) for count, word in counted if count > 0)
 
 
 def _count(count: int, one: str, many: str = "") -> str:

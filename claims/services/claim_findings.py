@@ -66,11 +66,7 @@ def of(
     yield from _contradictions(cluster_id)
     yield from _names(cluster_id)
     for claim in unwritable:
-        message = (
-            f"The IPAMClaim {claim} asks for {_requests(claim)}, which the cluster's definition has no"
-            " field for (spec.mac, spec.ips). The register grants it; OVN-Kubernetes does not see it."
-        )
-        yield Found(UNWRITABLE, str(claim), message, details={"id": claim.pk})
+        yield Found(UNWRITABLE, str(claim), _unwritable(claim), details={"id": claim.pk})
 
 
 def _rows(statement: str, cluster_id: int, **values: object) -> list[Mapping[str, Any]]:
@@ -90,6 +86,22 @@ def _found(
 
 def _requests(claim: IPAMClaim) -> str:
     return " and ".join(filter(None, [claim.mac or "", ", ".join(claim.ips_requested)]))
+
+
+def _unwritable(claim: IPAMClaim) -> str:
+    """What the object cannot say, beside what its status says."""
+    message = (
+        f"The object of the IPAMClaim {claim} does not show that {_requests(claim)} was asked for: the"
+        " cluster's definition has no fields for requests (spec.mac, spec.ips)."
+    )
+    if claim.ips:
+        return (
+            f"{message} Its status has the addresses that were granted, {', '.join(claim.ips)}; a claim"
+            " cannot tell OVN-Kubernetes of a MAC address: set it on the VM's interface."
+        )
+    condition = claim_dialects.own(claim.conditions)
+    answer = (condition or {}).get("message") or "not answered yet"
+    return f"{message} The register answers it all the same: {answer}."
 
 
 # --- claims that nobody has any more --------------------------------------------------------------

@@ -122,11 +122,12 @@ def spec(claim: IPAMClaim, current: Mapping[str, Any] | None, words: Dialect) ->
 
 
 def unwritable(claims: Sequence[IPAMClaim], words: Dialect) -> list[IPAMClaim]:
-    """Those whose requests the cluster's definition has no fields for."""
+    """Those whose requests the cluster's definition has no fields for, nor the status an answer."""
     return [
         claim
         for claim in claims
-        if (claim.mac and not words.spec_mac) or (claim.ips_requested and not words.spec_ips)
+        if (claim.mac and not words.spec_mac)
+        or (claim.ips_requested and not claim.ips and not words.spec_ips)
     ]
 
 

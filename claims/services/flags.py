@@ -257,6 +257,12 @@ def counted(
     return macs, ips
 
 
+def among_entries(ippool: IPPool) -> tuple[int, int]:
+    """How many MACs and how many addresses are duplicates among the entries alone."""
+    values = {"network": ippool.network_id, "limit": None}
+    return tuple(len(database.rows(statement, values)) for statement in (_MACS, _IPS))  # type: ignore[return-value]
+
+
 _MACS = """
     SELECT mac::text, count(DISTINCT entry_id) FROM claims_place
     WHERE network_id = %(network)s AND entry_id IS NOT NULL AND (duplicate_mac OR duplicate_ip)

@@ -12,8 +12,9 @@ from pools.core import errors
 from pools.models import Finding
 from pools.models.fields import Now
 from tests import factories
+from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
-from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, SPEC_002, World
+from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, SPEC_002, World
 
 pytestmark = pytest.mark.django_db
 NAME = "vm1.cluster.udn.blue"
@@ -41,6 +42,26 @@ def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definiti
     unwritable = [f"blue/{NAME}"] if definition == SHIPPED else []
     assert world.findings().get(claim_findings.UNWRITABLE, []) == unwritable
     assert world.passed()["written"] == 0
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: bool) -> None:
+    """The shipped definition has no fields for requests; OVN-Kubernetes reads the status."""
+    network = world.network()
+    if not granted:
+        worlds.workload(network, "other", OTHER_MAC, "10.0.0.7/24")
+    made(network, ips=["10.0.0.7/24"])
+    world.passed()
+    assert world.condition(NAME)[1] == str(granted)
+    rows = Finding.objects.filter(code=claim_findings.UNWRITABLE)
+    if granted:
+        assert not rows.exists(), "the status says what was asked for"
+        made(network, "vm2", mac=MAC)
+        world.passed()
+        assert "granted, 10.0.0.2/24" in rows.get().message
+    else:
+        assert "Requested IP 10.0.0.7 is already assigned" in rows.get().message
+        assert "grant" not in rows.get().message
 
 
 def test_an_observed_cluster_is_not_written_to(observed: World) -> None:

@@ -64,6 +64,25 @@ def test_macs_that_are_equal_after_normalising_are_duplicates(fleet: Fleet) -> N
     assert fleet.found() == [("ippool_duplicates", "prod")]
 
 
+def test_what_is_no_entry_is_no_duplicate_of_the_conditions(fleet: Fleet) -> None:
+    """A finding never says duplicates where the condition beside it says that there are none."""
+    fleet.put("prod", {A: ["10.0.0.1/24"], "0a:58:0a:00:00:01": ["10.0.0.6/24"]})
+    fleet.settled()
+    success, macs, ips = fleet.ippool().conditions
+    assert (success["status"], macs["status"], ips["status"]) == ("True", "False", "False")
+    (finding,) = Finding.objects.all()
+    assert (finding.code, finding.details) == ("ippool_conflicts", {"macs": 1, "ips": 1})
+    fleet.put("prod", {A: ["10.0.0.1/24"], A.upper(): ["10.0.0.6/24"]})
+    fleet.settled()
+    success, macs, ips = fleet.ippool().conditions
+    assert (success["status"], macs["status"], ips["status"]) == ("False", "True", "False")
+    told = {row.code: row.details for row in Finding.objects.all()}
+    assert told == {
+        "ippool_duplicates": {"macs": 1, "ips": 0},
+        "ippool_conflicts": {"macs": 0, "ips": 1},
+    }
+
+
 def test_a_second_ippool_of_a_network_is_left_out(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.5/24"]})
     fleet.put("second", {B: ["10.0.0.6/24"]})
