@@ -10,9 +10,14 @@ Everything runs under the pool's allocation lock.
 
 from __future__ import annotations
 
-from pools import window
-from pools.core import blocks
-from pools.models import Block, FreeSpan, PoolCIDR
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.db import connection
+from django.db.models import Max
+
+from pools import database, window
+from pools.core import addresses, blocks
+from pools.models import Block, FreeSpan, Pool, PoolCIDR
 from pools.models.blocks import State
 from pools.models.fields import Now
 from pools.models.pools import Pending
@@ -53,3 +58,52 @@ def adopt(cidr: PoolCIDR) -> None:
     grid = window.layout(cidr)
     whole = blocks.Span(0, grid.count - 1)
     window.give_back(cidr, whole, still_withheld=grid.withheld(window.ranges(cidr)))
+
+
+def regroup(
+    pool: Pool, lost: Iterable[PoolCIDR], wanted: Sequence[addresses.Network]
+) -> list[PoolCIDR]:
+    """Let CIDRs that the pool has lost make room for those that overlap them.
+
+    Blocks stay as they are. In the place of the lost CIDRs come the wanted ones, as orphans that the
+    pool adopts, and what is left of the lost ones: these are answered, and kept while in use.
+    """
+    going = [cidr for cidr in lost if any(cidr.cidr.overlaps(one) for one in wanted)]
+    coming = [one for one in wanted if any(one.overlaps(cidr.cidr) for cidr in going)]
+    if not going:
+        return []
+    for cidr in going:
+        withhold(cidr)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
+        PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in going]).delete()
+        cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
+    for one in coming:
+        _orphan(pool, one)
+    return [_orphan(pool, one) for cidr in going for one in _left(cidr.cidr, coming)]
+
+
+def _orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
+    last = pool.cidrs.aggregate(last=Max("position"))["last"]
+    row = PoolCIDR(
+        pool=pool,
+        space_id=pool.space_id,
+        cidr=cidr,
+        position=0 if last is None else last + 1,
+        orphaned_at=database.now(),
+    )
+    database.save(row)
+    withhold(row)
+    return row
+
+
+def _left(
+    cidr: addresses.Network, taken: Sequence[addresses.Network]
+) -> Iterator[addresses.Network]:
+    """The parts of a CIDR that are in none of these; two CIDRs are one inside the other, or apart."""
+    inside = next((one for one in taken if one.overlaps(cidr)), None)
+    if inside is None:
+        yield cidr
+    elif inside.prefixlen > cidr.prefixlen:
+        for part in cidr.subnets():
+            yield from _left(part, taken)

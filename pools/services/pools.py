@@ -340,12 +340,14 @@ def _change_mask_size(pool: Pool, family: int, mask_size: int) -> None:
 def _change_family(
     pool: Pool, family: int, part: Family, *, keep_orphans: bool, by: events.Author
 ) -> None:
-    present = {
-        cidr.cidr: cidr
-        for cidr in PoolCIDR.objects.select_related("pool__cluster").filter(
-            pool=pool, cidr__family=family
-        )
-    }
+    present = _present(pool, family)
+    wanted = [entry.cidr for entry in part.cidrs]
+    if keep_orphans:
+        lost = [row for cidr, row in present.items() if cidr not in wanted]
+        for rest in orphans.regroup(pool, lost, wanted):
+            if not in_use(rest).exists():
+                _delete_cidr(rest)
+        present = _present(pool, family)
     for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
         _drop(present[cidr], keep_orphans=keep_orphans)
     for index, entry in enumerate(part.cidrs):
@@ -357,6 +359,11 @@ def _change_family(
                 _keep_cidr(found, by)
                 _change_ranges(found, entry)
     _put_in_order(pool, family, part)
+
+
+def _present(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
+    rows = PoolCIDR.objects.select_related("pool__cluster").filter(pool=pool, cidr__family=family)
+    return {row.cidr: row for row in rows}
 
 
 def _settle_addition(cidr: PoolCIDR, by: events.Author) -> None:

@@ -88,11 +88,14 @@ CREATE OR REPLACE FUNCTION ipam_blocks_between(in_pool bigint, low inet, high in
 $$;
 
 -- A CIDR with held or cooling blocks cannot be removed. The pool's advisory lock keeps the
--- allocator from filling it meanwhile.
+-- allocator from filling it meanwhile. Whoever regroups a pool's CIDRs puts others in its place.
 CREATE OR REPLACE FUNCTION pools_poolcidr_is_unused() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   reach record;
 BEGIN
+  IF current_setting('ipam.regrouping', true) = 'on' THEN
+    RETURN OLD;
+  END IF;
   PERFORM pg_advisory_xact_lock(4242, OLD.pool_id::int);
   SELECT * INTO reach FROM ipam_blocks_between(OLD.pool_id, OLD.cidr, broadcast(OLD.cidr));
   IF EXISTS (SELECT FROM pools_block WHERE space_id = OLD.space_id

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 import pytest
 
 from claims.services import networks
+from pools import allocation
+from pools.core.demand import Holder, Wanted
+from pools.models import Block
+from tests.checks import conftest as checks
+from tests.claims import worlds
 from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad
 from tests.pools.conftest import Clock
 
@@ -112,3 +119,40 @@ def test_a_network_of_many_namespaces_costs_few_statements(
     with django_assert_max_num_queries(150):  # type: ignore[operator]
         ovn.passed()
     assert len(ovn.nads("tenant")) == 60
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "orphans"),
+    [
+        (SUBNET, "10.0.0.0/24", ["10.0.4.0/22"]),
+        ("10.0.0.0/21", SUBNET, []),
+        ("10.0.0.0/21", "10.0.4.0/22", ["10.0.0.0/22"]),
+        ("10.0.0.0/22,10.0.4.0/22", "10.0.0.0/20", []),
+        ("fd00::/64,10.0.0.0/21", "fd00::/112,10.0.0.0/22", ["10.0.4.0/22"]),
+    ],
+)
+def test_subnets_are_replaced_while_addresses_are_in_use(
+    ovn: Ovn, before: str, after: str, orphans: list[str]
+) -> None:
+    """Nobody is stuck: what is in use stays with its holder, inside of the new subnets or beside them."""
+    ovn.put(nad("a", name="tenant", subnets=before))
+    ovn.passed()
+    pool = worlds.ippool(ovn.network("tenant"))
+    worlds.entry(pool, "02:00:00:00:00:05", "10.0.0.5/21", vm="in")
+    worlds.entry(pool, "02:00:00:00:00:06", "10.0.7.5/21", vm="out")
+    held = dict(Block.objects.filter(state="held").values_list("cidr", "pk"))
+    assert len(held) == 2
+    ovn.put(nad("a", name="tenant", subnets=after))
+    ovn.passed()
+    assert ovn.problems() == {}
+    assert sorted(ovn.subnets("tenant")) == sorted(after.split(","))
+    assert ovn.subnets("tenant", orphaned=True) == orphans
+    assert dict(Block.objects.filter(state="held").values_list("cidr", "pk")) == held
+    wanted = Wanted((Holder("device", "printer"),), families=(4,))
+    done = allocation.allocate(ovn.network("tenant").pool.pk, wanted, by=worlds.BY)
+    (block,) = done.blocks
+    first = ip_network(next(one for one in after.split(",") if "." in one))[2]
+    assert block["cidr"] == f"{first}/32"
+    run = checks.check()
+    assert checks.wrong(run) == {}, checks.texts(run)
+    assert ovn.counted() == {"changed": 0, "written": 0, "failed": 0}
