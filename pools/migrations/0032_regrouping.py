@@ -6,6 +6,6 @@ from pools import sql
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pools", "0030_pending_cidrs")]
+    dependencies = [("pools", "0031_login_failures")]
 
     operations = sql.install("rules")
