@@ -6,6 +6,6 @@ from pools import sql
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pools", "0031_login_failures")]
+    dependencies = [("pools", "0032_what_clusters_serve")]
 
     operations = sql.install("rules")
