@@ -123,7 +123,7 @@ def problem_of(error: BaseException) -> Problem | None:
     if isinstance(error, DatabaseError | InterfaceError):
         return _of_database(error)
     if isinstance(error, Http404):
-        return _plain(404, "There is no such address.")
+        return _plain(404, "There is no such endpoint.")
     if isinstance(error, core_exceptions.PermissionDenied):
         return _plain(403, str(error))
     if isinstance(error, core_exceptions.RequestDataTooBig):
@@ -225,7 +225,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if _is_api(request):
-        return _plain(404, "There is no such address.").response(request)
+        return _plain(404, "There is no such endpoint.").response(request)
     return defaults.page_not_found(request, exception)
 
 

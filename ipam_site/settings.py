@@ -356,6 +356,8 @@ IPAM_AUDIT_VERIFY_DAYS = env.integer("IPAM_AUDIT_VERIFY_DAYS", 8, minimum=1)
 IPAM_DECISION_DAYS = env.integer("IPAM_DECISION_DAYS", 30, minimum=0)
 # How far apart two complete observations must be that both miss a holder: then its blocks leaked.
 IPAM_LEAK_GRACE_SECONDS = env.integer("IPAM_LEAK_GRACE_SECONDS", 900, minimum=0)
+# Whether instances' and public IPv4 addresses are given without org, env and the fitting holder.
+IPAM_ALLOW_UNOWNED_ALLOCATIONS = env.boolean("IPAM_ALLOW_UNOWNED_ALLOCATIONS", False)
 # Above these shares of a pool there is a notice; a stale cluster's pass is overdue by so long.
 IPAM_NOTICE_WARNING_PERCENT = env.integer("IPAM_NOTICE_WARNING_PERCENT", 80, minimum=1)
 IPAM_NOTICE_ERROR_PERCENT = env.integer("IPAM_NOTICE_ERROR_PERCENT", 95, minimum=1)

@@ -82,7 +82,7 @@ class Entries(views.View):
         _require_everything(request)
         raw = _body(request)
         wanted = _whole_set(request, raw, of)
-        version = pools.version(request)
+        version = pools.version(request, of.version)
 
         def replace() -> idempotency.Stored:
             found = services.replace(

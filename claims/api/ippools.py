@@ -98,14 +98,18 @@ class IPPoolView(views.View):
         note = body.parse("note", parsing.description) if body.has("note") else None
         body.report.raise_any()
         ippools.change(
-            ippool_id, name=name, note=note, by=_by(request), version=pools.version(request)
+            ippool_id,
+            name=name,
+            note=note,
+            by=_by(request),
+            version=pools.version(request, found.version),
         )
         return _answer(request, ippool_id)
 
     @extend_schema(**ippool_schema.IPPOOL_DELETE)
     def delete(self, request: Request, ippool_id: int) -> views.Answer:
         found = _get(request, ippool_id)
-        ippools.delete(found.pk, by=_by(request), version=pools.version(request))
+        ippools.delete(found.pk, by=_by(request), version=pools.version(request, found.version))
         return views.nothing()
 
 

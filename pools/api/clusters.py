@@ -15,7 +15,7 @@ from pools.core import addresses, errors, reading
 from pools.models import Cluster
 from pools.services import clusters
 
-_SETTINGS = ("description", "instance_gateway", "instance_mtu", "instance_dns")
+_SETTINGS = ("description", "instance_gateway", "instance_mtu", "instance_dns", "cluster_prefix")
 
 
 class Clusters(views.View):
@@ -64,6 +64,8 @@ class ClusterView(views.View):
         body = parsing.fields(request, *_SETTINGS)
         found = get(cluster)
         changes = _changes(body)
+        if "cluster_prefix" in changes:
+            views.require(request, "pools.add_pool")
         return views.answer(shape(clusters.change(found, changes, by=views.author(request))))
 
     @extend_schema(**schema.CLUSTER_DELETE)
@@ -123,11 +125,15 @@ def _wanted(body: reading.Fields) -> dict[str, Any]:
 
 def _changes(body: reading.Fields) -> dict[str, Any]:
     parsers: dict[str, Callable[[object, str], Any]] = {
+        "cluster_prefix": _prefix,
         "description": parsing.description,
         "instance_gateway": _address,
         "instance_mtu": partial(parsing.integer, least=1280, most=65535),
         "instance_dns": _addresses,
     }
+    for name in _SETTINGS:
+        if name in body.data and not body.has(name):
+            body.report.add(name, "wrong_type", "null is no value of this field")
     changes = {name: body.parse(name, parsers[name]) for name in _SETTINGS if body.has(name)}
     body.report.raise_any()
     return changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,10 @@ from pools.models import Cluster, Drift, Pool
 from pools.models.pools import Category
 from pools.services import drift, pools
 
+# RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty.
+_ENTITY_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+_TAG = re.compile(_ENTITY_TAG)
+_TAGS = re.compile(rf"[ \t,]*{_ENTITY_TAG}(?:[ \t]*,[ \t]*(?:{_ENTITY_TAG})?)*[ \t]*")
 _CHANGED = ("cooldown_seconds", "description", "ipv4", "ipv6", "annotations", "labels")
 _CREATED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip", *_CHANGED)
 _READ_ONLY = ("id", "version", "waiting", "utilization", "created_at")
@@ -71,13 +76,16 @@ class PoolView(views.View):
     @extend_schema(**schema.POOL_PATCH)
     def patch(self, request: Request, pool_id: int) -> views.Answer:
         body = parsing.fields(request, *_CHANGED, *_FIXED, *_READ_ONLY)
-        wanted = _change(body, get(pool_id))
-        pools.change(pool_id, wanted, by=views.author(request), version=version(request))
+        pool = get(pool_id)
+        wanted = _change(body, pool)
+        asked = version(request, pool.version)
+        pools.change(pool_id, wanted, by=views.author(request), version=asked)
         return _answer(get(pool_id))
 
     @extend_schema(**schema.POOL_DELETE)
     def delete(self, request: Request, pool_id: int) -> views.Answer:
-        pools.delete(pool_id, by=views.author(request), version=version(request))
+        asked = version(request, get(pool_id).version)
+        pools.delete(pool_id, by=views.author(request), version=asked)
         return views.nothing()
 
 
@@ -89,17 +97,24 @@ def get(pool_id: int) -> Pool:
     return found
 
 
-def version(request: Request) -> int | None:
-    """The version that If-Match names; None without it or for `*`."""
+def version(request: Request, present: int) -> int | None:
+    """The version that If-Match asks for; None without it or for `*` (RFC 9110, 13.1.1).
+
+    Of several it is the `present` one, if that is named. Weak and foreign tags match nothing.
+    """
     header = request.META.get("HTTP_IF_MATCH")
     if header is None or header.strip() == "*":
         return None
-    text = header.strip()
-    number = text.strip('"')
-    if text != f'"{number}"' or not (number.isascii() and number.isdigit()) or len(number) > 18:
-        message = 'If-Match is an ETag of this pool such as "3", or *.'
+    if not _TAGS.fullmatch(header):
+        message = 'If-Match is a list of ETags such as "3", "4", or *.'
         raise errors.InvalidInput.of("If-Match", "if_match", message, header)
-    return int(number)
+    tags = [tag.strip('"') for tag in _TAG.findall(header) if not tag.startswith("W/")]
+    numbers = [int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= 18]
+    if len(numbers) == 1:
+        return numbers[0]
+    if present not in numbers:
+        raise errors.VersionMismatch
+    return present
 
 
 def _answer(pool: Pool) -> views.Answer:
@@ -192,6 +207,7 @@ def _change(body: reading.Fields, pool: Pool) -> pools.PoolChange:
         present = pool.cluster.name if name == "cluster" else getattr(pool, name)
         if name in body.data and body.data[name] != present:
             raise errors.ImmutableInUse(f"The {name} of a pool never changes.")
+    _refuse_null(body, pool)
     change = pools.PoolChange(
         families=pool_parts.families(body),
         cooldown_seconds=_cooldown(body),
@@ -207,6 +223,18 @@ def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
     for name in names:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
+
+
+def _refuse_null(body: reading.Fields, pool: Pool) -> None:
+    """A null that asks for what cannot be done is refused, never passed over."""
+    for name in _CHANGED:
+        if name not in body.data or body.data[name] is not None:
+            continue
+        if name not in {"ipv4", "ipv6"}:
+            body.report.add(name, "wrong_type", "null is no value of this field")
+        elif pool.mask_size(int(name[-1])) is not None:
+            message = "A family of a pool is never removed: delete the pool, or remove its CIDRs."
+            raise errors.ImmutableInUse(message)
 
 
 def _description(body: reading.Fields) -> str | None:

@@ -157,7 +157,7 @@ CLUSTER_PATCH = says(
     **body(
         shape(
             description=TEXT, instance_gateway=IP, instance_mtu=WHOLE,
-            instance_dns=listed(IP),
+            instance_dns=listed(IP), cluster_prefix=TEXT,
         )
         | SOMETHING
     ),

@@ -21,6 +21,7 @@ from pools.core import errors
 from pools.models import AllocationRequest, Environment, Pool
 from pools.models.fields import Now
 from pools.models.requests import RequestState
+from pools.services import owners
 
 RETRY_EVERY = timedelta(seconds=30)
 BATCH = 200  # pending requests of one pool tried in one cycle
@@ -36,8 +37,10 @@ def allocate(
 ) -> allocation.Allocation | AllocationRequest:
     """Allocate now, or with `wait` leave a pending request when the pool is exhausted.
 
-    Raises what `allocation.allocate` raises; PoolExhausted only without `wait`.
+    Raises what `allocation.allocate` raises, PoolExhausted only without `wait`; InvalidInput
+    `owner_required` where org, env or the kind of holder is missing (pools/services/owners.py).
     """
+    owners.require(pool_id, wanted)
     started = time.perf_counter()
     try:
         return _allocate(pool_id, wanted, by, key, wait=wait)

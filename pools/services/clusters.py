@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from ipaddress import IPv6Network
 
 from django.db import connection
@@ -10,7 +10,7 @@ from django.db import connection
 from pools import database, events, window
 from pools.core import blocks, errors
 from pools.core.podippool import CidrEntry, Family
-from pools.models import AddressSpace, Block, Cluster, Pool
+from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
 from pools.models.pools import Category
 from pools.reconcile import leases
 from pools.services import pools
@@ -53,12 +53,17 @@ def divide(
     by: events.Author,
     node: IPv6Network | None = None,
     instance: IPv6Network | None = None,
-) -> tuple[Pool, Pool]:
-    """The node pool and the instance pool of a cluster prefix; by default its first two /64."""
+    present: Collection[str] = (),
+) -> list[Pool]:
+    """Make the node pool and the instance pool of a cluster prefix; by default its first two /64.
+
+    A category of which the cluster has a pool is `present`: no other is made.
+    """
     with events.recorded(by):
         parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
         Cluster.objects.filter(pk=cluster.pk).update(cluster_prefix=str(prefix))
-        made = [
+        cluster.refresh_from_db(fields=["cluster_prefix"])
+        return [
             pools.create(
                 pools.PoolSpec(
                     cluster=cluster,
@@ -71,17 +76,53 @@ def divide(
             for name, category, part in zip(
                 (NODE_POOL, INSTANCE_POOL), (Category.NODE, Category.INSTANCE), parts, strict=True
             )
+            if category not in present
         ]
-    return made[0], made[1]
 
 
 def change(cluster: Cluster, values: Mapping[str, object], *, by: events.Author) -> Cluster:
     """Set what instances are told of their network, or the description."""
+    values = dict(values)
     with events.recorded(by):
+        prefix = values.pop("cluster_prefix", None)
         for name, value in values.items():
             setattr(cluster, name, value)
         database.save(cluster)
-    return cluster
+        if isinstance(prefix, IPv6Network):
+            _set_prefix(cluster, prefix, by=by)
+    return Cluster.objects.get(pk=cluster.pk)
+
+
+def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, by: events.Author) -> None:
+    """Give a cluster the prefix that it lacks, and the node and instance pools that it lacks.
+
+    Raises ImmutableInUse when another prefix is divided already, InvalidInput
+    `outside_cluster_prefix` when a pool lies elsewhere.
+    """
+    present = Cluster.objects.select_for_update().get(pk=cluster.pk).cluster_prefix
+    if present == prefix:
+        return
+    cidrs = PoolCIDR.objects.filter(
+        pool__cluster=cluster, pool__category__in=[Category.NODE, Category.INSTANCE]
+    )
+    if present is not None and cidrs.exists():
+        raise errors.ImmutableInUse(f"The prefix {present} of {cluster} is divided into pools.")
+    outside = cidrs.exclude(cidr__net_contained_or_equal=str(prefix)).select_related("pool")[:20]
+    if outside:
+        names = ", ".join(f"{row.cidr} of {row.pool.name}" for row in outside)
+        message = f"pools lie outside of {prefix}: {names}"
+        raise errors.InvalidInput.of("cluster_prefix", "outside_cluster_prefix", message, prefix)
+    parts: dict[str, IPv6Network] = {}
+    for row in cidrs.order_by("pool__category", "position"):
+        parts.setdefault(row.pool.category, row.cidr)
+    divide(
+        cluster,
+        prefix,
+        node=parts.get(Category.NODE),
+        instance=parts.get(Category.INSTANCE),
+        present=frozenset(parts),
+        by=by,
+    )
 
 
 def remove(cluster: Cluster, *, by: events.Author, force: bool = False) -> None:

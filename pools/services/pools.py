@@ -122,6 +122,7 @@ def change(
         if wanted.selectors is not None:
             pool.pod_selector, pool.namespace_selector = wanted.selectors
         for family, part in sorted((wanted.families or {}).items()):
+            _refuse_repeated(family, part)
             _change_mask_size(pool, family, part.mask_size)
         database.save(pool)
         for family, part in sorted((wanted.families or {}).items()):
@@ -337,6 +338,16 @@ def _change_mask_size(pool: Pool, family: int, mask_size: int) -> None:
         )
 
 
+def _refuse_repeated(family: int, part: Family) -> None:
+    seen: set[addresses.Network] = set()
+    for index, entry in enumerate(part.cidrs):
+        if entry.cidr in seen:
+            raise errors.CIDROverlap(f"ipv{family}.cidrs.{index}: {entry.cidr} is there twice.")
+        seen.add(entry.cidr)
+        if len(set(entry.reserved)) < len(entry.reserved):
+            raise errors.RangesOverlap(f"{entry.cidr} has the same reserved range twice.")
+
+
 def _change_family(
     pool: Pool, family: int, part: Family, *, keep_orphans: bool, by: events.Author
 ) -> None:
@@ -424,6 +435,7 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     if pool.mask_size(entry.cidr.version) is None:
         message = f"The pool has no IPv{entry.cidr.version} blocks."
         raise errors.InvalidInput.of("cidr", "family", message, entry.cidr)
+    _require_in_prefix(pool, entry.cidr)
     other = _overlapped(pool, entry.cidr)
     if other is not None:
         if other.pool_id != pool.pk or other.cidr != entry.cidr or not other.closed:
@@ -448,6 +460,16 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     for span in entry.reserved:
         _reserve(cidr, span, "")
     return cidr
+
+
+def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
+    """Nodes and instances get addresses of their cluster's prefix, where it has one (spec/003)."""
+    prefix = pool.cluster.cluster_prefix
+    if prefix is None or pool.category not in {Category.NODE, Category.INSTANCE}:
+        return
+    if cidr.version != prefix.version or not cidr.subnet_of(prefix):
+        message = f"{cidr} is not in the prefix {prefix} of the cluster {pool.cluster}"
+        raise errors.InvalidInput.of("cidr", "outside_cluster_prefix", message, cidr)
 
 
 def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:

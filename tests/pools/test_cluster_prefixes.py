@@ -73,7 +73,7 @@ def test_it_grows_by_further_cidrs_without_renumbering() -> None:
     node = factories.holder(kind="node")
     held = factories.take(pool, node)
     factories.reserve(pool, "2001:db8:10::/64")
-    pools.add_cidr(pool.pk, factories.entry("2001:db8:20::/64"), by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry("2001:db8:10:20::/64"), by=factories.BY)
     assert factories.take(pool, node)["id"] == held["id"]
     new = factories.take(pool, factories.holder(kind="node"))
     assert new["address"] == "2001:db8:20::1"

@@ -20,7 +20,8 @@ COLUMNS = (
     "address", "state", "holder_kind", "holder_id", "holder_uid", "mac", "pool", "cluster", "org",
     "env", "since", "until",
 )  # fmt: skip
-_SHOWN = ("address", "state", "holder_kind", "holder_id", "pool", "cluster", "since", "until")
+_SHOWN = ("address", "state", "holder_kind", "holder_id", "org", "env", "pool", "cluster", "since",
+          "until")  # fmt: skip
 MOST = 1000  # blocks of one holder
 
 

@@ -1,0 +1,54 @@
+"""Who an instance's or a public IPv4 address serves must be said when it is allocated.
+
+spec/003: "you can map any instance IPv6 back to (org, env, instance)", "link allocation to env_id and
+org_id". IPAM_ALLOW_UNOWNED_ALLOCATIONS relaxes it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django.conf import settings
+
+from pools.core import demand, errors
+from pools.models import Pool
+from pools.models.pools import Category
+
+CODE = "owner_required"
+_KIND = {Category.INSTANCE.value: "instance", Category.IPV4.value: demand.ENV}
+
+
+def require(pool_id: int, wanted: demand.Wanted) -> None:
+    """Raise InvalidInput `owner_required` with every field that is missing or does not fit."""
+    if settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS:
+        return
+    try:
+        kind = _KIND.get(_category(pool_id))
+    except Pool.DoesNotExist:
+        return  # the allocator says so
+    if kind is None:
+        return
+    problems = list(_missing(kind, wanted))
+    if problems:
+        raise errors.InvalidInput.all(problems)
+
+
+@lru_cache(maxsize=65536)  # a category never changes, and no second pool gets the id
+def _category(pool_id: int) -> str:
+    return Pool.objects.values_list("category", flat=True).get(pk=pool_id)
+
+
+def _missing(kind: str, wanted: demand.Wanted) -> list[errors.Problem]:
+    thing = "an instance's address" if kind == "instance" else "a public IPv4 address"
+    problems = []
+    if not wanted.org:
+        problems.append(errors.Problem("org", CODE, f"{thing} needs the org that it serves"))
+    # A holder of the kind env is the environment itself.
+    if not wanted.env and kind != demand.ENV:
+        problems.append(errors.Problem("env", CODE, f"{thing} needs the env that it serves"))
+    for index, holder in enumerate(wanted.holders):
+        if holder.kind != kind:
+            at = f"holders.{index}.kind" if len(wanted.holders) > 1 else "holder.kind"
+            message = f"{thing} is held by a holder of the kind {kind}"
+            problems.append(errors.Problem(at, CODE, message, errors.shown(holder.kind)))
+    return problems
