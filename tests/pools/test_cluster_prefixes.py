@@ -76,7 +76,7 @@ def test_it_grows_by_further_cidrs_without_renumbering() -> None:
     pools.add_cidr(pool.pk, factories.entry("2001:db8:10:20::/64"), by=factories.BY)
     assert factories.take(pool, node)["id"] == held["id"]
     new = factories.take(pool, factories.holder(kind="node"))
-    assert new["address"] == "2001:db8:20::1"
+    assert new["address"] == "2001:db8:10:20::1"
 
 
 def test_a_cluster_without_one_may_get_one_later() -> None:
