@@ -129,6 +129,7 @@ _MENU = [
                 "pools_webhooktarget_changelist",
                 "pools.view_webhooktarget",
             ),
+            {"title": "API", "icon": "api", "link": reverse_lazy("api:docs")},
         ],
     },
 ]

@@ -18,10 +18,10 @@ from django.core import exceptions as core_exceptions
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.http.multipartparser import MultiPartParserError
-from django.utils.html import format_html
-from django.views import defaults
+from django.urls import Resolver404
 from rest_framework import exceptions, views
 
+from ipam_site import error_pages
 from pools import database
 from pools.clusters import faults
 from pools.core import errors
@@ -214,19 +214,30 @@ def _redirected(response: HttpResponseBase) -> HttpResponse:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if _is_api(request):
         return (problem_of(exception) or _plain(400)).response(request)
-    return defaults.bad_request(request, exception)
+    text = str(exception) if isinstance(exception, core_exceptions.BadRequest) else ""
+    return error_pages.answer(request, 400, text)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if _is_api(request):
         return _plain(403).response(request)
-    return defaults.permission_denied(request, exception)
+    return error_pages.answer(request, 403, str(exception))
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if _is_api(request):
         return _plain(404, "There is no such endpoint.").response(request)
-    return defaults.page_not_found(request, exception)
+    # A resolver's exception holds what it tried.
+    text = "" if isinstance(exception, Resolver404) else str(exception)
+    return error_pages.answer(request, 404, text)
+
+
+def csrf_failure(request: HttpRequest, **_reason: str) -> HttpResponseBase:
+    """Django calls it for a form without the token of its session."""
+    if _is_api(request):
+        return _plain(403).response(request)
+    text = "This form belongs to another session, or its page was open for too long."
+    return error_pages.answer(request, 403, f"{text} Go back, reload the page and send it again.")
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
@@ -237,7 +248,7 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
         return (problem or _plain(500)).response(request)
     if problem is not None and problem.status == 503:
         return _unavailable_page(problem)
-    return defaults.server_error(request)
+    return error_pages.plain(500)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
@@ -247,19 +258,11 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def _unavailable_page(problem: Problem) -> HttpResponse:
-    """Plain, because the site's frame asks the database."""
-    return HttpResponse(
-        format_html(_UNAVAILABLE, problem.title, problem.detail, problem.code),
-        status=503,
-        headers={**problem.headers, "Cache-Control": "no-store"},
-    )
-
-
-_UNAVAILABLE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{0}</title></head>'
-    "<body><h1>{0}</h1><p>{1}</p><p>Nothing was changed. Try again in a moment. <code>{2}</code></p>"
-    "</body></html>"
-)
+    text = f"{problem.detail} Nothing was changed. Try again in a moment. ({problem.code})"
+    answer = error_pages.plain(503, text, title=problem.title)
+    for name, value in {**problem.headers, "Cache-Control": "no-store"}.items():
+        answer.headers[name] = value
+    return answer
 
 
 def _is_api(request: HttpRequest) -> bool:

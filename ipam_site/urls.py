@@ -1,14 +1,19 @@
 """All addresses of the site; /healthz and /readyz are answered before, by ipam_site.health."""
 
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators import http
 from django.views.generic import base
 
 from ipam_site import metrics
 
+_ICON = base.RedirectView.as_view(url=static("cadastre/icon.svg"))
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", http.require_safe(base.RedirectView.as_view(pattern_name="admin:index")), name="home"),
+    # Browsers ask for it on pages that name no icon.
+    path("favicon.ico", http.require_safe(_ICON), name="favicon"),
     path("metrics", metrics.by_session),
     path("admin/", admin.site.urls),
     path("api/v1/", include("pools.api.urls")),

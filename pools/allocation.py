@@ -13,7 +13,7 @@ import logging
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -247,11 +247,13 @@ def release(
 
     Compare-and-set on the holder, and on its org if that is said: HolderChanged when the block is
     another's, or was last; NotFound when there is no such block or nobody has had it. With `force`
-    (and a reason in `by`) the holder is not asked.
+    (and a reason in `by`) the holder is not asked; the event of a release keeps the reason too.
     """
     if force and not by.reason:
         raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
     known = holder or Holder("", "")
+    if by.reason:
+        by = replace(by, forced=force)
     said = json.loads(
         hot.text(
             "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"

@@ -32,13 +32,15 @@ from pools.models import (
 class Author:
     """Who asked, through which door, and (where one is demanded) why.
 
-    `source` is `api`, `admin`, `command`, `worker` or `cluster`.
+    `source` is `api`, `admin`, `command`, `worker` or `cluster`. `forced` tells a release that has a
+    reason from a reclaim.
     """
 
     actor: str
     source: str
     request_id: str = ""
     reason: str = ""
+    forced: bool | None = None
 
     def as_context(self) -> str:
         """The JSON text that the triggers store with each event."""
@@ -47,7 +49,9 @@ class Author:
 
 @lru_cache(maxsize=64)  # workers and commands make thousands of changes in one name
 def _context(author: Author) -> str:
-    return json.dumps({key: value for key, value in vars(author).items() if value})
+    return json.dumps(
+        {key: value for key, value in vars(author).items() if value not in {"", None}}
+    )
 
 
 WORKER = Author(actor="worker", source="worker")

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from claims.admin import scoped, tables
 from claims.core import macs
-from claims.models import Entry, IPAMClaim, IPPool, Network, Place, Workload
+from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place, Workload
 from claims.services import networks
 from pools.admin import find, search
 from pools.core import errors
@@ -55,7 +55,7 @@ def _wanted(request: HttpRequest, searched: search.Searched) -> _Wanted:
     with contextlib.suppress(errors.InvalidInput):
         return _placed(request, {"mac": macs.parse_mac(searched.text, lenient=True)}, Q(pk__in=[]))
     if searched.network is None:
-        return _named(searched.text)
+        return _named(request, searched.text)
     of = {"address__net_contained_or_equal": str(searched.network)}
     if searched.address is not None:
         of = {"address": str(searched.address)}
@@ -76,15 +76,31 @@ def _placed(request: HttpRequest, lookup: dict[str, str], of_networks: Q) -> _Wa
     )
 
 
-def _named(text: str) -> _Wanted:
-    """`web-1`, `shop/web-1`, `shop`, or a part of the name of a network or an IPPool."""
+def _named(request: HttpRequest, text: str) -> _Wanted:
+    """`web-1`, `shop/web-1`, `shop`, or a part of the name of a network or an IPPool, which may
+    stand after its cluster; a network also by the name of its object, or of a NAD.
+    """
     namespace, slash, name = text.partition("/")
     vm = Q(namespace=namespace, vm=name) if slash else Q(vm=text) | Q(namespace=text)
     named = Q(namespace=namespace, name=name) if slash else Q(name=text)
-    part = Q(name__icontains=text)
+    part, of_object = Q(name__icontains=text), Q(object_name=text)
+    if slash:
+        part |= Q(cluster__name=namespace, name__icontains=name)
+        nads = scoped.rows(request, NAD).filter(namespace=namespace, name=name)
+        of_object = Q(namespace=namespace, object_name=name) | Q(pk__in=nads.values("network"))
     of_workloads = named if slash else named | Q(namespace=text)
-    return _Wanted(vm, vm | named, of_workloads, part, part)
+    return _Wanted(vm, vm | named, of_workloads, part | of_object, part)
+
+
+def _recognize(text: str) -> str | None:
+    """A MAC address, right or wrong, for the box: it is not told that it is no IPv6 address."""
+    try:
+        macs.parse_mac(text, lenient=True)
+    except errors.InvalidInput as error:
+        return None if error.code == "mac_syntax" else error.message
+    return ""
 
 
 find.FINDERS.append(finder)
+search.RECOGNIZERS.append(_recognize)
 find.PERMISSIONS.append("claims.view_entry")

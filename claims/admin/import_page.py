@@ -170,12 +170,6 @@ def _reasons(row: ImportRow) -> list[dict[str, Any]]:
     return sorted(shown, key=lambda one: bool(one["note"]))
 
 
-def _begun(message: str) -> str:
-    """With a capital, unless it begins with an address or a name."""
-    first = message.split(" ", 1)[0]
-    return message[:1].upper() + message[1:] if first.isalpha() else message
-
-
 # --- after it was written -------------------------------------------------------------------------
 
 

@@ -175,4 +175,4 @@ def stack(texts: Sequence[str | None]) -> SafeString:
     if not found:
         return show.DASH
     listed = format_html_join("", "<span>{}</span>", ((show.address(one),) for one in found))
-    return format_html('<span class="cad-stack">{}</span>', listed)
+    return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)

@@ -32,6 +32,7 @@ class Attention:
     action: str
     action_url: str
     since: datetime | None = None
+    needs: str = ""  # the permission for the action, if its page asks for one
 
 
 # Apps that use this one add theirs.

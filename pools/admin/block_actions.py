@@ -7,10 +7,9 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
-from django.urls import reverse
 
 from pools import allocation, tasks
-from pools.admin import edge, show
+from pools.admin import edge, lists, show
 from pools.admin import forms as fields
 from pools.core import errors
 from pools.models import Block
@@ -26,12 +25,15 @@ class ReleaseForm(forms.Form):
         widget=fields.tick(),
         help_text="Without it, a block that has another holder meanwhile stays as it is.",
     )
-    reason = fields.reason_field(required=False, help_text="Needed to reclaim.")
+    reason = fields.reason_field(
+        required=False, help_text="Kept in the history. Needed to reclaim."
+    )
 
     def __init__(self, *args: Any, may_force: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         if not may_force:
-            del self.fields["force"], self.fields["reason"]
+            del self.fields["force"]
+            self.fields["reason"].help_text = "Kept in the history."
 
     def clean(self) -> dict[str, Any]:
         said = self.cleaned_data
@@ -53,8 +55,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         reason = form.cleaned_data.get("reason") or ""
         force = bool(form.cleaned_data.get("force"))
-        # A reason makes it a reclaim in the history: only a forced release carries one.
-        author = edge.author(request, reason if force else "")
+        author = edge.author(request, reason)
         pools = set()
         for block in chosen:
             shown, org = _shown_holder(request, block)
@@ -65,7 +66,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
                     pools.add(block.pool_id)
         for pool_id in pools:
             tasks.nudge(pool_id)
-        return HttpResponseRedirect(_after(chosen))
+        return HttpResponseRedirect(_after(request, chosen))
     title = "Release these blocks?" if len(chosen) > 1 else "Release this block?"
     return _page(request, form, chosen, title=title, button="Release")
 
@@ -83,7 +84,7 @@ def end_cooldown(request: HttpRequest) -> HttpResponseBase:
                 messages.success(request, f"{place} may be handed out again.")
         for pool_id in {block.pool_id for block in chosen}:
             tasks.nudge(pool_id)
-        return HttpResponseRedirect(_after(chosen))
+        return HttpResponseRedirect(_after(request, chosen))
     return _page(request, form, chosen, title="End the cooldown now?", button="End the cooldown")
 
 
@@ -112,13 +113,15 @@ def _released(done: allocation.Release) -> str:
     return f"{place} was taken back from {holder} and is free."
 
 
-def _after(chosen: list[Block]) -> str:
+def _after(request: HttpRequest, chosen: list[Block]) -> str:
+    """The list as it was, filters and all; to whoever came from a block, the block."""
     if (
-        len(chosen) == 1
+        lists.FILTERS not in request.GET
+        and len(chosen) == 1
         and Block.objects.filter(pk=chosen[0].pk, state__in=("held", "cooling")).exists()
     ):
         return show.url_of(chosen[0])
-    return reverse("admin:pools_block_changelist")
+    return lists.back(request, "admin:pools_block_changelist")
 
 
 def _page(
@@ -126,7 +129,7 @@ def _page(
 ) -> HttpResponseBase:
     if not chosen:
         messages.warning(request, str(errors.NotFound("None of these blocks is in that state.")))
-        return HttpResponseRedirect(reverse("admin:pools_block_changelist"))
+        return HttpResponseRedirect(lists.back(request, "admin:pools_block_changelist"))
     return edge.page(
         request,
         "release.html",

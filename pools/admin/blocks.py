@@ -171,11 +171,11 @@ class BlockAdmin(lists.Listed[Block]):
 
     @admin.action(description="Release", permissions=["allocate"])
     def release_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
-        return _to(rows, "release")
+        return _to(request, rows, "release")
 
     @admin.action(description="End cooldown", permissions=["force"])
     def end_cooldown_selected(self, request: HttpRequest, rows: QuerySet[Block]) -> HttpResponse:
-        return _to(rows, "end_cooldown")
+        return _to(request, rows, "end_cooldown")
 
     def get_urls(self) -> list[URLPattern]:
         own = [
@@ -211,17 +211,18 @@ class BlockAdmin(lists.Listed[Block]):
         return super().changelist_view(request, more)
 
 
-def _to(rows: QuerySet[Block], page: str) -> HttpResponse:
+def _to(request: HttpRequest, rows: QuerySet[Block], page: str) -> HttpResponse:
     ids = rows.values_list("pk", flat=True)[: block_actions.MOST]
-    url = reverse(f"admin:pools_block_{page}", query={"id": list(ids)})
-    return HttpResponseRedirect(url)
+    return lists.action_page(request, f"admin:pools_block_{page}", id=list(ids))
 
 
 def found(rows: QuerySet[Block], text: str) -> QuerySet[Block]:
     """Blocks of an address, in or around a CIDR, of a holder or of an environment."""
     searched = search.read(text)
     if searched.network is None:
-        exact = rows.filter(Q(holder_id=searched.text) | Q(env=searched.text))
+        org, slash, env = searched.text.partition("/")
+        tenant = Q(env=searched.text) | (Q(org=org, env=env) if slash else Q())
+        exact = rows.filter(Q(holder_id=searched.text) | tenant)
         if exact.exists():
             return exact
         # As a range, because LIKE finds an index only under some collations.

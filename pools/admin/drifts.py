@@ -125,19 +125,19 @@ class DriftAdmin(lists.Listed[Drift]):
 
     @admin.action(description=VERBS["apply"], permissions=["settle"])
     def apply(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(rows, "apply")
+        return _to(request, rows, "apply")
 
     @admin.action(description=VERBS["adopt"], permissions=["adopt"])
     def adopt(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(rows, "adopt")
+        return _to(request, rows, "adopt")
 
     @admin.action(description=VERBS["ignore"], permissions=["settle"])
     def ignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(rows, "ignore")
+        return _to(request, rows, "ignore")
 
     @admin.action(description=VERBS["heed"], permissions=["settle"])
     def heed(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(rows, "heed")
+        return _to(request, rows, "heed")
 
     def get_urls(self) -> list[URLPattern]:
         own = [
@@ -160,10 +160,9 @@ class DriftAdmin(lists.Listed[Drift]):
         return _plan(request, row)
 
 
-def _to(rows: QuerySet[Drift], verb: str) -> HttpResponse:
+def _to(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
     ids = [str(pk) for pk in rows.values_list("pk", flat=True)[:MOST]]
-    query = {"verb": verb, "id": ids}
-    return HttpResponseRedirect(reverse("admin:pools_drift_settle", query=query))
+    return lists.action_page(request, "admin:pools_drift_settle", verb=verb, id=ids)
 
 
 def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
@@ -201,7 +200,7 @@ def settle(request: HttpRequest) -> HttpResponseBase:
     given = request.POST.getlist("id") or request.GET.getlist("id")
     ids = [lists.number(text) for text in given[:MOST]]
     rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
-    back = reverse("admin:pools_drift_changelist")
+    back = lists.back(request, "admin:pools_drift_changelist")
     if not rows:
         messages.warning(request, "None of these differences is left.")
         return HttpResponseRedirect(back)

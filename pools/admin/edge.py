@@ -64,8 +64,14 @@ def shown(problem: errors.Problem) -> forms.ValidationError:
 
 def sentence(message: str) -> str:
     """With a capital and a full stop: problems are written as parts of sentences."""
-    text = message[:1].upper() + message[1:]
+    text = begun(message)
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def begun(text: str) -> str:
+    """With a capital, unless it begins with a path, an address or a name that has its own letters."""
+    first = text.split(" ", 1)[0].rstrip(",.;")
+    return text[:1].upper() + text[1:] if first.isalpha() else text
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from django.http import HttpRequest, HttpResponseBase
 from pools.admin import blocks as block_list
 from pools.admin import edge, search
 from pools.core import addresses
-from pools.models import Block, BlockEvent, Cluster, Environment, Pool, PoolCIDR
+from pools.handlers import registry
+from pools.models import Block, BlockEvent, Cluster, Environment, ObservedObject, Pool, PoolCIDR
 from pools.models.blocks import LIVE
 from pools.services import history, neighbours
 
@@ -54,11 +55,11 @@ def view(request: HttpRequest) -> HttpResponseBase:
     if not any(request.user.has_perm(name) for name in PERMISSIONS):
         raise PermissionDenied
     searched = search.read(request.GET.get("q", ""))
-    found: dict[str, Any] = {}
-    if request.user.has_perm("pools.view_block"):
-        found = _found(searched)
-    sections = [one for finder in FINDERS for one in finder(request, searched) if searched.text]
-    nothing = bool(searched.text) and not any(found.values()) and not sections
+    found, sections = _answer(request, searched)
+    _, blank, name = searched.text.partition(" ")
+    if blank and not found and not sections:  # pages print `node fra-1`, `VM shop/web`
+        found, sections = _answer(request, search.read(name))
+    nothing = bool(searched.text) and not found and not sections
     title = f"Find {searched.text}" if searched.text else "Find"
     return edge.page(
         request,
@@ -71,12 +72,26 @@ def view(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _found(searched: search.Searched) -> dict[str, Any]:
+def _answer(
+    request: HttpRequest, searched: search.Searched
+) -> tuple[dict[str, Any], list[Section]]:
+    """What the register and the apps that use it know; empty when that is nothing."""
+    if not searched.text:
+        return {}, []
+    found: dict[str, Any] = {}
+    if request.user.has_perm("pools.view_block"):
+        found = _found(request, searched)
+    sections = [section for finder in FINDERS for section in finder(request, searched)]
+    return found if any(found.values()) else {}, sections
+
+
+def _found(request: HttpRequest, searched: search.Searched) -> dict[str, Any]:
     if searched.address is not None:
         return _address(searched.address)
     if searched.network is not None:
         return _network(searched.network)
-    return _name(searched.text) if searched.text else {}
+    seen = _observed(searched.text) if request.user.has_perm("pools.view_observedobject") else []
+    return {**_name(searched.text), "observed": seen}
 
 
 def _address(address: addresses.Address) -> dict[str, Any]:
@@ -106,14 +121,30 @@ def _network(network: addresses.Network) -> dict[str, Any]:
 
 
 def _name(text: str) -> dict[str, Any]:
+    """`i-42`, `acme`, `env-03`, `acme/env-03`, `green-pool`, `frankfurt/green-pool`, …"""
+    first, slash, second = text.partition("/")
+    pools, tenant = Q(name__icontains=text), Q(env=text) | Q(org=text)
+    if slash:
+        pools |= Q(cluster__name=first, name__icontains=second)
+        tenant |= Q(org=first, env=second)
     rows = Block.objects.filter(state__in=LIVE).select_related("pool__cluster")
     before = BlockEvent.objects.filter(holder_id=text).order_by("-pgh_id")
     return {
         "blocks": list(block_list.found(rows, text).order_by("space_id", "cidr")[:MOST]),
         "past": list(before.values_list("cidr", "pgh_label", "pgh_created_at")[:MOST]),
-        "pools": list(Pool.objects.filter(name__icontains=text).select_related("cluster")[:MOST]),
+        "pools": list(Pool.objects.filter(pools).select_related("cluster")[:MOST]),
         "clusters": list(Cluster.objects.filter(name__icontains=text)[:MOST]),
-        "environments": list(
-            Environment.objects.filter(Q(env=text) | Q(org=text)).select_related("cluster")[:MOST]
-        ),
+        "environments": list(Environment.objects.filter(tenant).select_related("cluster")[:MOST]),
     }
+
+
+def _observed(text: str) -> list[ObservedObject]:
+    """Objects of clusters, by name or `namespace/name`: all that the index begins with is named."""
+    namespace, slash, name = text.partition("/")
+    rows = ObservedObject.objects.filter(
+        cluster__in=list(Cluster.objects.values_list("pk", flat=True)),
+        kind__in=[handler.kind for handler in registry.all()],
+        namespace=namespace if slash else "",
+        name=name if slash else text,
+    )
+    return list(rows.select_related("cluster").order_by("cluster__name", "kind")[:MOST])

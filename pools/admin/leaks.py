@@ -133,7 +133,7 @@ class LeakAdmin(lists.Listed[Leak]):
         ids = list(rows.values_list("pk", flat=True)[: MOST + 1])
         if len(ids) > MOST:
             messages.warning(request, f"These are the first {MOST} of them: a page has no more.")
-        return HttpResponseRedirect(reverse("admin:pools_leak_reclaim", query={"id": ids[:MOST]}))
+        return lists.action_page(request, "admin:pools_leak_reclaim", id=ids[:MOST])
 
     def get_urls(self) -> list[URLPattern]:
         own = path("reclaim/", edge.in_admin(reclaim), name="pools_leak_reclaim")
@@ -193,7 +193,7 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
         chosen = _chosen(leaks.leaked().filter(pk__in=map(lists.number, given[:MOST])))
     if not chosen:
         messages.warning(request, "None of these blocks is leaked any more.")
-        return HttpResponseRedirect(reverse("admin:pools_leak_changelist"))
+        return HttpResponseRedirect(lists.back(request, "admin:pools_leak_changelist"))
     return edge.page(
         request,
         "leak_reclaim.html",

@@ -11,8 +11,14 @@ from django.core import paginator
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection, models
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import URLPattern, path
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    QueryDict,
+)
+from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from unfold import admin as unfold
 from unfold.contrib.filters.admin import DropdownFilter
@@ -27,7 +33,19 @@ else:
 
 Row = TypeVar("Row", bound=models.Model)
 
+FILTERS = "_changelist_filters"  # Django's own name for it
 REACH = 10_000  # rows that can be paged through; who looks for more searches
+
+
+def action_page(request: HttpRequest, name: str, **query: Any) -> HttpResponse:
+    """The page of an action, which comes back to the list with its filters."""
+    filters = {FILTERS: request.GET.urlencode()}
+    return HttpResponseRedirect(reverse(name, query={**query, **filters}))
+
+
+def back(request: HttpRequest, name: str) -> str:
+    """The list that an action was started from, with the filters that it had."""
+    return reverse(name, query=QueryDict(request.GET.get(FILTERS, "")))
 
 
 class BoundedPaginator(paginator.Paginator[Any]):

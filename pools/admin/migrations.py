@@ -26,6 +26,7 @@ from pools.services.migration_progress import Progress, Standing, Step, is_whole
 
 WATCHED_EVERY = 5  # seconds
 PAST = 20  # migrations listed
+ENDED = {Standing.REMOVED, Standing.KEPT, Standing.ABORTED}
 
 
 class BeginForm(forms.Form):
@@ -103,7 +104,7 @@ def url_of(migration: CIDRMigration) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One step on the page; `mark` is done, now or later; `step` what its button does, if any."""
+    """One step on the page; `mark` is done, now, later or skipped; `step` what its button does."""
 
     mark: str
     title: str
@@ -196,7 +197,7 @@ def _reserving(migration: CIDRMigration, progress: Progress) -> Line:
         text = "No new blocks there; what is in use stays with its holder until it is given back."
         return _due(progress, Step.RESERVE, f"Reserve {what}", text, "Reserve it")
     if progress.standing is Standing.ABORTED:
-        return Line("later", f"Reserve {what}", "It was given back.")
+        return Line("skipped", f"Reserve {what}", "It was given back.")
     return Line("done", f"Reserve {what}", "Nothing more is handed out there.")
 
 
@@ -205,8 +206,10 @@ def _draining(progress: Progress) -> Line:
         return Line(
             "now", "Drain", "Every block leaves when its holder gives it back.", drains=True
         )
-    if progress.standing in {Standing.PLANNED, Standing.ABORTED}:
-        return Line("later", "Drain", "", drains=progress.standing is Standing.PLANNED)
+    if progress.standing is Standing.PLANNED:
+        return Line("later", "Drain", "", drains=True)
+    if progress.standing is Standing.ABORTED:
+        return Line("skipped", "Drain", "")
     return Line("done", "Drain", "Nothing holds or cools there any more.")
 
 
@@ -234,7 +237,7 @@ def _ending(migration: CIDRMigration, progress: Progress) -> list[Line]:
 def _due(progress: Progress, step: Step, title: str, text: str, button: str) -> Line:
     if step in progress.steps:
         return Line("now", title, text, step, button)
-    return Line("later", title, text)
+    return Line("skipped", title, "") if progress.standing in ENDED else Line("later", title, text)
 
 
 def _manifest(migration: CIDRMigration, progress: Progress) -> str:

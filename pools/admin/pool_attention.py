@@ -35,7 +35,15 @@ def lines(register: Register, failures: queues.Failures) -> Iterator[Attention]:
 def _of_pool(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
     """A line whose remedy is more room."""
     more = reverse("admin:pools_pool_add_cidr", args=[pool.pk])
-    return Attention(level, f"{pool} {text}", detail, show.url_of(pool), "Add a CIDR", more)
+    return Attention(
+        level,
+        f"{pool} {text}",
+        detail,
+        show.url_of(pool),
+        "Add a CIDR",
+        more,
+        needs="pools.change_pool",
+    )
 
 
 def _others(level: str, count: int, text: str, state: str) -> Iterator[Attention]:

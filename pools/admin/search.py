@@ -1,13 +1,17 @@
-"""What somebody typed into a search box: an address, a CIDR, or a name."""
+"""What somebody typed into a search box: an address, a CIDR, a range, or a name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_network
 
 from pools.core import addresses, errors
 
 LONGEST = 253
+# Apps that use this one say what they recognise: a hint, "" for what is right as it is, None for
+# what is not theirs. A MAC address may look like an address.
+RECOGNIZERS: list[Callable[[str], str | None]] = []
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,10 @@ def read(text: str) -> Searched:
         return Searched(given, ip_network(address))
     except errors.InvalidInput as error:
         hint = error.message if _looks_like_one(given) else ""
+    for recognize in RECOGNIZERS:
+        recognized = recognize(given)
+        if recognized is not None:
+            return Searched(given, hint=recognized)
     try:
         network = addresses.parse_cidr(given, door=addresses.Door.TEXT, allow_short=True)
         return Searched(given, network)
@@ -42,7 +50,17 @@ def read(text: str) -> Searched:
             return Searched(given, ip_network(given, strict=False), hint=error.message)
         if "/" in given and _looks_like_one(given):
             hint = error.message
-    return Searched(given, hint=hint)
+    try:
+        span = addresses.parse_range(given, door=addresses.Door.TEXT)
+    except errors.InvalidInput:
+        return Searched(given, hint=hint)
+    return Searched(given, _around(span), hint="the smallest CIDR that holds the range")
+
+
+def _around(span: addresses.AddressRange) -> addresses.Network:
+    """The smallest CIDR that holds a range."""
+    shared = span.first.max_prefixlen - (int(span.first) ^ int(span.last)).bit_length()
+    return ip_network((span.first, shared), strict=False)
 
 
 def _looks_like_one(text: str) -> bool:

@@ -9,7 +9,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from pools import usage
-from pools.admin import drifts, events, menu, recovering, runs, show
+from pools.admin import drifts, edge, events, lists, menu, recovering, runs, show
 from pools.models import Block, Event
 
 register = template.Library()
@@ -35,6 +35,7 @@ register.filter("counts", runs.counts)
 register.filter("manifest_value", drifts.value)
 register.filter("drift_state", drifts.state)
 register.filter("event_type", events.type_of)
+register.filter("begun", edge.begun)
 register.filter("menu_entry", menu.entry)
 
 
@@ -42,6 +43,12 @@ register.filter("menu_entry", menu.entry)
 def recovery(context: template.Context) -> recovering.Banner | None:
     """What every page says while the register recovers."""
     return recovering.banner(context.get("request"))
+
+
+@register.simple_tag(takes_context=True)
+def back(context: template.Context, name: str) -> str:
+    """The list that an action was started from, with its filters."""
+    return lists.back(context["request"], name)
 
 
 @register.filter
@@ -63,9 +70,9 @@ def of_family(found: dict[int, Any], family: int) -> Any:
 
 
 @register.filter
-def tenant(one: Any) -> str:
-    """The environment of a block or tenure, after its organisation."""
-    return "/".join(part for part in (one.org, one.env) if part) or show.DASH
+def tenant(one: Any) -> SafeString:
+    """The environment of a block or tenure, after its organisation; it leads to what they have."""
+    return show.named("/".join(part for part in (one.org, one.env) if part))
 
 
 @register.filter

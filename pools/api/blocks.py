@@ -63,7 +63,7 @@ class Release(views.View):
         body.report.raise_any()
         if force:
             views.require(request, "pools.force_release")
-        by = views.author(request, reason if force else "")
+        by = views.author(request, reason)
 
         def work() -> idempotency.Stored:
             done = allocation.release(block_id, holder, by=by, org=org, force=force)

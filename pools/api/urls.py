@@ -1,7 +1,7 @@
 """All addresses below /api/v1/."""
 
 from django.urls import path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView
 
 from pools.api import (
     addresses,
@@ -12,6 +12,7 @@ from pools.api import (
     cluster_parts,
     clusters,
     connections,
+    docs,
     drifts,
     environments,
     events,
@@ -160,10 +161,5 @@ urlpatterns = [
         name="instance-network",
     ),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path(
-        "docs/",
-        # OPTIONS would be answered through the page's template, which needs the page's context.
-        SpectacularSwaggerView.as_view(url_name="api:schema", http_method_names=["get", "head"]),
-        name="docs",
-    ),
+    path("docs/", docs.Docs.as_view(), name="docs"),
 ]

@@ -13,6 +13,7 @@ from pools import window
 from pools.core import addresses, blocks, podippool
 from pools.models import CIDRMigration, Connection, Drift, Pool, PoolCIDR
 from pools.models.blocks import State
+from pools.models.cidr_migrations import Outcome
 from pools.models.connections import Duty
 from pools.models.pools import Category, Pending
 from pools.services import pools
@@ -101,10 +102,11 @@ def is_whole(migration: CIDRMigration) -> bool:
 def of(migration: CIDRMigration, *, told: int = MOST_HOLDERS) -> Progress:
     """With the holders that have the most blocks, at most so many."""
     if migration.outcome:
-        return Progress(Standing(migration.outcome), migration.in_use)
+        added = _was_added(migration)
+        return Progress(Standing(migration.outcome), migration.in_use, added=added)
     cidr = migration.pool_cidr
     if cidr is None:  # somebody else took it out
-        return Progress(Standing.REMOVED, migration.in_use)
+        return Progress(Standing.REMOVED, migration.in_use, added=_was_added(migration))
     rows = in_use(cidr, span_of(migration))
     counts = dict(rows.order_by().values_list("state").annotate(number=Count("id")))
     held, cooling = counts.get(State.HELD, 0), counts.get(State.COOLING, 0)
@@ -156,6 +158,13 @@ def is_there(migration: CIDRMigration) -> bool:
 
 def _new_cidr(migration: CIDRMigration) -> Any:
     return pools.listed([migration.pool_id]).filter(cidr=str(migration.to))
+
+
+def _was_added(migration: CIDRMigration) -> bool:
+    """Whether a migration that ended had the CIDR added: without it, none is removed by a step."""
+    if migration.to is None:
+        return False
+    return migration.outcome == Outcome.REMOVED or is_there(migration)
 
 
 def follows_cluster(pool: Pool) -> bool:

@@ -2,7 +2,9 @@
 -- events of all tables are found by merging their indexes.
 CREATE OR REPLACE VIEW pools_event_log AS
   SELECT e.pgh_id AS id, e.pgh_created_at AS at,
-    CASE WHEN e.pgh_label = 'released' AND e.pgh_context ? 'reason' THEN 'reclaimed'
+    CASE WHEN e.pgh_label = 'released' AND e.pgh_context ? 'reason'
+           -- Events that are older than `forced` carry a reason only where they were.
+           AND COALESCE((e.pgh_context ->> 'forced')::boolean, TRUE) THEN 'reclaimed'
          WHEN e.pgh_label = 'removed' THEN CASE WHEN e.state = 'held' THEN 'reclaimed'
                                                ELSE 'cooldown_ended' END
          WHEN e.pgh_label <> 'allocated' THEN e.pgh_label

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e import strict
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,7 +26,7 @@ ARGUMENTS = (
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def chromium() -> Iterator[Any]:
     if not CHROMIUM.exists():
         pytest.skip("needs /usr/bin/chromium (Debian: apt-get install chromium)")
     from playwright.sync_api import sync_playwright
@@ -37,21 +39,25 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
-class Visit:
-    """A page that remembers what went wrong on it and which hosts it asked."""
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[strict.Watched]:
+    """Fails any test in which a page complained, or asked for what there is not."""
+    watched = strict.Watched(chromium)
+    yield watched
+    watched.close()
+    assert watched.complaints == []
 
-    def __init__(self, page: Any, url: str) -> None:
+
+class Visit:
+    """A page, what it and the others of its test complained of, and which hosts it asked."""
+
+    def __init__(self, browser: strict.Watched, page: Any, url: str) -> None:
         self.page = page
         self.url = url
-        self.complaints: list[str] = []
+        self.complaints = browser.complaints
+        self.expected = browser.expected  # statuses of 400 and above
         self.hosts: set[str] = set()
-        page.on("console", self._said)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
-
-    def _said(self, message: Any) -> None:
-        if message.type in {"error", "warning"}:
-            self.complaints.append(message.text)
 
     def open(self, path: str) -> None:
         answer = self.page.goto(self.url + path)
@@ -63,7 +69,7 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser: Any, live_server: Any, request: pytest.FixtureRequest) -> Iterator[Visit]:
+def visit(browser: strict.Watched, live_server: Any, request: pytest.FixtureRequest) -> Visit:
     """Logged in as a superuser; the width is the test's parameter, 1440 without one."""
     from django.contrib.auth import get_user_model
 
@@ -73,11 +79,10 @@ def visit(browser: Any, live_server: Any, request: pytest.FixtureRequest) -> Ite
     get_user_model().objects.create_superuser("admin", password="a password of the tests")
     width = getattr(request, "param", 1440)
     context = browser.new_context(viewport={"width": width, "height": 900})
-    visit = Visit(context.new_page(), live_server.url)
+    visit = Visit(browser, context.new_page(), live_server.url)
     visit.open("/admin/login/")
     visit.page.fill("input[name=username]", "admin")
     visit.page.fill("input[name=password]", "a password of the tests")
     visit.page.press("input[name=password]", "Enter")
     visit.page.wait_for_url("**/admin/")
-    yield visit
-    context.close()
+    return visit

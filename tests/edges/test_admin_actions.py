@@ -120,7 +120,7 @@ def test_a_reason_alone_does_not_make_a_release_a_reclaim() -> None:
     data = {**shown(block), "reason": "on request"}
     post(reverse("admin:pools_block_release"), data, people.ADMINISTRATOR)
     assert list(Event.objects.filter(type__in=["released", "reclaimed"])) == list(
-        Event.objects.filter(type="released", reason="")
+        Event.objects.filter(type="released", reason="on request")
     )
 
 

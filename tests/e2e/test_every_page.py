@@ -1,0 +1,125 @@
+"""Every page that the product links to, opened in a browser as each role: nothing complains.
+
+The crawl starts at the overview and follows each link of each page. Of each URL pattern some pages are
+opened, by turns on a light and a dark screen, and for the administrator one with each name in the query.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.urls import resolve
+from playwright.sync_api import Error
+
+from claims.services import demo as claims_demo
+from pools.services import demo
+from tests.e2e import fleet
+
+if TYPE_CHECKING:
+    from tests.e2e.strict import Watched
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PASSWORD = "a password of the tests"
+ROLES = ("administrator", "operator", "viewer", "vm-owner", "")  # "": nobody is logged in
+OF_A_PATTERN = {"administrator": 2, "vm-owner": 2}  # pages opened; of other roles one
+_LINKS = """() => [...document.querySelectorAll('a[href]')]
+    .map(link => [new URL(link.getAttribute('href'), document.baseURI).href, link.hasAttribute('download')])"""
+
+
+@pytest.fixture(params=["demo fleet", "empty register"])
+def register(request: pytest.FixtureRequest) -> None:
+    for role in filter(None, ROLES):
+        # The demo fleet gives the VM owner a namespace by this name.
+        name = claims_demo.OWNER if role == "vm-owner" else role
+        user = get_user_model().objects.create_user(name, password=PASSWORD, is_staff=True)
+        user.groups.set([Group.objects.get(name=role)])
+    if request.param == "demo fleet":
+        demo.load()
+        fleet.observed()
+        fleet.operated()
+
+
+def test_nothing_complains(browser: Watched, live_server: Any, register: None) -> None:
+    broken: list[str] = []
+    for role in ROLES:
+        crawl = Crawl(browser, live_server.url, role)
+        crawl.run()
+        broken += [f"{role or 'nobody'}: {complaint}" for complaint in crawl.complaints]
+    assert broken == []
+
+
+class Crawl:
+    """One role's way through all pages that it is led to."""
+
+    def __init__(self, browser: Watched, url: str, role: str) -> None:
+        self.browser, self.url, self.role = browser, url, role
+        self.context = browser.new_context(viewport={"width": 1440, "height": 900})
+        self.page = self.context.new_page()
+        self.opened: Counter[str] = Counter()
+        self.asked: set[tuple[str, str]] = set()  # names in the query, by pattern
+        self.complaints: list[str] = []
+
+    def run(self) -> None:
+        if self.role:
+            self._log_in()
+        waiting, seen = deque([("/admin/", False)]), {"/admin/"}
+        while waiting:
+            path, is_file = waiting.popleft()
+            if not self._is_wanted(path):
+                continue
+            for link in self._open(path, is_file, dark=self.opened.total() % 2 == 0):
+                if link[0] not in seen:
+                    seen.add(link[0])
+                    waiting.append(link)
+            self.complaints += [f"{path}: {text}" for text in self.browser.take()]
+        self.context.close()
+        self.complaints += self.browser.take()
+
+    def _is_wanted(self, path: str) -> bool:
+        """Whether the page is to be opened; it is counted then."""
+        parts = urlsplit(path)
+        pattern = resolve(parts.path).route
+        new = {
+            (pattern, name) for name in parse_qs(parts.query, keep_blank_values=True)
+        } - self.asked
+        enough = self.opened[pattern] >= OF_A_PATTERN.get(self.role, 1)
+        if enough and not (new and self.role == "administrator"):
+            return False
+        self.asked |= new
+        self.opened[pattern] += 1
+        return True
+
+    def _log_in(self) -> None:
+        name = claims_demo.OWNER if self.role == "vm-owner" else self.role
+        self.page.goto(f"{self.url}/admin/login/")
+        self.page.fill("input[name=username]", name)
+        self.page.fill("input[name=password]", PASSWORD)
+        self.page.press("input[name=password]", "Enter")
+        self.page.wait_for_url("**/admin/")
+
+    def _open(self, path: str, is_file: bool, *, dark: bool) -> list[tuple[str, bool]]:
+        """The links of the page; a file is fetched only."""
+        if not is_file:
+            self.page.emulate_media(color_scheme="dark" if dark else "light")
+            try:
+                self.page.goto(self.url + path, wait_until="load")
+            except Error as error:
+                if "Download is starting" not in error.message:
+                    raise
+                is_file = True
+        if is_file:
+            answer = self.context.request.get(self.url + path)
+            if not answer.ok:
+                self.complaints.append(f"{path}: {answer.status}")
+            return []
+        return [
+            (parts.path + (f"?{parts.query}" if parts.query else ""), is_download)
+            for href, is_download in self.page.evaluate(_LINKS)
+            if (parts := urlsplit(href)).netloc == urlsplit(self.url).netloc
+        ]

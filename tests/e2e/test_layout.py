@@ -1,0 +1,85 @@
+"""Nothing of an answer is cut, broken in two or written twice."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+
+from claims.models import IPAMClaim, IPPool, Network
+from pools.models import Block, Pool
+from pools.models.blocks import State
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Tables of the page that are wider than the place they have.
+_CUT = """() => [...document.querySelectorAll('#content .cad-scroll')]
+    .filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1)
+    .map(e => e.closest('section').querySelector('h2').innerText)"""
+
+
+def _page(row: Any) -> str:
+    return reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_change", args=[row.pk])
+
+
+@pytest.mark.parametrize("visit", [1440, 1920], indirect=True)
+def test_then_and_now_show_all_columns(visit: Visit) -> None:
+    block = Block.objects.filter(state=State.COOLING, pool__category="ipv4").first()
+    assert block is not None
+    assert block.allocated_at is not None
+    at = f"{block.allocated_at + datetime.timedelta(minutes=1):%Y-%m-%dT%H:%M:%S}"
+    visit.open(f"/admin/history/?q={block.cidr.network_address}&at={at}")
+    assert visit.page.get_by_role("columnheader", name="Environment").count() == 2
+    assert visit.page.evaluate(_CUT) == []
+
+
+def test_there_is_one_history_button(visit: Visit) -> None:
+    for row in (Network.objects.first(), IPPool.objects.first()):
+        visit.open(_page(row))
+        assert visit.page.get_by_role("link", name="History", exact=True).count() == 1 + 1  # menu
+
+
+def test_an_address_with_its_prefix_is_one_line(visit: Visit) -> None:
+    assert IPAMClaim.objects.exclude(ips=[]).exists()
+    visit.open("/admin/claims/ipamclaim/")
+    broken = """cells => cells.filter(cell => cell.getClientRects().length > 1
+        || cell.offsetHeight > 1.8 * parseFloat(getComputedStyle(cell).lineHeight))
+        .map(cell => cell.innerText)"""
+    assert visit.page.locator("#result_list td .cad-mono").evaluate_all(broken) == []
+
+
+@pytest.mark.parametrize("visit", [390], indirect=True)
+def test_what_can_be_done_with_a_cidr_is_in_sight(visit: Visit) -> None:
+    for name in ("green-pool", "nodes"):
+        visit.open(_page(Pool.objects.filter(name=name).earliest("pk")))
+        migrate = visit.page.get_by_role("link", name=re.compile("^Migrate")).all()
+        assert migrate
+        for link in (*migrate, visit.page.get_by_role("link", name="Blocks", exact=True).last):
+            box = link.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= 390 - 16
+        assert "CIDRs" not in visit.page.evaluate(_CUT)
+
+
+def test_names_and_paths_keep_their_letters(visit: Visit) -> None:
+    pool = Pool.objects.filter(name="green-pool").earliest("pk")
+    visit.open(f"/admin/history/pool/{pool.pk}/")
+    assert "green-pool at a time" in visit.page.content()
+    assert "Green-pool" not in visit.page.content()
+    config = (
+        "apiVersion: v1\nkind: Config\ncurrent-context: prod\n"
+        "contexts: [{name: prod, context: {cluster: prod, user: eks}}]\n"
+        "clusters: [{name: prod, cluster: {server: 'https://api.example:6443'}}]\n"
+        "users: [{name: eks, user: {exec: {command: aws}}}]\n"
+    )
+    visit.open(f"/admin/pools/cluster/{pool.cluster_id}/connect/")
+    visit.page.fill("[name=text]", config)
+    visit.page.get_by_role("button", name="Test first").click()
+    visit.page.get_by_text("users.eks.exec").first.wait_for()
+    assert "Users.eks" not in visit.page.content()

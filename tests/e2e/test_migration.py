@@ -1,0 +1,46 @@
+"""The migration of a CIDR from its first step to its last: what was done is said to be done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pools.models import Cluster
+from pools.services import demo
+from tests import factories
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _begin(visit: Visit) -> None:
+    page = visit.page
+    cluster = Cluster.objects.get(name=demo.BERLIN)
+    pool = factories.pool("10.201.0.0/24", within=cluster, name="moves")
+    visit.open(f"/admin/pools/pool/{pool.pk}/migrations/")
+    page.fill("[name=to]", "10.210.0.0/21")
+    page.locator("#content").get_by_role("button").first.click()
+    page.locator("button[name=_begin]").click()
+    page.locator(".cad-steps").wait_for()
+
+
+def _marks(visit: Visit) -> list[str]:
+    return [str(one) for one in visit.page.locator(".cad-steps h2 > .cad-dim").all_inner_texts()]
+
+
+def test_all_steps_of_a_finished_one_are_done(visit: Visit) -> None:
+    _begin(visit)
+    for button in ("Add 10.210.0.0/21", "Reserve it", "Remove 10.201.0.0/24"):
+        visit.page.get_by_role("button", name=button).click()
+        visit.page.wait_for_load_state()
+    assert _marks(visit) == ["done"] * 4
+
+
+def test_no_step_of_an_aborted_one_is_to_come(visit: Visit) -> None:
+    _begin(visit)
+    visit.page.get_by_role("button", name="Abort and give back").click()
+    visit.page.wait_for_load_state()
+    assert _marks(visit) == ["skipped"] * 4
