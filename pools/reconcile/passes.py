@@ -279,8 +279,10 @@ def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts
     listed: list[_Listed] = []
     for handler in handlers:
         one = counts.setdefault(handler.kind, Counts())
-        read = next((each for each in handler.resources if each in discovery.served), None)
-        if read is None:
+        # The first that is served; one before it that did not answer may be, and is waited for.
+        answer = {*discovery.served, *discovery.faults}
+        read = next((each for each in handler.resources if each in answer), None)
+        if read is None or read in discovery.faults:
             with alone(one, handler.kind):
                 served_kinds.absent(pass_, handler, discovery, one)
             continue

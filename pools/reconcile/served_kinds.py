@@ -30,13 +30,12 @@ def keep(pass_: Pass, handlers: Sequence[Handler], discovery: Discovery) -> None
         # What could not be asked is as it was.
         if handler.kind not in unknown
     } | {kind: read for kind, read in before.items() if kind in unknown}
-    if pass_.dry_run:
+    if pass_.dry_run or served == pass_.connection.served:
         return
     absent = sorted(kind for kind, read in served.items() if not read["api_version"])
     with pass_.holding():
         positions.drop(pass_.connection.pk, absent)
-        if served != before:
-            Connection.objects.filter(pk=pass_.connection.pk).update(served=served)
+        Connection.objects.filter(pk=pass_.connection.pk).update(served=served)
     pass_.connection.served = served
 
 

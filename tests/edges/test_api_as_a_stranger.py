@@ -70,10 +70,13 @@ def test_a_description_is_a_line_of_text(api: apis.Api, door: str, text: Any, co
 
 
 @pytest.mark.parametrize("path", ["pools/{}/", "clusters/prod/"])
-def test_a_description_is_emptied_and_null_leaves_it(api: apis.Api, path: str) -> None:
+def test_a_description_is_emptied_and_null_is_refused(api: apis.Api, path: str) -> None:
     place = path.format(api.vm_pool("10.0.0.0/29"))
-    for given, told in (("A  B", "A  B"), (None, "A  B"), ("", "")):
+    for given, told in (("A  B", "A  B"), ("", "")):
         assert api("PATCH", place, {"description": given}).json()["description"] == told
+        refused = api("PATCH", place, {"description": None})
+        assert (refused.status_code, refused.json()["errors"][0]["code"]) == (400, "wrong_type")
+        assert api("GET", place).json()["description"] == told
 
 
 @pytest.mark.parametrize("body", [{"reserved_ranges": ["10.0.1.0/30"]}, {"cidr": None}])

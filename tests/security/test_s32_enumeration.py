@@ -48,7 +48,7 @@ def test_what_is_foreign_is_like_what_is_not_there(target: Target) -> None:
     visitor.login("vera")
     for path in ("", "manifest/", "workloads/", "addresses-for-mac/?mac=02:00:00:00:00:01"):
         told = [
-            _said(target.rest("GET", f"networks/{one}/{path}", token="vera"), one)
+            _said(target.rest("GET", f"networks/{one}/{path}", token="vera"), f"/{one}/")
             for one in (foreign, absent)
         ]
         texts = [re.sub(r'"request_id": "[^"]*"', "", text) for _, text, _ in told]
@@ -57,7 +57,7 @@ def test_what_is_foreign_is_like_what_is_not_there(target: Target) -> None:
         assert told[0][2] == told[1][2], path
     for path in ("change", "history", "delete", "edit"):
         pages = [
-            _said(visitor.ask("GET", f"/admin/claims/network/{one}/{path}/"), one)
+            _said(visitor.ask("GET", f"/admin/claims/network/{one}/{path}/"), f"/{one}/")
             for one in (foreign, absent)
         ]
         assert pages[0] == pages[1], path
