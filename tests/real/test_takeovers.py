@@ -43,7 +43,7 @@ def owned(
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
     kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, version)
-    _reachable(owned, kube)
+    reachable(owned, kube)
     owned.manage(Duty.POOLS)
     owned.apply("green", A, B, metadata={"labels": {"app": "theirs"}})
     owned.passed()
@@ -53,7 +53,7 @@ def owned(
     return owned
 
 
-def _reachable(owned: Owned, kube: RealCluster) -> None:
+def reachable(owned: Owned, kube: RealCluster) -> None:
     from django.utils import timezone
 
     access = kubeconfig.read(kube.kubeconfig(), now=timezone.now()).access
