@@ -197,7 +197,8 @@ def _judge_overlaps(change: _Change, verdict: Verdict) -> None:
     own = change.known.pool if change.known else None
     # What is added comes first: not all overlaps are told.
     after.sort(key=lambda cidr: cidr in before)
-    for overlap in register.overlaps(after, space_id=change.space.pk, own=own):
+    name = change.review.name
+    for overlap in register.overlaps(after, space=change.space, name=name, own=own):
         if overlap.wanted in before:
             verdict.warn(str(overlap))
         else:

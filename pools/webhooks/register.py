@@ -12,7 +12,7 @@ from django.db.models import Count
 
 from pools import window
 from pools.core import addresses
-from pools.models import Pool, PoolCIDR
+from pools.models import AddressSpace, Pool, PoolCIDR
 from pools.models.pools import Category
 
 STATEMENT_MS = 500  # an API server waits for seconds, whoever waits for it for less
@@ -152,14 +152,15 @@ class Overlap:
 
 
 def overlaps(
-    cidrs: Sequence[addresses.Network], *, space_id: int, own: Pool | None
+    cidrs: Sequence[addresses.Network], *, space: AddressSpace, name: str, own: Pool | None
 ) -> list[Overlap]:
-    """What overlaps in the same address space.
+    """What overlaps in the same address space, and what only another object of the cluster has.
 
     Of the pool itself only what the cluster has lost and what is in use all the same.
     """
     texts = list(map(str, cidrs))
-    return _overlaps(_OVERLAPS_HERE, cidrs, [space_id, own.pk if own else 0, texts])
+    here = [space.pk, own.pk if own else 0, texts]
+    return _overlaps(_OVERLAPS_HERE, cidrs, [*here, texts, space.cluster_id, name])
 
 
 def overlaps_elsewhere(cidrs: Sequence[addresses.Network], *, space_id: int) -> list[Overlap]:
@@ -184,9 +185,21 @@ _COLUMNS = """
     JOIN pools_addressspace s ON s.id = c.space_id
     JOIN pools_cluster cluster ON cluster.id = s.cluster_id
 """
+# A CIDR of an object that could not be taken in stands in no pool.
+_OBSERVED = """
+    SELECT wanted.number, taken.cidr::text, o.name, 'pod', cluster.name, '', false
+    FROM unnest(%s::cidr[]) WITH ORDINALITY AS wanted (cidr, number)
+    JOIN pools_observedobject o ON o.cluster_id = %s AND o.kind = 'CiliumPodIPPool' AND o.name <> %s
+    JOIN pools_cluster cluster ON cluster.id = o.cluster_id
+    JOIN LATERAL unnest(o.cidrs) AS taken (cidr) ON taken.cidr && wanted.cidr
+    WHERE NOT EXISTS (
+      SELECT FROM pools_poolcidr c JOIN pools_pool p ON p.id = c.pool_id
+      WHERE p.cluster_id = o.cluster_id AND p.name = o.name AND c.cidr = taken.cidr)
+"""
 _OVERLAPS_HERE = f"""{_COLUMNS}
     WHERE c.space_id = %s AND (c.pool_id <> %s OR c.orphaned_at IS NOT NULL AND c.cidr <> ALL (%s::cidr[]))
-    ORDER BY wanted.number, c.id LIMIT %s
+    UNION ALL {_OBSERVED}
+    ORDER BY 1, 3, 2 LIMIT %s
 """
 _OVERLAPS_ELSEWHERE = f"""{_COLUMNS}
     WHERE c.space_id <> %s ORDER BY wanted.number, c.id LIMIT %s

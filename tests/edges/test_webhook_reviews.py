@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from pools.core import podippool
-from pools.models import Cluster, Event
+from pools.models import Cluster, Event, ObservedObject
 from pools.services import imports, pools
 from pools.webhooks import register, reviews
 from tests import factories
@@ -178,7 +179,7 @@ def test_f19_when_the_database_is_away(door: Door, monkeypatch: pytest.MonkeyPat
 
 def test_f19_a_slow_statement_is_given_up(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(register, "STATEMENT_MS", 50)
-    monkeypatch.setattr(register, "_OVERLAPS_HERE", "SELECT pg_sleep(20), %s, %s, %s, %s, %s")
+    monkeypatch.setattr(register, "_OVERLAPS_HERE", f"SELECT pg_sleep(20){8 * ', %s'}")
     assert door.post(review(manifest("green", CIDR))).status_code == 503
     monkeypatch.undo()
     assert warned(door.ask(manifest("green", CIDR))) == ""
@@ -200,3 +201,17 @@ def test_own_writes_pass(door: Door) -> None:
     pools.remove_cidr(factories.cidr(pool, "10.1.0.0/16").pk, by=factories.BY)
     assert warned(door.ask(desired(), second)).startswith("the register does not know 10.1.0.0/16")
     refused(door.ask(None, first), "pool_in_use")
+
+
+def test_what_an_object_without_a_pool_has_is_taken(door: Door) -> None:
+    """An object that could not be taken in has its CIDRs in the cluster all the same."""
+    ObservedObject.objects.create(
+        cluster=door.cluster, kind="CiliumPodIPPool", name="odd", uid="u", resource_version="1",
+        manifest=manifest("odd", CIDR), problem_code="overlap", first_seen_at=Now(), changed_at=Now(),
+    )  # fmt: skip
+    refusal = refused(door.ask(manifest("green", "10.0.4.0/24")), "cidr_overlap")
+    assert "10.0.4.0/24 overlaps 10.0.0.0/16 of the pool odd" in refusal
+    assert warned(door.ask(manifest("odd", CIDR))) == ""
+    grown = changed(manifest("green", "10.0.4.0/24"), cidrs=["10.0.4.0/24", "10.9.0.0/16"])
+    told = warned(door.ask(grown, manifest("green", "10.0.4.0/24")))
+    assert told.startswith("10.0.4.0/24 overlaps 10.0.0.0/16 of the pool odd")
