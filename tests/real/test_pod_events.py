@@ -108,7 +108,7 @@ def test_what_a_webhook_declined(kube: RealCluster, vms: kubevirt.KubeVirt) -> N
 
 
 def test_without_the_duty_nothing_is_written(kube: RealCluster, vms: kubevirt.KubeVirt) -> None:
-    _reconciled(sites.connect(kube, Duty.IPPOOL_STATUS), kube)
+    _reconciled(sites.connect(kube, Duty.POOLS), kube)
     assert _events(kube) == []
 
 
