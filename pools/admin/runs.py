@@ -41,18 +41,28 @@ def took(run: Run) -> str:
 
 
 def counts(run: Run) -> SafeString:
-    """One line for each kind: `CiliumNode 40, 2, 0, 0`, and why the kind as a whole failed."""
-    lines = []
+    """One line for each kind: `CiliumNode 40, 2, 0, 0`, and why the kind as a whole failed.
+
+    Kinds of which there was nothing share the last line.
+    """
+    lines, empty = [], []
     for kind, found in sorted(run.kinds.items()):
-        numbers = ", ".join(show.digits(int(found.get(name, 0))) for name in _COUNTS)
-        lines.append((kind, numbers, found.get("message", "")))
+        numbers = [int(found.get(name, 0)) for name in _COUNTS]
+        if message := found.get("message", ""):
+            style = "" if found.get("not_served") else "cad-bad"
+            lines.append((kind, ", ".join(map(show.digits, numbers)), style, message))
+        elif any(numbers):
+            lines.append((kind, ", ".join(map(show.digits, numbers)), "", ""))
+        else:
+            empty.append(kind)
     return format_html(
-        '<span class="cad-stack">{}</span>',
+        '<span class="cad-stack">{}{}</span>',
         format_html_join(
             "",
-            '<span><span class="cad-kind">{}</span> {} <span class="cad-bad">{}</span></span>',
+            '<span><span class="cad-kind">{}</span> {} <span class="{}">{}</span></span>',
             lines,
         ),
+        format_html('<span class="cad-sub">none of {}</span>', ", ".join(empty)) if empty else "",
     )
 
 

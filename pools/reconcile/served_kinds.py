@@ -60,8 +60,8 @@ def absent(pass_: Pass, handler: Handler, discovery: Discovery, counts: Counts) 
     if number := rows.count():
         counts.code = faults.KindAbsent.code
         counts.message = (
-            f"The cluster does not serve {kinds} any more: {number} objects are kept as they were "
-            "last seen, and nothing is released."
+            f"The cluster does not serve {kinds} any more: what was last seen stays "
+            f"({number} object{'s' * (number > 1)}), and nothing is released."
         )
         findings.append(Found(GONE, handler.kind, counts.message))
     if duties := cluster_rights.duties_writing(handler.kind, pass_.connection.duties):
