@@ -25,15 +25,24 @@ MEMBERS = 12  # of one overlap that are shown at once
 
 
 class MarksField(forms.CharField):
-    """Labels or annotations, one `key=value` (or `key: value`) in a line; None when empty."""
+    """Labels or annotations, one `key=value` (or `key: value`) in a line.
+
+    None when empty: as the cluster has them. A lone `-` is a description without any.
+    """
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", fields.lines(2, placeholder="app=web"))
+        options.setdefault(
+            "help_text", "Empty: as the cluster has them. A lone - says that there are none."
+        )
         super().__init__(required=False, strip=False, **options)
 
     def clean(self, value: Any) -> Any:
         found: dict[str, str] = {}
-        for number, line in enumerate(super().clean(value).splitlines(), start=1):
+        marks = super().clean(value)
+        if marks.strip() == "-":
+            return found
+        for number, line in enumerate(marks.splitlines(), start=1):
             if not line.strip():
                 continue
             key, sign, text = line.partition("=") if "=" in line else line.partition(":")

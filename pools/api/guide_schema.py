@@ -47,12 +47,12 @@ POOL_FOR_POD = says(
         200: shape(
             "cluster default_pool choices",
             cluster=TEXT, default_pool=TEXT, default_pool_assumed=TEXT, pod_seen=FLAG,
-            namespace_seen=FLAG, when=TEXT,
+            namespace_seen=FLAG, notes=listed(TEXT), when=TEXT,
             choices=listed(
                 shape(
                     "family pool reasons problem",
                     family=_FAMILY, pool=TEXT, pool_id=null(WHOLE), free=null(TEXT),
-                    reasons=listed(TEXT), problem=TEXT,
+                    reasons=listed(TEXT), problem=TEXT, unknown=listed(TEXT),
                 )
             ),
         )

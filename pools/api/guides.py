@@ -38,6 +38,7 @@ class PoolForPod(views.View):
                 "default_pool_assumed": told.assumed,
                 "pod_seen": told.pod_seen,
                 "namespace_seen": told.namespace_seen,
+                "notes": list(told.notes),
                 "when": pod_pool.ONLY_AT_CREATION,
                 "choices": [
                     {
@@ -47,6 +48,7 @@ class PoolForPod(views.View):
                         "free": str(one.usage.free) if one.usage else None,
                         "reasons": list(one.choice.reasons),
                         "problem": one.choice.problem,
+                        "unknown": list(one.choice.unknown),
                     }
                     for one in told.chosen
                 ],

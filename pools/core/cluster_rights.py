@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pools.core.resources import EVENT, Resource
+from pools.core.resources import EVENT, NAMESPACE, Resource
 
 READ = ("get", "list", "watch")
 # (verb, kind, subresource). Server-side apply of an object that is not there needs `create` too.
@@ -83,6 +83,8 @@ def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
         for (verb, kind, subresource), names in writes.items()
         if kind in by_kind
     ]
+    # Asked for while a person waits, who wants to know which pool a pod gets.
+    rights.append(Right("get", NAMESPACE, needed_for=NAMESPACE.reads_for))
     if "claims" in duties and "IPAMClaim" in by_kind:
         rights += [Right(verb, EVENT, needed_for=EVENT.reads_for) for verb in _EVENT_VERBS]
     return rights

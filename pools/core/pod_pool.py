@@ -26,11 +26,12 @@ ONLY_AT_CREATION = (
 
 @dataclass(frozen=True)
 class Marked:
-    """What is on a pod or on its namespace."""
+    """What is on a pod or on its namespace; None is what is not known, and `note` says why."""
 
     name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] | None = field(default_factory=dict)
+    annotations: Mapping[str, str] | None = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,15 @@ class Choice:
     """The pool of one family, and why, as sentences in the order in which it was decided.
 
     `pool` is "" when the pod gets no address; `problem` says what is wrong, also with a pool that
-    was chosen and cannot serve it ("" when all is well).
+    was chosen and cannot serve it ("" when all is well). `unknown` lists what was not read and may
+    decide otherwise: then there is no answer, `pool` is "" too.
     """
 
     family: int
     pool: str
     reasons: tuple[str, ...]
     problem: str = ""
+    unknown: tuple[str, ...] = ()
 
 
 def choose(
@@ -57,7 +60,26 @@ def choose(
 ) -> list[Choice]:
     """The choice for each family; `default` is the node's `ipam-default-ip-pool`."""
     known = {pool.name: pool for pool in pools}
-    return [_choose(family, pod, namespace, known, default) for family in sorted(families)]
+    choices = []
+    for family in sorted(families):
+        unknown: dict[str, str] = {}
+        choice = _choose(family, pod, namespace, known, default, unknown)
+        choices.append(_unanswered(choice, unknown) if unknown else choice)
+    return choices
+
+
+def _unanswered(choice: Choice, unknown: Mapping[str, str]) -> Choice:
+    """The choice as what it would be if there were nothing in what is not known."""
+    would = f'the pool "{choice.pool}"' if choice.pool else "no pool"
+    parts = " and ".join(unknown)
+    whys = "; ".join(dict.fromkeys(why for why in unknown.values() if why))
+    return Choice(
+        choice.family,
+        "",
+        (*choice.reasons, f"If there is nothing in {parts} about it, it is {would}."),
+        f"unknown, because {parts} were not read" + (f": {whys}" if whys else ""),
+        tuple(unknown),
+    )
 
 
 def _choose(
@@ -66,15 +88,20 @@ def _choose(
     namespace: Marked,
     pools: dict[str, podippool.PodIPPool],
     default: str,
+    unknown: dict[str, str],
 ) -> Choice:
     reasons: list[str] = []
     for what, marked in (("pod", pod), ("namespace", namespace)):
+        if marked.annotations is None:
+            unknown[f"the annotations of the {what}"] = marked.note
+            reasons.append(f"The annotations of the {what} are not known.")
+            continue
         key, pool = _annotated(marked.annotations, family)
         if pool:
             reasons.append(f"The {what} says {key}={pool}.")
             return Choice(family, pool, tuple(reasons), _cannot_serve(pools, pool, family))
         reasons.append(f"The {what} has no annotation for a pool of IPv{family}.")
-    matching = _matching(family, pod, namespace, pools.values(), reasons)
+    matching = _matching(family, pod, namespace, pools.values(), reasons, unknown)
     if len(matching) > 1:
         names = ", ".join(matching)
         problem = f"the selectors of several IPv{family} pools match the pod: {names}"
@@ -102,43 +129,56 @@ def _matching(
     namespace: Marked,
     pools: Iterable[podippool.PodIPPool],
     reasons: list[str],
+    unknown: dict[str, str],
 ) -> list[str]:
-    labels = {**pod.labels, NAME_LABEL: pod.name, NAMESPACE_LABEL: namespace.name}
+    named = {NAME_LABEL: pod.name, NAMESPACE_LABEL: namespace.name}
+    labels = None if pod.labels is None else {**pod.labels, **named}
     matching = []
     for pool in sorted(pools, key=lambda pool: pool.name):
         if family not in pool.families:
             continue
         try:
-            if matched := _matched_by(pool, labels, namespace.labels):
+            matched, unread = _matched_by(pool, labels, namespace.labels)
+            for what in unread:
+                marked = pod if what == "pod" else namespace
+                unknown[f"the labels of the {what}"] = marked.note
+                reasons.append(
+                    f'Whether the {what}Selector of the pool "{pool.name}" matches is not known.'
+                )
+            if matched and not unread:
                 reasons.append(f'The {matched} of the pool "{pool.name}" matches.')
                 matching.append(pool.name)
         except errors.InvalidInput as error:
             reasons.append(f'A selector of the pool "{pool.name}" cannot be read: {error}.')
     if not matching:
-        reasons.append(f"No selector of an IPv{family} pool matches.")
+        matches = "is known to match" if unknown else "matches"
+        reasons.append(f"No selector of an IPv{family} pool {matches}.")
     return matching
 
 
 def _matched_by(
-    pool: podippool.PodIPPool, pod: Mapping[str, str], namespace: Mapping[str, str]
-) -> str:
-    """Which selectors match, "" when there are none or not all of them do."""
-    names = []
-    for name, selector, labels in (
-        ("podSelector", pool.pod_selector, pod),
-        ("namespaceSelector", pool.namespace_selector, namespace),
+    pool: podippool.PodIPPool, pod: Mapping[str, str] | None, namespace: Mapping[str, str] | None
+) -> tuple[str, list[str]]:
+    """Which selectors match, and whose labels are not known; "" and none when one does not match."""
+    names, unread = [], []
+    for what, selector, labels in (
+        ("pod", pool.pod_selector, pod),
+        ("namespace", pool.namespace_selector, namespace),
     ):
         if selector is None:
             continue
-        if not label_selector.parse(selector, field=name).matches(labels):
-            return ""
-        names.append(name)
-    return " and the ".join(names)
+        parsed = label_selector.parse(selector, field=f"{what}Selector")
+        if labels is None:
+            unread.append(what)
+        elif not parsed.matches(labels):
+            return "", []
+        names.append(f"{what}Selector")
+    return " and the ".join(names), unread
 
 
 def _requires_match(pod: Marked, namespace: Marked) -> str:
     for what, marked in (("pod", pod), ("namespace", namespace)):
-        if marked.annotations.get(REQUIRE_MATCH) == "true":
+        if (marked.annotations or {}).get(REQUIRE_MATCH) == "true":
             return what
     return ""
 

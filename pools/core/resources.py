@@ -57,7 +57,9 @@ CILIUM_POD_IP_POOL_V2ALPHA1 = Resource(
     "cilium.io", "v2alpha1", "ciliumpodippools", "CiliumPodIPPool", shows="pod pools"
 )
 CILIUM_NODE = Resource("cilium.io", "v2", "ciliumnodes", "CiliumNode", shows="PodCIDRs of nodes")
-NAMESPACE = Resource("", "v1", "namespaces", "Namespace")
+NAMESPACE = Resource(
+    "", "v1", "namespaces", "Namespace", reads_for="labels and annotations of namespaces"
+)
 NODE = Resource("", "v1", "nodes", "Node")
 POD = Resource("", "v1", "pods", "Pod", namespaced=True)
 EVENT = Resource("", "v1", "events", "Event", namespaced=True, reads_for="events on launcher pods")

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pools import usage
-from pools.core import cilium_config, pod_pool
-from pools.models import Cluster, ObservedObject, Pool
+from pools.clusters import faults
+from pools.clusters.client import Gateway
+from pools.core import cilium_config, errors, pod_pool
+from pools.core.resources import NAMESPACE, POD, Resource
+from pools.models import Cluster, Connection, Pool
 from pools.models.pools import Category
-from pools.services import cilium
-
-NAMESPACE = "Namespace"
-POD = "Pod"
+from pools.reconcile import passes
+from pools.services import cilium, connections
 
 
 @dataclass(frozen=True)
 class Named:
-    """A pod or namespace that somebody asks about; None: as it was seen in the cluster, if it was."""
+    """A pod or namespace that somebody asks about; None: as the cluster has it, if it can be read."""
 
     name: str
     labels: Mapping[str, str] | None = None
@@ -35,13 +36,17 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The choices of all families; `assumed` says why the default pool is only assumed, "" if not."""
+    """The choices of all families; `assumed` says why the default pool is only assumed, "" if not.
+
+    `pod_seen` and `namespace_seen`: read from the cluster. `notes` say which of them it has not.
+    """
 
     chosen: tuple[Chosen, ...]
     default: str
     assumed: str
     pod_seen: bool
     namespace_seen: bool
+    notes: tuple[str, ...]
 
 
 def explain(cluster: Cluster, *, pod: Named, namespace: Named) -> Explanation:
@@ -50,11 +55,10 @@ def explain(cluster: Cluster, *, pod: Named, namespace: Named) -> Explanation:
     manifests = cilium.pod_pools(cluster)
     seen = cilium_config.Seen(config.values, manifests)
     used = {family for pool in manifests for family in pool.families}
-    found_pod = _seen(cluster, POD, pod, namespace.name)
-    found_namespace = _seen(cluster, NAMESPACE, namespace)
+    read_pod, read_namespace = _read_both(cluster, pod, namespace)
     choices = pod_pool.choose(
-        _marked(found_pod or pod),
-        _marked(found_namespace or namespace),
+        read_pod.marked,
+        read_namespace.marked,
         manifests,
         default=seen.default_pool,
         families=seen.families() if used or config.values is not None else (4, 6),
@@ -63,31 +67,67 @@ def explain(cluster: Cluster, *, pod: Named, namespace: Named) -> Explanation:
         chosen=_with_rows(cluster, choices),
         default=seen.default_pool,
         assumed=config.why_not,
-        pod_seen=found_pod is not None,
-        namespace_seen=found_namespace is not None,
+        pod_seen=read_pod.seen,
+        namespace_seen=read_namespace.seen,
+        notes=tuple(read.absent for read in (read_pod, read_namespace) if read.absent),
     )
 
 
-def _marked(one: Named) -> pod_pool.Marked:
-    return pod_pool.Marked(one.name, one.labels or {}, one.annotations or {})
+@dataclass(frozen=True)
+class _Read:
+    marked: pod_pool.Marked
+    seen: bool = False
+    absent: str = ""
 
 
-def _seen(cluster: Cluster, kind: str, one: Named, namespace: str = "") -> Named | None:
-    """The object in the cluster with what was said of it instead of its own; None if not seen."""
-    if one.labels is not None and one.annotations is not None:
-        return None
-    rows = ObservedObject.objects.filter(
-        cluster=cluster, kind=kind, name=one.name, namespace=namespace, missed_at=None
+def _read_both(cluster: Cluster, pod: Named, namespace: Named) -> tuple[_Read, _Read]:
+    connection = Connection.objects.filter(cluster=cluster).first()
+    if connection is None:
+        note = "the cluster is not connected"
+    elif connection.paused:
+        note = "the connection is paused"
+    elif _is_described(pod) and _is_described(namespace):
+        note = ""
+    else:
+        try:
+            with connections.gateway(passes.access(connection)) as reached:
+                return (
+                    _read(reached, POD, pod, namespace.name),
+                    _read(reached, NAMESPACE, namespace),
+                )
+        except errors.IpamError as error:
+            note = error.message
+    return _Read(_marked(pod, note)), _Read(_marked(namespace, note))
+
+
+def _is_described(named: Named) -> bool:
+    return named.labels is not None and named.annotations is not None
+
+
+def _marked(named: Named, note: str) -> pod_pool.Marked:
+    return pod_pool.Marked(named.name, named.labels, named.annotations, note)
+
+
+def _read(reached: Gateway, resource: Resource, named: Named, namespace: str = "") -> _Read:
+    """The object with what is said of it instead of its own. Raises what keeps the next one, too."""
+    if _is_described(named):
+        return _Read(_marked(named, ""))
+    absent, metadata = "", {}
+    try:
+        metadata = reached.get(resource, named.name, namespace).get("metadata", {})
+    except faults.ObjectAbsent:
+        kind = resource.kind.lower()
+        absent = (
+            f"The cluster has no {kind} {named.name}: taken as one without labels and annotations."
+        )
+    except faults.Forbidden:
+        return _Read(_marked(named, f"the credentials may not get {resource.plural}"))
+    marked = pod_pool.Marked(
+        named.name,
+        (metadata.get("labels") or {}) if named.labels is None else named.labels,
+        (metadata.get("annotations") or {}) if named.annotations is None else named.annotations,
     )
-    manifest = rows.values_list("manifest", flat=True).first()
-    if manifest is None:
-        return None
-    metadata = manifest.get("metadata", {})
-    return replace(
-        one,
-        labels=metadata.get("labels") if one.labels is None else one.labels,
-        annotations=metadata.get("annotations") if one.annotations is None else one.annotations,
-    )
+    return _Read(marked, not absent, absent)
 
 
 def _with_rows(cluster: Cluster, choices: list[pod_pool.Choice]) -> tuple[Chosen, ...]:

@@ -11,7 +11,7 @@ SEEN = (
     resources.CILIUM_POD_IP_POOL_V2ALPHA1,
     resources.CILIUM_NODE,
 )
-READ = {
+READ = {"get namespaces"} | {
     f"{verb} {plural}.cilium.io"
     for verb in ("get", "list", "watch")
     for plural in ("ciliumpodippools", "ciliumnodes")
@@ -31,7 +31,8 @@ READ = {
 def test_what_is_needed(duties: tuple[str, ...], more: set[str]) -> None:
     found = cluster_rights.needed(SEEN, duties)
     assert {str(right) for right in found} == READ | more
-    assert {right.needed_for for right in found} <= {"reading", *duties}
+    namespaces = resources.NAMESPACE.reads_for
+    assert {right.needed_for for right in found} <= {"reading", namespaces, *duties}
 
 
 def test_a_right_of_two_duties_is_asked_for_once() -> None:
@@ -66,5 +67,6 @@ def test_what_passes_do_without_is_said() -> None:
         "get bindings.g",
         "list bindings.g",
         "watch bindings.g",
+        "get namespaces",
     ]
-    assert {one.needed_for for one in found} == {"VM owners"}
+    assert {one.needed_for for one in found[:3]} == {"VM owners"}

@@ -209,7 +209,8 @@ def test_point_19_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> No
         assert resource != "pods" or verb in cluster_rights.READ
         assert verb not in {"delete", "deletecollection", "escalate", "bind", "impersonate"}
         assert resource != "events" or verb in {"get", "create", "patch"}
-        at_large = resource in {"pods", "events"} or group not in {"", "apiextensions.k8s.io"}
+        assert resource != "namespaces" or verb == "get"
+        at_large = resource in {"pods", "events", "namespaces"} or group not in {"", "apiextensions.k8s.io"}
         assert name or at_large
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pools.models import Cluster, ObservedObject
-from pools.models.fields import Now
+from pools.models import Cluster
 from pools.services import pod_choice
 from pools.services.pod_choice import Named
 from tests import factories
@@ -26,15 +25,15 @@ def _pools(cluster: Cluster, pod: Named, namespace: Named) -> list[tuple[int, st
 
 def test_annotation_selector_and_default() -> None:
     cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
-    plain, annotated = Named("ns"), Named("ns", {}, {"ipam.cilium.io/ip-pool": "default"})
-    assert _pools(cluster, Named("pod"), plain) == [(4, "default")]
-    assert _pools(cluster, Named("pod", {"team": "green"}), plain) == [(4, "green")]
-    assert _pools(cluster, Named("pod", {"team": "green"}), annotated) == [(4, "default")]
+    plain, annotated = Named("ns", {}, {}), Named("ns", {}, {"ipam.cilium.io/ip-pool": "default"})
+    assert _pools(cluster, Named("pod", {}, {}), plain) == [(4, "default")]
+    assert _pools(cluster, Named("pod", {"team": "green"}, {}), plain) == [(4, "green")]
+    assert _pools(cluster, Named("pod", {"team": "green"}, {}), annotated) == [(4, "default")]
 
 
 def test_the_pool_and_its_room() -> None:
     cluster = _cluster()
-    told = pod_choice.explain(cluster, pod=Named("pod"), namespace=Named("ns"))
+    told = pod_choice.explain(cluster, pod=Named("pod", {}, {}), namespace=Named("ns", {}, {}))
     (one,) = told.chosen
     assert one.pool is not None
     assert one.usage is not None
@@ -49,20 +48,26 @@ def test_a_pool_of_another_category_is_none() -> None:
     assert 'there is no pool "vms"' in one.choice.problem
 
 
-def test_objects_that_were_seen() -> None:
-    cluster = _cluster()
-    ObservedObject.objects.create(
-        cluster=cluster, kind="Namespace", name="ns", uid="u", resource_version="1",
-        manifest={"metadata": {"name": "ns", "annotations": {"ipam.cilium.io/ip-pool": "green"}}},
-        first_seen_at=Now(), changed_at=Now(),
+def test_what_was_not_read_is_unknown() -> None:
+    """Nobody says that there is no annotation where nobody has looked."""
+    cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
+    named = Named("pod", {}, {})
+    (one,) = pod_choice.explain(cluster, pod=Named("pod"), namespace=Named("ns")).chosen
+    assert (one.choice.pool, one.pool) == ("", None)
+    assert one.choice.unknown == (
+        "the annotations of the pod", "the annotations of the namespace", "the labels of the pod",
     )  # fmt: skip
-    told = pod_choice.explain(cluster, pod=Named("pod"), namespace=Named("ns"))
-    assert (told.chosen[0].choice.pool, told.namespace_seen, told.pod_seen) == (
-        "green",
-        True,
-        False,
-    )
-    assert _pools(cluster, Named("pod"), Named("ns", annotations={})) == [(4, "default")]
+    assert one.choice.problem.startswith("unknown, because the annotations of the pod and ")
+    assert one.choice.problem.endswith(": the cluster is not connected")
+    assert "has no annotation" not in " ".join(one.choice.reasons)
+    assert one.choice.reasons[-1].endswith('it is the pool "default".')
+    (one,) = pod_choice.explain(cluster, pod=named, namespace=Named("ns")).chosen
+    assert one.choice.unknown == ("the annotations of the namespace",)
+
+
+def test_what_is_not_known_is_not_needed() -> None:
+    pod = Named("pod", None, {"ipam.cilium.io/ip-pool": "green"})
+    assert _pools(_cluster(), pod, Named("ns")) == [(4, "green")]
 
 
 def test_a_cluster_without_pools_is_told_of_both_families() -> None:
