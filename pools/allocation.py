@@ -151,7 +151,7 @@ def _ask(
 
 _ALLOCATE = (
     "SELECT ipam_allocate($1::bigint, $2::smallint, $3::text, $4::text, $5::text, $6::text,"
-    " $7::text, $8::bigint, $9::text, $10::text, $11::text)::text"
+    " $7::text, $8::bigint, $9::text, $10::text, $11::text, true)::text"
 )
 
 

@@ -110,19 +110,21 @@ def _take(
     wanted: Wanted,
     of_all: Mapping[str, Any] | None,
 ) -> list[BlockAnswer]:
-    """One block for each entry of `holders`: from the window first, then fresh ones.
+    """One block for each entry of `holders`: fresh ones from the window, then from the free spans, then released ones.
 
     `of_all` is what `_values` says of exactly these holders, where that is known.
     """
     if not holders:
         return []
     values = {"pool": pool.pk, "family": family, "count": len(holders)}
-    ids = [row["id"] for row in database.fetch(_OLDEST + " SKIP LOCKED", values)]
+    ids = _ids(_OLDEST_FRESH, values)
     texts = window.draw(pool, family, len(holders) - len(ids)) if len(ids) < len(holders) else []
+    if len(ids) + len(texts) < len(holders):
+        ids = _ids(_OLDEST + " SKIP LOCKED", {**values, "count": len(holders) - len(texts)})
     while len(ids) + len(texts) < len(holders):
         # Others hold the last ones for a moment: wait and see whether they keep them.
         values = {**values, "count": len(holders) - len(texts)}
-        waited = [row["id"] for row in database.fetch(_OLDEST, values)]
+        waited = _ids(_OLDEST, values)
         if len(waited) <= len(ids):
             left = len(ids) + len(texts)
             raise errors.PoolExhausted(
@@ -137,6 +139,10 @@ def _take(
         rest, of_rest = holders[len(ids) :], None if ids else of_all
         said += insert_held(pool, family, rest, wanted, cidrs=texts, values=of_rest)
     return said
+
+
+def _ids(statement: str, values: Mapping[str, Any]) -> list[int]:
+    return [row["id"] for row in database.fetch(statement, values)]
 
 
 def insert_held(
@@ -235,6 +241,13 @@ _OLDEST = """
     WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= (SELECT ipam_clock())
       AND NOT withheld
     ORDER BY available_from, id LIMIT %(count)s FOR UPDATE
+"""
+
+_OLDEST_FRESH = """
+    SELECT id FROM pools_block
+    WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= ipam_fresh_until()
+      AND NOT withheld
+    ORDER BY available_from, id LIMIT %(count)s FOR UPDATE SKIP LOCKED
 """
 
 # The n-th block for the n-th holder; the caller has locked the rows.

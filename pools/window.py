@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
+from typing import NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
@@ -82,7 +83,7 @@ def top_up(pool_id: int, family: int) -> None:
     The look is taken without the pool's lock; in a transaction with it, because a transaction keeps
     the row of the hint, and whoever refills wants that row while it has the lock.
     """
-    if connection.in_atomic_block or _look(pool_id, family, LOW)[0] < LOW:
+    if connection.in_atomic_block or not _look(pool_id, family, LOW).suffices(LOW):
         refill(pool_id, family, at_least=LOW)
 
 
@@ -97,41 +98,61 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         pool = known(pool_id, keep_name=True)
         if pool is None:  # it went while we waited
             raise errors.NotFound("There is no such pool.")
-        ready, oldest, noted = _look(pool_id, family, at_least)
-        if not noted:
-            database.rows(_NOTE, [family, oldest, pool_id])
-        if ready >= at_least:
-            return True
-        texts = draw(pool, family, WINDOW)
-        if texts:
-            drawn = database.joined(texts)
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    _INSERT_AVAILABLE, [pool.pk, pool.space_id, pool.category, family, drawn]
-                )
-        return bool(texts or ready)
+        look = _look(pool_id, family, at_least)
+        if look.noted is None:
+            database.rows(_REDATE, [pool_id, family], prepare=False)
+            look = _look(pool_id, family, at_least)
+        if look.ready < at_least:
+            texts = draw(pool, family, WINDOW)
+            if texts:
+                drawn = [pool.pk, pool.space_id, pool.category, family, database.joined(texts)]
+                with connection.cursor() as cursor:
+                    cursor.execute(_INSERT_AVAILABLE, drawn)
+            look = _look(pool_id, family, at_least)
+        if look.noted != look.all_drawn:
+            database.rows(_NOTE, [family, look.oldest, look.all_drawn, pool_id])
+        return look.ready > 0
 
 
-def _look(pool_id: int, family: int, most: int) -> tuple[int, datetime, bool]:
-    """(how many blocks can be taken at once, at most so many are counted; since when the oldest; whether that is noted)."""
-    ((ready, oldest, noted),) = database.rows(_READY, [pool_id, family, most, pool_id, family])
-    return ready, oldest, noted
+class _Look(NamedTuple):
+    ready: int  # how many blocks can be taken at once, as far as they were counted
+    oldest: datetime  # since when the oldest of them is available
+    all_drawn: bool  # no free span is left
+    noted: (
+        bool | None
+    )  # what the note says of that; None without a note, or with an older version's
+
+    def suffices(self, ready: int) -> bool:
+        return self.ready >= ready and self.noted == self.all_drawn
 
 
-# How many blocks can be taken at once; notes where the oldest one is. Rows that others are taking
-# at this moment count: a pool is exhausted when they are gone for good.
+def _look(pool_id: int, family: int, most: int) -> _Look:
+    """What is in the window, of which at most so many are counted."""
+    values = {"pool": pool_id, "family": family, "most": most}
+    (row,) = database.rows(_READY, values)
+    return _Look(*row)
+
+
+# How many blocks can be taken at once: fresh ones, and released ones when no fresh one can be drawn.
+# Notes where the oldest one is. Rows that others are taking at this moment count: a pool is exhausted
+# when they are gone for good.
 _READY = """
-    WITH ready AS (
+    WITH bound AS MATERIALIZED (
+        SELECT ipam_available_until(%(pool)s, %(family)s::smallint) AS until),
+    ready AS (
         SELECT available_from FROM pools_block
-        WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
-          AND NOT withheld
-        ORDER BY available_from, id LIMIT %s),
+        WHERE pool_id = %(pool)s AND family = %(family)s
+          AND available_from <= (SELECT until FROM bound) AND NOT withheld
+        ORDER BY available_from, id LIMIT %(most)s),
     found AS (
         SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
     noted AS (
         UPDATE pools_window w SET since = found.oldest FROM found
-        WHERE w.pool_id = %s AND w.family = %s AND w.pool_name IS NOT NULL RETURNING w.id)
-    SELECT found.count, found.oldest, EXISTS (SELECT FROM noted) FROM found
+        WHERE w.pool_id = %(pool)s AND w.family = %(family)s AND w.pool_name IS NOT NULL
+        RETURNING w.all_drawn)
+    SELECT found.count, found.oldest, bound.until > ipam_fresh_until(),
+        (SELECT all_drawn FROM noted)
+    FROM found, bound
 """
 
 # What the note repeats of the pool p and its cluster c: column -> expression.
@@ -147,19 +168,28 @@ NOTED = {
 # removes the note (pools/sql/rules.sql). A name is part of a key, so that its change waits for KEY SHARE.
 # While a cluster gets another name there is no note: nothing waits for it.
 _NOTE = f"""
-    INSERT INTO pools_window (pool_id, family, since, {", ".join(NOTED)})
-    SELECT p.id, %s, %s, {", ".join(NOTED.values())}
+    INSERT INTO pools_window (pool_id, family, since, all_drawn, {", ".join(NOTED)})
+    SELECT p.id, %s, %s, %s, {", ".join(NOTED.values())}
     FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s
     FOR KEY SHARE SKIP LOCKED
     ON CONFLICT (pool_id, family) DO UPDATE SET
-        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", *NOTED))}
+        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", "all_drawn", *NOTED))}
     RETURNING id
 """  # noqa: S608  # our names
+
+# Fresh blocks of a window that an older version has written (pools/sql/allocate.sql).
+_REDATE = """
+    UPDATE pools_block SET available_from = available_from - interval '1000 years'
+    WHERE pool_id = %s AND family = %s AND state = 'available' AND allocated_at IS NULL
+      AND available_from > ipam_fresh_until() AND NOT withheld
+    RETURNING id
+"""
 
 _INSERT_AVAILABLE = """
     INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
         holder_kind, holder_id, holder_uid, org, env, available_from)
-    SELECT %s, %s, %s, %s, cidr, 'available', false, '', '', '', '', '', ipam_now()
+    SELECT %s, %s, %s, %s, cidr, 'available', false, '', '', '', '', '',
+        ipam_now() - interval '1000 years'
     FROM unnest(string_to_array(%s, ',')::cidr[]) WITH ORDINALITY AS drawn(cidr, n) ORDER BY n
 """
 

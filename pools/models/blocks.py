@@ -92,7 +92,8 @@ class Block(models.Model):
             ),
         ]
         indexes = [
-            # The allocator's queue: oldest first, then as drawn: CIDRs in order, addresses in order.
+            # The allocator's queue: fresh ones (which are dated long ago, pools/sql/allocate.sql), then the
+            # longest free; CIDRs in order, addresses in order.
             models.Index(
                 fields=["pool", "family", "available_from", "id"],
                 condition=Q(available_from__isnull=False, withheld=False),
@@ -158,6 +159,7 @@ class Window(models.Model):
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="+")
     family = models.PositiveSmallIntegerField()
     since = models.DateTimeField()
+    all_drawn = models.BooleanField(null=True)  # no free span is left: released blocks come next
     only_family = models.BooleanField(null=True)  # the pool has no other
     space_id = models.BigIntegerField(null=True)
     category = models.CharField(max_length=8, null=True)  # noqa: DJ001  # null, as all of the copy

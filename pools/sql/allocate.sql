@@ -26,11 +26,28 @@ BEGIN
   END IF;
 END $$;
 
+-- A block that nobody has had is written into the window as of a thousand years ago: it comes before
+-- all that were released, whenever that was. Available from later than this: it was released.
+CREATE OR REPLACE FUNCTION ipam_fresh_until() RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+  SELECT timestamptz '1900-01-01 00:00:00+00'
+$$;
+
+-- Until when the blocks that may be handed out are available: while the pool can draw fresh ones,
+-- no released one is.
+CREATE OR REPLACE FUNCTION ipam_available_until(in_pool bigint, in_family smallint)
+RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT CASE WHEN EXISTS (
+      SELECT FROM pools_freespan s JOIN pools_poolcidr c ON c.id = s.pool_cidr_id
+      WHERE c.pool_id = in_pool AND family(c.cidr) = in_family)
+    THEN ipam_fresh_until() ELSE ipam_clock() END
+$$;
+
 -- Where the hot path found no block: the one that the holder has, or had and is still cooling, else the oldest one
 -- without the window's hint; the environment is served. Called by ipam_allocate, under its settings.
+DROP FUNCTION IF EXISTS ipam_allocate_otherwise(bigint, smallint, text, text, text, text, text);
 CREATE OR REPLACE FUNCTION ipam_allocate_otherwise(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
-  in_env text, OUT outcome text, OUT answer json
+  in_env text, in_fresh_first boolean, OUT outcome text, OUT answer json
 ) LANGUAGE plpgsql AS $$
 DECLARE
   moment timestamptz;
@@ -76,7 +93,8 @@ BEGIN
       WHERE x.id = COALESCE(b.id, (
         SELECT y.id FROM pools_block y
           WHERE y.pool_id = in_pool AND y.family = in_family AND NOT y.withheld
-            AND y.available_from <= moment
+            AND y.available_from <= (SELECT CASE WHEN in_fresh_first
+              THEN ipam_available_until(in_pool, in_family) ELSE moment END)
           ORDER BY y.available_from, y.id LIMIT 1 FOR UPDATE SKIP LOCKED))
       RETURNING x.* INTO b;
     IF NOT FOUND THEN
@@ -101,14 +119,19 @@ END $$;
 --   4. The answer is stored.
 -- in_family 0 is the pool's only family. outcome: allocated | existing | replayed | mismatch |
 -- elsewhere | other_uid | empty | both_families | no_family | no_pool.
--- `empty` has changed nothing: the caller refills the window and asks again. A holder that asks
+-- `empty` has changed nothing: the caller refills the window and asks again. in_fresh_first: released
+-- blocks wait until no fresh one is left to be drawn; a caller of an older version would not draw.
+-- A holder that asks
 -- twice at once, or a key that is used twice at once, ends in a unique violation for one of both,
 -- which asks again too.
 -- The plan is pinned: it must not depend on statistics that are hours old in a pool that grows;
 -- `+ 0` keeps it off the indexes of the address space and of the pool's states.
+DROP FUNCTION IF EXISTS ipam_allocate(
+  bigint, smallint, text, text, text, text, text, bigint, text, text, text);
 CREATE OR REPLACE FUNCTION ipam_allocate(
   in_pool bigint, in_family smallint, in_kind text, in_id text, in_uid text, in_org text,
   in_env text, in_user bigint, in_key text, in_fingerprint text, in_context text,
+  in_fresh_first boolean DEFAULT false,
   OUT said json
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
   SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off AS $$
@@ -137,7 +160,9 @@ BEGIN
     CROSS JOIN LATERAL (
       SELECT y.id FROM pools_block y
         WHERE y.pool_id = in_pool AND y.family = w.family AND NOT y.withheld
-          AND y.available_from BETWEEN w.since AND (SELECT ipam_clock())
+          AND y.available_from BETWEEN w.since AND
+            CASE WHEN w.all_drawn OR NOT in_fresh_first THEN (SELECT ipam_clock())
+                 ELSE ipam_fresh_until() END
           AND NOT EXISTS (
             SELECT FROM pools_block k WHERE k.holder_id = in_id AND k.holder_kind = in_kind
               AND k.space_id + 0 = w.space_id AND k.category = w.category
@@ -158,7 +183,7 @@ BEGIN
     outcome := 'allocated';
   ELSE
     SELECT o.outcome, o.answer INTO outcome, answer FROM ipam_allocate_otherwise(
-      in_pool, in_family, in_kind, in_id, in_uid, in_org, in_env) o;
+      in_pool, in_family, in_kind, in_id, in_uid, in_org, in_env, in_fresh_first) o;
   END IF;
 
   said := json_build_object('outcome', outcome, 'answer', answer);

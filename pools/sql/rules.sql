@@ -47,6 +47,19 @@ DROP TRIGGER IF EXISTS pools_cluster_is_noted ON pools_cluster;
 CREATE TRIGGER pools_cluster_is_noted AFTER UPDATE ON pools_cluster FOR EACH ROW
   WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION pools_cluster_is_noted();
 
+-- A pool that gets free spans has fresh blocks again, which come before released ones.
+CREATE OR REPLACE FUNCTION pools_freespan_is_noted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE pools_window w SET all_drawn = false
+    FROM inserted i JOIN pools_poolcidr c ON c.id = i.pool_cidr_id
+    WHERE w.pool_id = c.pool_id AND w.family = family(c.cidr) AND w.all_drawn;
+  RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS pools_freespan_is_noted ON pools_freespan;
+CREATE TRIGGER pools_freespan_is_noted AFTER INSERT ON pools_freespan
+  REFERENCING NEW TABLE AS inserted
+  FOR EACH STATEMENT EXECUTE FUNCTION pools_freespan_is_noted();
+
 -- A CIDR belongs to its pool's address space and is not longer than the pool's blocks.
 CREATE OR REPLACE FUNCTION pools_poolcidr_fits() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
