@@ -105,7 +105,7 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         if look.ready < at_least:
             texts = draw(pool, family, WINDOW)
             if texts:
-                drawn = [pool.pk, pool.space_id, pool.category, family, database.joined(texts)]
+                drawn = (pool.pk, pool.space_id, pool.category, family, database.joined(texts))
                 with connection.cursor() as cursor:
                     cursor.execute(_INSERT_AVAILABLE, drawn)
             look = _look(pool_id, family, at_least)
