@@ -1,9 +1,8 @@
 """From v2alpha1 pools to v2: the lazy conversion of spec/000, and which shape a CRD has.
 
 v2 wins where both versions have an object of one name, an object that is there in v2alpha1 only
-is converted when the cluster's switch is on, and the v2alpha1 object is left alone. In the CRD that
-Cilium shipped both versions are views of one stored object, known by its uid: there is nothing
-to convert there.
+is converted when the cluster's switch is on, and the v2alpha1 object is left alone. On a real API server
+both versions of a CRD are views of one stored object, known by its uid: there is nothing to convert.
 """
 
 from __future__ import annotations

@@ -12,15 +12,17 @@ Who is right where the register and an object differ:
   object is there is shown (`pool_not_in_register`), because the register may be the one that forgot:
   after a restore, deleting what it does not know would take pools in use away.
 
-The two versions of the shipped CRD are views of one stored object, so that the list of the preferred
-version has all objects. With the duty `conversion` v2alpha1 is listed too, and an object that v2 does
-not have is created there, by a field manager of its own; what is in v2alpha1 is never written.
+The two versions of one CRD are views of one stored object, with one uid, so that the list of the
+preferred version has all objects, and no API server has anything to convert. What can happen is that an
+object was written in words which the served v2 does not take: a finding, with the manifest that mends it.
+With the duty `conversion` v2alpha1 is listed too, and an object that v2 does not have (each version with
+a store of its own, as spec 000 thinks) is created there; what is in v2alpha1 is never written.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from django.db import IntegrityError, transaction
 
@@ -29,7 +31,13 @@ from pools.clusters.client import Manifest
 from pools.core import errors, podippool
 from pools.core.podippool import PodIPPool
 from pools.core.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1, Resource
-from pools.handlers import pool_agreement, pool_findings, pool_pending, pool_writes
+from pools.handlers import (
+    pool_agreement,
+    pool_findings,
+    pool_pending,
+    pool_shapes,
+    pool_writes,
+)
 from pools.models import ObservedObject, Pool, PoolCIDR
 from pools.models.connections import Duty
 from pools.models.pools import Category
@@ -38,6 +46,7 @@ from pools.services import following, pending_cidrs
 
 KIND = podippool.KIND
 _BATCH = 200  # objects in one transaction
+_SHAPE = "the shape of the cluster's CRD"  # a note
 _ROOM = "a pool lost addresses"  # a note: in this pass, so that another one may have them
 
 
@@ -68,11 +77,18 @@ class CiliumPodIPPools:
         catch_up(pass_)
         notes: list[Found] = []
         pass_.notes[KIND] = notes
-        shape = functools.cache(lambda: pool_writes.shape_of(pass_))
+        shape = self._shape(pass_)
         if pass_.connection.does(Duty.POOLS):
             yield from pool_writes.writes(pass_, shape, notes)
         if pass_.connection.does(Duty.CONVERSION):
             yield from pool_writes.conversions(pass_, shape, notes)
+
+    def _shape(self, pass_: Pass) -> Callable[[], pool_writes.Shaped]:
+        """Asked of the cluster at most once in a pass."""
+        asked: Callable[[], pool_writes.Shaped] = pass_.notes.setdefault(
+            _SHAPE, functools.cache(lambda: pool_writes.shape_of(pass_))
+        )
+        return asked
 
     def findings(self, pass_: Pass) -> Iterator[Found]:
         pending_cidrs.settle(pass_.cluster, by=pass_.by, holding=pass_.holding)
@@ -81,6 +97,7 @@ class CiliumPodIPPools:
         yield from pool_findings.orphans(pass_)
         yield from pool_findings.overlaps(pass_)
         yield from pool_findings.unmatched(pass_)
+        yield from pool_shapes.unreadable(pass_, self._shape(pass_))
 
 
 def registers(pass_: Pass, pool: Pool) -> bool:

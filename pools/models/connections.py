@@ -21,7 +21,7 @@ class Duty(models.TextChoices):
     POD_CIDRS = "pod-cidrs", "PodCIDRs of CiliumNodes"
     CLAIMS = "claims", "status of IPAMClaims"
     IPPOOL_STATUS = "ippool-status", "status of IPPools"
-    CONVERSION = "conversion", "lazy conversion of v2alpha1 pools"
+    CONVERSION = "conversion", "v2 objects for pools of a separate v2alpha1 store"
 
 
 class Connection(models.Model):

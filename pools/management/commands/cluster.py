@@ -282,8 +282,10 @@ def _said(error: errors.IpamError) -> str:
 def _text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(value)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "code" in value:
         return f"{value['code']}: {value['message']}"
+    if isinstance(value, dict):
+        return ", ".join(f"{kind} {version}" for kind, version in value.items())
     return "" if value is None else str(value)
 
 
