@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('pools', '0033_regrouping'),
+        ('pools', '0034_fresh_first'),
     ]
 
     operations = [
