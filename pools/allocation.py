@@ -224,8 +224,9 @@ def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
         status, said = batches.take_exact(pool, wanted, wanted.cidr)
     else:
         status, said = batches.take_for_holders(pool, wanted)
-    if wanted.environment and status == 201:
-        database.rows(_SERVED, [pool.cluster_id, wanted.org, wanted.environment])
+    if status == 201:
+        for environment in wanted.environments:
+            database.rows(_SERVED, [pool.cluster_id, wanted.org, environment])
     return Allocation(status, said)
 
 

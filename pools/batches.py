@@ -170,7 +170,7 @@ def insert_held(
         "holder_id": holders[0].id,
         "holder_uid": holders[0].uid,
         "org": wanted.org,
-        "env": wanted.environment,
+        "env": wanted.env,
         "allocated_at": at,
         "released_at": None,
         "available_from": None,
@@ -184,6 +184,7 @@ def insert_held(
             "cidr": cidr,
             "address": cidr.partition("/")[0] if host_sized else None,
             "holder": {"kind": holder.kind, "id": holder.id, "uid": holder.uid},
+            "env": wanted.env_of(holder),
         }
         for block_id, cidr, holder in zip(ids, cidrs, holders, strict=True)
     ]
@@ -199,7 +200,7 @@ def _values(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) 
         "ids": SEPARATOR.join([holder.id for holder in holders]),
         "uids": SEPARATOR.join([holder.uid for holder in holders]),
         "org": wanted.org,
-        "env": wanted.environment,
+        "env": wanted.env,
     }
 
 
@@ -215,7 +216,8 @@ _WANTED = """
 """
 _HELD = """
     state = 'held', holder_kind = w.kind, holder_id = w.id, holder_uid = w.uid,
-    org = %(org)s, env = %(env)s, allocated_at = GREATEST(ipam_now(), b.released_at),
+    org = %(org)s, env = CASE WHEN %(env)s::text = '' AND w.kind = 'env' THEN w.id ELSE %(env)s END,
+    allocated_at = GREATEST(ipam_now(), b.released_at),
     released_at = NULL,
     available_from = NULL
 """
@@ -265,7 +267,9 @@ _INSERT_HELD = """
         INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
             holder_kind, holder_id, holder_uid, org, env, allocated_at)
         SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr::cidr, 'held', false,
-            fresh.kind, fresh.id, COALESCE(fresh.uid, ''), %(org)s, %(env)s, ipam_now()
+            fresh.kind, fresh.id, COALESCE(fresh.uid, ''), %(org)s,
+            CASE WHEN %(env)s::text = '' AND fresh.kind = 'env' THEN fresh.id ELSE %(env)s END,
+            ipam_now()
         FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
                     string_to_array(%(uids)s, E'\\x1f'), string_to_array(%(cidrs)s, E'\\x1f'))
              WITH ORDINALITY AS fresh(kind, id, uid, cidr, n)

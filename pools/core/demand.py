@@ -35,6 +35,17 @@ class Wanted:
 
     @property
     def environment(self) -> str:
-        """The environment that is served; an `env` holder is one itself."""
-        first = self.holders[0]
-        return self.env or (first.id if first.kind == ENV and len(self.holders) == 1 else "")
+        """The one environment that is served, "" when there are several or none."""
+        served = self.environments
+        return served[0] if len(served) == 1 else ""
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """The environments that are served."""
+        if self.env:
+            return (self.env,)
+        return tuple(sorted({one for one in map(self.env_of, self.holders) if one}))
+
+    def env_of(self, holder: Holder) -> str:
+        """The environment that a holder's block serves; an `env` holder is one itself."""
+        return self.env or (holder.id if holder.kind == ENV else "")

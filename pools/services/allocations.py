@@ -102,12 +102,12 @@ def _record(
         message=error.message,
         by=by,
     )
-    if wanted.environment:
+    for environment in wanted.environments:
         Environment.objects.get_or_create(
-            cluster_id=pool.cluster_id, org=wanted.org, env=wanted.environment
+            cluster_id=pool.cluster_id, org=wanted.org, env=environment
         )
         Environment.objects.filter(
-            cluster_id=pool.cluster_id, org=wanted.org, env=wanted.environment, degraded_since=None
+            cluster_id=pool.cluster_id, org=wanted.org, env=environment, degraded_since=None
         ).update(degraded_since=Now(), reason=error.code, message=error.message)
 
 

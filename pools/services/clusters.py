@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from ipaddress import IPv6Network
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from pools import database, events, window
 from pools.core import blocks, errors
@@ -57,10 +58,12 @@ def divide(
 ) -> list[Pool]:
     """Make the node pool and the instance pool of a cluster prefix; by default its first two /64.
 
-    A category of which the cluster has a pool is `present`: no other is made.
+    A category of which the cluster has a pool is `present`: no other is made. Raises what
+    `_require_pools_within` raises.
     """
     with events.recorded(by):
         parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
+        _require_pools_within(cluster, prefix)
         Cluster.objects.filter(pk=cluster.pk).update(cluster_prefix=str(prefix))
         cluster.refresh_from_db(fields=["cluster_prefix"])
         return [
@@ -94,26 +97,11 @@ def change(cluster: Cluster, values: Mapping[str, object], *, by: events.Author)
 
 
 def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, by: events.Author) -> None:
-    """Give a cluster the prefix that it lacks, and the node and instance pools that it lacks.
-
-    Raises ImmutableInUse when another prefix is divided already, InvalidInput
-    `outside_cluster_prefix` when a pool lies elsewhere.
-    """
-    present = Cluster.objects.select_for_update().get(pk=cluster.pk).cluster_prefix
-    if present == prefix:
+    """Give a cluster the prefix that it lacks, and the node and instance pools that it lacks."""
+    if _locked(cluster).cluster_prefix == prefix:
         return
-    cidrs = PoolCIDR.objects.filter(
-        pool__cluster=cluster, pool__category__in=[Category.NODE, Category.INSTANCE]
-    )
-    if present is not None and cidrs.exists():
-        raise errors.ImmutableInUse(f"The prefix {present} of {cluster} is divided into pools.")
-    outside = cidrs.exclude(cidr__net_contained_or_equal=str(prefix)).select_related("pool")[:20]
-    if outside:
-        names = ", ".join(f"{row.cidr} of {row.pool.name}" for row in outside)
-        message = f"pools lie outside of {prefix}: {names}"
-        raise errors.InvalidInput.of("cluster_prefix", "outside_cluster_prefix", message, prefix)
     parts: dict[str, IPv6Network] = {}
-    for row in cidrs.order_by("pool__category", "position"):
+    for row in _require_pools_within(cluster, prefix).order_by("pool__category", "position"):
         parts.setdefault(row.pool.category, row.cidr)
     divide(
         cluster,
@@ -123,6 +111,31 @@ def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, by: events.Author) -> 
         present=frozenset(parts),
         by=by,
     )
+
+
+def _locked(cluster: Cluster) -> Cluster:
+    """The cluster's row, locked against pools that look at its prefix (pools/services/pools.py)."""
+    return Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+
+
+def _require_pools_within(cluster: Cluster, prefix: IPv6Network) -> QuerySet[PoolCIDR]:
+    """The CIDRs of the cluster's node and instance pools, all of which lie in the prefix.
+
+    Raises ImmutableInUse when another prefix is divided already, InvalidInput
+    `outside_cluster_prefix` when a pool lies elsewhere.
+    """
+    present = _locked(cluster).cluster_prefix
+    cidrs = PoolCIDR.objects.filter(
+        pool__cluster=cluster, pool__category__in=[Category.NODE, Category.INSTANCE]
+    )
+    if present not in {None, prefix} and cidrs.exists():
+        raise errors.ImmutableInUse(f"The prefix {present} of {cluster} is divided into pools.")
+    outside = cidrs.exclude(cidr__net_contained_or_equal=str(prefix)).select_related("pool")[:20]
+    if outside:
+        names = ", ".join(f"{row.cidr} of {row.pool.name}" for row in outside)
+        message = f"pools lie outside of {prefix}: {names}"
+        raise errors.InvalidInput.of("cluster_prefix", "outside_cluster_prefix", message, prefix)
+    return cidrs
 
 
 def remove(cluster: Cluster, *, by: events.Author, force: bool = False) -> None:

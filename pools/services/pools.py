@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import IPv6Network
 from typing import Any
 
 from django.db import IntegrityError
@@ -97,6 +98,7 @@ def create(spec: PoolSpec, *, by: events.Author) -> Pool:
     )
     with events.recorded(by):
         _announce(spec.cluster.pk, spec.category, by)
+        _locked_prefix(pool)  # before the pool's name, as who divides a prefix locks them
         database.save(pool)
         window.lock(pool.pk)
         for family, part in sorted(spec.families.items()):
@@ -464,12 +466,21 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
 
 def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
     """Nodes and instances get addresses of their cluster's prefix, where it has one (spec/003)."""
-    prefix = pool.cluster.cluster_prefix
-    if prefix is None or pool.category not in {Category.NODE, Category.INSTANCE}:
+    prefix = _locked_prefix(pool)
+    if prefix is None:
         return
-    if cidr.version != prefix.version or not cidr.subnet_of(prefix):
+    if not isinstance(cidr, IPv6Network) or not cidr.subnet_of(prefix):
         message = f"{cidr} is not in the prefix {prefix} of the cluster {pool.cluster}"
         raise errors.InvalidInput.of("cidr", "outside_cluster_prefix", message, cidr)
+
+
+def _locked_prefix(pool: Pool) -> IPv6Network | None:
+    """The prefix that holds the pool's CIDRs, which stays until the transaction ends."""
+    if pool.category not in {Category.NODE, Category.INSTANCE}:
+        return None
+    statement = "SELECT cluster_prefix::text FROM pools_cluster WHERE id = %s FOR SHARE"
+    found = database.rows(statement, [pool.cluster_id])
+    return IPv6Network(found[0][0]) if found and found[0][0] else None
 
 
 def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:

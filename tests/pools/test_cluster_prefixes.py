@@ -107,3 +107,20 @@ def test_each_cluster_has_its_own_addresses() -> None:
     got = [factories.take(each.pools.get(category="node"), node) for each in (one, two)]
     assert got[0]["cidr"] == got[1]["cidr"]
     assert got[0]["id"] != got[1]["id"]
+
+
+def test_another_prefix_is_not_divided_beside_the_pools_of_the_first() -> None:
+    """As the page of a cluster asks for it, which shows the prefix that the cluster has."""
+    cluster = factories.cluster(cluster_prefix=IPv6Network("2001:db8:10::/48"))
+    with pytest.raises(errors.ImmutableInUse):
+        clusters.divide(cluster, IPv6Network("2001:db8:20::/48"), by=factories.BY)
+    assert str(Cluster.objects.get(pk=cluster.pk).cluster_prefix) == "2001:db8:10::/48"
+
+
+def test_a_prefix_is_not_divided_where_a_pool_lies_elsewhere() -> None:
+    cluster = factories.cluster()
+    factories.pool("2001:db8:30::/64", category="instance", within=cluster)
+    with pytest.raises(errors.InvalidInput) as caught:
+        clusters.divide(cluster, IPv6Network("2001:db8:20::/48"), by=factories.BY)
+    assert caught.value.problems[0].code == "outside_cluster_prefix"
+    assert Cluster.objects.get(pk=cluster.pk).cluster_prefix is None

@@ -6,7 +6,7 @@ import pytest
 
 from pools import allocation
 from pools.core import errors
-from pools.models import Block, Pool
+from pools.models import Block, Environment, Pool
 from pools.services import allocations
 from tests import factories
 
@@ -107,3 +107,28 @@ def test_other_holders_have_one_whatever_their_organisation(breaks) -> None:
     with breaks("one_block_per_holder"):
         Block.objects.filter(pk=second["id"]).update(holder_id="i-1")
     assert isinstance(allocation.release(first["id"], who, by=factories.BY), allocation.Release)
+
+
+@pytest.mark.parametrize("cidrs", [False, True], ids=["from the window", "fresh"])
+def test_each_block_of_a_batch_serves_its_holder(cidrs: bool) -> None:
+    pool = _pool()
+    if not cidrs:
+        factories.take(pool, factories.holder("first", kind="env"), org="acme")
+    who = [factories.holder(name, kind="env") for name in ("prod", "stage", "test")]
+    blocks = factories.ask(pool, *who, org="acme").blocks
+    assert [(block["holder"]["id"], block["env"]) for block in blocks] == [
+        (name, name) for name in ("prod", "stage", "test")
+    ]
+    for block in blocks:
+        assert Block.objects.get(pk=block["id"]).env == block["holder"]["id"]
+    served = Environment.objects.filter(cluster=pool.cluster, org="acme")
+    assert {"prod", "stage", "test"} <= set(served.values_list("env", flat=True))
+
+
+def test_a_batch_that_finds_none_left_degrades_each_environment() -> None:
+    pool = _pool("203.0.113.0/30")
+    who = [factories.holder(name, kind="env") for name in ("prod", "stage", "test")]
+    with pytest.raises(errors.PoolExhausted):
+        factories.ask(pool, *who, org="acme")
+    degraded = Environment.objects.filter(cluster=pool.cluster, degraded_since__isnull=False)
+    assert sorted(degraded.values_list("env", flat=True)) == ["prod", "stage", "test"]
