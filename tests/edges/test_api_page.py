@@ -1,0 +1,68 @@
+"""docs/api.md has every address of the API with every method, and none that there is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from drf_spectacular.generators import SchemaGenerator
+
+from ipam_site.data_folder import PROJECT
+
+_METHODS = {"get", "post", "put", "patch", "delete"}
+_CALL = re.compile(r"((?:[A-Z]+\\\|)*[A-Z]+) (\S+?/?)(?:\?.*)?")
+
+
+def _schema() -> set[tuple[str, str]]:
+    found = set()
+    for path, operations in SchemaGenerator().get_schema(public=True)["paths"].items():
+        name = re.sub(r"\{[^}]*\}", "{}", path.removeprefix("/api/v1/"))
+        found |= {(method.upper(), name) for method in operations if method in _METHODS}
+    return found
+
+
+def _page() -> Iterator[tuple[str, str]]:
+    """(method, path) of the first column of the table; `…/x/` stands beside the path before it."""
+    text = (PROJECT / "docs" / "api.md").read_text()
+    for line in text.splitlines():
+        if not line.startswith("| `"):
+            continue
+        column = re.split(r"(?<!\\)\|", line)[1]
+        methods: list[str] = []
+        before = ""
+        for span in re.findall(r"`([^`]*)`", re.sub(r"\{[^}\"]*\}", "{}", column)):
+            if call := _CALL.fullmatch(span):
+                methods, path = call[1].split("\\|"), call[2]
+            elif span.startswith("…/"):
+                path = span
+            else:
+                continue
+            if path.startswith("…/"):
+                path = _beside(before, path.removeprefix("…/"))
+            before = path
+            yield from ((method, path) for method in methods)
+
+
+def _beside(before: str, tail: str) -> str:
+    """`a/{}/b/` and `c/` are `a/{}/c/`; `a/{}/b/` and `b/{}/c/` are `a/{}/b/{}/c/`."""
+    head, shared = before.rstrip("/").split("/"), tail.rstrip("/").split("/")
+    at = head.index(shared[0]) if shared[0] in head else len(head) - len(shared)
+    return "/".join([*head[:at], *shared]) + "/"
+
+
+def _is(documented: tuple[str, str], there: tuple[str, str]) -> bool:
+    """A word may stand where the address has a placeholder (`drift/{}/apply/`)."""
+    pattern = re.escape(there[1]).replace(re.escape("{}"), "[^/]+")
+    return documented[0] == there[0] and re.fullmatch(pattern, documented[1]) is not None
+
+
+def test_every_address_is_on_the_page() -> None:
+    page = set(_page())
+    missing = [there for there in _schema() if not any(_is(one, there) for one in page)]
+    assert sorted(missing) == []
+
+
+def test_every_address_of_the_page_is_there() -> None:
+    schema = _schema()
+    unknown = [one for one in set(_page()) if not any(_is(one, there) for there in schema)]
+    assert sorted(unknown) == []
