@@ -30,7 +30,7 @@ os.environ["IPAM_KEY_RING"] = secrets.token_urlsafe(32)
 os.environ["IPAM_HTTPS"] = "0"
 os.environ["IPAM_DATA"] = "/nonexistent"
 os.environ["REDIS_URL"] = ""
-# Tests of the allocator need no org; those of the rule switch it on (the fixture `owners_required`).
+# Tests of the allocator need no org; those of the rule switch it off again (tests/edges/test_api_owners.py).
 os.environ["IPAM_ALLOW_UNOWNED_ALLOCATIONS"] = "1"
 # Another thread would write into the tables of whatever test runs at that moment.
 os.environ["IPAM_MEASURE_SECONDS"] = "0"

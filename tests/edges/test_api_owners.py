@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from pools.models import AllocationRequest, Block
+from pools.services import demo
+from tests import factories, people
 from tests.edges.api import PREFIX, Api
 
 pytestmark = pytest.mark.django_db
@@ -115,3 +118,26 @@ def test_a_prefix_holds_the_pools_that_are_there(api: Api) -> None:
     assert api("PATCH", "clusters/prod/", {"cluster_prefix": PREFIX}).status_code == 200
     pools = api("GET", "pools/?cluster=prod").json()["results"]
     assert sorted(pool["category"] for pool in pools) == ["instance", "node"]
+
+
+def test_the_form_of_the_admin_asks_too(settings: Any) -> None:
+    settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS = False
+    pool = factories.pool("2001:db8:5::/64", category="instance")
+    url = reverse("admin:pools_pool_allocate", args=[pool.pk])
+    said = {"kind": "instance", "id": "i-1", "family": "6"}
+    answer = people.browser().post(url, said)
+    assert answer.status_code == 200
+    assert {"org", "env"} <= set(answer.context["form"].errors)
+    assert not Block.objects.filter(state="held").exists()
+    assert people.browser().post(url, said | {"org": "acme", "env": "prod"}).status_code == 302
+    block = Block.objects.get(state="held")
+    assert (block.holder_kind, block.org, block.env) == ("instance", "acme", "prod")
+
+
+def test_the_demo_fleet_names_its_owners(settings: Any) -> None:
+    settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS = False
+    assert demo.load()
+    held = Block.objects.filter(state="held", category__in=["instance", "ipv4"])
+    assert held.exists()
+    assert not held.filter(org="").exists()
+    assert not held.filter(env="").exists()
