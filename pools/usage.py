@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Q
 
 from pools import database
@@ -45,6 +46,22 @@ class Usage:
         """Used share of what may be in use at all, 0 to 1; a pool without any is full."""
         allocatable = self.used + self.free
         return self.used / allocatable if allocatable else 1.0
+
+    @property
+    def percent(self) -> int:
+        """The ratio in whole per cent, rounded down: only a full pool has 100."""
+        allocatable = self.used + self.free
+        return 100 * self.used // allocatable if allocatable else 100
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Above the threshold from which there is a warning."""
+        return 100 * self.ratio > settings.IPAM_NOTICE_WARNING_PERCENT
+
+
+def whole_percent(share: float) -> int:
+    """A share, 0 to 1, in whole per cent, rounded down, but for what a float lacks (0.29 * 100)."""
+    return int(100 * share + 1e-9)
 
 
 @dataclass(frozen=True)

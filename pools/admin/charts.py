@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from pools import usage
 from pools.admin import show
 
 WIDTH, HEIGHT = 1000, 240  # units of the drawing
@@ -100,10 +101,9 @@ class Chart:
     def words(self, value: Value) -> str:
         if value is None:
             return "\N{EN DASH}"
-        if self.percent and 0 < value < 0.1:
-            return "<0.1 %"
         if self.percent:
-            return f"{value:.0f} %" if value >= 10 or value == int(value) else f"{value:.1f} %"
+            whole = usage.whole_percent(value / 100)
+            return "<1 %" if value > 0 and not whole else f"{whole} %"
         return show.digits(int(value)) if value == int(value) else f"{value:.1f}"
 
     def svg(self) -> SafeString:

@@ -30,6 +30,15 @@ class Measured:
         object.__setattr__(self, "ratio", ratio)
 
     @property
+    def is_nearly_full(self) -> bool:
+        return any(one.is_nearly_full for one in self.families.values())
+
+    @property
+    def percent(self) -> int:
+        """Of the fuller family."""
+        return max((one.percent for one in self.families.values()), default=0)
+
+    @property
     def cooling(self) -> int:
         return sum(one.cooling for one in self.families.values())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -62,13 +63,15 @@ def _full(pools: Sequence[Measured]) -> Iterator[Attention]:
 
 
 def _nearly_full(pools: Sequence[Measured]) -> Iterator[Attention]:
-    high = [one for one in pools if one.state != "full" and one.ratio > show.NEARLY_FULL]
+    high = [one for one in pools if one.state != "full" and one.is_nearly_full]
     high.sort(key=lambda one: -one.ratio)
     for one in high[:SHOWN]:
         free = min(part.free for part in one.families.values())
-        text = f"is {round(100 * one.ratio)} % full"
+        text = f"is {one.percent} % full"
         yield _of_pool("warn", one.pool, text, f"{show.digits(free)} blocks are free.")
-    yield from _others("warn", len(high) - SHOWN, "over 80 % full", "high")
+    yield from _others(
+        "warn", len(high) - SHOWN, f"over {settings.IPAM_NOTICE_WARNING_PERCENT} % full", "high"
+    )
 
 
 def _exhausted_soon() -> Iterator[Attention]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Q, QuerySet
@@ -73,7 +74,7 @@ class StateFilter(lists.Choice):
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [
-            ("high", "over 80 %"),
+            ("high", f"over {settings.IPAM_NOTICE_WARNING_PERCENT} %"),
             ("full", "full"),
             ("draining", "draining"),
             ("active", "active"),
@@ -90,7 +91,7 @@ class StateFilter(lists.Choice):
 
 def _states(families: dict[int, usage.Usage], pool: Pool) -> set[str]:
     state = pool_page.state_of(families, list(pool.cidrs.all()))
-    high = any(one.ratio > show.NEARLY_FULL for one in families.values())
+    high = any(one.is_nearly_full for one in families.values())
     return {state, "high"} if high else {state}
 
 

@@ -15,7 +15,6 @@ from pools import usage
 from pools.core import addresses
 from pools.core.connection_state import Standing, State
 
-NEARLY_FULL = 0.8
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 DASH = SafeString('<span class="cad-none" title="none">&ndash;</span>')
 # A shape tells a state to whoever cannot tell its colour.
@@ -196,7 +195,7 @@ def bar(one: usage.Usage, *, label: str = "") -> SafeString:
             width = max(round(100 * count / total, 2), 0.8)
             parts.append((kind, round(at, 2), width))
             at += width
-    level = "full" if not one.free else "high" if one.ratio > NEARLY_FULL else "fine"
+    level = "full" if not one.free else "high" if one.is_nearly_full else "fine"
     return format_html(
         '<span class="cad-bar cad-bar-{}" title="{}">{}'
         '<svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{}">'
@@ -213,12 +212,7 @@ def bar(one: usage.Usage, *, label: str = "") -> SafeString:
 
 def percent(one: usage.Usage) -> str:
     """Never 100 while there is a free block, never 0 while one is used."""
-    if not one.free:
-        return "100%"
-    rounded = round(100 * one.ratio)
-    if one.used and not rounded:
-        return "<1%"
-    return f"{min(99, rounded)}%"
+    return "<1%" if one.used and not one.percent else f"{one.percent}%"
 
 
 def share_bar(share: float) -> SafeString:
@@ -228,7 +222,7 @@ def share_bar(share: float) -> SafeString:
         '<rect class="m-free" width="100" height="8"/><rect class="m-held" width="{}" height="8"/></svg>'
         '<span class="cad-percent">{}</span></span>',
         max(round(100 * share, 2), 0.8) if share else 0,
-        "<1%" if 0 < share < 0.005 else f"{round(100 * share)}%",
+        "<1%" if 0 < share < 0.01 else f"{usage.whole_percent(share)}%",
     )
 
 

@@ -102,7 +102,7 @@ def test_the_start_page_says_what_needs_attention() -> None:
         "Environment globex/bank-7 lacks addresses",
         "1 request waits",
         "2 allocations were refused within 24 hours",
-        "blue-pool is 94 % full",
+        "blue-pool is 93 % full",
         "10.50.0.0/20 of demo-frankfurt/yellow-pool is draining",
         "44 released blocks are cooling down",
     ):

@@ -41,11 +41,10 @@ def _of(pool_id: int, family: int, name: str, one: usage.Usage, known: Known) ->
     counts = f"{one.used} of {one.used + one.free} blocks are in use, {one.free} are free."
     percent = 100 * one.ratio
     if level := _level(percent, known.get((NEARLY_FULL, subject))):
-        # Rounded down, so that only a full pool is called 100 % full.
-        title = f"Pool {name} is {int(percent)} % full"
+        title = f"Pool {name} is {one.percent} % full"
         yield Found(NEARLY_FULL, subject, level, title, counts, url)
     if _cools(one, (COOLING, subject) in known):
-        share = int(100 * one.cooling / (one.used + one.free))
+        share = usage.whole_percent(one.cooling / (one.used + one.free))
         title = f"{share} % of pool {name} are cooling down"
         detail = f"{one.cooling} blocks are cooling, only {one.free} are free."
         yield Found(COOLING, subject, Level.WARNING, title, detail, url)
