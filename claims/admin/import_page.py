@@ -158,11 +158,11 @@ def _shown(of: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
 
 def _reasons(row: ImportRow) -> list[dict[str, Any]]:
     """What is in the way first; what the file and the network say alike is told once."""
-    told = [one for one in row.reasons if one["code"] != "differs"]
+    told = {one["message"]: one for one in reversed(row.reasons) if one["code"] != "differs"}
     once = [
         one
-        for one in told
-        if not any(other is not one and other["message"].endswith(one["message"]) for other in told)
+        for message, one in reversed(told.items())
+        if not any(other != message and other.endswith(message) for other in told)
     ]
     shown = [
         one | {"note": one["code"] in _NOTES or one["code"].endswith("_set_aside")} for one in once

@@ -99,7 +99,7 @@ def _make(link: pathlib.Path, account: Account) -> None:
 
 
 def unused_folders() -> list[pathlib.Path]:
-    """Sheltered data that no data folder links to any more, for a hint: never removed by us.
+    """Sheltered data that no data folder links to any more, for a hint; see `remove_unused_folders`.
 
     Only root has such data, and only root may look where the links would be.
     """
@@ -112,3 +112,21 @@ def unused_folders() -> list[pathlib.Path]:
         if folder.exists() and not (link.is_symlink() and link.readlink() == folder):
             unused.append(folder)
     return unused
+
+
+def remove_unused_folders() -> list[pathlib.Path]:
+    """Remove that data, but of servers that still run, and return what was removed."""
+    removed = []
+    for folder in unused_folders():
+        if any(_is_running(note) for note in folder.rglob("postmaster.pid")):
+            continue
+        shutil.rmtree(folder)
+        folder.with_name(f"{folder.name}.belongs-to").unlink()
+        removed.append(folder)
+    return removed
+
+
+def _is_running(note: pathlib.Path) -> bool:
+    """Whether the server that wrote its number there is alive."""
+    number = note.read_text().partition("\n")[0]
+    return number.isdigit() and pathlib.Path(f"/proc/{number}").exists()

@@ -91,18 +91,21 @@ def _start(options: Options, children: list[child.Child]) -> None:
         if password:  # no later start knows it
             _say_login(options, password)
         raise
-    _welcome(options, password)
+    welcome(options, password)
 
 
-def _welcome(options: Options, password: str) -> None:
+def welcome(options: Options, password: str) -> None:
+    """Say where the site is, how to log in, and what can be tidied up."""
     say, data = options.say, options.data
     say(f"Cadastre is ready: {options.url}")
     _say_login(options, password)
     say(f"  data      {data}, logs in {data}/logs")
     say(f"  metrics   {options.url}metrics, with the metrics_token of {data}/secrets.json")
     say("  Ctrl-C stops everything.")
-    for unused in account.unused_folders():
-        say(f"  {unused} holds the data of a folder that is gone; remove it when nobody needs it.")
+    if unused := len(account.unused_folders()):
+        folders = "1 folder holds" if unused == 1 else f"{unused} folders hold"
+        say(f"  {folders} the databases of data folders that are gone, in {account.SHELTER};")
+        say("            manage.py up --remove-old-data removes what nobody needs any more")
 
 
 def _say_login(options: Options, password: str) -> None:

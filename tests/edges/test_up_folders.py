@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pathlib
 from collections.abc import Iterator
 
 import pytest
+from django.core.management import call_command
 
-from ipam_site.supervisor import account, folder
+from ipam_site.supervisor import account, folder, run
 from tests import running_site
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
@@ -60,6 +62,29 @@ def test_without_its_data_folder_the_sheltered_data_is_unused(base: pathlib.Path
     second = _made(home / "var")
     assert second != first
     assert account.unused_folders() == [first]
+
+
+def test_what_is_unused_is_counted_in_a_line_and_removed_by_a_command(base: pathlib.Path) -> None:
+    home = base / "home"
+    home.mkdir(mode=0o700)
+    unused = []
+    for _ in range(2):
+        unused.append(_made(home / "var"))
+        (home / "var/servers").unlink()
+    used = _made(home / "var")
+    (unused[1] / "postmaster.pid").write_text(f"{os.getpid()}\n/tmp\n")
+    said: list[str] = []
+    run.welcome(run.Options("", 0, home / "var", demo=False, workers=1, say=said.append), "")
+    assert [line for line in said if str(account.SHELTER) in line] == [
+        f"  2 folders hold the databases of data folders that are gone, in {account.SHELTER};"
+    ]
+    output = io.StringIO()
+    call_command("up", "--remove-old-data", stdout=output)
+    assert output.getvalue() == f"removed {unused[0]}\n"
+    assert (unused[0].exists(), unused[1].exists(), used.exists()) == (False, True, True)
+    (unused[1] / "postmaster.pid").unlink()
+    call_command("up", "--remove-old-data", stdout=output)
+    assert sorted(account.SHELTER.iterdir()) == [used, used.with_name(f"{used.name}.belongs-to")]
 
 
 def test_sheltered_data_that_is_gone_is_not_made_anew(base: pathlib.Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management import base
 
 from ipam_site import data_folder, env, tls
-from ipam_site.supervisor import folder, postgres, run
+from ipam_site.supervisor import account, folder, postgres, run
 
 
 class Command(base.BaseCommand):
@@ -37,7 +37,17 @@ class Command(base.BaseCommand):
             help="load demo data at the first start into an empty register",
         )
 
+        parser.add_argument(
+            "--remove-old-data",
+            action="store_true",
+            help="only remove the databases of data folders that are gone, and say which",
+        )
+
     def handle(self, **options: Any) -> None:
+        if options["remove_old_data"]:
+            for removed in account.remove_unused_folders():
+                self._say(f"removed {removed}")
+            return
         try:
             run.run(
                 run.Options(
