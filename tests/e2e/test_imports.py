@@ -74,6 +74,28 @@ def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
     assert visit.complaints == []
 
 
+def test_a_refused_row_says_why(visit: Visit) -> None:
+    """The same link-local address in both columns is told once, and not left out twice."""
+    network = _network()
+    page = visit.page
+    visit.open(NEW)
+    link_local = "fe80::250:56ff:fe00:1"
+    row = _nic(1, f"10.0.0.1120, {link_local}", **{"IPv6 Address": link_local})
+    page.set_input_files("#id_file", _file(row))
+    page.get_by_text("saturday.csv,").wait_for()
+    page.select_option("select[name=where]", label="prod: as the port groups say")
+    page.fill("input[name=namespace]", "shop")
+    page.click("text=Make a draft")
+    page.select_option("select[name=group-1-network]", value=str(network.pk))
+    page.click("button[value=map]")
+    page.get_by_role("link", name="refused 1").click()
+    (stored,) = VMImport.objects.get().rows.all()
+    messages = [one["message"] for one in stored.reasons if one["code"] == "not_an_address"]
+    assert messages
+    shown = page.locator("tr", has_text="web-00001").first.inner_text()
+    assert all(shown.count(message) == 1 for message in dict.fromkeys(messages)), (shown, messages)
+
+
 def test_one_vm_is_warned_about_while_it_is_typed(visit: Visit) -> None:
     network = _network()
     worlds.entry(worlds.ippool(network), drafts.mac(9), "10.0.0.40/16", vm="db", namespace="shop")
