@@ -32,6 +32,13 @@ _QUERIES = {
     "routine": "SELECT p.oid::regprocedure::text, md5(prosrc) || ' ' || pg_get_function_result(p.oid)"
     " FROM pg_proc p WHERE pronamespace = 'public'::regnamespace AND NOT EXISTS"
     " (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')",
+    # What can be called: arguments with defaults may be left out.
+    "call": "SELECT p.proname || '(' || array_to_string(ARRAY(SELECT format_type(a.type, NULL)"
+    " FROM unnest(p.proargtypes) WITH ORDINALITY a (type, place) WHERE a.place <= n"
+    " ORDER BY a.place), ',') || ')', ''"
+    " FROM pg_proc p, generate_series((p.pronargs - p.pronargdefaults)::int, p.pronargs::int) n"
+    " WHERE p.pronamespace = 'public'::regnamespace AND NOT EXISTS"
+    " (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')",
     "view": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'",
 }
 Found = dict[str, dict[str, str]]
@@ -62,7 +69,7 @@ def contraction(old: Found, new: Found) -> list[str]:
         missing.add(
             kind, {name for name, type_ in old[kind].items() if new[kind].get(name) != type_}
         )
-    missing.add("routine", set(old["routine"]) - set(new["routine"]))
+    missing.add("routine", set(old["routine"]) - set(new["call"]))
     known = set(old["relation"])
     of_old = {
         kind: {name for name in new[kind] if name.partition(".")[0] in known}

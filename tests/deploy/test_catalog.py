@@ -60,6 +60,12 @@ def connection(worker_id: str) -> Iterator[psycopg.Connection]:
             ["routine f(integer)"],
             id="signature",
         ),
+        pytest.param(
+            "DROP FUNCTION f(int); CREATE FUNCTION f(x int, y int DEFAULT 0) RETURNS int"
+            " LANGUAGE sql AS 'SELECT x'",
+            [],
+            id="argument-with-default",
+        ),
         pytest.param("DROP VIEW v", ["relation v", "column v.a", "column v.id"], id="view"),
     ],
 )
