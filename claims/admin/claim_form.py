@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from claims.admin import scoped
-from claims.core import claim_names, macs
+from claims.core import macs
 from claims.models import IPAMClaim, Network
 from claims.services import access, ipamclaims
 from pools.admin import edge, show
@@ -119,7 +119,6 @@ def _made(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMCl
             network=said["network"],
             namespace=said["namespace"],
             vm=said["vm"],
-            name=claim_names.compose_key(said["vm"], said["network"].name),
             mac=said["mac"],
             ips=ips,
             note=said["note"],

@@ -61,6 +61,7 @@ class Claim:
     mac: str | None = None
     requested: tuple[str, ...] = ()
     ips: tuple[str, ...] = ()
+    in_cluster: bool = True  # False: the register has it, and no cluster was seen to
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def choose(vm: VM, known: Known) -> Choice:
     An entry comes before the request of a claim, but what a claim was granted before both: as long
     as it has addresses OVN-Kubernetes refuses others. Raises DeclinedError: no_primary_network,
     nad_missing, several_networks, not_layer2, not_persistent, no_interface, entry_of_another_vm,
-    mac_differs, ambiguous_entries, no_entry, claim_of_another_vm, too_many_addresses,
+    mac_differs, ambiguous_entries, ambiguous_claims, no_entry, claim_of_another_vm, too_many_addresses,
     outside_subnet, unusable_address, family_missing.
     """
     network = _network(vm, known)
@@ -134,8 +135,8 @@ def choose(vm: VM, known: Known) -> Choice:
         tuple(one for one in known.claims if one.network == network.name),
     )
     name, notes = _claim_name(vm, network, known.claims)
-    own = _claim(vm, name, known.claims)
-    wanted = _of_entry(vm, known.entries) or _of_claim(vm, own)
+    own, others = _claims(vm, name, known.claims)
+    wanted = _of_entry(vm, known.entries) or _of_claim(vm, own) or _of_claims(vm, others)
     if wanted is None:
         raise DeclinedError(
             "no_entry",
@@ -238,32 +239,42 @@ def _granted(wanted: _Wanted, claim: Claim | None) -> _Wanted:
     return _Wanted(wanted.mac, claim.ips, f"the IPAMClaim {claim.name}", note)
 
 
+def _of_claims(vm: VM, claims: Sequence[Claim]) -> _Wanted | None:
+    """What the VM's claims of other names ask for, the same from all of them."""
+    requests = [request for claim in claims if (request := _of_claim(vm, claim))]
+    if len({frozenset(map(ip_interface, request.ips)) for request in requests}) > 1:
+        names = ", ".join(claim.name for claim in claims)
+        message = f"the IPAMClaims of {vm} ask for different addresses: {names}"
+        raise DeclinedError("ambiguous_claims", message)
+    return requests[0] if requests else None
+
+
 def _claim_name(
     vm: VM, network: PrimaryNetwork, claims: Sequence[Claim]
 ) -> tuple[str, tuple[str, ...]]:
-    """As kubevirt/ipam-extensions calls it; the observed claim's name while the VM is unknown."""
+    """As kubevirt/ipam-extensions calls it, unless only a claim of another name stands for the VM."""
     called = vm.interface.name if vm.interface else ""
-    if not called:
-        seen = sorted(one.name for one in claims if one.vm == vm.name)
-        if seen:
-            return seen[0], ()
-    parts = (vm.name, called or network.name)
-    codes = {problem.code for problem in claim_names.problems(*parts)}
+    name = claim_names.compose_key(vm.name, called or network.name)
+    there = sorted(
+        claim.name for claim in claims if claim.vm == vm.name and (claim.in_cluster or not called)
+    )
+    if there and (not called or name not in {claim.name for claim in claims}):
+        return there[0], ()
+    codes = {problem.code for problem in claim_names.problems(vm.name, called or network.name)}
     if "name_impossible" in codes:
         return "", ("no IPAMClaim is named: a name for it would be too long",)
-    name = claim_names.compose_key(*parts)
     note = f"the IPAMClaim's name is cut at {claim_names.LONGEST} characters"
     return name, (note,) if "name_cut" in codes else ()
 
 
-def _claim(vm: VM, name: str, claims: Sequence[Claim]) -> Claim | None:
-    called = next((one for one in claims if one.name == name), None)
-    if called is None:
-        return next((one for one in claims if one.vm == vm.name), None)
-    if called.vm not in {"", vm.name}:
+def _claims(vm: VM, name: str, claims: Sequence[Claim]) -> tuple[Claim | None, list[Claim]]:
+    """The claim that the pod refers to, and the others that stand for the VM."""
+    called = next((claim for claim in claims if claim.name == name), None)
+    if called is not None and called.vm not in {"", vm.name}:
         message = f"the IPAMClaim {name} is of the VM {called.vm}; {vm} would have one of that name"
         raise DeclinedError("claim_of_another_vm", message)
-    return called
+    others = [claim for claim in claims if claim.vm == vm.name and claim is not called]
+    return called, others
 
 
 # --- what fits the network ------------------------------------------------------------------------

@@ -7,7 +7,7 @@ text where one belongs is passed over.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from claims.core import macs
@@ -77,6 +77,20 @@ def interface(manifest: object) -> Interface | None:
         if name and one.get("name") == name:
             return Interface(name, _mac(one.get("macAddress")))
     return None
+
+
+def network_name(manifest: object, nads: Collection[str], *, namespace: str, primary: bool) -> str:
+    """What a VM or VMI calls a network of these NADs (`namespace/name`), "" when it is not on it.
+
+    `primary`: the network is the primary one of the namespace, which the pod network stands for.
+    """
+    inner = ("spec", "template", "spec") if text(manifest, "kind") == VM else ("spec",)
+    for network in objects(member(manifest, *inner, "networks")):
+        nad = text(network, "multus", "networkName")
+        nad = nad if "/" in nad else f"{namespace}/{nad}"
+        if nad in nads or (primary and isinstance(network.get("pod"), dict)):
+            return text(network, "name")
+    return ""
 
 
 def objects(value: object) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -17,7 +17,7 @@ from claims.core.vm_import.found import Found
 from claims.core.vm_import.resolving import Destination, Plan, Reason, Resolved, Source
 from claims.models import ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import Target
-from claims.services import access, import_check
+from claims.services import access, claim_naming, import_check
 from pools import database
 from pools.core import errors
 
@@ -49,6 +49,8 @@ class Destinations:
         for name, to in of.mapping.items():
             self._mapped[_key(name)] = (to.get("network"), to.get("namespace", ""))
         self._known: dict[str, Destination | None] = {}
+        self._claims = of.target == Target.IPAMCLAIMS
+        self._vm_networks: dict[int, Mapping[tuple[str, str], str]] = {}
 
     def of(self, port_group: str) -> Destination | None:
         if port_group not in self._known:
@@ -60,8 +62,14 @@ class Destinations:
         network = self._networks.get(network_id or self._default or 0)
         if network is None:
             return None
+        if self._claims and network.pk not in self._vm_networks:
+            self._vm_networks[network.pk] = claim_naming.vm_networks(network)
         return Destination(
-            network.pk, network.name, tuple(network.subnets), namespace or self._namespace
+            network.pk,
+            network.name,
+            tuple(network.subnets),
+            namespace or self._namespace,
+            self._vm_networks.get(network.pk, {}),
         )
 
 

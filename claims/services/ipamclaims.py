@@ -21,6 +21,7 @@ from claims.services import (
     access,
     claim_findings,
     claim_intake,
+    claim_naming,
     claim_states,
     claim_telling,
     duplicates,
@@ -57,7 +58,7 @@ def create(
     Who does not see everything asks for what is free only, and is not told who has it. Raises
     InvalidInput (the name), AlreadyExists, AlreadyAllocated, ReservedAddress.
     """
-    name = spec.name or claim_names.compose_key(spec.vm, spec.network.name)
+    name = spec.name or claim_naming.claim_name(spec.network, spec.namespace, spec.vm)
     holders.parse_name(name, field="name")
     vm = spec.vm or claim_names.vm_of(name, spec.network.name)
     if not (vm or spec.mac):

@@ -122,6 +122,7 @@ def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
             mac=row.mac,
             requested=tuple(row.ips_requested),
             ips=tuple(row.ips),
+            in_cluster=bool(row.uid),
         )
         for row in rows.select_related("network").order_by("pk")[:MOST]
     )

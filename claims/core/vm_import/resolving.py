@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -58,12 +58,16 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Destination:
-    """Where rows of a port group go; `namespace` is that of rows that name none."""
+    """Where rows of a port group go; `namespace` is that of rows that name none.
+
+    `vm_networks`: what VMs (namespace, name) that are there call the network.
+    """
 
     network_id: int
     network: str
     subnets: Sequence[str]
     namespace: str = ""
+    vm_networks: Mapping[tuple[str, str], str] = field(default_factory=dict)
     rules: entries.Rules = field(init=False)
     _spans: tuple[tuple[int, int, int, str], ...] = field(init=False)
 
@@ -135,9 +139,10 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
         known = {code for code, _ in reasons}
         reasons += [one for one in lacking if one[0] not in known]
         usable = False
-    name = _claim_name(vm, to.network) if plan.target == IPAMCLAIMS and vm else ""
+    called = to.vm_networks.get((namespace, vm), to.network)
+    name = _claim_name(vm, called) if plan.target == IPAMCLAIMS and vm else ""
     if name is None:
-        reasons.append(("name_impossible", f"No IPAMClaim can be called {vm}.{to.network}."))
+        reasons.append(("name_impossible", f"No IPAMClaim can be called {vm}.{called}."))
         usable, name = False, ""
     if not usable:
         reasons.sort(key=lambda one: one[0] in _TOLD)

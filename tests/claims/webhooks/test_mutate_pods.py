@@ -239,3 +239,17 @@ def test_unknown_callers(door: Door) -> None:
     body = json.dumps(review(pod()))
     for path in (door.path.replace(door.key, "cadw_x"), door.path.replace(f"{door.key}/", "")):
         assert Client().post(path, body, content_type="application/json").status_code == 403
+
+
+def test_a_claim_of_the_vm_whatever_its_name(pool: IPPool, door: Door) -> None:
+    """One called after the network, beside that of ipam-extensions; and an odd one alone."""
+    see(door.cluster, vm_manifest("another", mac=OTHER))
+    worlds.claim(pool.network, "another", name="another.podnet", uid="a")
+    imported = worlds.claim(
+        pool.network, "another", ips_requested=["10.0.0.7/16"], name="another.odd-name", uid="b"
+    )
+    found = _element(door.mutated(pod("another")))
+    assert (found["ips"], found["ipam-claim-reference"]) == (["10.0.0.7/16"], "another.podnet")
+    type(imported).objects.filter(name="another.podnet").delete()
+    found = _element(door.mutated(pod("another")))
+    assert (found["ips"], found["ipam-claim-reference"]) == (["10.0.0.7/16"], "another.odd-name")
