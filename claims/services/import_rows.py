@@ -96,10 +96,9 @@ def store(of: VMImport, found: Iterable[Found], step: Callable[[int], None]) -> 
     rows = iter(found)
     done = 0
     while batch := list(islice(rows, BATCH)):
-        numbered = enumerate(batch, done + 1)
-        database.copy(
-            "claims_importrow", _COLUMNS, (_line(of.pk, n, one, to, how) for n, one in numbered)
-        )
+        # Lists: the connection is busy while COPY runs, and a destination may have to be read.
+        lines = [_line(of.pk, n, one, to, how) for n, one in enumerate(batch, done + 1)]
+        database.copy("claims_importrow", _COLUMNS, lines)
         done += len(batch)
         step(done)
     return done
@@ -235,14 +234,11 @@ def read_again(of: VMImport) -> None:
     while rows := _after(of.pk, last):
         last = rows[-1].number
         sources = ((row.number, source_of(row)) for row in rows)
-        database.copy(
-            "claims_reread",
-            _REREAD_COLUMNS,
-            (
-                (number, *_resolved(resolving.resolve(one, to.of(one.port_group), how)))
-                for number, one in sources
-            ),
-        )
+        lines = [
+            (number, *_resolved(resolving.resolve(one, to.of(one.port_group), how)))
+            for number, one in sources
+        ]
+        database.copy("claims_reread", _REREAD_COLUMNS, lines)
     database.rows(_TAKE_OVER, [of.pk], prepare=False)
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE claims_reread")
