@@ -78,6 +78,11 @@ def _free(request: HttpRequest, of: VMImport) -> None:
     messages.success(request, f"Row {row.row} gets {', '.join(row.ips)}.")
 
 
+def _missing(request: HttpRequest, of: VMImport) -> None:
+    done = import_corrections.take_missing(of.pk, **_who(request))
+    messages.success(request, f"Completed: {import_looks.told(done.counts)}.")
+
+
 def _check(request: HttpRequest, of: VMImport) -> None:
     done = imports.check_again(of.pk, **_who(request))
     messages.success(
@@ -134,6 +139,7 @@ _ACTIONS = {
     "skip": _skip,
     "unskip": _unskip,
     "free": _free,
+    "missing": _missing,
     "check": _check,
     "commit": _commit,
     "undo": _undo,

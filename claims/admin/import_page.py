@@ -10,9 +10,10 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from claims.admin import import_actions, import_looks, import_mapping, import_progress, scoped
+from claims.core import address_requests
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import RowVerdict, Status, Target
-from claims.services import access, import_search, import_standing, imports, ippools, networks
+from claims.services import access, import_corrections, import_search, import_standing, imports, ippools, networks
 from pools.admin import edge, lists, show
 
 PER_PAGE = 50
@@ -63,6 +64,7 @@ def view(request: HttpRequest, of: VMImport) -> HttpResponseBase:
             (_LEFT_OUT.get(name, f"{name},{name}"), count) for name, count in of.left_out.items()
         ],
         effect=_effect(of),
+        lacking=import_corrections.lacking(of).count() if drafted and may_change else 0,
         groups=import_mapping.shown(request, of, wrong) if drafted else None,
         listed=rows,
         waves=_waves(request, of),
@@ -152,8 +154,18 @@ def _shown(of: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
             "reasons": _reasons(row),
             "differences": import_looks.differences(row),
             "standing": import_looks.standing(stands) if stands else "",
+            "choices": list(_choices(row)),
             "bad": row.verdict in {RowVerdict.CONFLICT, RowVerdict.REFUSED},
         }
+
+
+def _choices(row: ImportRow) -> Iterator[tuple[str, str]]:
+    """Each address of which the row has another of its family, with what the row has then."""
+    if any(one["code"] == address_requests.TOO_MANY for one in row.reasons):
+        for ip in row.ips:
+            rest = [other for other in row.ips if (":" in other) != (":" in ip)]
+            if len(rest) + 1 < len(row.ips):
+                yield ip, ", ".join([ip, *rest])
 
 
 def _reasons(row: ImportRow) -> list[dict[str, Any]]:

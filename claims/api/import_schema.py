@@ -118,6 +118,12 @@ COMMIT = openapi.writes(
 CHECK = openapi.says(
     "Judge a draft by what the register says now", {200: IMPORT}, fails="404 409", request=None
 )
+MISSING_ADDRESSES = openapi.says(
+    "Give each row that lacks a family of its network the next free address of it",
+    {200: IMPORT},
+    fails="404 409",
+    request=None,
+)
 UNDO = openapi.says(
     "Take back what an import wrote, as long as nothing uses it",
     {200: IMPORT, 202: IMPORT},

@@ -187,6 +187,14 @@ class ImportCheck(views.View):
         return _done(request, import_id, imports.check_again)
 
 
+class ImportMissingAddresses(views.View):
+    needs = {"POST": _CHANGE}
+
+    @extend_schema(**import_schema.MISSING_ADDRESSES)
+    def post(self, request: Request, import_id: int) -> views.Answer:
+        return _done(request, import_id, import_corrections.take_missing)
+
+
 class ImportUndo(views.View):
     needs = {"POST": _CHANGE}
 
@@ -331,6 +339,11 @@ urlpatterns = [
     path(f"{_ONE}rows/<int:number>/", ImportRowView.as_view(), name="import-row"),
     path(f"{_ONE}commit/", ImportCommit.as_view(), name="import-commit"),
     path(f"{_ONE}check/", ImportCheck.as_view(), name="import-check"),
+    path(
+        f"{_ONE}missing-addresses/",
+        ImportMissingAddresses.as_view(),
+        name="import-missing-addresses",
+    ),
     path(f"{_ONE}undo/", ImportUndo.as_view(), name="import-undo"),
     path(f"{_ONE}cancel/", ImportCancel.as_view(), name="import-cancel"),
     path(f"{_ONE}manifest/", ImportManifest.as_view(), name="import-manifest"),

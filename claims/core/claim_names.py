@@ -44,11 +44,15 @@ def is_of(name: str, vm: str, networks: Iterable[str] = ()) -> bool:
 
 
 def vm_of(name: str, network: str) -> str:
-    """The VM that a claim's name begins with; "" when it does not end with the network's name."""
+    """The VM that a claim's name begins with, "" when there is none.
+
+    A name that does not end with the network's ends, as ipam-extensions makes it, with what the VM
+    calls its network, which has no dot; unless it was cut.
+    """
     for ending in {SEPARATOR + network, SEPARATOR + compose_key("", network)}:
         if len(ending) > 1 and name.endswith(ending) and len(name) > len(ending):
             return name.removesuffix(ending)
-    return ""
+    return name.rpartition(SEPARATOR)[0] if network and len(name) < LONGEST else ""
 
 
 def readings(name: str) -> Iterator[Pair]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from claims.core import json_patch, network_selection, vm_addresses, vm_objects
 from claims.core.network_selection import DEFAULT_NETWORK, Element
-from claims.core.vm_addresses import VM, Choice, DeclinedError, Known
+from claims.core.address_requests import DeclinedError
+from claims.core.vm_addresses import VM, Choice, Known
 from pools.core import errors
 
 CREATE, UPDATE = "CREATE", "UPDATE"
@@ -74,7 +75,7 @@ def decide(
         return Outcome("running", "the pod was made without the annotation, and has its addresses")
     try:
         present = _present(pod)
-        choice = vm_addresses.choose(vm, known)
+        choice = vm_addresses.choose(vm, known, present.ips if present else ())
     except errors.InvalidAnnotation as error:
         return told("malformed_annotation", _said(error))
     except DeclinedError as declined:

@@ -1,29 +1,17 @@
 """Which addresses a VM gets on the primary network of its namespace, and why it gets none.
 
 The register is what is asked: the MAC entries of the network's IPPool, and the IPAMClaim of the VM.
-Addresses that OVN-Kubernetes would refuse (go-controller/pkg/allocator/pod, as of 2026) are not
-written, because its refusal keeps the VM from starting.
+Addresses that OVN-Kubernetes would refuse are not written (claims/core/address_requests.py).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import ip_interface, ip_network
+from ipaddress import ip_interface
 
-from claims.core import claim_names, network_selection, networks
-from pools.core.addresses import Interface as Address
-from pools.core.addresses import Network as Subnet
-
-
-class DeclinedError(Exception):
-    """There is nothing to write; `code` is a stable word, `message` says why in full."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.code = code
-        self.message = message
-        super().__init__(message)
+from claims.core import address_requests, claim_names, network_selection, networks
+from claims.core.address_requests import DeclinedError
 
 
 @dataclass
@@ -117,11 +105,12 @@ class _Wanted:
     note: str = ""
 
 
-def choose(vm: VM, known: Known) -> Choice:
+def choose(vm: VM, known: Known, own: Sequence[str] = ()) -> Choice:
     """The addresses of the VM.
 
-    An entry comes before the request of a claim, but what a claim was granted before both: as long
-    as it has addresses OVN-Kubernetes refuses others. Raises DeclinedError: no_primary_network,
+    An entry comes before the request of a claim, and that before what the VM's owner asks for (`own`);
+    but what a claim was granted comes before all: as long as it has addresses OVN-Kubernetes refuses
+    others. Raises DeclinedError: no_primary_network,
     nad_missing, several_networks, not_layer2, not_persistent, no_interface, entry_of_another_vm,
     mac_differs, ambiguous_entries, ambiguous_claims, no_entry, claim_of_another_vm, too_many_addresses,
     outside_subnet, unusable_address, family_missing.
@@ -135,15 +124,22 @@ def choose(vm: VM, known: Known) -> Choice:
         tuple(one for one in known.claims if one.network == network.name),
     )
     name, notes = _claim_name(vm, network, known.claims)
-    own, others = _claims(vm, name, known.claims)
-    wanted = _of_entry(vm, known.entries) or _of_claim(vm, own) or _of_claims(vm, others)
+    called, others = _claims(vm, name, known.claims)
+    wanted = (
+        _of_entry(vm, known.entries)
+        or _of_claim(vm, called)
+        or _of_claims(vm, others)
+        or _of_grant(vm, network, called)
+    )
+    if wanted is None and own:
+        wanted = _Wanted(_mac(vm), tuple(own), "the VM's own network selection element")
     if wanted is None:
         raise DeclinedError(
             "no_entry",
             f"neither a MAC entry nor an IPAMClaim of {network.name} asks for addresses for {vm}",
         )
-    wanted = _granted(wanted, own)
-    ips = _fitting(wanted, network)
+    wanted = _granted(wanted, called)
+    ips = address_requests.fit(wanted.ips, network, wanted.because)
     notes += (wanted.note,) if wanted.note else ()
     return Choice(network.name, wanted.mac, ips, name, wanted.because, notes)
 
@@ -179,7 +175,7 @@ def _network(vm: VM, known: Known) -> PrimaryNetwork:
 
 def _of_entry(vm: VM, entries: Sequence[Entry]) -> _Wanted | None:
     """By the VM's MAC; by its name when it has none yet."""
-    mac = vm.interface.mac if vm.interface else None
+    mac = _mac(vm)
     named = [one for one in entries if (one.namespace, one.vm) == (vm.namespace, vm.name)]
     found = named
     if mac is not None:
@@ -206,6 +202,10 @@ def _only(vm: VM, found: Sequence[Entry]) -> _Wanted | None:
     return None
 
 
+def _mac(vm: VM) -> str | None:
+    return vm.interface.mac if vm.interface else None
+
+
 def _may_be_of(entry: Entry, vm: VM) -> bool:
     return entry.vm in {"", vm.name} and entry.namespace in {"", vm.namespace}
 
@@ -218,7 +218,7 @@ def _of_claim(vm: VM, claim: Claim | None) -> _Wanted | None:
     """What the VM's claim asks for, in the decentralized form of spec/002."""
     if claim is None or not (claim.requested or claim.mac):
         return None
-    mac = vm.interface.mac if vm.interface else None
+    mac = _mac(vm)
     if mac and claim.mac and mac != claim.mac:
         message = f"{vm} has the MAC {mac}, its IPAMClaim {claim.name} asks for {claim.mac}"
         raise DeclinedError("mac_differs", message)
@@ -227,6 +227,16 @@ def _of_claim(vm: VM, claim: Claim | None) -> _Wanted | None:
     return _Wanted(
         claim.mac or mac, claim.requested or claim.ips, f"the request of the IPAMClaim {claim.name}"
     )
+
+
+def _of_grant(vm: VM, network: PrimaryNetwork, claim: Claim | None) -> _Wanted | None:
+    """What a claim has by whose name nobody else would refer to it."""
+    interface = vm.interface.name if vm.interface else ""
+    if claim is None or not claim.ips:
+        return None
+    if claim_names.is_of(claim.name, vm.name, [interface or network.name]):
+        return None
+    return _Wanted(_mac(vm), claim.ips, f"the IPAMClaim {claim.name}")
 
 
 def _granted(wanted: _Wanted, claim: Claim | None) -> _Wanted:
@@ -256,7 +266,9 @@ def _claim_name(
     called = vm.interface.name if vm.interface else ""
     name = claim_names.compose_key(vm.name, called or network.name)
     there = sorted(
-        claim.name for claim in claims if claim.vm == vm.name and (claim.in_cluster or not called)
+        claim.name
+        for claim in claims
+        if _stands_for(claim, vm) and (claim.in_cluster or not called)
     )
     if there and (not called or name not in {claim.name for claim in claims}):
         return there[0], ()
@@ -273,43 +285,10 @@ def _claims(vm: VM, name: str, claims: Sequence[Claim]) -> tuple[Claim | None, l
     if called is not None and called.vm not in {"", vm.name}:
         message = f"the IPAMClaim {name} is of the VM {called.vm}; {vm} would have one of that name"
         raise DeclinedError("claim_of_another_vm", message)
-    others = [claim for claim in claims if claim.vm == vm.name and claim is not called]
+    others = [claim for claim in claims if _stands_for(claim, vm) and claim is not called]
     return called, others
 
 
-# --- what fits the network ------------------------------------------------------------------------
-
-
-def _fitting(wanted: _Wanted, network: PrimaryNetwork) -> tuple[str, ...]:
-    asked = sorted(map(ip_interface, wanted.ips), key=lambda one: (one.version, one.ip))
-    families = Counter(one.version for one in asked)
-    if max(families.values(), default=0) > 1:
-        message = f"{wanted.because} has two addresses of one family: {', '.join(wanted.ips)}"
-        raise DeclinedError("too_many_addresses", message)
-    subnets = [ip_network(text) for text in network.subnets]
-    gateways = set(networks.gateways(network))
-    found = tuple(_within(one, subnets, gateways, wanted.because) for one in asked)
-    missing = {one.version for one in subnets} - families.keys()
-    if missing:
-        message = (
-            f"{wanted.because} has no IPv{min(missing)} address; {network.name} gives both families"
-            " or none"
-        )
-        raise DeclinedError("family_missing", message)
-    return found
-
-
-def _within(address: Address, subnets: Sequence[Subnet], gateways: set[str], because: str) -> str:
-    if not subnets:  # not seen yet
-        return str(address)
-    subnet = next((one for one in subnets if address.ip in one), None)
-    if subnet is None:
-        message = f"{because} has {address.ip}, which is in none of {', '.join(map(str, subnets))}"
-        raise DeclinedError("outside_subnet", message)
-    first, last = subnet.network_address, subnet.broadcast_address
-    if str(address.ip) in gateways:
-        raise DeclinedError("unusable_address", f"{because} has {address.ip}, the gateway")
-    if subnet.prefixlen < subnet.max_prefixlen - 1 and address.ip in {first, last}:
-        message = f"{because} has {address.ip}, the first or last address of {subnet}"
-        raise DeclinedError("unusable_address", message)
-    return f"{address.ip}/{subnet.prefixlen}"
+def _stands_for(claim: Claim, vm: VM) -> bool:
+    """By the VM that it names; one that names none by the MAC that it asks for."""
+    return claim.vm == vm.name or bool(not claim.vm and claim.mac and claim.mac == _mac(vm))

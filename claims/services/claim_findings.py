@@ -278,7 +278,8 @@ def _names(cluster_id: int) -> Iterator[Found]:
         if not claim_names.is_of(name, vm, [*known, network] if known else ()):
             message = (
                 f"The IPAMClaim {namespace}/{name} of the VM {vm} is not called as the rule says,"
-                f" {claim_names.compose_key(vm, known[0] if known else network)}: nothing finds it."
+                f" {claim_names.compose_key(vm, known[0] if known else network)}:"
+                " kubevirt/ipam-extensions does not find it."
             )
             yield Found(NAME, f"{namespace}/{name}", message, details={"id": pk})
     pairs: dict[str, list[claim_names.Pair]] = {}

@@ -54,6 +54,7 @@ class Rivals:
     waiting: Sequence[IPAMClaim]
     subnets: list[addresses.Network] = field(init=False)
     entries: dict[int, Entry] = field(init=False)
+    requests: dict[int, list[str]] = field(init=False)  # of other claims of their VMs
     running: dict[int, Workload] = field(init=False)
     macs: dict[int, frozenset[str]] = field(init=False)  # of the claims' VMs, as far as known
 
@@ -64,6 +65,7 @@ class Rivals:
         self.running = _running(self.network, self.waiting)
         self.macs = _macs(self.network, self.waiting, self.running)
         self.entries = _entries(self.network, self.waiting, self.macs)
+        self.requests = _requests(self.network, self.waiting, self.macs)
         asked = {str(ipamclaim.host(text)) for claim in self.waiting for text in self.wanted(claim)}
         macs = {claim.mac for claim in self.waiting if claim.mac}
         self._by_mac: dict[str, list[Party]] = {}
@@ -73,11 +75,14 @@ class Rivals:
         self._blocks = _blocks(self.network, asked)
 
     def wanted(self, claim: IPAMClaim) -> list[str]:
-        """The addresses that the claim should get: requested, provisioned, or in use by its VM."""
+        """The addresses that the claim should get: requested, provisioned, requested by another claim
+        of its VM, or in use by its VM."""
         if claim.ips_requested:
             return claim.ips_requested
         if claim.pk in self.entries:
             return self.entries[claim.pk].ips
+        if claim.pk in self.requests:
+            return self.requests[claim.pk]
         return self.running[claim.pk].ips if claim.pk in self.running else []
 
     def granted(self, claim: IPAMClaim, ips: Iterable[str]) -> None:
@@ -239,6 +244,39 @@ def _entries(
         if mine or named:
             found[claim.pk] = mine[0] if mine else named
     return {key: one for key, one in found.items() if one is not None and one.ips}
+
+
+def _requests(
+    network: Network, waiting: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
+) -> dict[int, list[str]]:
+    """What another claim asks for that stands for the same VM, for one claim of the VM only.
+
+    An imported claim has another name than the one that kubevirt/ipam-extensions makes when the VM is
+    there, which asks for nothing.
+    """
+    asking = [one for one in waiting if one.vm and not one.ips_requested]
+    rows = IPAMClaim.objects.filter(
+        network=network, vm__in={one.vm for one in asking}, gone_at=None
+    ).exclude(pk__in=[one.pk for one in asking])
+    of_vm: dict[Machine, list[IPAMClaim]] = {}
+    granted = set()
+    for row in rows.order_by("pk"):
+        if row.ips_requested:
+            of_vm.setdefault(_machine(row), []).append(row)
+        else:
+            granted |= {ipamclaim.host(text) for text in row.ips}
+    found = {}
+    for claim in asking:
+        listed = of_vm.get(_machine(claim), [])
+        for row in listed:
+            same_vm = row.vm_uid in {"", claim.vm_uid} or not claim.vm_uid
+            ips = row.ips or row.ips_requested
+            free = granted.isdisjoint(map(ipamclaim.host, ips))
+            if same_vm and free and (not row.mac or not macs[claim.pk] or row.mac in macs[claim.pk]):
+                found[claim.pk] = list(ips)
+                listed.remove(row)
+                break
+    return found
 
 
 def _parties(

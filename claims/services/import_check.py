@@ -4,13 +4,15 @@ One statement for all rows, or for some that a correction touched. What contradi
 claims/services/flags.py: a row is judged as the entry or claim that it would be.
 
 new, changed, unchanged; conflict: another place, the network itself or another row has its MAC or an
-address; refused: it cannot be understood, or not be written by this user (claims/core/vm_import).
+address; refused: it cannot be understood, not be written by this user, or its addresses would keep the VM from
+starting (claims/core/vm_import).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from claims.core.vm_import import resolving
 from claims.models import ImportRow, IPPool, Network, VMImport
 from claims.models.imports import RowVerdict, Target
 from claims.services import access, own_addresses
@@ -35,6 +37,7 @@ def judge(of: VMImport, numbers: Collection[int] | None = None) -> None:
         "spaces": [n.pool.space_id for n in networks.values() if n.pool],
         "ippools": list(ippools),
         "claims": of.target == Target.IPAMCLAIMS,
+        "declined": list(resolving.DECLINED),
         "everything": seen.everything,
         "namespaces": sorted(seen.namespaces.get(of.cluster_id, ())),
         **_own(networks),
@@ -282,7 +285,8 @@ _INSIDE = """
 _JUDGE = f"""
     WITH r AS MATERIALIZED (
         SELECT number, "row" AS line, network_id, mac, vm, namespace, ips, claim_name, source_vm,
-            note, concat_ws(chr(31), network_id, mac, ips, namespace, vm) AS said
+            note, problems <> '[]' AND EXISTS (SELECT FROM jsonb_array_elements(problems) x
+                WHERE x ->> 'code' = ANY(%(declined)s::text[])) AS declined, concat_ws(chr(31), network_id, mac, ips, namespace, vm) AS said
         FROM claims_importrow WHERE vm_import_id = %(import)s AND usable AND NOT skipped),
     j AS MATERIALIZED (
         SELECT * FROM r WHERE %(every)s OR number = ANY(%(numbers)s::int[])),
@@ -298,7 +302,7 @@ _JUDGE = f"""
     judged AS MATERIALIZED (
         SELECT j.number, k.entry_id, k.claim_id,
             CASE WHEN k.same IS NOT TRUE THEN k.before END AS before,
-            CASE WHEN k.same THEN 'unchanged' WHEN t.bad THEN 'conflict'
+            CASE WHEN k.same THEN 'unchanged' WHEN j.declined THEN 'refused' WHEN t.bad THEN 'conflict'
                 WHEN t.repeated THEN 'unchanged' WHEN k.number IS NULL THEN 'new'
                 WHEN %(everything)s THEN 'changed' ELSE 'refused' END AS verdict,
             CASE WHEN k.same OR k.number IS NULL OR %(everything)s THEN '[]'::jsonb

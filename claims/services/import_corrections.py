@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
 from typing import Any
 
+from django.db.models import QuerySet
+
+from claims.core import address_requests
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import RowVerdict, Status
@@ -79,7 +82,8 @@ def skip(
 
 
 def take_free(import_id: int, number: int, *, by: events.Author, user: Any = None) -> ImportRow:
-    """Give a row the lowest free address of each family of its network, instead of what it has.
+    """Give a row the lowest free address of each family of its network that it has no address of;
+    when it has one of each, other ones.
 
     Nothing keeps the address until the import is written. Raises NotFound, ImportState, Conflict (the
     row has no network), PoolExhausted.
@@ -90,23 +94,82 @@ def take_free(import_id: int, number: int, *, by: events.Author, user: Any = Non
         network = row.network
         if row.network_id is None or network is None or not subnets_of(network):
             raise errors.Conflict("Nobody has said to which network with subnets the row goes.")
-        found = free(of, network, but=number)
-        return correct(import_id, number, {"ips": found}, by=by, user=user)
+        ips = list(row.ips) if _missing(row.ips, network) else []
+        free = _free(of, network, but=number)
+        ips += [next(free[version]) for version in sorted(free) if version in _missing(ips, network)]
+        return correct(import_id, number, {"ips": ips}, by=by, user=user)
 
 
-def free(of: VMImport, network: Network, *, but: int) -> list[str]:
-    """The lowest address of each family that neither the register nor another row of the import has."""
-    found: dict[int, str] = {}
-    subnets = subnets_of(network)
-    for subnet in subnets:
+def take_missing(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:
+    """Give each row that has addresses of one family only, where its network has two, the lowest free
+    address of the other.
+
+    Raises NotFound, ImportState, NotAllowed, PoolExhausted.
+    """
+    with events.recorded(by):
+        of = imports.locked(import_id, Status.DRAFTED, user=user)
+        rows = list(lacking(of).select_related("network").order_by("network_id", "number"))
+        free: dict[int, dict[int, Iterator[str]]] = {}
+        for row in rows:
+            network = row.network
+            if network is None:
+                continue
+            if network.pk not in free:
+                free[network.pk] = _free(of, network)
+            missing = sorted(_missing(row.ips, network))
+            row.source_ips = [*row.source_ips, *(next(free[network.pk][one]) for one in missing)]
+            row.corrected = True
+        ImportRow.objects.bulk_update(rows, ["source_ips", "corrected"], batch_size=5000)
+        import_rows.read_again(of)
+        import_states.judge(of)
+    return imports.get(import_id)
+
+
+def lacking(of: VMImport) -> QuerySet[ImportRow]:
+    """The rows that `take_missing` completes."""
+    return ImportRow.objects.filter(
+        vm_import=of,
+        verdict=RowVerdict.REFUSED,
+        problems__contains=[{"code": address_requests.MISSING}],
+    )
+
+
+def _missing(ips: Iterable[str], network: Network) -> set[int]:
+    return {subnet.version for subnet in subnets_of(network)} - {
+        ip_interface(text).version for text in ips
+    }
+
+
+def _free(of: VMImport, network: Network, *, but: int = 0) -> dict[int, Iterator[str]]:
+    """By family the addresses that neither the register nor a row of the import (`but` one) has.
+
+    Their iterators raise PoolExhausted.
+    """
+    found: dict[int, Iterator[str]] = {}
+    for subnet in subnets_of(network):
         if subnet.version not in found:
-            address = _first(subnet, _used(of, network, subnet, but), network)
-            if address is not None:
-                found[subnet.version] = f"{address}/{subnet.prefixlen}"
-    lacking = {subnet.version for subnet in subnets} - found.keys()
-    if lacking:
-        raise errors.PoolExhausted(f"{network.name} has no free IPv{min(lacking)} address.")
-    return [found[version] for version in sorted(found)]
+            found[subnet.version] = _unused(of, network, subnet, but)
+    return found
+
+
+def _unused(
+    of: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
+) -> Iterator[str]:
+    few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
+    candidate = int(subnet.network_address) + (not few)
+    end = int(subnet.broadcast_address) + 1 - (not few and subnet.version == 4)
+    kept = [
+        (int(one.span.first), int(one.span.last))
+        for one in own_addresses.of(network)
+        if one.span.family == subnet.version
+    ]
+    used = [(one, one) for one in _used(of, network, subnet, but)]
+    for first, last in sorted([*used, *kept, (end, end)]):
+        for number in range(candidate, min(first, end)):
+            address = subnet.network_address + (number - int(subnet.network_address))
+            yield f"{address}/{subnet.prefixlen}"
+        candidate = max(candidate, last + 1)
+    raise errors.PoolExhausted(f"{network.name} has no free IPv{subnet.version} address.")
 
 
 def _row(of: VMImport, number: int) -> ImportRow:
@@ -126,32 +189,6 @@ def _bring(of: VMImport, before: ImportRow, row: ImportRow) -> None:
     row.entry_id = row.claim_id = row.before = None
     row.save()
     import_states.judge(of, import_check.touched(of, before, row))
-
-
-def _first(
-    subnet: IPv4Network | IPv6Network, used: Iterator[int], network: Network
-) -> IPv4Address | IPv6Address | None:
-    kept = sorted(
-        (int(one.span.first), int(one.span.last))
-        for one in own_addresses.of(network)
-        if one.span.family == subnet.version
-    )
-    few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
-    candidate = int(subnet.network_address) + (not few)
-    last = int(subnet.broadcast_address) - (not few and subnet.version == 4)
-    for first, end in _merged(used, kept):
-        if first > candidate:
-            break
-        candidate = max(candidate, end + 1)
-    return (
-        subnet.network_address + (candidate - int(subnet.network_address))
-        if candidate <= last
-        else None
-    )
-
-
-def _merged(used: Iterator[int], kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    return sorted([*((one, one) for one in used), *kept])
 
 
 def _used(

@@ -104,11 +104,14 @@ def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Entry, ...]:
 
 
 def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
-    """Those of the VM, and those that are called as its own would be."""
+    """Those of the VM, those that ask for its MAC, and those that are called as its own would be."""
     called = {nad.network.name for nad in nads} | ({vm.interface.name} if vm.interface else set())
     names = {claim_names.compose_key(vm.name, one) for one in called if one}
+    which = Q(vm=vm.name) | Q(name__in=names)
+    if vm.interface and vm.interface.mac:
+        which |= Q(vm="", mac=vm.interface.mac)
     rows = IPAMClaim.objects.filter(
-        Q(vm=vm.name) | Q(name__in=names),
+        which,
         cluster_id=cluster_id,
         network__in=[nad.network_id for nad in nads],
         namespace=vm.namespace,

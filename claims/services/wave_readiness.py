@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from claims.core import claim_dialects, migration_settings
+from claims.core import address_requests, claim_dialects, migration_settings
 from claims.core.claim_dialects import Outcome
 from claims.core.migration_settings import Setting
 from claims.models import NAD, Network, Wave
@@ -20,7 +20,7 @@ from pools.core import cells
 READY, WARNING, NOT_READY = "ready", "warning", "not-ready"
 _HARD = {
     "not_registered", "duplicate_mac", "duplicate_ip", "network_unfit", "no_nad", "claim_refused",
-    "no_address",
+    "no_address", "too_many_addresses", "family_missing", "outside_subnet", "unusable_address",
 }  # fmt: skip
 Reason = tuple[str, str]  # code, message
 
@@ -177,9 +177,22 @@ def _judge_networks(machines: dict[int, Machine], fits: dict[int, Fit]) -> None:
             if fit.reasons:
                 message = f"{fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
                 machine.reasons.append(("network_unfit", message))
+            for one in machine.interfaces:
+                if one.network_id == network_id and (problem := _unfit(one, fit.network)):
+                    machine.reasons.append(problem)
             if machine.namespace and (network_id, machine.namespace) not in used:
                 message = f"{machine.namespace} has no network attachment definition of {fit.network.name}."
                 machine.reasons.append(("no_nad", message))
+
+
+def _unfit(interface: Interface, network: Network) -> Reason | None:
+    """Why OVN-Kubernetes would refuse the addresses."""
+    source = "Its entry" if interface.source == "ippool" else "Its IPAMClaim"
+    try:
+        address_requests.fit(interface.ips, network, source)
+    except address_requests.DeclinedError as declined:
+        return declined.code, f"{declined.message}."
+    return None
 
 
 # One row for each entry and claim of each VM, or one without any.

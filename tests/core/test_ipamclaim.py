@@ -64,18 +64,18 @@ def test_the_decentralized_form_of_spec_002() -> None:
 @pytest.mark.parametrize(
     ("metadata", "vm", "uid"),
     [
-        ({}, "", ""),
+        ({}, "vm1", ""),
         ({"name": "a.b.cluster.udn.blue"}, "a.b", ""),
         ({"labels": {"kubevirt.io/vm": "vm9"}}, "vm9", ""),
-        ({"labels": ["kubevirt.io/vm"]}, "", ""),
-        ({"ownerReferences": [owner("Pod", "p", "u", "v1")]}, "", ""),
-        ({"ownerReferences": [owner("VirtualMachine", "x", "u", "other.io/v1")]}, "", ""),
+        ({"labels": ["kubevirt.io/vm"]}, "vm1", ""),
+        ({"ownerReferences": [owner("Pod", "p", "u", "v1")]}, "vm1", ""),
+        ({"ownerReferences": [owner("VirtualMachine", "x", "u", "other.io/v1")]}, "vm1", ""),
         ({"ownerReferences": [owner("VirtualMachineInstance", "x", "u")]}, "x", "u"),
         (
             {"ownerReferences": [owner("VirtualMachineInstance", "x", "i"), owner("VirtualMachine", "x", "u")]},
             "x", "u",
         ),
-        ({"ownerReferences": "x"}, "", ""),
+        ({"ownerReferences": "x"}, "vm1", ""),
     ],
 )  # fmt: skip
 def test_the_vm_is_the_owner_or_the_label_or_in_the_name(

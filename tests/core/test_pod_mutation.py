@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claims.core import pod_mutation
-from claims.core.network_selection import DEFAULT_NETWORK, NETWORKS
+from claims.core.network_selection import CLAIM, DEFAULT_NETWORK, NETWORKS
 from claims.core.pod_mutation import UPDATE, Outcome, Settings
 from claims.core.vm_addresses import VM, Known
 from tests.core.vm_world import MAC, Manifest, claim, entry, known, network, patched, pod, vm
@@ -149,6 +149,30 @@ def test_both_pods_of_a_migration_get_the_same() -> None:
     source, target = pod(), pod()
     target["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "1"
     assert _decide(source, what).patch == _decide(target, what).patch
+
+
+@pytest.mark.parametrize("ips", [["10.0.0.5/16"], ["10.0.0.5"]])
+def test_an_element_of_the_owner_gets_the_claim(ips: list[str]) -> None:
+    """No entry and no claim: what the owner asks for stays as it is written."""
+    there = {"name": "default", "namespace": "ovn-kubernetes", "mac": MAC, "ips": ips}
+    outcome = _decide(_with(there), known())
+    assert outcome.code == "completed"
+    assert _element(_with(there), outcome) == there | {CLAIM: "vm-server.podnet"}
+
+
+@pytest.mark.parametrize(
+    ("there", "code"),
+    [
+        ({"ips": ["10.9.0.5/16"]}, "outside_subnet"),
+        ({"ips": ["10.0.0.1/16"]}, "unusable_address"),
+        ({"ips": ["10.0.0.5/16", "10.0.0.6/16"]}, "too_many_addresses"),
+        ({"mac": MAC}, "no_entry"),
+    ],
+)
+def test_an_element_of_the_owner_that_cannot_be_completed(there: Manifest, code: str) -> None:
+    there = {"name": "default", "namespace": "ovn-kubernetes", **there}
+    outcome = _decide(_with(there), known())
+    assert (outcome.code, outcome.patch) == (code, None)
 
 
 def test_a_vm_without_an_entry() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claims.core import claim_names, vm_addresses
+from claims.core import address_requests, claim_names, vm_addresses
 from claims.core.vm_addresses import VM, Known
 from tests.core.vm_world import MAC, NETWORK, claim, entry, known, network, vm
 
@@ -20,7 +20,7 @@ def _ips(who: VM, what: Known) -> tuple[str, ...]:
 
 
 def _declined(who: VM, what: Known) -> str:
-    with pytest.raises(vm_addresses.DeclinedError) as caught:
+    with pytest.raises(address_requests.DeclinedError) as caught:
         vm_addresses.choose(who, what)
     assert caught.value.message
     return caught.value.code
@@ -104,6 +104,34 @@ def test_the_request_of_a_claim() -> None:
     assert (found.mac, found.ips) == (MAC, ("10.0.0.7/16",))
     assert found.because == "the request of the IPAMClaim vm-server.podnet"
     assert _ips(vm(), known(entry(), claims=(asked,))) == ("10.0.0.5/16",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "ips"),
+    [
+        ({"vm": "vm-server", "requested": ("10.0.0.7",)}, ("10.0.0.7/16",)),
+        ({"vm": "vm-server", "ips": ("10.0.0.7/16",)}, ("10.0.0.7/16",)),
+        ({"vm": "", "mac": MAC, "requested": ("10.0.0.7",)}, ("10.0.0.7/16",)),
+    ],
+)
+def test_a_claim_of_another_name_that_stands_for_the_vm(fields: Any, ips: tuple[str, ...]) -> None:
+    found = vm_addresses.choose(vm(), known(claims=(claim("odd", **fields),)))
+    assert (found.mac, found.ips, found.claim) == (MAC, ips, "odd")
+
+
+def test_a_claim_of_another_mac_or_vm_is_not_the_vms() -> None:
+    for fields in ({"vm": "", "mac": OTHER}, {"vm": ""}, {"vm": "another", "mac": MAC}):
+        other = claim("odd", requested=("10.0.0.7",), **fields)
+        assert _declined(vm(), known(claims=(other,))) == "no_entry"
+
+
+def test_what_the_owner_asks_for_comes_last() -> None:
+    asked = ("10.0.0.8/16",)
+    found = vm_addresses.choose(vm(), known(), asked)
+    assert (found.mac, found.ips, found.claim) == (MAC, asked, "vm-server.podnet")
+    assert vm_addresses.choose(vm(), known(entry()), asked).ips == ("10.0.0.5/16",)
+    granted = claim(vm="vm-server", ips=("10.0.0.77/16",))
+    assert vm_addresses.choose(vm(), known(claims=(granted,)), asked).ips == ("10.0.0.77/16",)
 
 
 def test_a_claim_that_nobody_asked_addresses_for_is_left_alone() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from claims.core import claim_names, entries
+from claims.core import address_requests, claim_names, entries
 from claims.core.vm_import import vm_names
 from pools.core import errors, holders
 
@@ -25,7 +25,12 @@ _ZERO = "00:00:00:00:00:00"
 _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 UNMAPPED = "unmapped_port_group"
-_TOLD = frozenset({"prefix_added", "vm_name_changed", "one_per_family"})  # and no harm
+_TOLD = frozenset({"prefix_added", "vm_name_changed"})  # and no harm
+# Of an entry that is there these are said only; a new one is not written.
+DECLINED = {
+    address_requests.TOO_MANY: "Keep one of them.",
+    address_requests.MISSING: "Write one, or take the next free one.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,13 @@ class Destination:
     namespace: str = ""
     vm_networks: Mapping[tuple[str, str], str] = field(default_factory=dict)
     rules: entries.Rules = field(init=False)
+    families: frozenset[int] = field(init=False)
     _spans: tuple[tuple[int, int, int, str], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", entries.rules(self.subnets, lenient=True))
+        families = frozenset(subnet.version for subnet in self.rules.subnets)
+        object.__setattr__(self, "families", families)
         spans = []
         for subnet in self.rules.subnets:
             few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
@@ -218,7 +226,7 @@ def _ips(row: Source, to: Destination, reasons: list[Reason]) -> tuple[str, ...]
     else:
         if len(found) == 1 or len(set(found)) == len(found) <= entries.MOST_ADDRESSES:
             reasons += [_prefix_added(size, to.network) for size in added]
-            return _warned(tuple(found), reasons)
+            return _declined(tuple(found), to, reasons)
     if not row.ips:
         return ()
     try:
@@ -232,7 +240,7 @@ def _ips(row: Source, to: Destination, reasons: list[Reason]) -> tuple[str, ...]
         if "/" not in given
     }
     reasons += [_prefix_added(size, to.network) for size in sorted(lengths)]
-    return _warned(parsed, reasons)
+    return _declined(parsed, to, reasons)
 
 
 @lru_cache(1024)
@@ -240,9 +248,13 @@ def _prefix_added(size: str, network: str) -> Reason:
     return "prefix_added", f"The prefix length /{size} is that of the network {network}."
 
 
-def _warned(ips: tuple[str, ...], reasons: list[Reason]) -> tuple[str, ...]:
-    if len(ips) > 1:
-        reasons += [(one.code, _sentence(one)) for one in entries.warnings(ips)]
+def _declined(ips: tuple[str, ...], to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
+    if len(ips) == len(to.families) == 1:  # nearly all: an address of the only family
+        return ips
+    try:
+        address_requests.check_families(ips, to.families, "The row")
+    except address_requests.DeclinedError as declined:
+        reasons.append((declined.code, f"{declined.message}. {DECLINED[declined.code]}"))
     return ips
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from claims.models import Entry, ImportRow
 from claims.models.imports import Status
+from claims.services import import_corrections
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -65,7 +66,7 @@ def _register(network: Any) -> None:
         (row("other", mac(9), "10.0.0.255"), "refused", {"broadcast_address_not_host"}),
         (row("other", mac(9), "10.0.1.5"), "refused", {"outside_subnet"}),
         (row("other", mac(9), "10.0.0.5/16"), "refused", {"prefix_mismatch"}),
-        (row("other", mac(9), "10.0.0.5", "10.0.0.6"), "new", {"one_per_family"}),
+        (row("other", mac(9), "10.0.0.5", "10.0.0.6"), "refused", {"too_many_addresses"}),
         (row("Ωmega", mac(9), "10.0.0.5"), "new", {"vm_name_changed"}),
         (row("§§", mac(9), "10.0.0.5"), "refused", {"vm_name"}),
         (row("other", mac(9), "10.0.0.5", namespace="Not A Name"), "refused", {"k8s_name"}),
@@ -78,6 +79,37 @@ def test_against_the_register(given: Any, verdict: str, codes: set[str]) -> None
     _register(network)
     of = drafts.draft(network, given)
     assert drafts.verdicts(of) == {1: (verdict, codes)}
+
+
+def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
+    """IPv4 alone on a network of both families, and two IPv4 addresses of one NIC."""
+    network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
+    worlds.entry(worlds.ippool(network), mac(4), "10.0.0.14/24", vm="four", namespace="blue")
+    of = drafts.draft(
+        network,
+        row("one", mac(1), "10.0.0.11"),
+        row("two", mac(2), "10.0.0.12", "fd00::2"),
+        row("three", mac(3), "10.0.0.13", "10.0.0.23", "fd00::3"),
+        row("four", mac(4), "10.0.0.14"),  # registered just so
+        row("five", mac(5), "fd00::4"),
+        row("six", mac(6), "10.0.0.16"),
+    )
+    assert drafts.verdicts(of) == {
+        1: ("refused", {"family_missing"}),
+        2: ("new", set()),
+        3: ("refused", {"too_many_addresses"}),
+        4: ("unchanged", {"family_missing"}),
+        5: ("refused", {"family_missing"}),
+        6: ("refused", {"family_missing"}),
+    }
+    import_corrections.correct(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, by=worlds.BY)
+    assert import_corrections.take_free(of.pk, 1, by=worlds.BY).ips == ["10.0.0.11/24", "fd00::5/64"]
+    done = import_corrections.take_missing(of.pk, by=worlds.BY)
+    assert drafts.counts(done) == {"new": 5, "unchanged": 1}
+    rows = {each.number: each.ips for each in ImportRow.objects.filter(vm_import=of)}
+    assert rows[5] == ["fd00::4/64", "10.0.0.2/24"]
+    assert rows[6] == ["10.0.0.16/24", "fd00::6/64"]
+    assert import_corrections.take_free(of.pk, 6, by=worlds.BY).ips == ["10.0.0.3/24", "fd00::6/64"]
 
 
 def test_rows_against_each_other() -> None:

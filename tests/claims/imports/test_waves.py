@@ -64,6 +64,25 @@ def test_each_vm_is_judged(network: Network, wave: Any) -> None:
     assert {"preserve_static_ips", "udn_supports_mac", "namespace_label"} <= codes
 
 
+def test_addresses_that_keep_a_vm_from_starting(wave: Any, network: Network) -> None:
+    """As the webhook declines them."""
+    Network.objects.update(subnets=["10.0.0.0/24", "fd00::/64"])
+    network.refresh_from_db()
+    blue = worlds.ippool(network)
+    given = {
+        "good": ("10.0.0.11/24", "fd00::11/64"),
+        "family_missing": ("10.0.0.12/24",),
+        "too_many_addresses": ("10.0.0.13/24", "10.0.0.14/24", "fd00::13/64"),
+        "outside_subnet": ("10.1.0.15/24", "fd00::15/64"),
+        "unusable_address": ("10.0.0.255/24", "fd00::16/64"),
+    }
+    for number, (code, ips) in enumerate(given.items(), 1):
+        worlds.entry(blue, mac(number), *ips, vm=code.replace("_", "-"), namespace="blue")
+    waves.add(wave.pk, [("blue", code.replace("_", "-")) for code in given], by=BY)
+    expected = {code.replace("_", "-"): ("not-ready", {code}) for code in given}
+    assert readiness(wave) == expected | {"good": ("ready", set())}
+
+
 def test_a_network_that_cannot_hold_static_vms_is_told(network: Network, wave: Any) -> None:
     Network.objects.update(lifecycle="")
     worlds.entry(worlds.ippool(network), mac(1), "10.0.0.11/24", vm="good", namespace="blue")

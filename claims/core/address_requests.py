@@ -1,0 +1,82 @@
+"""Which addresses OVN-Kubernetes takes when a pod asks for them on a primary network.
+
+Asked wherever addresses are written for a VM: imports, waves and the webhooks. OVN-Kubernetes refuses
+others (go-controller/pkg/allocator/pod, as of 2026), and its refusal keeps the VM from starting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from ipaddress import ip_interface, ip_network
+
+from claims.core import networks
+from pools.core.addresses import Interface as Address
+from pools.core.addresses import Network as Subnet
+
+TOO_MANY, MISSING = "too_many_addresses", "family_missing"
+
+
+class DeclinedError(Exception):
+    """Nothing is to be asked for; `code` is a stable word, `message` says why in full."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(message)
+
+
+def fit(ips: Iterable[str], network: networks.NetworkLike, source: str) -> tuple[str, ...]:
+    """The addresses with the prefix lengths of their subnets, IPv4 first; as they are without subnets.
+
+    `source` begins the message of what is wrong. Raises DeclinedError: too_many_addresses,
+    outside_subnet, unusable_address (the gateway, or an edge of the subnet), family_missing.
+    """
+    asked = sorted(map(ip_interface, ips), key=lambda one: (one.version, one.ip))
+    subnets = []
+    for text in network.subnets:
+        with contextlib.suppress(ValueError):  # layer3: with the length of a node's part
+            subnets.append(ip_network(text))
+    _check_number(asked, source)
+    gateways = set(networks.gateways(network))
+    fitting = tuple(_within(one, subnets, gateways, source) for one in asked)
+    _check_missing(asked, {one.version for one in subnets}, source)
+    return fitting
+
+
+def check_families(ips: Iterable[str], families: Collection[int], source: str) -> None:
+    """One address of each family that the network has. Raises DeclinedError: too_many_addresses,
+    family_missing."""
+    asked = list(map(ip_interface, ips))
+    _check_number(asked, source)
+    _check_missing(asked, families, source)
+
+
+def _check_number(asked: Sequence[Address], source: str) -> None:
+    if max(Counter(one.version for one in asked).values(), default=0) > 1:
+        listed = ", ".join(str(one.ip) for one in asked)
+        raise DeclinedError(TOO_MANY, f"{source} has two addresses of one family: {listed}")
+
+
+def _check_missing(asked: Sequence[Address], families: Collection[int], source: str) -> None:
+    missing = set(families) - {one.version for one in asked}
+    if missing and asked:
+        message = f"{source} has no IPv{min(missing)} address; the network gives both families or none"
+        raise DeclinedError(MISSING, message)
+
+
+def _within(address: Address, subnets: Sequence[Subnet], gateways: set[str], source: str) -> str:
+    if not subnets:  # not seen yet
+        return str(address)
+    subnet = next((one for one in subnets if address.ip in one), None)
+    if subnet is None:
+        message = f"{source} has {address.ip}, which is in none of {', '.join(map(str, subnets))}"
+        raise DeclinedError("outside_subnet", message)
+    first, last = subnet.network_address, subnet.broadcast_address
+    if str(address.ip) in gateways:
+        raise DeclinedError("unusable_address", f"{source} has {address.ip}, the gateway")
+    if subnet.prefixlen < subnet.max_prefixlen - 1 and address.ip in {first, last}:
+        message = f"{source} has {address.ip}, the first or last address of {subnet}"
+        raise DeclinedError("unusable_address", message)
+    return f"{address.ip}/{subnet.prefixlen}"
