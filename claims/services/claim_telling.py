@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef, Q
+
 from claims.core import claim_dialects, ipamclaim
 from claims.core.claim_dialects import Dialect
 from claims.core.ipamclaim import Claim
@@ -13,6 +15,7 @@ from claims.core.resources import IPAM_CLAIM
 from claims.models import IPAMClaim
 from pools import database
 from pools.core import errors, managed_fields
+from pools.models import ObservedObject
 
 Manifest = dict[str, Any]
 
@@ -86,9 +89,16 @@ def _identity(claim: IPAMClaim) -> Manifest:
 
 
 def made_here(cluster_id: int) -> list[IPAMClaim]:
-    """The claims that were made in the register, and are to be there in the cluster."""
+    """The claims that were made in the register, and are to be there in the cluster.
+
+    One whose VM is gone goes with it: written again, it would be collected again as garbage.
+    """
     rows = IPAMClaim.objects.filter(cluster=cluster_id, follows_cluster=False, gone_at=None)
-    return list(rows.filter(deleted_at=None).select_related("network").order_by("pk"))
+    vms = ObservedObject.objects.filter(
+        cluster=cluster_id, kind="VirtualMachine", uid=OuterRef("vm_uid"), missed_at=None
+    )
+    rows = rows.filter(Q(vm_uid="") | Exists(vms), deleted_at=None)
+    return list(rows.select_related("network").order_by("pk"))
 
 
 def manifest(claim: IPAMClaim, words: Dialect, *, with_status: bool = False) -> Manifest:

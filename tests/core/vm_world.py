@@ -58,16 +58,17 @@ def vm_manifest(
     annotations: Manifest | None = None,
     kind: str = "VirtualMachine",
     metadata: bool = True,
+    interface: str = "podnet",
 ) -> Manifest:
     """A VirtualMachine or VirtualMachineInstance with an interface to the pod network."""
-    interface: Manifest = {"name": "podnet", "binding": {"name": "l2bridge"}}
+    own: Manifest = {"name": interface, "binding": {"name": "l2bridge"}}
     if mac:
-        interface["macAddress"] = mac
+        own["macAddress"] = mac
     spec: Manifest = {
-        "domain": {"devices": {"interfaces": [{"name": "other", "bridge": {}}, interface]}},
+        "domain": {"devices": {"interfaces": [{"name": "other", "bridge": {}}, own]}},
         "networks": [
             {"name": "other", "multus": {"networkName": "other"}},
-            {"name": "podnet", "pod": {}},
+            {"name": interface, "pod": {}},
         ],
     }
     inner: Manifest = {"metadata": {"annotations": annotations}} if annotations else {}
