@@ -13,7 +13,15 @@ from claims.admin import import_actions, import_looks, import_mapping, import_pr
 from claims.core import address_requests
 from claims.models import ImportRow, VMImport, Wave
 from claims.models.imports import RowVerdict, Status, Target
-from claims.services import access, import_corrections, import_search, import_standing, imports, ippools, networks
+from claims.services import (
+    access,
+    import_corrections,
+    import_search,
+    import_standing,
+    imports,
+    ippools,
+    networks,
+)
 from pools.admin import edge, lists, show
 
 PER_PAGE = 50

@@ -62,7 +62,9 @@ def _check_number(asked: Sequence[Address], source: str) -> None:
 def _check_missing(asked: Sequence[Address], families: Collection[int], source: str) -> None:
     missing = set(families) - {one.version for one in asked}
     if missing and asked:
-        message = f"{source} has no IPv{min(missing)} address; the network gives both families or none"
+        message = (
+            f"{source} has no IPv{min(missing)} address; the network gives both families or none"
+        )
         raise DeclinedError(MISSING, message)
 
 

@@ -12,8 +12,8 @@ import dataclasses
 from dataclasses import dataclass
 
 from claims.core import json_patch, network_selection, vm_addresses, vm_objects
-from claims.core.network_selection import DEFAULT_NETWORK, Element
 from claims.core.address_requests import DeclinedError
+from claims.core.network_selection import DEFAULT_NETWORK, Element
 from claims.core.vm_addresses import VM, Choice, Known
 from pools.core import errors
 

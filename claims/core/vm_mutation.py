@@ -8,9 +8,9 @@ pods adds. In a VM they stand in the template, from which KubeVirt makes each VM
 from __future__ import annotations
 
 from claims.core import json_patch, network_selection, pod_mutation, vm_addresses, vm_objects
+from claims.core.address_requests import DeclinedError
 from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK, Element
 from claims.core.pod_mutation import CREATE, Outcome, Settings, told
-from claims.core.address_requests import DeclinedError
 from claims.core.vm_addresses import VM, Choice, Known
 from pools.core import errors
 

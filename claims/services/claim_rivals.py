@@ -272,7 +272,11 @@ def _requests(
             same_vm = row.vm_uid in {"", claim.vm_uid} or not claim.vm_uid
             ips = row.ips or row.ips_requested
             free = granted.isdisjoint(map(ipamclaim.host, ips))
-            if same_vm and free and (not row.mac or not macs[claim.pk] or row.mac in macs[claim.pk]):
+            if (
+                same_vm
+                and free
+                and (not row.mac or not macs[claim.pk] or row.mac in macs[claim.pk])
+            ):
                 found[claim.pk] = list(ips)
                 listed.remove(row)
                 break

@@ -96,7 +96,9 @@ def take_free(import_id: int, number: int, *, by: events.Author, user: Any = Non
             raise errors.Conflict("Nobody has said to which network with subnets the row goes.")
         ips = list(row.ips) if _missing(row.ips, network) else []
         free = _free(of, network, but=number)
-        ips += [next(free[version]) for version in sorted(free) if version in _missing(ips, network)]
+        ips += [
+            next(free[version]) for version in sorted(free) if version in _missing(ips, network)
+        ]
         return correct(import_id, number, {"ips": ips}, by=by, user=user)
 
 
@@ -135,9 +137,8 @@ def lacking(of: VMImport) -> QuerySet[ImportRow]:
 
 
 def _missing(ips: Iterable[str], network: Network) -> set[int]:
-    return {subnet.version for subnet in subnets_of(network)} - {
-        ip_interface(text).version for text in ips
-    }
+    families: set[int] = {subnet.version for subnet in subnets_of(network)}
+    return families - {ip_interface(text).version for text in ips}
 
 
 def _free(of: VMImport, network: Network, *, but: int = 0) -> dict[int, Iterator[str]]:

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Q
 
 from claims.core import network_selection, networks, pod_mutation, vm_addresses
-from claims.core.resources import VM as RESOURCE
 from claims.core.address_requests import DeclinedError
+from claims.core.resources import VM as RESOURCE
 from claims.core.vm_addresses import VM, Choice, Claim, Interface, Known
 from claims.core.vm_addresses import Entry as KnownEntry
 from claims.models import NAD, Entry, IPAMClaim, Network

@@ -71,12 +71,24 @@ def test_nothing_raises_and_what_is_usable_is_whole(row: Source, plan: Plan) -> 
 @pytest.mark.parametrize(
     ("row", "plan", "codes"),
     [
-        (Source("web", "", ("10.0.0.5",)), ENTRY, ["family_missing", "mac_missing", "prefix_added"]),
+        (
+            Source("web", "", ("10.0.0.5",)),
+            ENTRY,
+            ["family_missing", "mac_missing", "prefix_added"],
+        ),
         (Source("web", MAC, ()), ENTRY, ["no_address"]),
         (Source("", MAC, ("10.0.0.5/24",)), CLAIM, ["family_missing", "vm_missing"]),
         (Source("web", MAC, ("10.0.0.5/24", "10.0.0.5/24")), ENTRY, ["repeated_address"]),
-        (Source("web", "11:22:33:44:55:66", ("10.0.0.5/24",)), ENTRY, ["multicast_mac", "family_missing"]),
-        (Source("web", "00:00:00:00:00:00", ("10.0.0.5/24",)), ENTRY, ["zero_mac", "family_missing"]),
+        (
+            Source("web", "11:22:33:44:55:66", ("10.0.0.5/24",)),
+            ENTRY,
+            ["multicast_mac", "family_missing"],
+        ),
+        (
+            Source("web", "00:00:00:00:00:00", ("10.0.0.5/24",)),
+            ENTRY,
+            ["zero_mac", "family_missing"],
+        ),
     ],
 )
 def test_why_a_row_is_refused(row: Source, plan: Plan, codes: list[str]) -> None:

@@ -103,7 +103,10 @@ def test_rows_that_the_webhook_would_decline_have_a_way_out() -> None:
         6: ("refused", {"family_missing"}),
     }
     import_corrections.correct(of.pk, 3, {"ips": ["10.0.0.23", "fd00::3"]}, by=worlds.BY)
-    assert import_corrections.take_free(of.pk, 1, by=worlds.BY).ips == ["10.0.0.11/24", "fd00::5/64"]
+    assert import_corrections.take_free(of.pk, 1, by=worlds.BY).ips == [
+        "10.0.0.11/24",
+        "fd00::5/64",
+    ]
     done = import_corrections.take_missing(of.pk, by=worlds.BY)
     assert drafts.counts(done) == {"new": 5, "unchanged": 1}
     rows = {each.number: each.ips for each in ImportRow.objects.filter(vm_import=of)}
