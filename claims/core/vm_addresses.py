@@ -40,6 +40,16 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class UnusableEntry:
+    """An entry that stands in the object of an IPPool and that the register could not take in."""
+
+    network: str
+    mac: str
+    ippool: str
+    message: str  # why
+
+
+@dataclass(frozen=True)
 class Claim:
     """An IPAMClaim of the VM's namespace: what it asks for, and what was granted (`ips`)."""
 
@@ -83,6 +93,7 @@ class Known:
     networks: tuple[PrimaryNetwork, ...] = ()
     entries: tuple[Entry, ...] = ()
     claims: tuple[Claim, ...] = ()
+    unusable: tuple[UnusableEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,10 +121,9 @@ def choose(vm: VM, known: Known, own: Sequence[str] = ()) -> Choice:
 
     An entry comes before the request of a claim, and that before what the VM's owner asks for (`own`);
     but what a claim was granted comes before all: as long as it has addresses OVN-Kubernetes refuses
-    others. Raises DeclinedError: no_primary_network,
-    nad_missing, several_networks, not_layer2, not_persistent, no_interface, entry_of_another_vm,
-    mac_differs, ambiguous_entries, ambiguous_claims, no_entry, claim_of_another_vm, too_many_addresses,
-    outside_subnet, unusable_address, family_missing.
+    others. Raises DeclinedError: no_primary_network, nad_missing, several_networks, not_layer2,
+    not_persistent, no_interface, entry_of_another_vm, mac_differs, ambiguous_entries, ambiguous_claims,
+    claim_of_another_vm, no_entry, unusable_entry, and those of address_requests.fit.
     """
     network = _network(vm, known)
     if vm.seen and vm.interface is None:
@@ -122,6 +132,7 @@ def choose(vm: VM, known: Known, own: Sequence[str] = ()) -> Choice:
         (network,),
         tuple(one for one in known.entries if one.network == network.name),
         tuple(one for one in known.claims if one.network == network.name),
+        tuple(one for one in known.unusable if one.network == network.name),
     )
     name, notes = _claim_name(vm, network, known.claims)
     called, others = _claims(vm, name, known.claims)
@@ -134,14 +145,23 @@ def choose(vm: VM, known: Known, own: Sequence[str] = ()) -> Choice:
     if wanted is None and own:
         wanted = _Wanted(_mac(vm), tuple(own), "the VM's own network selection element")
     if wanted is None:
-        raise DeclinedError(
-            "no_entry",
-            f"neither a MAC entry nor an IPAMClaim of {network.name} asks for addresses for {vm}",
-        )
+        raise _nothing(vm, network, known)
     wanted = _granted(wanted, called)
     ips = address_requests.fit(wanted.ips, network, wanted.because)
     notes += (wanted.note,) if wanted.note else ()
     return Choice(network.name, wanted.mac, ips, name, wanted.because, notes)
+
+
+def _nothing(vm: VM, network: PrimaryNetwork, known: Known) -> DeclinedError:
+    """Nobody asks for addresses, or somebody does in vain."""
+    for one in known.unusable:
+        if one.mac == _mac(vm):
+            message = (
+                f"the entry of {one.mac} in the IPPool {one.ippool} cannot be used: {one.message}"
+            )
+            return DeclinedError("unusable_entry", message)
+    message = f"neither a MAC entry nor an IPAMClaim of {network.name} asks for addresses for {vm}"
+    return DeclinedError("no_entry", message)
 
 
 # --- the network ----------------------------------------------------------------------------------

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db.models import Q
 
-from claims.core import claim_names, networks, vm_objects
+from claims.core import claim_names, macs, networks, vm_objects
 from claims.core.pod_mutation import Settings
-from claims.core.vm_addresses import VM, Claim, Entry, Interface, Known, PrimaryNetwork
+from claims.core.vm_addresses import (
+    VM,
+    Claim,
+    Entry,
+    Interface,
+    Known,
+    PrimaryNetwork,
+    UnusableEntry,
+)
 from claims.models import NAD, IPAMClaim, NetworkSettings
 from claims.models import Entry as EntryRow
 from claims.models.settings import Annotation
+from pools.core import errors
 from pools.models import ObservedObject
 
 NOTHING = Known()
@@ -67,6 +77,7 @@ def known(cluster_id: int, vm: VM) -> Known:
         networks=tuple(map(_network, nads)),
         entries=_entries(cluster_id, vm, nads),
         claims=_claims(cluster_id, vm, nads),
+        unusable=tuple(_unusable(vm, nads)),
     )
 
 
@@ -101,6 +112,17 @@ def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Entry, ...]:
         )
         for row in rows.select_related("ippool__network").order_by("pk")[:MOST]
     )
+
+
+def _unusable(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
+    """The entries of the VM's MAC in objects of IPPools that the register could not take in."""
+    mac = vm.interface.mac if vm.interface else None
+    ippools = [nad.network.ippool for nad in nads if hasattr(nad.network, "ippool")]
+    for ippool in ippools if mac else ():
+        for problem in ippool.problems if ippool.gone_at is None else ():
+            with contextlib.suppress(errors.InvalidInput):
+                if macs.parse_mac(problem["mac"]) == mac:
+                    yield UnusableEntry(ippool.network.name, mac, ippool.name, problem["message"])
 
 
 def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:

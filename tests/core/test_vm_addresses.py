@@ -125,6 +125,14 @@ def test_a_claim_of_another_mac_or_vm_is_not_the_vms() -> None:
         assert _declined(vm(), known(claims=(other,))) == "no_entry"
 
 
+def test_claims_of_other_names_ask_for_one_thing() -> None:
+    asking = [claim(name, vm="vm-server", requested=("10.0.0.7",)) for name in ("a", "b")]
+    assert _ips(vm(), known(claims=tuple(asking))) == ("10.0.0.7/16",)
+    asking[1] = dataclasses.replace(asking[1], requested=("10.0.0.8",))
+    called = claim(vm="vm-server")
+    assert _declined(vm(), known(claims=(called, *asking))) == "ambiguous_claims"
+
+
 def test_what_the_owner_asks_for_comes_last() -> None:
     asked = ("10.0.0.8/16",)
     found = vm_addresses.choose(vm(), known(), asked)

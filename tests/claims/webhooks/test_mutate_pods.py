@@ -10,8 +10,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from claims.core import ippool
 from claims.core.network_selection import DEFAULT_NETWORK
 from claims.models import Decision, Entry, IPPool, NetworkSettings
+from claims.services import ippool_following
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, bring, review, see, world
 from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
@@ -101,6 +103,19 @@ def test_a_claim_of_another_vm_with_the_name_of_ours(pool: IPPool, door: Door) -
     worlds.claim(pool.network, "a", "10.0.0.10/16", name="a.b.podnet")
     assert "patch" not in door.ask(pod("a.b"))
     assert _code() == "claim_of_another_vm"
+
+
+def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
+    """It stands in the object, and the register could not take it in."""
+    said = ippool.Written(
+        pool.name, pool.network.name, (("02:00:00:00:00:99".upper(), ["10.9.0.5/16"]),)
+    )
+    ippool_following.take_in(pool.cluster, said, uid="u", decides=False, by=worlds.BY)
+    see(door.cluster, vm_manifest(mac=OTHER))
+    response = door.ask(pod())
+    assert "patch" not in response
+    assert _code() == "unusable_entry"
+    assert "10.9.0.5 is in none of the network's subnets (10.0.0.0/16)" in response["warnings"][0]
 
 
 def test_both_pods_of_a_migration(door: Door) -> None:
