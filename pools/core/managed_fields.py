@@ -6,8 +6,9 @@ map by some of its members' fields) or a Value (of a list that is a set).
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,18 @@ def upgraded(manifest: reading.Json, api_version: str) -> list[Any] | None:
             fields = _united(before["fieldsV1"], fields)
         merged[identity] = entry | {"apiVersion": api_version, "fieldsV1": fields}
     return list(merged.values())
+
+
+def without(entries: Sequence[reading.Json], path: str) -> list[reading.Json]:
+    """Return the entries of managedFields without a field, `spec.ipv4.cidrs`: nobody owns it."""
+    kept = copy.deepcopy(list(entries))
+    *parents, name = [f"f:{part}" for part in path.split(".")]
+    for entry in kept:
+        fields = entry.get("fieldsV1") or {}
+        for parent in parents:
+            fields = fields.get(parent) or {}
+        fields.pop(name, None)
+    return kept
 
 
 def _united(some: reading.Json, others: reading.Json) -> reading.Json:

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import http
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,11 @@ from pools.models import Connection
 from pools.reconcile import connecting, leases, passes, writes
 from pools.reconcile.kinds import Handler, Pass, Write
 from pools.services import drift
+
+# What a server says to a write of an object that it cannot convert, or that was invalid before.
+_UNFIT = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.UNPROCESSABLE_ENTITY)
+_OWNERS = "/metadata/managedFields"
+_PLAIN = re.compile(r"\w+(?:\.\w+)*")  # a path without members of lists
 
 
 @dataclass(frozen=True)
@@ -151,19 +157,41 @@ def _wish(
 
 
 def _apply(wish: _Wish) -> None:
-    """Dry first. Entries of another version of the kind may have to be upgraded before."""
+    """Dry first; what keeps a server from applying anything at all is mended before."""
     current = wish.current
     try:
         _force(wish, current, dry_run=True)
     except (faults.Rejected, faults.ServerFault) as error:
-        entries = managed_fields.upgraded(current, wish.write.resource.api_version)
-        if error.status != http.HTTPStatus.INTERNAL_SERVER_ERROR or entries is None:
+        mended = _mended(wish, error)
+        if mended is None:
             raise
-        changes = {"/metadata/managedFields": entries}
-        manager = wish.write.manager
-        current = wish.gateway.patch(wish.write.resource, current, changes, manager=manager)
+        current = mended
         _force(wish, current, dry_run=True)
     _force(wish, current, dry_run=False)
+
+
+def _mended(wish: _Wish, error: faults.ClusterFault) -> Manifest | None:
+    """The object as a server can apply to it; None when that is not what the error is about.
+
+    Entries of managedFields are brought to the version that is written. An object that is invalid in
+    this version as it stands (strings where the version has objects) can be changed only together with
+    the fields that are wrong, which have to be among those that are taken over.
+    """
+    resource, current, manager = wish.write.resource, wish.current, wish.write.manager
+    entries = managed_fields.upgraded(current, resource.api_version)
+    if error.status == http.HTTPStatus.INTERNAL_SERVER_ERROR and entries is not None:
+        with contextlib.suppress(faults.Rejected):
+            return wish.gateway.patch(resource, current, {_OWNERS: entries}, manager=manager)
+    fields = [one for one in wish.preview.fields if _PLAIN.fullmatch(one.path)]
+    if error.status not in _UNFIT or not fields:
+        return None
+    changes = {f"/{one.path.replace('.', '/')}": one.desired for one in fields}
+    stored = wish.gateway.patch(resource, current, changes, manager=manager)
+    # Of what it could not read the server has forgotten who owned it: all but what is taken over.
+    owners = entries or current["metadata"].get("managedFields") or []
+    for one in fields:
+        owners = managed_fields.without(owners, one.path)
+    return wish.gateway.patch(resource, stored, {_OWNERS: owners}, manager=manager)
 
 
 def _force(wish: _Wish, current: Manifest, *, dry_run: bool) -> None:

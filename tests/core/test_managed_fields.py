@@ -70,3 +70,15 @@ def test_no_owners(manifest: dict[str, Any]) -> None:
 def test_odd_fields_are_passed_over() -> None:
     assert _owner({"k:{": {}, "i:0": {}, "f:a": 1, "f:b": {}}).paths == {("b",)}
     assert _owner(None).paths == _owner({}).paths == frozenset()
+
+
+def test_a_field_that_nobody_owns_any_more() -> None:
+    entries = [
+        {"manager": "a", "fieldsV1": {"f:spec": {"f:ipv4": {"f:cidrs": {}, "f:maskSize": {}}}}},
+        {"manager": "b", "fieldsV1": {"f:metadata": {"f:labels": {"f:x": {}}}}},
+        {"manager": "c"},
+    ]
+    kept = managed_fields.without(entries, "spec.ipv4.cidrs")
+    assert kept[0]["fieldsV1"] == {"f:spec": {"f:ipv4": {"f:maskSize": {}}}}
+    assert kept[1:] == entries[1:]
+    assert "f:cidrs" in str(entries), "the given ones stay"

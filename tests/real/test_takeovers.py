@@ -14,6 +14,7 @@ from pools.reconcile import connecting
 from pools.services import pools
 from tests import factories, people
 from tests.edges import api as apis
+from tests.handlers.fleet import manifest
 from tests.real.owned_pools import OWNERS, A, B, Owned
 
 if TYPE_CHECKING:
@@ -63,6 +64,58 @@ def reachable(owned: Owned, kube: RealCluster) -> None:
 
 def _path(owned: Owned) -> str:
     return f"clusters/{owned.cluster.name}/drift/{owned.difference().pk}/ownership/"
+
+
+@pytest.fixture(params=["strings", "objects", "strings of an older definition"])
+def proposed(
+    kube: RealCluster,
+    kubectl: Callable[..., str],
+    owner: str,
+    settings: Any,
+    request: pytest.FixtureRequest,
+) -> Owned:
+    """A pool of the proposal's definition, as its owner wrote it, that is to get a reserved range.
+
+    The range stands in the owner's own list.
+    """
+    settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
+    definitions = [f"cilium.io_ciliumpodippools.{shape}" for shape in ("v2", "v2-proposal")]
+    old = request.param == "strings of an older definition"
+    kube.crds(definitions[0] if old else definitions[1], "cilium.io_ciliumnodes")
+    owned = Owned(kube, kubectl, owner, "v2alpha1" if request.param == "strings" else "v2")
+    said = manifest("green", A, B, version=owned.version)
+    if request.param == "objects":
+        said["spec"]["ipv4"]["cidrs"] = [{"cidr": A}, {"cidr": B}]
+    # The server goes on publishing the schema of another test, by which kubectl judges, for some seconds.
+    kubectl(*OWNERS[owner], "--validate=false", "-f", "-", manifest=said)
+    kube.crds(definitions[1])
+    reachable(owned, kube)
+    owned.manage(Duty.POOLS)
+    owned.passed()
+    factories.reserve(owned.pool("green"), "10.1.0.0-10.1.0.9")
+    owned.passed()
+    return owned
+
+
+def test_a_list_of_the_proposal_gets_its_reserved_range(proposed: Owned) -> None:
+    api = apis.Api()
+    assert proposed.difference().conflict_code == "field_conflict"
+    preview = api("GET", _path(proposed)).json()
+    answer = api("POST", _path(proposed), {"token": preview["token"], "reason": WHY})
+    assert answer.status_code == 200, answer.content
+    proposed.passed()
+    stored = proposed.stored()
+    ranged = {"cidr": B, "reservedRange": "10.1.0.0-10.1.0.9"}
+    assert stored["spec"]["ipv4"] == {"cidrs": [{"cidr": A}, ranged], "maskSize": 24}
+    owners = {one["manager"]: one["fieldsV1"] for one in stored["metadata"]["managedFields"]}
+    assert owners["cadastre"] == {"f:spec": {"f:ipv4": {"f:cidrs": {}}}}
+    theirs = owners[proposed.manager]["f:spec"]["f:ipv4"]
+    assert "f:maskSize" in theirs
+    assert "f:cidrs" not in theirs
+    assert (proposed.drift(), proposed.found()) == ([], [])
+    rest = proposed.resource_version()
+    proposed.passed()
+    assert proposed.resource_version() == rest
 
 
 def test_fields_are_taken_over_exactly_as_previewed(owned: Owned) -> None:
