@@ -296,10 +296,10 @@ def _ring(done: idempotency.Stored) -> None:
 
 
 def _skip_bad(request: Request) -> bool:
-    if not parsing.body(request) or _empty_form(request):
+    if _empty_form(request):
         return False
-    body: reading.Fields = parsing.fields(request, "skip_bad")
-    skip_bad = body.parse("skip_bad", import_bodies.flag)
+    body = parsing.fields(request, "skip_bad", optional=True)
+    skip_bad = body.has("skip_bad") and body.parse("skip_bad", import_bodies.flag)
     body.report.raise_any()
     return bool(skip_bad)
 

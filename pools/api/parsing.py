@@ -89,10 +89,13 @@ def _media_type(content_type: str) -> tuple[bool, str]:
     return plain, header.get_content_type() if content_type else ""
 
 
-def fields(request: Request, *known: str, limit: int = documents.LARGEST) -> reading.Fields:
+def fields(
+    request: Request, *known: str, optional: bool = False, limit: int = documents.LARGEST
+) -> reading.Fields:
     """The JSON object of the body; its unknown fields are reported, `report.raise_any` ends it.
 
-    A body that says nothing, none or `{}`, is object_expected: nothing can be meant by it (B59).
+    A body that says nothing, none or `{}`, is object_expected: nothing can be meant by it (B59), unless
+    it is `optional`.
     """
     text = body(request, limit=limit)
     if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:
@@ -100,7 +103,7 @@ def fields(request: Request, *known: str, limit: int = documents.LARGEST) -> rea
             request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
         )
     data = documents.load_json(text, limit=limit) if text else {}
-    if not data:
+    if not data and not optional:
         message = f"an object with at least one of {', '.join(known)} is expected"
         raise errors.InvalidInput.of("", "object_expected", message)
     found = reading.Fields(data, "", reading.Report())

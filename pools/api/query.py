@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TypeVar
@@ -35,6 +36,10 @@ class Query:
         value = values[-1] if values else ""
         if "\0" in value or len(value) > 4 * LONGEST:
             self.report.add(name, "invalid", "is no usable value", value)
+            return None
+        if not value.isprintable() and any(unicodedata.category(char) == "Cc" for char in value):
+            message = "has a line break or another control character"
+            self.report.add(name, "invisible_character", message, value)
             return None
         return value or None
 

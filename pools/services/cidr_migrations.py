@@ -133,7 +133,10 @@ def _reserve(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> Non
 
 def _widen(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None:
     if is_whole(migration):
-        raise errors.StepNotDue(f"All of {migration.cidr} is emptied already.")
+        raise errors.StepNotDue(
+            "To widen is to empty the whole CIDR instead of a range of it; this migration empties all of"
+            f" {migration.cidr} already."
+        )
     _withhold(migration, cidr, addresses.AddressRange.covering(migration.cidr), by)
 
 

@@ -127,3 +127,9 @@ def test_a_viewer_looks_and_does_nothing(api: apis.Api, pool: int) -> None:
     assert viewer("GET", place).status_code == 200
     apis.refused(_step(viewer, place, "reserve"), 403, "permission_denied")
     apis.refused(viewer("POST", f"pools/{pool}/migrations/", {"cidr": OLD}), 403, "permission_denied")  # fmt: skip
+
+
+def test_to_widen_what_is_whole_is_explained(api: apis.Api, pool: int) -> None:
+    refused = apis.refused(_step(api, _begin(api, pool), "widen"), 409, "step_not_due")
+    assert "to empty the whole CIDR instead of a range" in refused["detail"]
+    assert OLD in refused["detail"]

@@ -219,3 +219,11 @@ def test_a_viewer_looks_only(network: Network) -> None:
     assert viewer("GET", f"imports/{draft['id']}/").status_code == 200
     apis.refused(viewer("POST", f"imports/{draft['id']}/commit/"), 403, "permission_denied")
     apis.refused(upload(viewer, CSV, network=network.pk), 403, "permission_denied")
+
+
+@pytest.mark.parametrize("body", [None, {}, {"skip_bad": False}])
+def test_a_commit_that_says_nothing_more(network: Network, body: Any) -> None:
+    api = apis.Api("operator")
+    draft = made(upload(api, CSV, network=network.pk, namespace="shop"))
+    done = api("POST", f"imports/{draft['id']}/commit/", body)
+    assert (done.status_code, done.json()["status"]) == (200, "committed"), done.content
