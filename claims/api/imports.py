@@ -23,7 +23,7 @@ from claims.services import (
 )
 from pools import idempotency
 from pools.api import pagination, parsing, query, views
-from pools.core import errors, reading
+from pools.core import errors
 
 _SEE = ("claims.view_vmimport",)
 _CHANGE = ("claims.change_vmimport",)
