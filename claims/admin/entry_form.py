@@ -13,9 +13,9 @@ from django.urls import reverse
 from claims.admin import places, scoped, tables, vm_text
 from claims.core import entries as core
 from claims.core.entries import EntrySpec
-from claims.models import Entry, IPPool
+from claims.models import NAD, Entry, IPPool, Network
 from claims.models.ippools import Source
-from claims.services import access, duplicates, entry_requests, ippools
+from claims.services import access, duplicates, entry_requests, ippools, networks
 from claims.services import entries as services
 from pools.admin import edge, lists, show
 from pools.admin import forms as fields
@@ -160,8 +160,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     """A new entry, of the IPPool that is named or chosen."""
     if not may_add(request):
         edge.require(request, "claims.add_entry")
-    first = scoped.rows(request, IPPool).first()
-    initial = {"ippool": request.GET.get("ippool") or (first.pk if first else None)}
+    initial = {"ippool": request.GET.get("ippool") or _only_fit(request)}
     initial |= {name: request.GET[name] for name in _NAMES if name in request.GET}
     form = EntryForm(request.POST or None, scoped.rows(request, IPPool), initial=initial)
     if request.method == "POST" and form.is_valid():
@@ -174,6 +173,13 @@ def add(request: HttpRequest) -> HttpResponseBase:
             warn(request, made)
             return HttpResponseRedirect(show.url_of(made[0]))
     return _page(request, "Add a MAC entry", form)
+
+
+def _only_fit(request: HttpRequest) -> int | None:
+    """The IPPool of the only network that can hold static VMs."""
+    fit = scoped.rows(request, Network).filter(networks.fit(scoped.rows(request, NAD)))
+    found = scoped.rows(request, IPPool).filter(network__in=fit)[:2]
+    return found[0].pk if len(found) == 1 else None
 
 
 def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:

@@ -16,9 +16,9 @@ from claims import tasks
 from claims.admin import places, scoped
 from claims.core import entries as core
 from claims.core import macs
-from claims.models import Network, VMImport
+from claims.models import NAD, Network, VMImport
 from claims.models.imports import Status, Target
-from claims.services import access, duplicates, import_files, imports, ippools
+from claims.services import access, duplicates, import_files, imports, ippools, networks
 from claims.services.import_mapping import Options
 from claims.services.import_uploads import Upload
 from pools.admin import edge, lists, show
@@ -62,7 +62,11 @@ class ImportForm(forms.Form):
         widget=fields.addresses_text(placeholder="10.0.0.21, fd00::21"),
         help_text="One of each family; empty: the draft offers the next free ones.",
     )
-    where = forms.ChoiceField(label="Network", widget=fields.select())
+    where = forms.ChoiceField(
+        label="Network",
+        widget=fields.select(),
+        error_messages={"required": "Choose the network that the VMs go to."},
+    )
     namespace = forms.CharField(
         required=False,
         widget=fields.text(placeholder="shop", list="import-namespaces"),
@@ -82,13 +86,14 @@ class ImportForm(forms.Form):
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        if not self.is_bound and "where" not in self.initial:
+            fit = scoped.rows(request, Network).filter(networks.fit(scoped.rows(request, NAD)))[:2]
+            self.initial["where"] = f"network-{fit[0].pk}" if len(fit) == 1 else ""
         self._networks = self._known(request)
         self._clusters = {one.pk: one for one in scoped.rows(request, Cluster).order_by("name")}
         where: Any = self.fields["where"]
-        where.choices = list(self._choices())
-        if not self.is_bound and "where" not in self.initial and where.choices:
-            first = next(iter(self._networks), None)
-            self.initial["where"] = f"network-{first}" if first else None
+        choices = list(self._choices())
+        where.choices = [("", "Choose a network"), *choices] if choices else []
 
     def _known(self, request: HttpRequest) -> dict[int, Network]:
         """Those that a choice has room for, and the one that was named."""

@@ -159,13 +159,20 @@ def network_of(request: Request) -> Callable[[Any, str], Network]:
 
 
 def mapping_of(value: Any, at: str) -> dict[str, Any]:
-    """The mapping as an object, or as the JSON text of one; import_mapping.parse reads on."""
+    """The mapping as an object, or as the JSON text of one; import_mapping.parse reads on.
+
+    A network may stand alone, without the object around it.
+    """
     if isinstance(value, str):
         value = documents.load_json_value(value.encode())
     if not isinstance(value, dict):
         message = 'an object {"port group": {"network": id, "namespace": ""}} is expected'
         raise errors.InvalidInput.of(at, "wrong_type", message, value)
-    return value
+    return {name: {"network": to} if _is_number(to) else to for name, to in value.items()}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _target(value: Any, at: str) -> str:

@@ -230,6 +230,14 @@ _HITS = f"""
         WHERE b.space_id = ANY(%(spaces)s::bigint[]) AND b.state = 'held'
             AND b.holder_kind NOT IN ('vm', 'mac', 'pod')
       UNION ALL
+        SELECT j.number, false, 'no_nad', 'The namespace ' || j.namespace || ' has no network'
+            || ' attachment definition of ' || n.name || ': the network does not serve it.'
+        FROM j JOIN claims_network n ON n.id = j.network_id
+        WHERE j.namespace <> ''
+            AND EXISTS (SELECT FROM claims_nad d WHERE d.network_id = n.id)
+            AND NOT EXISTS (SELECT FROM claims_nad d
+                WHERE d.network_id = n.id AND d.namespace = j.namespace)
+      UNION ALL
         SELECT number, true, 'claim_fixed', 'The IPAMClaim ' || fixed || '.'
         FROM known WHERE fixed <> ''
       UNION ALL

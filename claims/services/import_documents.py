@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from claims.core import ipamclaim, ippool
 from claims.core.vm_import import cells, found, inventory, manifests
-from claims.core.vm_import.found import Found, problem
-from claims.core.vm_import.tables import Skipped
+from claims.core.vm_import.found import Found, Skipped, problem
 from claims.services import import_archives, import_texts
 from claims.services.import_archives import refused
 from pools import documents

@@ -17,7 +17,7 @@ from typing import IO, BinaryIO
 
 from claims.core.vm_import import columns, tables
 from claims.core.vm_import.columns import Layout
-from claims.core.vm_import.found import Found
+from claims.core.vm_import.found import Found, Skipped
 from claims.services import (
     import_archives,
     import_documents,
@@ -68,7 +68,7 @@ VINFO_ONLY = errors.Problem(
     "vInfo has no MAC addresses, so its rows cannot be imported: export the tab vNetwork",
 )
 
-Source = Callable[[tables.Skipped], Iterator[Found]]
+Source = Callable[[Skipped], Iterator[Found]]
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Reading:
     _source: Source
     total: int | None = None
     notes: tuple[errors.Problem, ...] = ()
-    skipped: dict[str, int] = field(default_factory=dict)
+    skipped: Skipped = field(default_factory=Skipped)
 
     def rows(self) -> Iterator[Found]:
         """What the file says, from its beginning each time it is called; nothing is kept.
@@ -188,7 +188,7 @@ def _reading(
     return Reading(formats.get(kind, kind), lambda skipped: _found(best, skipped), total, notes)
 
 
-def _found(parts: Iterable[_Part], skipped: tables.Skipped) -> Iterator[Found]:
+def _found(parts: Iterable[_Part], skipped: Skipped) -> Iterator[Found]:
     left = MOST_ROWS
 
     def limited(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:

@@ -53,7 +53,9 @@ def parse(options: Options, *, field: str = "mapping") -> dict[str, dict[str, An
     for name, to in given.items():
         at = f"{field}.{errors.shown(name)}"
         if not isinstance(to, Mapping) or to.keys() - {"network", "namespace"}:
-            message = 'an object {"network": id, "namespace": name} is expected'
+            message = (
+                'the id of a network is expected, or an object {"network": id, "namespace": name}'
+            )
             raise errors.InvalidInput.of(at, "wrong_type", message)
         network, namespace = to.get("network"), to.get("namespace") or ""
         if network is not None and (isinstance(network, bool) or network not in networks):

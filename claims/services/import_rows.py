@@ -17,6 +17,7 @@ from claims.core.vm_import.found import Found
 from claims.core.vm_import.resolving import Destination, Plan, Reason, Resolved, Source
 from claims.models import ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import Target
+from claims.models.networks import Kind
 from claims.services import access, claim_naming, import_check
 from pools import database
 from pools.core import errors
@@ -27,6 +28,8 @@ LONGEST = 300
 _LONGEST_NOTE = 500
 # Whose VMs are moved by MTV, which gives them other names than they had.
 _SOURCES_OF_MTV = ("rvtools", "forklift", "powercli")
+# Whose "port groups" are names of networks of a cluster.
+_MANIFESTS = ("ippool-yaml", "ipamclaim-yaml")
 
 
 class Destinations:
@@ -68,9 +71,13 @@ class Destinations:
             network.pk,
             network.name,
             tuple(network.subnets),
-            namespace or self._namespace,
+            namespace or self._namespace or self._only_namespace(network),
             self._vm_networks.get(network.pk, {}),
         )
+
+    def _only_namespace(self, network: Network) -> str:
+        """A UserDefinedNetwork is one of its own namespace."""
+        return network.namespace if network.kind == Kind.UDN else ""
 
 
 def _key(name: str) -> str:
@@ -84,6 +91,7 @@ def plan(of: VMImport) -> Plan:
         resolving.IPAMCLAIMS if of.target == Target.IPAMCLAIMS else resolving.IPPOOL,
         names if of.limited else None,
         moved=of.format.startswith(_SOURCES_OF_MTV),
+        manifests=of.format in _MANIFESTS,
     )
 
 

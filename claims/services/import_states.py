@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from claims.core.vm_import.found import Found
+from claims.core.vm_import.found import MOST_NAMES, Found, Skipped
 from claims.models import ImportFile, VMImport
 from claims.models.imports import Status
 from claims.services import import_check, import_files, import_rows, import_work
@@ -26,11 +26,33 @@ def draft(
     import_check.judge(of)
     of.left_out = dict(reading.skipped)
     of.notes = [{"code": one.code, "message": one.message} for one in reading.notes]
+    of.notes += _left_out(reading.skipped)
     _drafted(of)
     if work is not None:
         import_work.end(work)
     ImportFile.objects.filter(vm_import=of).delete()
     of.save(update_fields=["rows_total", "rows_done", "left_out", "notes", *_DRAFTED])
+
+
+# Of which people look for a VM that is not among the rows.
+_LEFT_OUT = {
+    "template": "Templates",
+    "srm_placeholder": "Placeholders of Site Recovery Manager",
+    "vcls": "VMs of vSphere Cluster Services",
+    "guest_only_interface": "Interfaces that only the guest has, of the VMs",
+}
+
+
+def _left_out(skipped: Skipped) -> list[dict[str, str]]:
+    """A note for each reason, with the names of its VMs."""
+    notes = []
+    for reason, names in skipped.names.items():
+        if names and reason in _LEFT_OUT:
+            listed = ", ".join(map(import_rows.clean, names))
+            more = f" and more, {skipped[reason]} in all" if len(names) == MOST_NAMES else ""
+            message = f"{_LEFT_OUT[reason]} are left out: {listed}{more}"
+            notes.append({"code": f"left_out_{reason}", "message": message})
+    return notes
 
 
 _DRAFTED = ("status", "counts", "drafted_at", "error_code", "error")

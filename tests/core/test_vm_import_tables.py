@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from claims.core.vm_import import columns, tables
-from claims.core.vm_import.found import Found
+from claims.core.vm_import.found import Found, Skipped
 from pools.core import errors
 
 MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
@@ -17,7 +17,7 @@ MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
 def _read(header: str, *rows: Sequence[str]) -> tuple[list[Found], dict[str, int]]:
     layout = columns.recognise(header.split(","))
     assert layout is not None
-    skipped: dict[str, int] = {}
+    skipped = Skipped()
     return list(tables.read(layout, enumerate(rows, start=2), skipped)), skipped
 
 

@@ -8,6 +8,26 @@ from dataclasses import dataclass
 from pools.core import errors
 from pools.core.errors import Problem
 
+MOST_NAMES = 100  # of what is left out for one reason
+
+
+class Skipped(dict[str, int]):
+    """How much of a file is no VM's interface, by reason; `names` are the first VMs of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, list[str]] = {}
+
+    def add(self, reason: str, vm: str = "") -> None:
+        self[reason] = self.get(reason, 0) + 1
+        names = self.names.setdefault(reason, [])
+        if vm and vm not in names and len(names) < MOST_NAMES:
+            names.append(vm)
+
+    def clear(self) -> None:
+        super().clear()
+        self.names.clear()
+
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from claims.core.vm_import import cells, found
-from claims.core.vm_import.found import Found, problem
-from claims.core.vm_import.tables import Skipped
+from claims.core.vm_import.found import Found, Skipped, problem
 from pools.core.errors import Problem
 
 Json = Mapping[str, Any]
@@ -42,9 +41,9 @@ def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[Found]:
             wrong = problem("", "wrong_type", "an object is expected")
             yield Found(row, "", "", (), problems=(wrong,), refused=True)
         elif vm.get("isTemplate") is True:
-            _count(skipped, "template")
+            skipped.add("template", _word(vm.get("name")))
         elif str(vm.get("name", "")).startswith("vCLS"):
-            _count(skipped, "vcls")
+            skipped.add("vcls", _word(vm.get("name")))
         else:
             yield from _vm(row, vm, skipped)
 
@@ -59,12 +58,8 @@ def plan(row: int, manifest: Json) -> Iterator[Found]:
         yield Found(row, name, "", (), namespace=namespace, problems=(*told, wrong), refused=True)
 
 
-def _count(skipped: Skipped, reason: str) -> None:
-    skipped[reason] = skipped.get(reason, 0) + 1
-
-
 def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[Found]:
-    name, told = _name(vm)
+    name, told_of_vm = _name(vm)
     namespace = ""
     if isinstance(vm.get("object"), Mapping):
         namespace = _word(vm.get("namespace"))
@@ -75,17 +70,19 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[Found]:
         interfaces = list(_nics(vm, skipped))
     if not interfaces:
         message = "the inventory has no network interface of this VM"
-        told = (*told, problem("mac", "mac_missing", message))
-        yield Found(row, name, "", (), namespace=namespace, problems=told, refused=True)
-    for mac, listed, network, note in interfaces:
+        wrong = (*told_of_vm, problem("mac", "mac_missing", message))
+        yield Found(row, name, "", (), namespace=namespace, problems=wrong, refused=True)
+    for mac, listed, network, note, lost in interfaces:
         ips = cells.parse_addresses(*listed)
         wrong = cells.parse_mac(mac) if mac else ()
+        told = (*told_of_vm, *lost)
         problems, no_mac = found.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
-        refused = bool(told or wrong or ips.unread or no_mac)
+        refused = bool(told_of_vm or wrong or ips.unread or no_mac)
         yield Found(row, name, mac, ips.ips, network, namespace, "", note, problems, refused)
 
 
-Interface = tuple[str, list[str], str, str]  # MAC, addresses, network, note
+# MAC, addresses, network, note, what of the addresses MTV does not keep
+Interface = tuple[str, list[str], str, str, tuple[Problem, ...]]
 
 
 def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
@@ -106,9 +103,9 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
         listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in said]
         listed += list(_own_addresses(nic))
         network = next((_word(guest["network"]) for guest in said if guest.get("network")), "")
-        yield mac, listed, network or _network(nic), _origins(said)
-    if guests:
-        skipped["guest_only_interface"] = skipped.get("guest_only_interface", 0) + len(guests)
+        yield mac, listed, network or _network(nic), _origins(said), tuple(_lost(vm, said))
+    for _ in guests:
+        skipped.add("guest_only_interface", _word(vm.get("name")))
 
 
 Key = tuple[str, str]
@@ -167,7 +164,7 @@ def _openstack(addresses: Json) -> Iterator[Interface]:
                 mac = _word(one.get("OS-EXT-IPS-MAC:mac_addr"))
                 by_mac.setdefault(mac, []).append(_word(one.get("addr")))
         for mac, ips in by_mac.items():
-            yield mac, ips, _word(network), ""
+            yield mac, ips, _word(network), "", ()
 
 
 def _openshift(vm: Json) -> Iterator[Interface]:
@@ -183,7 +180,32 @@ def _openshift(vm: Json) -> Iterator[Interface]:
         mac = _word(one.get("macAddress") or seen.get("mac"))
         listed = seen.get("ipAddresses")
         ips = [_word(ip) for ip in listed] if isinstance(listed, list) else []
-        yield mac, ips, name, ""
+        yield mac, ips, name, "", ()
+
+
+def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[Problem]:
+    """The addresses that MTV does not set again: of Windows it keeps those that were set by hand
+    (Forklift, pkg/controller/plan/adapter/vsphere)."""
+    if not _is_windows(vm):
+        return
+    for guest in guests:
+        ip, origin = _word(guest.get("ip")), _word(guest.get("origin")).lower()[:32]
+        if ip and not _is_link_local(ip) and origin not in {"", "manual"}:
+            message = (
+                f"MTV does not set this address again: the Windows guest has it by {origin}, and only"
+                " what was set by hand is preserved"
+            )
+            yield problem("ips", "not_preserved", message, ip)
+
+
+def _is_windows(vm: Json) -> bool:
+    names = (_word(vm.get(key)) for key in ("guestName", "guestNameFromVmwareTools"))
+    is_named = any("windows" in name.lower() for name in names)
+    return is_named or _word(vm.get("guestId")).lower().startswith("win")
+
+
+def _is_link_local(ip: str) -> bool:
+    return ip.lower().startswith(("fe80:", "169.254."))
 
 
 def _origins(guests: Sequence[Json]) -> str:
@@ -191,7 +213,7 @@ def _origins(guests: Sequence[Json]) -> str:
     origins = dict.fromkeys(
         _word(guest.get("origin"))[:32]
         for guest in guests
-        if not _word(guest.get("ip")).lower().startswith(("fe80:", "169.254."))
+        if not _is_link_local(_word(guest.get("ip")))
     )
     origins.pop("", None)
     return f"origin {', '.join(origins)}"[:500] if origins else ""

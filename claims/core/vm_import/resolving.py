@@ -118,12 +118,14 @@ class Plan:
     """How all rows of an import are read.
 
     `namespaces` are those whose rows may be written, None for all. `moved`: VMs get the name in the
-    cluster that MTV gives them, also one that could stay.
+    cluster that MTV gives them, also one that could stay. `manifests`: what stands in place of a port
+    group is the name of a logical network.
     """
 
     target: str
     namespaces: frozenset[str] | None = None
     moved: bool = False
+    manifests: bool = False
 
 
 def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
@@ -131,6 +133,11 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
     reasons: list[Reason] = [(one.code, _sentence(one)) for one in row.problems]
     if to is None:
         return Resolved(None, usable=False, reasons=(_unmapped(row.port_group), *reasons))
+    if plan.manifests and row.port_group not in {"", to.network}:
+        message = (
+            f"The manifest is one of the network {errors.shown(row.port_group)}; the row goes to"
+        )
+        reasons.append(("another_network", f"{message} {to.network}."))
     usable = not row.refused
     vm, said = _vm(row.vm, moved=plan.moved)
     if said:

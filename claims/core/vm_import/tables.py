@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from claims.core.vm_import import cells, columns, found
 from claims.core.vm_import.columns import Layout
-from claims.core.vm_import.found import Found, problem
+from claims.core.vm_import.found import Found, Skipped, problem
 from pools.core.errors import Problem
 
 Row = tuple[int, Sequence[str]]  # the number of the row, from 1; its cells, short rows being short
-Skipped = dict[str, int]
 
 
 def read(
@@ -89,7 +88,7 @@ class _Table:
         vm = row[layout.vm] if layout.vm >= 0 else ""
         mac = row[layout.mac] if layout.mac >= 0 else ""
         if reason := self._reason(row, vm, mac):
-            self.skipped[reason] = self.skipped.get(reason, 0) + 1
+            self.skipped.add(reason, vm.strip())
             return ()
         if type(mac) is str:
             mac = mac.strip()

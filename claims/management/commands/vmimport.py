@@ -90,6 +90,8 @@ class Command(base.BaseCommand):
             self.stdout.write(f"  {verdict:<10} {count:>7}")
         for reason, count in of.left_out.items():
             self.stdout.write(f"  left out   {count:>7}  {reason}")
+        for note in of.notes:
+            self.stdout.write(f"  {note['message']}.")
         if not bad:
             return
         lines = [("row", "VM", "MAC", "addresses", "verdict", "why"), *map(_line, bad[:_SHOWN])]
@@ -133,6 +135,7 @@ def _report(of: VMImport, bad: Sequence[ImportRow]) -> dict[str, Any]:
         "status": of.status,
         "counts": of.counts,
         "left_out": of.left_out,
+        "notes": of.notes,
         "error": {"code": of.error_code, "message": of.error} if of.error_code else None,
         "bad_rows": [
             {name: getattr(row, name) for name in names}

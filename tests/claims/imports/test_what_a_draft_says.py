@@ -1,0 +1,148 @@
+"""What a draft says beside its verdicts: who was left out, which names and namespaces do not fit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from claims.models import NAD, ImportRow, Network, VMImport
+from tests.claims import worlds
+from tests.claims.imports import corpus, drafts, pages
+from tests.claims.imports.drafts import mac, row
+from tests.edges import api as apis
+
+pytestmark = pytest.mark.django_db
+IPPOOL = """
+apiVersion: k8s.ovn.org/v1alpha1
+kind: IPPool
+metadata: {name: blue}
+spec:
+  network-name: cluster_udn_green
+  entries:
+    00:50:56:00:00:01: [10.0.0.5/24]
+"""
+
+
+@pytest.fixture
+def network() -> Network:
+    return worlds.network()
+
+
+def _draft(network: Network, content: bytes, **values: Any) -> VMImport:
+    api = apis.Api("operator")
+    said = {"file": pages.file(content), "network": network.pk} | values
+    answer = api.client.post(f"{apis.ROOT}imports/", said)
+    assert answer.status_code == 201, answer.content
+    return VMImport.objects.get(pk=answer.json()["id"])
+
+
+def _codes(of: VMImport) -> list[set[str]]:
+    rows = ImportRow.objects.filter(vm_import=of).order_by("number")
+    return [{reason["code"] for reason in each.reasons} for each in rows]
+
+
+def test_who_was_left_out_is_named(network: Network) -> None:
+    table = corpus.rows(
+        corpus.nic(1),
+        corpus.nic(2, VM="golden-image", Template="True"),
+        corpus.nic(3, VM="vCLS-1"),
+        corpus.nic(4, VM="vCLS-2"),
+        corpus.nic(5, VM="dr-web", **{"SRM Placeholder": "True"}),
+    )
+    of = _draft(network, corpus.to_csv(table).encode(), namespace="blue")
+    notes = {
+        one["code"]: one["message"]
+        for one in apis.Api()("GET", f"imports/{of.pk}/").json()["notes"]
+    }
+    assert notes["left_out_template"] == "Templates are left out: golden-image"
+    assert notes["left_out_vcls"].endswith(": vCLS-1, vCLS-2")
+    assert notes["left_out_srm_placeholder"].endswith(": dr-web")
+    page = pages.page(pages.browser(), of)
+    assert all(name in page for name in ("golden-image", "vCLS-2", "dr-web"))
+
+
+def test_a_namespace_that_the_network_does_not_serve(network: Network) -> None:
+    NAD.objects.create(network=network, namespace="blue", name="n")
+    of = drafts.draft(
+        network,
+        row("web", mac(1), "10.0.0.11"),
+        row("db", mac(2), "10.0.0.12", namespace="gren"),
+        namespace="blue",
+    )
+    assert drafts.verdicts(of) == {1: ("new", set()), 2: ("new", {"no_nad"})}
+    page = pages.page(pages.browser(), of)
+    assert "The namespace gren has no network attachment definition" in page
+
+
+def test_the_namespace_of_a_udn_that_has_only_one(network: Network) -> None:
+    Network.objects.update(kind="udn", namespace="shop")
+    network.refresh_from_db()
+    of = drafts.draft(network, row("web", mac(1), "10.0.0.11"), namespace="", target="ipamclaims")
+    (found,) = ImportRow.objects.filter(vm_import=of)
+    assert (found.verdict, found.namespace, found.claim_name[:4]) == ("new", "shop", "web.")
+
+
+def test_a_manifest_of_another_network(network: Network) -> None:
+    of = _draft(network, IPPOOL.encode())
+    assert _codes(of) == [{"another_network"}]
+    assert _codes(_draft(network, IPPOOL.replace("green", "blue").encode())) == [set()]
+    assert f"goes to {network.name}" in pages.page(pages.browser(), of)
+
+
+@pytest.mark.parametrize("form", ["number", "object"])
+def test_a_port_group_goes_to_a_network(network: Network, form: str) -> None:
+    to = network.pk if form == "number" else {"network": network.pk}
+    rows = [row("web", mac(1), "10.0.0.11", network="vlan100")]
+    body = {"rows": rows, "mapping": {"vlan100": to}, "namespace": "blue"}
+    api = apis.Api("operator")
+    made = api.made("imports/", body)
+    assert made["counts"]["new"] == 1
+    changed = api("PATCH", f"imports/{made['id']}/", {"mapping": {"vlan100": to}})
+    assert changed.status_code == 200, changed.content
+
+
+def test_what_mtv_does_not_preserve(network: Network) -> None:
+    """Of Windows guests: by DHCP, or made of the link layer's address."""
+
+    def vm(number: int, system: str, origin: str) -> dict[str, Any]:
+        guest = {"mac": mac(number), "ip": f"10.0.0.{10 + number}", "origin": origin, "prefix": 24}
+        nic = {"network": {"id": "n"}, "mac": mac(number), "deviceKey": 4000}
+        return {
+            "id": f"vm-{number}", "name": f"vm-{number}", "guestId": system, "nics": [nic],
+            "guestNetworks": [guest],
+        }  # fmt: skip
+
+    inventory = [
+        vm(1, "windows2019srv_64Guest", "dhcp"),
+        vm(2, "windows2019srv_64Guest", "manual"),
+        vm(3, "rhel8_64Guest", "dhcp"),
+        vm(4, "windows9_64Guest", "linklayer"),
+    ]
+    of = _draft(network, json.dumps(inventory).encode(), namespace="blue")
+    lost = {"not_preserved"}
+    assert _codes(of) == [lost, set(), set(), lost]
+    assert ImportRow.objects.filter(vm_import=of, verdict="new").count() == 4, "marked only"
+
+
+@pytest.mark.parametrize("page", [pages.NEW, "admin:claims_entry_add"])
+def test_no_network_is_chosen_that_cannot_hold_static_vms(network: Network, page: str) -> None:
+    """Only the one that can, if there is one."""
+    worlds.ippool(network)
+    other = worlds.ippool(worlds.network("cluster_udn_a", subnets=("10.9.0.0/24",)), "a")
+    client = pages.browser()
+
+    def chosen(**query: int) -> str:
+        form = client.get(reverse(page), query).context["form"]
+        return str(form["where" if "where" in form.fields else "ippool"].value() or "")
+
+    names = {f"network-{other.network_id}", str(other.pk)}
+    Network.objects.update(lifecycle="")
+    assert chosen() == ""
+    assert chosen(network=other.network_id, ippool=other.pk) in names
+    Network.objects.filter(pk=other.network_id).update(lifecycle="Persistent")
+    assert chosen() in names
+    Network.objects.update(lifecycle="Persistent")
+    assert chosen() == "", "two can: a person chooses"
