@@ -104,7 +104,7 @@ class EntryView(views.View):
     @extend_schema(**ippool_schema.ENTRY_PATCH)
     def patch(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
         found = _entry(request, ippool_id, entry_id)
-        body = parsing.fields(request, *core.FIELDS, *_READ_ONLY)
+        body = parsing.changes(request, *core.FIELDS, *_READ_ONLY)
         refuse(body, _READ_ONLY)
         wanted = _changed(body, found)
         seen = scoped.seen(request)

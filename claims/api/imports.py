@@ -86,7 +86,7 @@ class ImportView(views.View):
     @extend_schema(**import_schema.CHANGE)
     def patch(self, request: Request, import_id: int) -> views.Answer:
         found = _get(request, import_id)
-        body = parsing.fields(request, "network", "namespace", "mapping")
+        body = parsing.changes(request, "network", "namespace", "mapping", nullable=("network",))
         values: dict[str, Any] = {}
         if body.has("network"):
             values["network"] = body.parse("network", import_bodies.network_of(request))
@@ -139,7 +139,7 @@ class ImportRowView(views.View):
         of = _get(request, import_id)
         by, user = views.author(request), request.user
         known = (*import_corrections.COLUMNS, "skip", "free_address")
-        body = parsing.fields(request, *known)
+        body = parsing.changes(request, *known)
         values = {
             name: body.parse(name, _ips if name == "ips" else _text)
             for name in import_corrections.COLUMNS

@@ -86,7 +86,7 @@ class IPPoolView(views.View):
     @extend_schema(**ippool_schema.IPPOOL_PATCH)
     def patch(self, request: Request, ippool_id: int) -> views.Answer:
         found = _get(request, ippool_id)
-        body = parsing.fields(request, "name", "note", "cluster", "network_name", *_READ_ONLY)
+        body = parsing.changes(request, "name", "note", "cluster", "network_name", *_READ_ONLY)
         entries.refuse(body, _READ_ONLY)
         for field, present in (
             ("cluster", found.cluster.name),

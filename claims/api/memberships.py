@@ -111,7 +111,7 @@ class MembershipView(views.View):
 
     @extend_schema(**_CHANGE)
     def patch(self, request: Request, membership_id: int) -> views.Answer:
-        body = parsing.fields(request, "namespaces", "role")
+        body = parsing.changes(request, "namespaces", "role")
         _role(body)
         names = None
         if body.has("namespaces"):

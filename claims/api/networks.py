@@ -25,6 +25,7 @@ from pools.core import block_answer, reading
 
 _CREATED = ("cluster", *network_rules.FIELDS, "applied", "description", "nads")
 _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
+_NULLABLE = {*_CREATED, *_READ_ONLY} - {"namespaces", "nads"}
 
 
 class Networks(views.View):
@@ -67,7 +68,7 @@ class NetworkView(views.View):
 
     @extend_schema(**schema.NETWORK_PATCH)
     def patch(self, request: Request, network_id: int) -> views.Answer:
-        body = parsing.fields(request, *_CREATED, *_READ_ONLY)
+        body = parsing.changes(request, *_CREATED, *_READ_ONLY, nullable=_NULLABLE)
         found = scoped.one(request, Network.objects.select_related("cluster"), network_id)
         nads = _nads(body)
         changes, by = _changes(body, found), views.author(request)

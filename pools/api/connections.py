@@ -51,7 +51,7 @@ class ConnectionView(views.View):
 
     @extend_schema(**cluster_schema.CONNECTION_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
-        body = parsing.fields(request, "mode", "duties", "paused")
+        body = parsing.changes(request, "mode", "duties", "paused")
         row = _of(cluster)
         paused = body.flag("paused") if body.has("paused") else None
         wanted = _terms(body, row)
@@ -127,7 +127,7 @@ def _terms(body: reading.Fields, known: Connection | None) -> connections.Terms:
     if not body.has("duties") and mode != Mode.OBSERVED:
         duties = list(was[1])
     with body.report.collecting():
-        return connections.terms(mode or Mode.OBSERVED, duties)
+        return connections.terms(Mode.OBSERVED if mode is None else mode, duties)
     return connections.Terms()
 
 

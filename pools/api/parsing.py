@@ -6,6 +6,7 @@ facts about odd input are in pools/documents.py and pools/core/reading.py.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from email.message import Message
 from functools import lru_cache
 from typing import Any
@@ -108,6 +109,16 @@ def fields(
         raise errors.InvalidInput.of("", "object_expected", message)
     found = reading.Fields(data, "", reading.Report())
     found.only(*known)
+    return found
+
+
+def changes(request: Request, *known: str, nullable: Collection[str] = ()) -> reading.Fields:
+    """As `fields`, of a PATCH: null is a value for the `nullable` fields only, and wrong_type for others."""
+    found = fields(request, *known)
+    for name in known:
+        if name in found.data and found.data[name] is None and name not in nullable:
+            message = "null is no value of this field; leave it out to keep what is there"
+            found.report.add(name, "wrong_type", message)
     return found
 
 

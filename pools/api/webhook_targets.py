@@ -110,7 +110,7 @@ class WebhookTargetView(views.View):
 
     @extend_schema(**_CHANGE)
     def patch(self, request: Request, target_id: int) -> views.Answer:
-        wanted = _wanted(parsing.fields(request, *_FIELDS), new=False)
+        wanted = _wanted(parsing.changes(request, *_FIELDS), new=False)
         changed = targets.change(_get(target_id), wanted, by=views.author(request))
         return views.answer(_shape(changed))
 

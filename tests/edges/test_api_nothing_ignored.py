@@ -1,0 +1,47 @@
+"""A field that is changed is refused or followed: no PATCH takes a value and leaves it as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.edges import api as apis
+from tests.security import everything, requests
+
+pytestmark = pytest.mark.django_db
+ODD: list[Any] = [None, "", [], {}, -1, True, "\u0000", ["x"], {"x": 1}]
+# Shown with what follows from it: a row's namespace is that of its import where it has none.
+_OTHERWISE = {("/imports/{import_id}/rows/{number}/", "namespace")}
+
+
+def _patches() -> Iterator[tuple[str, str]]:
+    document = json.loads(json.dumps(SchemaGenerator().get_schema(public=True), default=str))
+    for path, operations in document["paths"].items():
+        body = operations.get("patch", {}).get("requestBody", {}).get("content", {})
+        schema = body.get("application/json", {}).get("schema", {})
+        for name in schema.get("properties", {}):
+            yield path.removeprefix("/api/v1"), name
+
+
+@pytest.mark.parametrize(("path", "name"), list(_patches()))
+def test_each_field(path: str, name: str) -> None:
+    made = everything.create()
+    case = requests.API.get(f"PATCH {path}", requests.Case())
+    values = made.values | {key: made.values[used] for key, used in case.use.items()}
+    place = path.format(**values).removeprefix("/")
+    api = apis.Api()
+    for value in ODD:
+        with transaction.atomic():
+            answer = api("PATCH", place, {name: value})
+            shown = api("GET", place).json() if answer.status_code == 200 else {}
+            transaction.set_rollback(True)
+        assert answer.status_code in {200, 400, 403, 404, 409, 422, 502}, (value, answer.content)
+        if answer.status_code == 200 and name in shown and (path, name) not in _OTHERWISE:
+            assert shown[name] == value or not (shown[name] or value), (value, shown[name])
+        elif answer.status_code == 200:
+            assert value is not None
