@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from claims.api import scoped
 from claims.models import Network
 from claims.models.imports import Target
-from claims.services import import_files, imports
+from claims.services import import_files, import_mapping, imports
 from claims.services.import_mapping import Options
 from claims.services.import_uploads import Upload
 from pools import documents
@@ -161,18 +161,20 @@ def network_of(request: Request) -> Callable[[Any, str], Network]:
 def mapping_of(value: Any, at: str) -> dict[str, Any]:
     """The mapping as an object, or as the JSON text of one; import_mapping.parse reads on.
 
-    A network may stand alone, without the object around it.
+    Of each port group the id of its network, or an object.
     """
     if isinstance(value, str):
         value = documents.load_json_value(value.encode())
     if not isinstance(value, dict):
-        message = 'an object {"port group": {"network": id, "namespace": ""}} is expected'
+        message = (
+            'an object {"port group": id of a network} or {"port group": {"network": id, "namespace":'
+            ' ""}} is expected'
+        )
         raise errors.InvalidInput.of(at, "wrong_type", message, value)
-    return {name: {"network": to} if _is_number(to) else to for name, to in value.items()}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return {
+        name: import_mapping.destination(to, f"{at}.{errors.shown(name)}")
+        for name, to in value.items()
+    }
 
 
 def _target(value: Any, at: str) -> str:

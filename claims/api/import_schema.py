@@ -23,6 +23,9 @@ _MAPPING = {
     "additionalProperties": shape(network=null(WHOLE), namespace=TEXT),
     "example": {"vlan100-prod": {"network": 7, "namespace": "shop"}},
 }
+_MAPPING_IN = _MAPPING | {
+    "additionalProperties": {"oneOf": [WHOLE, _MAPPING["additionalProperties"]]}
+}
 _PROGRESS = shape(
     "done total percent", done=WHOLE, total=null(WHOLE), percent=null(WHOLE),
     remaining_seconds=null(WHOLE),
@@ -54,7 +57,7 @@ ROW = shape(
 IMPORT_FIELDS = tuple(IMPORT["properties"])
 ROW_FIELDS = tuple(ROW["properties"])
 _WHERE: dict[str, Any] = {
-    "network": WHOLE, "mapping": _MAPPING, "cluster": TEXT, "namespace": TEXT, "target": _TARGET,
+    "network": WHOLE, "mapping": _MAPPING_IN, "cluster": TEXT, "namespace": TEXT, "target": _TARGET,
     "commit": FLAG, "skip_bad": FLAG,
 }  # fmt: skip
 _ROW_IN = shape(
@@ -87,7 +90,7 @@ CHANGE = openapi.says(
     {200: _ONE},
     fails="404 409 411 413 415",
     **openapi.body(
-        shape(network=null(WHOLE), namespace=TEXT, mapping=_MAPPING) | openapi.SOMETHING
+        shape(network=null(WHOLE), namespace=TEXT, mapping=_MAPPING_IN) | openapi.SOMETHING
     ),
 )
 ROWS = openapi.says(

@@ -141,7 +141,7 @@ class ImportRowView(views.View):
         known = (*import_corrections.COLUMNS, "skip", "free_address")
         body = parsing.changes(request, *known)
         values = {
-            name: body.parse(name, _ips if name == "ips" else _text)
+            name: body.parse(name, _CORRECTIONS.get(name, _text))
             for name in import_corrections.COLUMNS
             if name in body.data
         }
@@ -317,11 +317,22 @@ def _text(value: object, at: str) -> str:
     return text
 
 
+def _mac(value: object, at: str) -> str:
+    """Any text is a correction that the draft judges, but one with control characters is none."""
+    text = _text(value, at)
+    if not text.isprintable():
+        raise errors.InvalidInput.of(at, "mac_syntax", "has control characters", value)
+    return text
+
+
 def _ips(value: object, at: str) -> list[str]:
     if not isinstance(value, list) or len(value) > import_corrections.MOST_IPS:
         message = f"a list of at most {import_corrections.MOST_IPS} addresses is expected"
         raise errors.InvalidInput.of(at, "wrong_type", message, value)
     return [_text(one, f"{at}.{index}") for index, one in enumerate(value)]
+
+
+_CORRECTIONS = {"ips": _ips, "mac": _mac}
 
 
 def _file(content: bytes, media_type: str, name: str) -> HttpResponse:

@@ -26,6 +26,7 @@ def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
 
     Read are the colon, dash and Cisco dot forms, twelve digits alone or in two halves. With `lenient`
     (people's hands and files, not the API) blanks around it and octets of one digit are read, too.
+    A line break or another control character is never part of one, nor left out in silence.
 
     Raises InvalidInput wrong_type, mac_syntax, eui64_not_supported, multicast_mac, zero_mac.
     """
@@ -36,7 +37,7 @@ def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
             else "a text is expected"
         )
         raise errors.InvalidInput.of(field, "wrong_type", hint, value)
-    text = value.strip(" \t\r\n") if lenient else value
+    text = value.strip(" ") if lenient else value
     if lenient and _SHORT.fullmatch(text):
         text = ":".join(part.zfill(2) for part in re.split("[:-]", text))
     if _EUI64.fullmatch(text):

@@ -121,7 +121,8 @@ def _row(number: int, row: dict[str, object]) -> Found:
     texts = {key: _text(row, key, problems) for key in _FIELDS if key != "ips"}
     ips = cells.parse_addresses(*_ips(row.get("ips"), problems), aside=False)
     if texts["mac"]:
-        problems += cells.parse_mac(texts["mac"])
+        whole = str(row["mac"])  # a line break at its end, too
+        problems += cells.parse_mac(texts["mac"] if whole.isprintable() else whole)
     refused = bool(problems) or ips.unread
     told, no_mac = found.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
     return Found(

@@ -18,7 +18,8 @@ MOST_PORT_GROUPS = 1_000
 
 @dataclass(frozen=True)
 class Options:
-    """Where the rows go; `mapping` is `{port group: {"network": id, "namespace": ""}}`.
+    """Where the rows go; `mapping` is `{port group: {"network": id, "namespace": ""}}`,
+    or the id alone.
 
     With a network, port groups that are not mapped go there; without one, to the network of their
     name, or where they went last. `limited`: `user` may write for namespaces of their own only.
@@ -40,25 +41,23 @@ def parse(options: Options, *, field: str = "mapping") -> dict[str, dict[str, An
 
     Raises InvalidInput: wrong_type, too_many, unknown_field, unknown_network, k8s_name.
     """
-    given = options.mapping
+    given = {
+        name: destination(to, f"{field}.{errors.shown(name)}")
+        for name, to in options.mapping.items()
+    }
     if len(given) > MOST_PORT_GROUPS:
         message = f"at most {MOST_PORT_GROUPS} port groups"
         raise errors.InvalidInput.of(field, "too_many", message)
     seen = access.own(options.user) if options.limited else access.EVERYTHING
     known = access.visible(Network.objects.filter(cluster=options.cluster), seen)
-    wanted = {to.get("network") for to in given.values() if isinstance(to, Mapping)}
+    wanted = [to.get("network") for to in given.values()]
     numbers = [one for one in wanted if isinstance(one, int) and 0 < one < 1 << 62]
     networks = set(known.filter(pk__in=numbers).values_list("pk", flat=True))
     found: dict[str, dict[str, Any]] = {}
     for name, to in given.items():
         at = f"{field}.{errors.shown(name)}"
-        if not isinstance(to, Mapping) or to.keys() - {"network", "namespace"}:
-            message = (
-                'the id of a network is expected, or an object {"network": id, "namespace": name}'
-            )
-            raise errors.InvalidInput.of(at, "wrong_type", message)
         network, namespace = to.get("network"), to.get("namespace") or ""
-        if network is not None and (isinstance(network, bool) or network not in networks):
+        if network is not None and (type(network) is not int or network not in networks):
             message = f"{options.cluster} has no such network"
             raise errors.InvalidInput.of(f"{at}.network", "unknown_network", message, network)
         if namespace:
@@ -66,6 +65,19 @@ def parse(options: Options, *, field: str = "mapping") -> dict[str, dict[str, An
         key = import_rows.clean(name)
         found[key] = {"network": network, "namespace": namespace}
     return found
+
+
+def destination(to: object, at: str) -> Mapping[str, Any]:
+    """Where a port group goes, as an object; the id of a network alone is one, too.
+
+    Raises InvalidInput wrong_type.
+    """
+    if isinstance(to, int) and not isinstance(to, bool):
+        return {"network": to}
+    if not isinstance(to, Mapping) or to.keys() - {"network", "namespace"}:
+        message = 'the id of a network, or an object {"network": id, "namespace": name} is expected'
+        raise errors.InvalidInput.of(at, "wrong_type", message, to)
+    return to
 
 
 def remember(of: VMImport, options: Options) -> None:
