@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NEW = "/admin/claims/vmimport/add/"
 
 
-def _network() -> Network:
-    network = worlds.network(subnets=("10.0.0.0/16", "fd00::/64"))
+def _network(*subnets: str) -> Network:
+    network = worlds.network(subnets=subnets or ("10.0.0.0/16",))
     NAD.objects.create(network=network, namespace="shop", name="n", allow_persistent_ips=True)
     return network
 
@@ -143,6 +143,36 @@ def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -
     visit.page.get_by_text("It waits for a worker.").wait_for()
     assert import_worker.work_off(of.pk)
     visit.page.get_by_role("heading", name="It would write 2").wait_for()
+    assert visit.complaints == []
+
+
+@pytest.mark.parametrize("visit", [1440, 390], indirect=True)
+def test_addresses_that_keep_a_vm_from_starting_have_a_way_out(visit: Visit) -> None:
+    """All that MTV has: IPv4 alone, on a network of both families, and two of one NIC."""
+    network = _network("10.0.0.0/16", "fd00::/64")
+    of = drafts.draft(
+        network,
+        drafts.row("web", drafts.mac(1), "10.0.0.11"),
+        drafts.row("db", drafts.mac(2), "10.0.0.12", "10.0.0.13"),
+        namespace="shop",
+    )
+    page = visit.page
+    visit.open(f"/admin/claims/vmimport/{of.pk}/change/")
+    assert (
+        page.locator("tr:has-text('10.0.0.12')").get_by_text("two addresses of one family").count()
+    )
+    assert not visit.scrolls_sideways()
+    page.get_by_role("button", name="Keep 10.0.0.13/16").click()
+    page.get_by_text("The row has no IPv6 address").nth(1).wait_for()
+    page.get_by_role("button", name="Give 2 rows the next free address").click()
+    page.get_by_text("Completed: 2 new.").wait_for()
+    page.get_by_text("fd00::3/64").wait_for()
+    page.get_by_role("button", name="Write all 2").click()
+    page.get_by_text("Written: 2 new.").wait_for()
+    assert {tuple(entry.ips) for entry in Entry.objects.filter(ippool__network=network)} == {
+        ("10.0.0.11/16", "fd00::2/64"),
+        ("10.0.0.13/16", "fd00::3/64"),
+    }
     assert visit.complaints == []
 
 
