@@ -11,6 +11,7 @@ from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
+from pools import events
 from pools.admin import edge, guides
 from pools.admin import forms as fields
 from pools.core import errors
@@ -115,21 +116,22 @@ class Line:
 
 
 def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBase:
-    """How far it is; a step by POST."""
+    """How far it is; a step by POST. To widen is confirmed after its forecast was shown."""
     edge.require(request, "pools.view_pool")
     try:
         migration = cidr_migrations.of(migration_id, pool_id=pool.pk)
     except errors.NotFound as error:
         raise Http404(error.message) from error
+    forecast = None
     if request.method == "POST":
         edge.require(request, "pools.change_pool")
         step = _step(request.POST.get("step", ""))
+        if step is not Step.WIDEN or "_confirmed" in request.POST:
+            return _taken(request, migration, step)
         with edge.told(request):
-            taken = cidr_migrations.take(migration_id, step, by=edge.author(request))
-            waits = step is Step.REMOVE and not taken.outcome
-            said = _REMOVING if waits else _SAID[step]
-            messages.success(request, said.format(old=taken.cidr, new=taken.to))
-        return HttpResponseRedirect(url_of(migration))
+            forecast = _forecast(migration, step, edge.author(request))
+        if forecast is None:
+            return HttpResponseRedirect(url_of(migration))
     progress = migration_progress.of(migration)
     watched = "watch" in request.GET and progress.standing is Standing.DRAINING
     answer = edge.page(
@@ -148,10 +150,31 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         manifest=_manifest(migration, progress),
         waiting=drift.waiting_of_pool(pool),
         watched=watched,
+        widening=forecast,
     )
     if watched:
         answer["Refresh"] = str(WATCHED_EVERY)
     return answer
+
+
+def _taken(request: HttpRequest, migration: CIDRMigration, step: Step) -> HttpResponseBase:
+    with edge.told(request):
+        taken = cidr_migrations.take(migration.pk, step, by=edge.author(request))
+        waits = step is Step.REMOVE and not taken.outcome
+        said = _REMOVING if waits else _SAID[step]
+        messages.success(request, said.format(old=taken.cidr, new=taken.to))
+    return HttpResponseRedirect(url_of(migration))
+
+
+def _forecast(migration: CIDRMigration, step: Step, by: events.Author) -> dict[str, Any]:
+    """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
+    want = cidr_migrations.withholding(migration.pk, step)
+    found = migration_forecast.of(want, by=by)
+    return {
+        "forecast": found,
+        "findings": guides.titled(found.findings),
+        "reserves": list(cidr_migrations.gaps(want.cidr, want.span)),
+    }
 
 
 def _step(word: str) -> Step:
@@ -229,7 +252,7 @@ def _ending(migration: CIDRMigration, progress: Progress) -> list[Line]:
         _due(progress, Step.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
         _due(
             progress, Step.WIDEN, f"Or go on with all of {migration.cidr}",
-            "The rest is reserved too.", "Reserve all of it",
+            "The rest is reserved too.", "See what that would do",
         ),
     ]  # fmt: skip
 

@@ -160,6 +160,10 @@ def _yaml(summary: str) -> Schema:
 POOL_MANIFEST = _yaml("A pool as YAML")
 CLUSTER_MANIFEST = _yaml("All pod pools of a cluster as YAML")
 
+_FORECAST = {
+    "fits": FLAG, "findings": listed(_FINDING), "in_use": WHOLE, "nodes": WHOLE,
+    "free_after": null(TEXT),
+}  # fmt: skip
 _MIGRATION = shape(
     "id pool_id cidr range whole to state steps in_use total percent",
     id=WHOLE, pool_id=WHOLE, pool=TEXT, cluster=TEXT, cidr=CIDR, range=RANGE, whole=FLAG,
@@ -187,20 +191,30 @@ MIGRATIONS = says(
 MIGRATION_BEGIN = writes(
     "Begin to migrate a CIDR, nothing is reserved yet",
     {
-        200: shape(
-            "fits findings in_use",
-            fits=FLAG, findings=listed(_FINDING), in_use=WHOLE, nodes=WHOLE, free_after=null(TEXT),
-        ),
+        200: shape("fits findings in_use", **_FORECAST),
         201: _MIGRATION,
     },
     shape("cidr", cidr=CIDR, range=RANGE, to=CIDR, reason=TEXT),
     fails="404",
     parameters=_DRY_RUN,
-)  # fmt: skip
+)
 MIGRATION = says("A migration, with who still holds blocks", {200: _MIGRATION}, fails="404")
 MIGRATION_STEP = writes(
-    "Do a step of a migration",
-    {200: _MIGRATION},
+    "Do a step of a migration; `reserve` and `widen` can be tried before",
+    {
+        200: {
+            "oneOf": [
+                _MIGRATION,
+                shape(
+                    "range reserves fits findings in_use",
+                    range=RANGE,
+                    reserves=listed(RANGE),
+                    **_FORECAST,
+                ),
+            ]
+        }
+    },
     shape("step", step={"type": "string", "enum": [step.value for step in Step]}, reason=TEXT),
     fails="404",
+    parameters=query(dry_run="true: only say what reserve or widen would do"),
 )

@@ -60,10 +60,19 @@ class MigrationSteps(views.View):
 
     @extend_schema(**guide_schema.MIGRATION_STEP)
     def post(self, request: Request, pool_id: int, migration_id: int) -> views.Answer:
+        parameters = query.Query(request)
+        dry_run = parameters.parse("dry_run", query.flag)
+        parameters.done()
         body = parsing.fields(request, "step", "reason")
         step = body.parse("step", _step)
         by = views.author(request, _reason(body))
         cidr_migrations.of(migration_id, pool_id=pool_id)
+        if dry_run:
+            want = cidr_migrations.withholding(migration_id, step or Step.ABORT)
+            gaps = map(str, cidr_migrations.gaps(want.cidr, want.span))
+            return views.answer(
+                {"range": str(want.span), "reserves": [*gaps], **_forecast(want, by)}
+            )
 
         def work() -> idempotency.Stored:
             taken = cidr_migrations.take(migration_id, step or Step.ABORT, by=by)

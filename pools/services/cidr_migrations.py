@@ -99,6 +99,20 @@ def take(migration_id: int, step: Step, *, by: events.Author) -> CIDRMigration:
     Raises NotFound, StepNotDue, ClusterDecides, CIDRInUse (with the holders), CIDROverlap, InvalidInput.
     """
     migration = of(migration_id)
+    cidr = _open(migration, step)
+    reason = by.reason or migration.reason or f"migration of {migration.cidr}"
+    {
+        Step.ADD: _add,
+        Step.RESERVE: _reserve,
+        Step.WIDEN: _widen,
+        Step.REMOVE: _remove,
+        Step.KEEP: _keep,
+        Step.ABORT: _abort,
+    }[step](migration, cidr, replace(by, reason=reason))
+    return of(migration_id)
+
+
+def _open(migration: CIDRMigration, step: Step) -> PoolCIDR:
     if migration.outcome:
         raise errors.StepNotDue(f"The migration of {migration} has ended ({migration.outcome}).")
     if migration.pool_cidr is None:
@@ -108,22 +122,34 @@ def take(migration_id: int, step: Step, *, by: events.Author) -> CIDRMigration:
             f"{migration.pool} follows its cluster, to which nothing is written: apply the manifest"
             " there; the register sees it."
         )
-    reason = by.reason or migration.reason or f"migration of {migration.cidr}"
-    {
-        Step.ADD: _add,
-        Step.RESERVE: _reserve,
-        Step.WIDEN: _widen,
-        Step.REMOVE: _remove,
-        Step.KEEP: _keep,
-        Step.ABORT: _abort,
-    }[step](migration, migration.pool_cidr, replace(by, reason=reason))
-    return of(migration_id)
+    return migration.pool_cidr
+
+
+def withholding(migration_id: int, step: Step) -> Wanted:
+    """What a step that withholds addresses would empty, for a forecast; nothing is changed.
+
+    Raises NotFound, StepNotDue, ClusterDecides, InvalidInput invalid_choice (another step).
+    """
+    migration = of(migration_id)
+    cidr = _open(migration, step)
+    if step not in {Step.RESERVE, Step.WIDEN}:
+        message = "only reserve and widen have a forecast: they withhold addresses"
+        raise errors.InvalidInput.of("step", "invalid_choice", message, step.value)
+    span = _whole(migration) if step is Step.WIDEN else span_of(migration)
+    return Wanted(cidr, span, migration.to if _is_missing(migration) else None)
+
+
+def _is_missing(migration: CIDRMigration) -> bool:
+    """Whether the pool lacks the CIDR that takes the place of the old one."""
+    if migration.to is None:
+        return False
+    return not pools.listed([migration.pool_id]).filter(cidr=str(migration.to)).exists()
 
 
 def _add(migration: CIDRMigration, _cidr: PoolCIDR, by: events.Author) -> None:
     if migration.to is None:
         raise errors.StepNotDue("No CIDR was named that takes its place.")
-    if not pools.listed([migration.pool_id]).filter(cidr=str(migration.to)).exists():
+    if _is_missing(migration):
         pools.add_cidr(migration.pool_id, CidrEntry(migration.to), by=by)
 
 
@@ -132,12 +158,17 @@ def _reserve(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> Non
 
 
 def _widen(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None:
+    _withhold(migration, cidr, _whole(migration), by)
+
+
+def _whole(migration: CIDRMigration) -> addresses.AddressRange:
+    """What `widen` empties; StepNotDue when that is being emptied already."""
     if is_whole(migration):
         raise errors.StepNotDue(
             "To widen is to empty the whole CIDR instead of a range of it; this migration empties all of"
             f" {migration.cidr} already."
         )
-    _withhold(migration, cidr, addresses.AddressRange.covering(migration.cidr), by)
+    return addresses.AddressRange.covering(migration.cidr)
 
 
 def _withhold(
@@ -145,9 +176,7 @@ def _withhold(
 ) -> None:
     """Reserve what no range holds yet, and remember which ranges are the migration's own."""
     with events.recorded(by):
-        made = [
-            pools.reserve(cidr.pk, gap, by=by, reason=by.reason).pk for gap in _gaps(cidr, span)
-        ]
+        made = [pools.reserve(cidr.pk, gap, by=by, reason=by.reason).pk for gap in gaps(cidr, span)]
         in_use = migration_progress.in_use(cidr, span).count()
         _change(
             migration,
@@ -158,7 +187,8 @@ def _withhold(
         )
 
 
-def _gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.AddressRange]:
+def gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.AddressRange]:
+    """What of a range of the CIDR no reserved range holds yet."""
     reserved = (blocks.Span(int(one.first), int(one.last)) for one in window.ranges(cidr))
     kind = type(span.first)
     for gap in blocks.subtract([blocks.Span(int(span.first), int(span.last))], reserved):

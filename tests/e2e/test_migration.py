@@ -44,3 +44,22 @@ def test_no_step_of_an_aborted_one_is_to_come(visit: Visit) -> None:
     visit.page.get_by_role("button", name="Abort and give back").click()
     visit.page.wait_for_load_state()
     assert _marks(visit) == ["skipped"] * 4
+
+
+def test_to_go_on_with_the_whole_cidr_is_shown_first(visit: Visit) -> None:
+    page = visit.page
+    cluster = Cluster.objects.get(name=demo.BERLIN)
+    pool = factories.pool("10.201.0.0/24", within=cluster, name="moves")
+    visit.open(f"/admin/pools/pool/{pool.pk}/migrations/")
+    page.fill("[name=range]", "10.201.0.0-10.201.0.99")
+    page.locator("#content").get_by_role("button").first.click()
+    page.locator("button[name=_begin]").click()
+    page.get_by_role("button", name="Reserve it").click()
+    page.get_by_role("button", name="See what that would do").click()
+    told = page.locator("#widening")
+    told.wait_for()
+    assert "10.201.0.100-10.201.0.255" in told.inner_text()
+    assert pool.reserved_ranges.count() == 1
+    told.get_by_role("button", name="Reserve all of 10.201.0.0/24").click()
+    page.get_by_text("All of 10.201.0.0/24 is reserved now.").wait_for()
+    assert pool.reserved_ranges.count() == 2

@@ -128,3 +128,21 @@ def test_rights(pool: Pool) -> None:
     other = factories.pool("10.40.0.0/28")
     foreign = reverse("admin:pools_pool_migration", args=[other.pk, row.pk])
     assert people.browser().get(foreign).status_code == 404
+
+
+def test_to_widen_is_shown_first_and_confirmed(pool: Pool) -> None:
+    browser = people.browser()
+    factories.take(pool, factories.holder("vm-1"))
+    _begin(browser, pool, _begin="1", range="10.20.0.0-10.20.0.7")
+    _take(browser, "reserve")
+    shown = _take(browser, "widen")
+    assert "What it would do to reserve all of it" in shown
+    assert "10.20.0.8-10.20.0.15" in shown
+    assert "1 block has to leave." in shown
+    assert [str(one) for one in pool.reserved_ranges.all()] == ["10.20.0.0-10.20.0.7"]
+    row = CIDRMigration.objects.get()
+    url = reverse("admin:pools_pool_migration", args=[row.pool_id, row.pk])
+    done = _text(browser.post(url, {"step": "widen", "_confirmed": "1"}, follow=True))
+    assert "All of 10.20.0.0/28 is reserved now." in done
+    again = _text(browser.post(url, {"step": "widen"}, follow=True))
+    assert again.count("To widen is to empty the whole CIDR") == 1

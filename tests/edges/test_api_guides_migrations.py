@@ -133,3 +133,34 @@ def test_to_widen_what_is_whole_is_explained(api: apis.Api, pool: int) -> None:
     refused = apis.refused(_step(api, _begin(api, pool), "widen"), 409, "step_not_due")
     assert "to empty the whole CIDR instead of a range" in refused["detail"]
     assert OLD in refused["detail"]
+
+
+def test_to_widen_says_first_what_it_would_do(api: apis.Api, pool: int) -> None:
+    for number in range(3):
+        api.take(pool, f"vm-{number}", cidr=f"10.20.0.{3 * number + 3}/32")
+    place = _begin(api, pool, range="10.20.0.0-10.20.0.7", to="10.30.0.0/30")
+    _step(api, place, "reserve")
+    before = api("GET", f"pools/{pool}/cidrs/").json()
+    answer = api("POST", f"{place}steps/?dry_run=true", {"step": "widen"})
+    told = answer.json()
+    assert answer.status_code == 200, told
+    assert (told["range"], told["reserves"]) == (
+        "10.20.0.0-10.20.0.15",
+        ["10.20.0.8-10.20.0.15"],
+    )
+    assert (told["fits"], told["in_use"], told["free_after"]) == (False, 3, "2")
+    assert api("GET", f"pools/{pool}/cidrs/").json() == before
+    assert api("GET", place).json()["whole"] is False
+    assert _step(api, place, "widen").json()["in_use"] == told["in_use"]
+    apis.refused(api("POST", f"{place}steps/?dry_run=true", {"step": "widen"}), 409, "step_not_due")
+
+
+def test_what_has_no_forecast(api: apis.Api, pool: int) -> None:
+    place = _begin(api, pool)
+    for step in ("add", "remove", "keep", "abort"):
+        answer = api("POST", f"{place}steps/?dry_run=true", {"step": step})
+        apis.refused(answer, 400, "invalid_choice")
+    assert api("POST", f"{place}steps/?dry_run=true", {"step": "reserve"}).json()["fits"]
+    assert api("GET", place).json()["state"] == "planned"
+    answer = api("POST", f"{place}steps/?dryrun=true", {"step": "reserve"})
+    apis.refused(answer, 400, "unknown_parameter")
