@@ -24,8 +24,9 @@ from pools.models import Cluster
 LIST = "admin:claims_ippool_changelist"
 _FIRST = 50  # entries with duplicates on an IPPool's page
 _SHOWN_YAML = 500  # entries; a larger manifest is downloaded
+_CONTRADICTED = "also of another entry, a claim, what runs, or the network itself"
 _WORDS = {
-    "Success": ("All entries can be used and none is a duplicate", "Something is wrong"),
+    "Success": ("All entries can be used, and no two contradict each other", "Something is wrong"),
     "DuplicateMACAddresses": ("MAC addresses appear more than once", "Every MAC appears once"),
     "DuplicateIPAddresses": ("IP addresses belong to several MACs", "Every IP belongs to one MAC"),
 }
@@ -122,7 +123,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             return show.DASH
         return _sign(of.conditions[0])
 
-    @admin.display(description="duplicates")
+    @admin.display(description="duplicates and conflicts")
     def shown_duplicates(self, of: Any) -> SafeString:
         if not of.shown_all:
             return show.DASH
@@ -281,6 +282,8 @@ def _sign(condition: dict[str, Any]) -> SafeString:
 
 
 def _duplicate_links(of: IPPool) -> SafeString:
+    """How many MACs and addresses of entries contradict anything: another entry, a claim, what runs, or
+    what the network itself uses. Conditions count those of two entries only."""
     found = (("mac", of.duplicate_macs, "MAC"), ("ip", of.duplicate_ips, "IP"))
     links = [
         (
@@ -291,14 +294,15 @@ def _duplicate_links(of: IPPool) -> SafeString:
             count,
             word,
             "" if count == 1 else "s",
+            _CONTRADICTED,
         )
         for kind, count, word in found
         if count
     ]
     return format_html_join(
         " ",
-        '<a class="cad-state cad-state-conflict" href="{}"><span aria-hidden="true">▲</span> {} {}{}'
-        "</a>",
+        '<a class="cad-state cad-state-conflict" href="{0}" title="{4}"><span aria-hidden="true">▲</span>'
+        " {1} {2}{3}</a>",
         links,
     )
 
@@ -333,6 +337,7 @@ def _page(request: HttpRequest, of: IPPool) -> HttpResponseBase:
             for one in (of.conditions if seen.everything else ())
             if one["type"] in _WORDS
         ],
+        contradicted=_duplicate_links(of) if seen.everything else "",
         doubled=[(one, places.badge(told[one.pk], of.network)) for one in doubled],
         more_doubled=len(doubled) == _FIRST,
         problems=of.problems[:_FIRST] if seen.everything else [],

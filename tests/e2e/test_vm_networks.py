@@ -159,3 +159,13 @@ def test_a_new_network_tells_first_what_is_immutable(visit: Visit) -> None:
     assert "Persistent" in never.inner_text()
     assert page.get_by_role("button", name="Copy").first.is_visible()
     assert not Network.objects.filter(name="cluster_udn_green").exists()
+
+
+def test_a_network_and_its_ippool_have_one_history(visit: Visit, blue: Network) -> None:
+    ippool = IPPool.objects.get(network=blue)
+    for path in (f"/admin/claims/network/{blue.pk}/", f"/admin/claims/ippool/{ippool.pk}/"):
+        visit.open(f"{path}change/")
+        buttons = visit.page.locator("main, #main, #content").first.get_by_role(
+            "link", name="History", exact=True
+        )
+        assert buttons.count() == 1, path

@@ -244,3 +244,26 @@ def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool:
         assert owner.get(reverse(f"admin:claims_{name}", args=[ippool.pk])).status_code == 403
     assert owner.post(reverse("admin:claims_entry_delete", args=[entry.pk])).status_code == 302
     assert not Entry.objects.filter(mac=A).exists()
+
+
+def test_one_badge_counts_duplicates_and_conflicts(browser: Client, ippool: IPPool) -> None:
+    """The list and the page of an IPPool say the same number, of whatever contradicts an entry."""
+    worlds.entry(ippool, A, "10.0.0.5/24")
+    worlds.entry(ippool, A, "10.0.0.6/24")
+    worlds.entry(ippool, B, "10.0.0.1/24")  # the gateway's
+    worlds.claim(ippool.network, "db", "10.0.0.6/24", namespace="shop", mac=C)
+    ippools.keep_conditions(IPPool.objects.get())
+    shown = page(browser, "ippool_change", ippool.pk)
+    listed = page(browser, "ippool_changelist")
+    for words in ("1 MAC</a>", "2 IPs</a>"):
+        assert shown.count(words) == listed.count(words) == 1, words
+    assert "Duplicates and conflicts" in shown
+
+
+@pytest.mark.parametrize("kind", ["network", "ippool"])
+def test_a_page_has_one_history(browser: Client, ippool: IPPool, kind: str) -> None:
+    of = ippool.network_id if kind == "network" else ippool.pk
+    url = reverse("admin:history")
+    shown = text(browser.get(reverse(f"admin:claims_{kind}_change", args=[of])))
+    assert shown.count(">History</a>") == 1
+    assert f'href="{url}?kind={kind}&amp;object={of}"' in shown
