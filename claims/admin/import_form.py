@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,15 @@ from claims.core import entries as core
 from claims.core import macs
 from claims.models import NAD, Network, VMImport
 from claims.models.imports import Status, Target
-from claims.services import access, duplicates, import_files, imports, ippools, networks
+from claims.services import (
+    access,
+    duplicates,
+    import_files,
+    import_networks,
+    imports,
+    ippools,
+    networks,
+)
 from claims.services.import_mapping import Options
 from claims.services.import_uploads import Upload
 from pools.admin import edge, lists, show
@@ -65,7 +74,8 @@ class ImportForm(forms.Form):
     where = forms.ChoiceField(
         label="Network",
         widget=fields.select(),
-        error_messages={"required": "Choose the network that the VMs go to."},
+        required=False,
+        help_text="None chosen: the only one whose subnets hold all addresses, if it can hold static VMs.",
     )
     namespace = forms.CharField(
         required=False,
@@ -83,9 +93,11 @@ class ImportForm(forms.Form):
 
     network: Network | None = None
     cluster: Cluster
+    notes: tuple[dict[str, str], ...] = ()
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._user = request.user
         if not self.is_bound and "where" not in self.initial:
             fit = scoped.rows(request, Network).filter(networks.fit(scoped.rows(request, NAD)))[:2]
             self.initial["where"] = f"network-{fit[0].pk}" if len(fit) == 1 else ""
@@ -117,6 +129,8 @@ class ImportForm(forms.Form):
     def clean_where(self) -> str:
         said: str = self.cleaned_data["where"]
         kind, _, number = said.partition("-")
+        if not said:
+            return ""
         if kind == "network":
             self.network = self._networks[int(number)]
             self.cluster = self.network.cluster
@@ -134,6 +148,8 @@ class ImportForm(forms.Form):
         """Each thing that lacks, beside its field."""
         said = self.cleaned_data
         how = said.get("how")
+        if said.get("where") == "":
+            self._find_network(said)
         if how == FILE and not said.get("file") and "file" not in self.errors:
             self.add_error("file", "Choose a file.")
         elif how == FILE and "file" not in self.errors and said["file"].size > import_files.LARGEST:
@@ -144,10 +160,20 @@ class ImportForm(forms.Form):
             self._check_vm(said)
         return said
 
+    def _find_network(self, said: dict[str, Any]) -> None:
+        """The one that the addresses tell, which the draft then says."""
+        is_complete = not self.errors and (said.get("how") != FILE or said.get("file"))
+        with contextlib.suppress(errors.InvalidInput):  # told beside the file when it is read
+            if is_complete and (found := import_networks.by_addresses(self.upload(), self._user)):
+                self.network, self.cluster = found, found.cluster
+                self.notes = (import_networks.note(found),)
+        if self.network is None:
+            self.add_error("where", "Choose the network that the VMs go to.")
+
     def _check_vm(self, said: dict[str, Any]) -> None:
         if not said.get("vm", "").strip() and "vm" not in self.errors:
             self.add_error("vm", "Say which VM it is.")
-        if "where" in said and self.network is None:
+        if said.get("where") and self.network is None:
             self.add_error("where", "Choose the network: one VM has no port group.")
         if self.network is None:
             return
@@ -229,6 +255,7 @@ def _made(request: HttpRequest, form: ImportForm) -> VMImport | None:
             namespace=said["namespace"],
             user=request.user,
             limited=imports.limited(request.user, said["target"]),
+            notes=form.notes,
         )
         return imports.create(form.upload(), options, by=edge.author(request))
     except errors.NotAllowed as error:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from claims.api import scoped
 from claims.models import Network
 from claims.models.imports import Target
-from claims.services import import_files, import_mapping, imports
+from claims.services import import_files, import_mapping, import_networks, imports
 from claims.services.import_mapping import Options
 from claims.services.import_uploads import Upload
 from pools import documents
@@ -44,7 +44,7 @@ def read(request: Request) -> tuple[Upload, Options, bytes]:
     else:
         message = f"Send {FORM} with a part `file`, or {parsing.JSON}."
         raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
-    options = _options(request, values)
+    options = _options(request, values, upload)
     said = b""
     if "HTTP_IDEMPOTENCY_KEY" in request.META:
         text = repr(sorted((name, str(value)) for name, value in values.items()))
@@ -94,7 +94,7 @@ def _json(request: Request) -> tuple[Upload, dict[str, Any]]:
     return Upload(kind, content), values
 
 
-def _options(request: Request, values: Mapping[str, Any]) -> Options:
+def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> Options:
     report = reading.Report()
 
     def parse(name: str, parser: Callable[[Any, str], Any], default: Any) -> Any:
@@ -109,8 +109,11 @@ def _options(request: Request, values: Mapping[str, Any]) -> Options:
     mapping = parse("mapping", mapping_of, {})
     cluster = parse("cluster", scoped.cluster(request), None)
     report.raise_any()
+    to = _cluster(request, cluster, network, mapping)
+    if to is None:
+        raise _nowhere(request, upload)
     return Options(
-        _cluster(request, cluster, network, mapping),
+        to,
         target=target,
         network=network,
         namespace=namespace,
@@ -124,7 +127,7 @@ def _options(request: Request, values: Mapping[str, Any]) -> Options:
 
 def _cluster(
     request: Request, named: Cluster | None, network: Network | None, mapping: Mapping[str, Any]
-) -> Cluster:
+) -> Cluster | None:
     found = named or (network.cluster if network else None)
     if network is not None and found is not None and network.cluster_id != found.pk:
         message = f"the network {network.name} is one of {network.cluster}"
@@ -133,10 +136,19 @@ def _cluster(
         if found is None and isinstance(to, Mapping) and to.get("network") is not None:
             at = f"mapping.{errors.shown(name)}.network"
             found = network_of(request)(to["network"], at).cluster
-    if found is None:
-        message = "say where to: the id of a network, a mapping of port groups, or a cluster"
-        raise errors.InvalidInput.of("network", "required", message)
     return found
+
+
+def _nowhere(request: Request, upload: Upload) -> errors.InvalidInput:
+    """A program says where to; what the addresses tell is offered."""
+    message = "say where to: the id of a network, a mapping of port groups, or a cluster"
+    found = import_networks.by_addresses(upload, request.user)
+    if found is not None:
+        message += (
+            f"; of the networks that can hold static VMs only {found.name} ({found.pk}) has all of these"
+            " addresses in its subnets"
+        )
+    return errors.InvalidInput.of("network", "required", message)
 
 
 def network_of(request: Request) -> Callable[[Any, str], Network]:

@@ -34,6 +34,7 @@ class Options:
     skip_bad: bool = False
     user: Any = None
     limited: bool = False
+    notes: tuple[Mapping[str, str], ...] = ()  # of the draft, {"code", "message"}
 
 
 def parse(options: Options, *, field: str = "mapping") -> dict[str, dict[str, Any]]:

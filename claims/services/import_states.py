@@ -25,7 +25,7 @@ def draft(
     of.rows_total = of.rows_done = import_rows.store(of, rows, work.step if work else _nothing)
     import_check.judge(of)
     of.left_out = dict(reading.skipped)
-    of.notes = [{"code": one.code, "message": one.message} for one in reading.notes]
+    of.notes += [{"code": one.code, "message": one.message} for one in reading.notes]
     of.notes += _left_out(reading.skipped)
     _drafted(of)
     if work is not None:

@@ -99,6 +99,7 @@ def _row(
         network=options.network,
         namespace=options.namespace,
         mapping=import_mapping.parse(options),
+        notes=list(options.notes),
         format=reading.format,
         file_name=import_rows.clean(upload.name, 255),
         commit_wanted=options.commit,

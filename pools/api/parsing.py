@@ -6,6 +6,7 @@ facts about odd input are in pools/documents.py and pools/core/reading.py.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from email.message import Message
 from functools import lru_cache
@@ -113,13 +114,15 @@ def fields(
 
 
 def changes(request: Request, *known: str, nullable: Collection[str] = ()) -> reading.Fields:
-    """As `fields`, of a PATCH: null is a value for the `nullable` fields only, and wrong_type for others."""
+    """As `fields`, of a PATCH: null is a value for the `nullable` fields only, and wrong_type for others,
+    which is told once: such a field is then like one that is not there."""
     found = fields(request, *known)
-    for name in known:
-        if name in found.data and found.data[name] is None and name not in nullable:
-            message = "null is no value of this field; leave it out to keep what is there"
-            found.report.add(name, "wrong_type", message)
-    return found
+    nulls = {name for name in known if found.data.get(name, "") is None} - {*nullable}
+    for name in sorted(nulls):
+        message = "null is no value of this field; leave it out to keep what is there"
+        found.report.add(name, "wrong_type", message)
+    kept = {name: value for name, value in found.data.items() if name not in nulls}
+    return dataclasses.replace(found, data=kept)
 
 
 def integer(value: object, at: str, *, least: int, most: int) -> int:

@@ -198,3 +198,23 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
             folded.evaluate("one => { one.open = true; }")
         assert visit.complaints == [], path
         assert not visit.scrolls_sideways(), path
+
+
+def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None:
+    network = _network()
+    worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",), of=network.cluster)
+    page = visit.page
+    visit.open(NEW)
+    assert page.locator("select[name=where]").input_value() == ""
+    agent = _nic(2, "10.0.0.22", VM="vCLS-7", Template="False")
+    page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), agent))
+    page.fill("input[name=namespace]", "elsewhere")
+    page.click("text=Make a draft")
+    page.get_by_text(f"No network was chosen: {network.name} is the only one").wait_for()
+    assert page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.").is_visible()
+    words = f"The namespace elsewhere has no network attachment definition of {network.name}"
+    assert page.get_by_text(words).is_visible()
+    for each in Network.objects.filter(ippool=None, name__in=[network.name, "cluster_udn_red"]):
+        worlds.ippool(each, each.name.removeprefix("cluster_udn_"))
+    visit.open("/admin/claims/entry/add/")
+    assert page.locator("select[name=ippool]").input_value() == ""

@@ -142,7 +142,7 @@ def test_other_media_types(network: Network, api: apis.Api) -> None:
         ({"verdict": "new"}, "unknown_field"),
         ({"skip": "yes"}, "wrong_type"),
         ({"free_address": False}, "conflicting_fields"),
-        ({"vm": None}, "required"),
+        ({"vm": None}, "wrong_type"),
     ],
 )
 def test_corrections_that_are_none(

@@ -146,3 +146,49 @@ def test_no_network_is_chosen_that_cannot_hold_static_vms(network: Network, page
     assert chosen() in names
     Network.objects.update(lifecycle="Persistent")
     assert chosen() == "", "two can: a person chooses"
+
+
+def _text(client: Any, *ips: str) -> Any:
+    lines = "\n".join(f"vm-{n} {mac(n)} {ip}" for n, ip in enumerate(ips, 1))
+    said = {"how": "text", "where": "", "target": "ippool", "namespace": "shop", "text": lines}
+    return client.post(reverse(pages.NEW), said)
+
+
+def test_the_network_that_the_addresses_tell(network: Network) -> None:
+    worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",))
+    worlds.network("cluster_udn_l3", subnets=("10.0.0.0/16",), topology="layer3")
+    client = pages.browser()
+    _text(client, "10.0.0.5", "10.0.0.6/24")
+    of = VMImport.objects.get()
+    assert (of.network, of.counts["new"]) == (network, 2)
+    assert [one["code"] for one in of.notes] == ["network_by_addresses"]
+    assert f"No network was chosen: {network.name} is the only one" in pages.page(client, of)
+    typed = pages.typed(network, where="", mac=mac(9), ips="10.9.0.7")
+    client.post(reverse(pages.NEW), typed)
+    assert VMImport.objects.latest("pk").network.name == "cluster_udn_red"
+
+
+@pytest.mark.parametrize("ips", [["10.0.0.5", "10.9.0.5"], ["10.7.0.5"], ["192.0.2.1"]])
+def test_addresses_that_tell_no_network(network: Network, ips: list[str]) -> None:
+    worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",))
+    worlds.network("cluster_udn_l3", subnets=("10.7.0.0/24",), topology="layer3")
+    answer = _text(pages.browser(), *ips)
+    assert answer.context["form"].errors["where"] == ["Choose the network that the VMs go to."]
+    assert not VMImport.objects.exists()
+
+
+def test_a_program_is_told_the_network_of_its_addresses(network: Network) -> None:
+    api = apis.Api("operator")
+    answer = api("POST", "imports/", {"rows": [row("web", mac(1), "10.0.0.5")], "commit": True})
+    refused = apis.refused(answer, 400, "required")
+    assert f"only {network.name} ({network.pk}) has all" in refused["detail"]
+    answer = api("POST", "imports/", {"rows": [row("web", mac(1), "10.5.0.5")]})
+    assert network.name not in apis.refused(answer, 400, "required")["detail"]
+
+
+def test_a_network_that_is_not_seen_is_not_told(network: Network) -> None:
+    NAD.objects.create(network=network, namespace="bank", name="n", allow_persistent_ips=True)
+    other = worlds.network("cluster_udn_red", subnets=("10.9.0.0/24",))
+    answer = _text(pages.owner(other, "shop"), "10.0.0.5")
+    assert network.name not in pages.text(answer)
+    assert answer.context["form"].errors["where"]
