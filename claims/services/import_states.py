@@ -49,7 +49,7 @@ def _left_out(skipped: Skipped) -> list[dict[str, str]]:
     for reason, names in skipped.names.items():
         if names and reason in _LEFT_OUT:
             listed = ", ".join(map(import_rows.clean, names))
-            more = f" and more, {skipped[reason]} in all" if len(names) == MOST_NAMES else ""
+            more = f" and more, {skipped[reason]} in all" if skipped[reason] > MOST_NAMES else ""
             message = f"{_LEFT_OUT[reason]} are left out: {listed}{more}"
             notes.append({"code": f"left_out_{reason}", "message": message})
     return notes

@@ -71,7 +71,7 @@ def observed() -> dict[str, int]:
 
 def operated() -> None:
     """An import that is drafted, one that is written, a wave of it, a webhook and a check."""
-    network = worlds.network(subnets=("10.0.0.0/16", "fd00::/64"))
+    network = worlds.network(subnets=("10.0.0.0/16",))
     NAD.objects.create(network=network, namespace="shop", name="n", allow_persistent_ips=True)
     drafts.draft(network, drafts.row("gw", drafts.mac(3), "10.0.0.1", network="VM Network"))
     done = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"), namespace="shop")
