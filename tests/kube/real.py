@@ -307,7 +307,7 @@ class RealCluster:
             return False
         return any(each["name"] == plural for each in resources)
 
-    def _await_unserved(self, group: str, plural: str) -> None:
+    def await_unserved(self, group: str, plural: str) -> None:
         """The list of groups, and what each of them serves, follow one after the other."""
         until = time.monotonic() + 20
         while time.monotonic() < until:
@@ -388,7 +388,7 @@ class RealCluster:
             self.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=merge)
         self.request("DELETE", path, {"gracePeriodSeconds": 0})
         if plural == "customresourcedefinitions":
-            self._await_unserved(*reversed(name.split(".", 1)))
+            self.await_unserved(*reversed(name.split(".", 1)))
 
     def forget(self) -> None:
         """Compact the history: older continue tokens are answered with 410."""

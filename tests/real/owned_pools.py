@@ -38,8 +38,7 @@ class Owned(Fleet):
     def apply(self, name: str, *cidrs: str, **spec: Any) -> None:
         """As the owner does it, through the version that the owner uses."""
         said = manifest(name, *cidrs, version=self.version, **spec)
-        # For some seconds the server publishes the schema of another test's definition to kubectl.
-        self.kubectl(*OWNERS[self.owner], "--validate=false", "-f", "-", manifest=said)
+        self.kubectl(*OWNERS[self.owner], "-f", "-", manifest=said)
 
     @property
     def manager(self) -> str:

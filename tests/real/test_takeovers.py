@@ -86,8 +86,7 @@ def proposed(
     said = manifest("green", A, B, version=owned.version)
     if request.param == "objects":
         said["spec"]["ipv4"]["cidrs"] = [{"cidr": A}, {"cidr": B}]
-    # The server goes on publishing the schema of another test, by which kubectl judges, for some seconds.
-    kubectl(*OWNERS[owner], "--validate=false", "-f", "-", manifest=said)
+    kubectl(*OWNERS[owner], "-f", "-", manifest=said)
     kube.crds(definitions[1])
     reachable(owned, kube)
     owned.manage(Duty.POOLS)
