@@ -141,7 +141,7 @@ prometheus-rule:
 		'  namespace: cadastre' '  labels: {app.kubernetes.io/name: cadastre}' 'spec:'; \
 		sed -n '/^groups:/,$$s/^\(.\)/  \1/p' deploy/prometheus/cadastre.rules.yaml; } > $(RULE)
 
-# The register as the release REF makes it, for the tests of upgrades (docs/upgrades.md).
+# The register as the release REF makes it, for the tests of upgrades (docs/how-to/upgrade.md).
 release-schema: $(DEV)
 	$(PY) -m tests.deploy.release $(REF)
 

@@ -1,7 +1,7 @@
 """RouteAdvertisements of OVN-Kubernetes: which networks' routes it announces by BGP.
 
 They select the cluster's default network and ClusterUserDefinedNetworks by label; UserDefinedNetworks
-and NADs cannot be selected (ovn-kubernetes, docs/features/bgp-integration/route-advertisements.md).
+and NADs cannot be selected (ovn-kubernetes/docs/features/bgp-integration/route-advertisements.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How receivers of webhooks know who sent a message, and that it is not an old one.
 
-HMAC-SHA256 over `<timestamp>.<body>` with the target's secret (facts: S17); docs/notices.md has the
+HMAC-SHA256 over `<timestamp>.<body>` with the target's secret (facts: S17); docs/reference/alerts.md has the
 receiver's side.
 """
 

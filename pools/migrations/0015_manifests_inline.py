@@ -1,5 +1,5 @@
 """Manifests up to 8 KB are stored as they are: compressing those of a cluster that is seen for the
-first time took a tenth of the pass. A node's takes some 2.6 KB instead of 0.9 (docs/scaling.md)."""
+first time took a tenth of the pass. A node's takes some 2.6 KB instead of 0.9 (docs/reference/scaling.md)."""
 
 from django.db import migrations
 

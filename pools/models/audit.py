@@ -1,4 +1,4 @@
-"""The seal on the history: events in order of their numbers, chained by digests (docs/history.md)."""
+"""The seal on the history: events in order of their numbers, chained by digests (docs/reference/history-and-audit.md)."""
 
 from __future__ import annotations
 

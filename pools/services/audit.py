@@ -1,4 +1,4 @@
-"""Sealing: segments of events, each with a digest over the one before (docs/history.md)."""
+"""Sealing: segments of events, each with a digest over the one before (docs/reference/history-and-audit.md)."""
 
 from __future__ import annotations
 

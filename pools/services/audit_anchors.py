@@ -1,4 +1,4 @@
-"""Anchors: digests of the audit chain that are kept outside of the database (docs/history.md).
+"""Anchors: digests of the audit chain that are kept outside of the database (docs/reference/history-and-audit.md).
 
 An anchor is `SEGMENT:DIGEST`. Whoever owns the database can cut the chain's tail off or write the chain
 anew, and it verifies by itself; a kept anchor shows that it is another chain.

@@ -1,7 +1,7 @@
 """Verification: the chain is worked out anew from the events, and what differs is named.
 
 Segments are read a few at a time and events page by page, so that a register of any size is verified
-in little memory. What a fault's code means stands in docs/history.md.
+in little memory. What a fault's code means stands in docs/reference/history-and-audit.md.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def test_others_are_refused(
 def test_the_ca_is_injected_where_the_annotation_says(
     kubectl: Kubectl, applied: list[shipped.Manifest]
 ) -> None:
-    """The command of docs/deploy.md, over the template of the webhook."""
+    """The command of docs/how-to/deploy.md, over the template of the webhook."""
     template = (shipped.DEPLOY / "kubernetes" / "webhook.yaml").read_text()
     service = "service: {name: cadastre-webhooks, namespace: cadastre, path: /webhooks/v1/a/b/validate-ciliumpodippools}"
     url = next(line.strip() for line in template.splitlines() if line.strip().startswith("url:"))

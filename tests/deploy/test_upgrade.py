@@ -1,6 +1,6 @@
 """An upgrade from the last release: nothing is lost, nothing waits for long, nothing old is missed.
 
-`make release-schema REF=…` says which release is the last one (docs/upgrades.md).
+`make release-schema REF=…` says which release is the last one (docs/how-to/upgrade.md).
 """
 
 from __future__ import annotations

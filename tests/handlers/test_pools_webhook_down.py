@@ -14,7 +14,7 @@ from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
-GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "webhook.md"
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "pool-webhook.md"
 DUTIES = ["pools", "pod-cidrs"]
 
 

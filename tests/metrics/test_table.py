@@ -1,4 +1,4 @@
-"""Every metric is named by the rules, described in docs/metrics.md, and counted under its own name."""
+"""Every metric is named by the rules, described in docs/reference/metrics.md, and counted under its own name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests import factories
 from tests.metrics import scrapes
 
 _ROOT = Path(__file__).resolve().parents[2]
-_DOCS = _ROOT / "docs" / "metrics.md"
+_DOCS = _ROOT / "docs" / "reference" / "metrics.md"
 _BY_ID = {"argvalues": families.ALL, "ids": [family.name for family in families.ALL]}
 _COUNTED = re.compile(r"measures\.(count|observe|mark)\(\s*\"([^\"]+)\"")
 

@@ -1,4 +1,4 @@
-"""The receiver's sample of docs/notices.md, word for word, in a real HTTPS server."""
+"""The receiver's sample of docs/reference/alerts.md, word for word, in a real HTTPS server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db
-DOCUMENT = (data_folder.PROJECT / "docs" / "notices.md").read_text()
+DOCUMENT = (data_folder.PROJECT / "docs" / "reference" / "alerts.md").read_text()
 Verify = Callable[[str, dict[str, str], bytes], bool] if TYPE_CHECKING else Any
 
 
@@ -33,7 +33,7 @@ Verify = Callable[[str, dict[str, str], bytes], bool] if TYPE_CHECKING else Any
 def verified() -> Verify:
     (source,) = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
     space: dict[str, Any] = {}
-    exec(compile(source, "docs/notices.md", "exec"), space)  # noqa: S102
+    exec(compile(source, "docs/reference/alerts.md", "exec"), space)  # noqa: S102
     found: Verify = space["verified"]
     return found
 
@@ -110,5 +110,5 @@ def test_the_document_tells_every_code_and_the_shape_of_a_message(
     assert told == set(conditions.codes())
     (sample,) = re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL)
     assert set(json.loads(sample)) == set(strict[0].received[0].event)
-    for link in re.findall(r"\]\((runbooks/[^)]+)\)", DOCUMENT):
+    for link in re.findall(r"\]\(\.\./(runbooks/[^)]+)\)", DOCUMENT):
         assert (data_folder.PROJECT / "docs" / link).is_file()

@@ -1,4 +1,4 @@
-"""A released block is handed out again only when its pool has no fresh one left (docs/allocation.md).
+"""A released block is handed out again only when its pool has no fresh one left (docs/reference/allocation.md).
 
 Any sequence of requests, releases and changes of the pool (hypothesis), with cooldowns of 0 and longer,
 networks that run dry and networks that never do, and several CIDRs.

@@ -1,4 +1,4 @@
-"""The policy of docs/access.md, read from its tables."""
+"""The policy of docs/reference/permissions.md, read from its tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.security.everything import OWNER, STRANGER
 
 LADDER = ("anybody", "signed in", "viewer", "operator", "administrator", "superuser", "nobody")
 API_SERVER = "API server"
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "access.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "permissions.md"
 _ROUTE = re.compile(r"\| `(\S+)`(?: \(([\w ]+)\))? \| ([A-Z ]+) \| ([\w ]+) \| (no|own|yes) \|")
 _ACTION = re.compile(r"\| (\w+/\w+) \| (\w+) \| ([\w ]+) \| (no|own|yes) \|")
 

@@ -48,7 +48,7 @@ def case(body: Any = None, query: str = "", status: int = 0, **use: str) -> Case
     return Case(body, use, query, status)
 
 
-# By method and route; with a word in brackets for a body that asks for more, as in docs/access.md.
+# By method and route; with a word in brackets for a body that asks for more, as in docs/reference/permissions.md.
 API: dict[str, Case] = {
     "GET /clusters/{cluster}/objects/{object_id}/": case(),
     "GET /pools/{pool_id}/forecast/": case(pool_id="pods"),

@@ -1,4 +1,4 @@
-"""docs/security.md names a test for each rule, or says that there is none and why."""
+"""docs/reference/security.md names a test for each rule, or says that there is none and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "security.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "security.md").read_text()
 _ROW = re.compile(r"^\| (S\d+) \| .+ \| (.+) \|$", re.MULTILINE)
 _TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
@@ -33,5 +33,5 @@ def test_what_attacks_a_running_site_is_in_the_map() -> None:
 
 def test_how_to_report_a_flaw_is_said_where_people_look() -> None:
     pointer = (ROOT / "SECURITY.md").read_text()
-    assert "docs/security.md#reporting-a-vulnerability" in pointer
+    assert "docs/reference/security.md#reporting-a-vulnerability" in pointer
     assert "\n## Reporting a vulnerability\n" in PAGE

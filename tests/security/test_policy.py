@@ -1,4 +1,4 @@
-"""docs/access.md against the product: every address, method, role, and a token of each."""
+"""docs/reference/permissions.md against the product: every address, method, role, and a token of each."""
 
 from __future__ import annotations
 

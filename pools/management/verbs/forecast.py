@@ -1,4 +1,4 @@
-"""When pools will be full (docs/dashboard.md)."""
+"""When pools will be full (docs/reference/utilization.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every metric: its name, type, labels, and what it means. docs/metrics.md is this table in words."""
+"""Every metric: its name, type, labels, and what it means. docs/reference/metrics.md is this table in words."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Address:
 
     @property
     def route(self) -> str:
-        """The path with the parameters' names, as docs/access.md writes it."""
+        """The path with the parameters' names, as docs/reference/permissions.md writes it."""
         return self.filled(*(f"{{{name}}}" for name in self.names))
 
     def filled(self, *values: object) -> str:

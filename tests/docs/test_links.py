@@ -1,0 +1,62 @@
+"""Every relative link, anchor and picture of the documentation resolves, and no page is left out."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+from tests.docs import pages
+
+PAGES = pages.markdown_pages()
+FOLDERS = ("claims", "deploy", "docs", "ipam_site", "pools", "templates", "tests")
+SUFFIXES = {".html", ".md", ".py", ".sql", ".toml", ".yaml"}
+_MENTION = re.compile(r"(?<![\w/.-])docs/[\w/-]+\.(?:md|svg|png)")
+
+
+def page_id(page: pathlib.Path) -> str:
+    return str(page.relative_to(pages.ROOT))
+
+
+def link_resolves(page: pathlib.Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if not target.exists() or not target.is_relative_to(pages.ROOT):
+        return False
+    return not anchor or anchor in pages.heading_anchors(target.read_text())
+
+
+def broken_links(page: pathlib.Path) -> list[str]:
+    links = pages.relative_links(page.read_text())
+    return [link for link in links if not link_resolves(page, link)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_link_resolves(page: pathlib.Path) -> None:
+    assert broken_links(page) == []
+
+
+def test_broken_links_are_found(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One `word`, two\n[a](#one-word-two) [b](#three) [c](gone.md) [d](page.md#four)\n"
+        "```\n[e](code.md)\n```\n![f](gone.png) [g](https://example.org/gone)\n"
+    )
+    assert broken_links(page) == ["#three", "gone.md", "page.md#four", "gone.png"]
+
+
+def test_every_mention_of_a_page_resolves() -> None:
+    """Code, tests and manifests name pages as docs/….md; CHANGELOG.md names files of its time."""
+    sources = [pages.ROOT / "Makefile", *pages.ROOT.glob("*.md")]
+    for folder in FOLDERS:
+        sources += [path for path in (pages.ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
+    missing = {
+        (page_id(source), mention)
+        for source in sources
+        if source.name != "CHANGELOG.md"
+        for mention in _MENTION.findall(source.read_text())
+        if not (pages.ROOT / mention).exists()
+    }
+    assert missing == set()
