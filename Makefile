@@ -22,11 +22,11 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e bench chaos clean lock sbom prometheus-rule release-schema
+.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule release-schema
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema"
+	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, screenshots, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -100,6 +100,10 @@ test-core: $(DEV)
 
 test-e2e: $(DEV)
 	$(PY) -m pytest tests/e2e --with-e2e -n 3 --dist loadfile
+
+# The pictures of docs/screenshots: a site with the demo fleet on a throw-away database, in a real browser.
+screenshots: $(DEV)
+	$(PY) -m pytest tests/e2e/screenshots.py --with-e2e
 
 # The tests of the fake API server and of what is read from it once more, against a real one.
 # Needs KUBEBUILDER_ASSETS: a folder with kube-apiserver and etcd.
