@@ -22,11 +22,11 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule release-schema
+.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule release-schema freeze-sql squash-migrations
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, screenshots, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema"
+	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema, freeze-sql, squash-migrations"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -77,6 +77,7 @@ check: $(DEV)
 	@if [ -d templates ]; then $(PY) -m djlint --lint --profile=django --quiet templates; fi
 	$(PY) deploy/container/advisories.py
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
+	$(bare) $(PY) -m tests.deploy.frozen --check
 	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
@@ -144,6 +145,15 @@ prometheus-rule:
 		'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' '  name: cadastre' \
 		'  namespace: cadastre' '  labels: {app.kubernetes.io/name: cadastre}' 'spec:'; \
 		sed -n '/^groups:/,$$s/^\(.\)/  \1/p' deploy/prometheus/cadastre.rules.yaml; } > $(RULE)
+
+# A migration with frozen copies of the SQL objects that were edited (CONTRIBUTING.md).
+freeze-sql: $(DEV)
+	$(bare) $(PY) -m tests.deploy.frozen
+
+# Before the first release: all migrations anew, of today's models and SQL objects.
+squash-migrations: $(DEV)
+	$(bare) $(PY) -m tests.deploy.squash
+	$(PY) -m tests.deploy.release
 
 # The register as the release REF makes it, for the tests of upgrades (docs/how-to/upgrade.md).
 release-schema: $(DEV)

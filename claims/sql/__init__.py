@@ -1,21 +1,20 @@
-"""SQL of the VM networks, installed by migrations as in pools/sql."""
+"""SQL objects of the VM networks, frozen and installed as those of pools/sql."""
 
 from __future__ import annotations
 
-from django.db import migrations
-
 from pools import sql
 
+BEFORE_TABLES = ()
 
-def install(*names: str) -> list[migrations.RunSQL]:
-    """Operations that run the named files of this folder; forward only."""
-    return sql.install(*names, package=__name__)
+
+def read_objects() -> dict[str, str]:
+    """Return the text of each SQL object, in the order of installation."""
+    own = {name: sql.text(name, __name__) for name in ("memberships", "verdicts", "storage")}
+    # The tables of this app have triggers of django-pgtrigger too, whose migrations overwrite its function.
+    return own | {"event_log": event_log(), "pgtrigger": sql.text("pgtrigger")}
 
 
 def event_log() -> str:
-    """The view of all events: the branches of pools/sql/event_log.sql, then those of VM networks.
-
-    It stands in a migration of its own after each one of pools that installs that file anew.
-    """
+    """Return the view of all events: the branches of pools/sql/event_log.sql, then those of VM networks."""
     view, _, _ = sql.text("event_log").partition(";")
-    return f"{view}\n{sql.text('event_log', __name__)};"
+    return f"{view}\n{sql.text('event_log', __name__)};\n"

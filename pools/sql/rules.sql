@@ -270,11 +270,3 @@ DROP TRIGGER IF EXISTS pools_block_is_not_deleted ON pools_block;
 CREATE TRIGGER pools_block_is_not_deleted BEFORE DELETE ON pools_block FOR EACH ROW
   WHEN (OLD.state = 'held' OR OLD.state = 'cooling' AND OLD.available_from > ipam_now())
   EXECUTE FUNCTION pools_block_is_not_deleted();
-
--- django-pgtrigger asks this function in every trigger that it makes whether to do nothing; its own
--- body opens a subtransaction each time, which costs the hot path. A migration that adds triggers
--- runs this file again (tests/pools/test_history_triggers.py).
-CREATE OR REPLACE FUNCTION _pgtrigger_should_ignore(trigger_name name) RETURNS boolean
-LANGUAGE sql STABLE AS $$
-  SELECT trigger_name = ANY (NULLIF(current_setting('pgtrigger.ignore', true), '')::name[])
-$$;

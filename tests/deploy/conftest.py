@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -104,10 +105,8 @@ class Traffic:
                 self._over.wait(0.01)
 
 
-@pytest.fixture(scope="session")
-def upgrade(worker_id: str) -> Iterator[Upgrade]:
-    """The last release's register after `manage.py migrate` of this code."""
-    name = f"upgrade_{worker_id}"
+def upgraded(folder: pathlib.Path, name: str) -> Upgrade:
+    """The last release's register, in a database of that name, after `manage.py migrate` of the code."""
     url = recreate(name)
     release.restore(url)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -117,9 +116,16 @@ def upgrade(worker_id: str) -> Iterator[Upgrade]:
         before = catalog.read(connection)
         rows = contents(connection, columns(before))
     with Traffic(url) as traffic:
-        release.command(release.PROJECT, url, "migrate", "--no-input", "--verbosity=0", **_MIGRATE)
+        release.command(folder, url, "migrate", "--no-input", "--verbosity=0", **_MIGRATE)
     with psycopg.connect(url) as connection:
         after = catalog.read(connection)
-    yield Upgrade(url, before, after, rows, traffic.refused, traffic.worked)
+    return Upgrade(url, before, after, rows, traffic.refused, traffic.worked)
+
+
+@pytest.fixture(scope="session")
+def upgrade(worker_id: str) -> Iterator[Upgrade]:
+    """The last release's register after `manage.py migrate` of this code."""
+    name = f"upgrade_{worker_id}"
+    yield upgraded(release.PROJECT, name)
     with psycopg.connect(url_of("postgres"), autocommit=True) as connection:
         servers.drop(connection, name)

@@ -123,8 +123,9 @@ def _of_altered_field(
 
 
 def _of_sql(operation: Any, old: set[str]) -> Iterator[str]:
-    text = operation.sql if isinstance(operation.sql, str) else str(operation.sql)
-    for table in _INDEX.findall(text):
+    statements = [operation.sql] if isinstance(operation.sql, str) else operation.sql
+    texts = (one if isinstance(one, str) else one[0] for one in statements)  # or with parameters
+    for table in _INDEX.findall("\n".join(texts)):
         if table in old - SMALL:
             yield f"an index of {table} is built under a lock: CREATE INDEX CONCURRENTLY"
 

@@ -2,6 +2,9 @@
 
 register.sql.gz  the demo fleet, written by the release's own code: schema, functions and data as plain SQL
 release.json     which release that was, and its migrations
+
+Before the first release there is no REF: the register is made by the working tree, and its code is that of
+the commit that brought the two files.
 """
 
 from __future__ import annotations
@@ -33,8 +36,8 @@ _LEFT_OUT = re.compile(rb"^(SET transaction_timeout = .*|\\(un)?restrict .*)\n",
 
 
 class Release(TypedDict):
-    ref: str
-    commit: str
+    ref: str  # a tag; empty before the first release
+    commit: str  # of the tag; empty before the first release
     migrations: list[str]  # application.name, in the order of their application
 
 
@@ -46,6 +49,23 @@ def last() -> Release:
 def applied() -> set[tuple[str, str]]:
     """(application, name) of the last release's migrations."""
     return {(app, name) for app, _, name in (one.partition(".") for one in last()["migrations"])}
+
+
+def commit() -> str:
+    """The commit with the last release's code; empty when the two files are not committed yet."""
+    if last()["commit"]:
+        return last()["commit"]
+    if _git("status", "--porcelain", "--", str(_FOLDER)):
+        return ""
+    return _git("log", "-1", "--format=%H", "--", str(_FOLDER))
+
+
+def _git(*arguments: str) -> str:
+    """What git says; empty without git or outside of a repository."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
 
 
 def restore(url: str) -> None:
@@ -69,31 +89,42 @@ def code(folder: pathlib.Path, commit: str) -> bool:
     return True
 
 
-def command(folder: pathlib.Path, url: str, *arguments: str, **more: str) -> str:
-    """What a management command of the code in the folder says, with the database of the URL."""
+def _environment(url: str) -> dict[str, str]:
+    values = {"DATABASE_URL": url, "IPAM_DATA": "/nonexistent", "REDIS_URL": "", "IPAM_HTTPS": "0"}
+    values |= {"SECRET_KEY": secrets.token_urlsafe(48), "IPAM_KEY_RING": secrets.token_urlsafe(32)}
+    return values | {"DJANGO_SETTINGS_MODULE": "ipam_site.settings"}
+
+
+def run(
+    folder: pathlib.Path, url: str, *arguments: str, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a management command of the code in the folder, with the database of the URL."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    env |= {"DATABASE_URL": url, "IPAM_DATA": "/nonexistent", "REDIS_URL": "", "IPAM_HTTPS": "0"}
-    env |= {"SECRET_KEY": secrets.token_urlsafe(48), "IPAM_KEY_RING": secrets.token_urlsafe(32)}
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=folder,
-        env=env | {"DJANGO_SETTINGS_MODULE": "ipam_site.settings"} | more,
+        env=env | _environment(url) | more,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def command(folder: pathlib.Path, url: str, *arguments: str, **more: str) -> str:
+    """What a management command says that must succeed, as in `run`."""
+    done = run(folder, url, *arguments, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def make(ref: str) -> None:
-    """Writes the files of last_release/ from the code of a tag or commit."""
-    commit = subprocess.check_output(["git", "rev-parse", f"{ref}^{{commit}}"], cwd=PROJECT)
-    sha = commit.decode().strip()
+    """Write the files of last_release/ from the code of a tag, or of the working tree."""
+    sha = _git("rev-parse", f"{ref}^{{commit}}") if ref else ""
     url = servers.start_postgres()
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        assert code(folder, sha)
+        folder = pathlib.Path(name) if ref else PROJECT
+        if ref and not code(folder, sha):
+            sys.exit(f"{ref} is not in this repository's history")
         command(folder, url, "migrate", "--no-input", "--verbosity=0")
         command(folder, url, "demo")
     binaries = programs.postgres(programs.folder(account.for_servers(_FOLDER)))
@@ -110,6 +141,6 @@ def make(ref: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2 and last()["ref"]:
         sys.exit("make release-schema REF=the release's tag")
-    make(sys.argv[1])
+    make("".join(sys.argv[1:]))

@@ -81,6 +81,10 @@ _KEY = models.ForeignKey("pools.Cluster", models.CASCADE, null=True)
         pytest.param(migrations.AddIndex("block", _INDEX), id="index"),
         pytest.param(migrations.AddConstraint("block", _CHECK), id="constraint"),
         pytest.param(migrations.RunSQL("CREATE INDEX i ON pools_block (env)"), id="sql-index"),
+        pytest.param(
+            migrations.RunSQL(["SELECT 1", ("CREATE INDEX i\nON pools_block (env)", None)]),
+            id="sql-index-in-a-list",
+        ),
         pytest.param(migrations.RunPython(_fill_blocks), id="rows-in-one-transaction"),
         pytest.param(
             migrations.SeparateDatabaseAndState([migrations.AddIndex("block", _INDEX)]),

@@ -1,0 +1,134 @@
+-- All event tables as one log. Each branch keeps its primary key as `id`, so that the newest
+-- events of all tables are found by merging their indexes.
+CREATE OR REPLACE VIEW pools_event_log AS
+  SELECT e.pgh_id AS id, e.pgh_created_at AS at,
+    CASE WHEN e.pgh_label = 'released' AND e.pgh_context ? 'reason'
+           -- Events that are older than `forced` carry a reason only where they were.
+           AND COALESCE((e.pgh_context ->> 'forced')::boolean, TRUE) THEN 'reclaimed'
+         WHEN e.pgh_label = 'removed' THEN CASE WHEN e.state = 'held' THEN 'reclaimed'
+                                               ELSE 'cooldown_ended' END
+         WHEN e.pgh_label <> 'allocated' THEN e.pgh_label
+         WHEN e.category = 'node' THEN 'node.enrolled'
+         WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_enabled'
+         WHEN e.holder_kind = 'instance' THEN 'instance.allocated'
+         ELSE 'block.allocated' END AS type,
+    'blockevent'::text AS "table", e.pgh_obj_id AS object_id, p.cluster_id, e.pool_id,
+    e.cidr::text AS cidr, e.holder_kind::text, e.holder_id::text, e.org::text, e.env::text,
+    COALESCE(e.pgh_context ->> 'actor', '') AS actor,
+    COALESCE(e.pgh_context ->> 'request_id', '') AS request_id,
+    COALESCE(e.pgh_context ->> 'reason', '') AS reason, '' AS message
+  FROM pools_blockevent e LEFT JOIN pools_addressspace p ON p.id = e.space_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    CASE WHEN e.category = 'node' THEN 'node.enrollment_failed'
+         WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_failed'
+         WHEN e.holder_kind = 'instance' THEN 'instance.allocation_failed'
+         ELSE 'block.allocation_failed' END,
+    'failureevent', e.pgh_obj_id, p.cluster_id, e.pgh_obj_id, '', e.holder_kind, e.holder_id,
+    e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), e.code, e.message
+  FROM pools_failureevent e LEFT JOIN pools_pool p ON p.id = e.pgh_obj_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'pool.' || e.pgh_label, 'poolevent', e.pgh_obj_id,
+    e.cluster_id, e.pgh_obj_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM pools_poolevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    CASE e.pgh_label WHEN 'created' THEN 'pool.cidr_added' WHEN 'deleted' THEN 'pool.cidr_removed'
+         ELSE 'pool.cidr_changed' END,
+    'poolcidrevent', e.pgh_obj_id, p.cluster_id, e.pool_id, e.cidr::text, '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), ''
+  FROM pools_poolcidrevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    CASE e.pgh_label WHEN 'created' THEN 'pool.range_reserved'
+         WHEN 'deleted' THEN 'pool.range_removed' ELSE 'pool.range_changed' END,
+    'reservedrangeevent', e.pgh_obj_id, p.cluster_id, e.pool_id,
+    host(e.first) || '-' || host(e.last), '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.reason
+  FROM pools_reservedrangeevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'cluster.' || e.pgh_label, 'clusterevent', e.pgh_obj_id,
+    e.pgh_obj_id, NULL::bigint, COALESCE(e.cluster_prefix::text, ''), '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM pools_clusterevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'connection.' || e.pgh_label, 'connectionevent', e.pgh_obj_id,
+    e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server
+  FROM pools_connectionevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'webhook.' || e.pgh_label, 'webhooktargetevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
+    e.name || ' at ' || e.host
+  FROM pools_webhooktargetevent e
+-- Branches of the view pools_event_log (pools/sql/event_log.sql): the events of VM networks. An
+-- address is shown as the block that it is, so that it is found like one.
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'network.' || e.pgh_label, 'networkevent', e.pgh_obj_id,
+    e.cluster_id, n.pool_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM claims_networkevent e LEFT JOIN claims_network n ON n.id = e.pgh_obj_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'ippool.' || e.pgh_label, 'ippoolevent', e.pgh_obj_id,
+    e.cluster_id, n.pool_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM claims_ippoolevent e LEFT JOIN claims_network n ON n.id = e.network_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'entry.' || e.pgh_label, 'entryevent', e.pgh_obj_id,
+    COALESCE(i.cluster_id, (SELECT o.cluster_id FROM claims_ippoolevent o
+                            WHERE o.pgh_obj_id = e.ippool_id ORDER BY o.pgh_id DESC LIMIT 1)),
+    n.pool_id,
+    COALESCE(split_part(e.ips[1], '/', 1) || CASE WHEN e.ips[1] LIKE '%:%' THEN '/128'
+                                                  ELSE '/32' END, ''),
+    CASE WHEN e.vm = '' THEN 'mac' ELSE 'vm' END,
+    CASE WHEN e.vm = '' THEN e.mac::text ELSE e.namespace || '/' || e.vm END, '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.mac::text || ' ' || array_to_string(e.ips, ', ')
+  FROM claims_entryevent e LEFT JOIN claims_ippool i ON i.id = e.ippool_id
+    LEFT JOIN claims_network n ON n.id = i.network_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'ipamclaim.' || e.pgh_label, 'ipamclaimevent', e.pgh_obj_id,
+    e.cluster_id, n.pool_id,
+    COALESCE(split_part(e.ips[1], '/', 1) || CASE WHEN e.ips[1] LIKE '%:%' THEN '/128'
+                                                  ELSE '/32' END, ''),
+    CASE WHEN e.vm <> '' THEN 'vm' WHEN e.mac IS NOT NULL THEN 'mac' ELSE '' END,
+    CASE WHEN e.vm <> '' THEN e.namespace || '/' || e.vm ELSE COALESCE(e.mac::text, '') END, '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.namespace || '/' || e.name
+  FROM claims_ipamclaimevent e LEFT JOIN claims_network n ON n.id = e.network_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'membership.' || e.pgh_label, 'membershipevent', e.pgh_obj_id,
+    e.cluster_id, NULL::bigint, '', CASE WHEN e.user_id IS NULL THEN 'group' ELSE 'user' END,
+    COALESCE(u.username, g.name, ''), '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
+    'VM owner in ' || array_to_string(e.namespaces, ', ')
+  FROM claims_membershipevent e LEFT JOIN auth_user u ON u.id = e.user_id
+    LEFT JOIN auth_group g ON g.id = e.group_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    'import.' || CASE e.pgh_label WHEN 'created' THEN 'created' ELSE e.status END,
+    'vmimportevent', e.pgh_obj_id, e.cluster_id, n.pool_id, '', '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''),
+    concat_ws(', ', NULLIF(e.file_name, ''),
+        (SELECT string_agg(c.value || ' ' || c.key, ', ' ORDER BY c.key)
+         FROM jsonb_each_text(e.counts) c WHERE c.value <> '0'))
+  FROM claims_vmimportevent e LEFT JOIN claims_network n ON n.id = e.network_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'wave.' || e.pgh_label, 'waveevent', e.pgh_obj_id,
+    e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM claims_waveevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'network_settings.' || e.pgh_label, 'networksettingsevent',
+    e.pgh_obj_id, e.cluster_id, NULL::bigint, '', '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.annotation
+  FROM claims_networksettingsevent e
+;

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management import base
+from django.core.management.commands import migrate
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+_OURS = ("pools", "claims")
+
+
+class Command(migrate.Command):
+    """Django's command, which first refuses a database that was made by other initial migrations.
+
+    Before the first release those are made anew now and then (docs/how-to/upgrade.md).
+    """
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        _refuse_other_beginnings(options["database"])
+        super().handle(*args, **options)
+
+
+def _refuse_other_beginnings(database: str) -> None:
+    loader = MigrationLoader(connections[database], ignore_no_migrations=True)
+    known = {key: one for key, one in loader.disk_migrations.items() if key[0] in _OURS}
+    applied = {key for key in loader.applied_migrations if key[0] in _OURS}
+    unknown = sorted(applied - set(known))
+    initial = {key for key, migration in known.items() if migration.initial}
+    if unknown and initial - applied:
+        raise base.CommandError(
+            "This database was made by a development version of Cadastre, before its first release, and"
+            f" cannot be upgraded: it has the migration {'.'.join(unknown[0])}, which this version does"
+            " not have. Use an empty database (`make run`: another folder, DATA=…)."
+        )

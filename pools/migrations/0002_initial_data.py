@@ -1,0 +1,67 @@
+"""What a new register begins with: the roles, and from which event on events are counted."""
+
+from django.apps.registry import Apps
+from django.contrib.auth.management import create_permissions
+from django.db import migrations
+
+_VIEWER = [
+    "view_addressspace", "view_allocationrequest", "view_block", "view_cluster",
+    "view_environment", "view_event", "view_pool", "view_poolcidr", "view_reservedrange",
+    "view_connection", "view_observedobject", "view_run", "view_finding", "view_drift",
+    "view_leak", "view_referencefeed", "view_checkrun", "view_notice", "view_sample",
+    "view_auditsegment", "view_recovery", "view_measure",
+]  # fmt: skip
+_OPERATOR = [
+    "allocate", "add_pool", "change_pool", "delete_pool", "add_poolcidr", "change_poolcidr",
+    "delete_poolcidr", "add_reservedrange", "change_reservedrange", "delete_reservedrange",
+    "reconcile", "change_drift", "reclaim", "report_references", "run_checks",
+]  # fmt: skip
+_ADMINISTRATOR = [
+    "force_release", "add_cluster", "change_cluster", "delete_cluster", "change_block",
+    "change_allocationrequest", "add_connection", "change_connection", "delete_connection",
+    "repair", "recover", "view_webhooktarget", "add_webhooktarget", "change_webhooktarget",
+    "delete_webhooktarget", "view_delivery",
+    "add_user", "change_user", "delete_user", "view_user", "view_group", "add_authtoken",
+    "delete_authtoken", "view_authtoken",
+]  # fmt: skip
+
+
+def make_roles(apps: Apps, _schema_editor: object) -> None:
+    """Make the groups viewer, operator and administrator; each has what the one before has."""
+    for label in ("pools", "auth", "knox"):
+        config = apps.get_app_config(label)
+        config.models_module = True  # create_permissions ignores an app without one
+        create_permissions(config, apps=apps, verbosity=0)
+        config.models_module = None
+    permissions = apps.get_model("auth", "Permission").objects.filter(
+        content_type__app_label__in=["pools", "auth", "knox"]
+    )
+    groups = apps.get_model("auth", "Group").objects
+    codenames: list[str] = []
+    for role, more in (
+        ("viewer", _VIEWER),
+        ("operator", _OPERATOR),
+        ("administrator", _ADMINISTRATOR),
+    ):
+        codenames += more
+        group, _ = groups.get_or_create(name=role)
+        group.permissions.add(*permissions.filter(codename__in=codenames))
+
+
+def count_from_the_first_event(apps: Apps, _schema_editor: object) -> None:
+    counted = apps.get_model("pools", "CountedUntil").objects
+    counted.get_or_create(log="events", defaults={"counted": 0, "seen": 0, "waits_for": []})
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("pools", "0001_initial"),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("contenttypes", "0002_remove_content_type_name"),
+        ("knox", "0009_extend_authtoken_field"),
+    ]
+
+    operations = [
+        migrations.RunPython(make_roles, migrations.RunPython.noop),
+        migrations.RunPython(count_from_the_first_event, migrations.RunPython.noop),
+    ]

@@ -1,0 +1,76 @@
+-- All event tables as one log. Each branch keeps its primary key as `id`, so that the newest
+-- events of all tables are found by merging their indexes.
+CREATE OR REPLACE VIEW pools_event_log AS
+  SELECT e.pgh_id AS id, e.pgh_created_at AS at,
+    CASE WHEN e.pgh_label = 'released' AND e.pgh_context ? 'reason'
+           -- Events that are older than `forced` carry a reason only where they were.
+           AND COALESCE((e.pgh_context ->> 'forced')::boolean, TRUE) THEN 'reclaimed'
+         WHEN e.pgh_label = 'removed' THEN CASE WHEN e.state = 'held' THEN 'reclaimed'
+                                               ELSE 'cooldown_ended' END
+         WHEN e.pgh_label <> 'allocated' THEN e.pgh_label
+         WHEN e.category = 'node' THEN 'node.enrolled'
+         WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_enabled'
+         WHEN e.holder_kind = 'instance' THEN 'instance.allocated'
+         ELSE 'block.allocated' END AS type,
+    'blockevent'::text AS "table", e.pgh_obj_id AS object_id, p.cluster_id, e.pool_id,
+    e.cidr::text AS cidr, e.holder_kind::text, e.holder_id::text, e.org::text, e.env::text,
+    COALESCE(e.pgh_context ->> 'actor', '') AS actor,
+    COALESCE(e.pgh_context ->> 'request_id', '') AS request_id,
+    COALESCE(e.pgh_context ->> 'reason', '') AS reason, '' AS message
+  FROM pools_blockevent e LEFT JOIN pools_addressspace p ON p.id = e.space_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    CASE WHEN e.category = 'node' THEN 'node.enrollment_failed'
+         WHEN e.category = 'ipv4' AND e.holder_kind = 'env' THEN 'env.ipv4_addon_failed'
+         WHEN e.holder_kind = 'instance' THEN 'instance.allocation_failed'
+         ELSE 'block.allocation_failed' END,
+    'failureevent', e.pgh_obj_id, p.cluster_id, e.pgh_obj_id, '', e.holder_kind, e.holder_id,
+    e.org, e.env, COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), e.code, e.message
+  FROM pools_failureevent e LEFT JOIN pools_pool p ON p.id = e.pgh_obj_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'pool.' || e.pgh_label, 'poolevent', e.pgh_obj_id,
+    e.cluster_id, e.pgh_obj_id, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM pools_poolevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    CASE e.pgh_label WHEN 'created' THEN 'pool.cidr_added' WHEN 'deleted' THEN 'pool.cidr_removed'
+         ELSE 'pool.cidr_changed' END,
+    'poolcidrevent', e.pgh_obj_id, p.cluster_id, e.pool_id, e.cidr::text, '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), ''
+  FROM pools_poolcidrevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at,
+    CASE e.pgh_label WHEN 'created' THEN 'pool.range_reserved'
+         WHEN 'deleted' THEN 'pool.range_removed' ELSE 'pool.range_changed' END,
+    'reservedrangeevent', e.pgh_obj_id, p.cluster_id, e.pool_id,
+    host(e.first) || '-' || host(e.last), '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.reason
+  FROM pools_reservedrangeevent e LEFT JOIN pools_pool p ON p.id = e.pool_id
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'cluster.' || e.pgh_label, 'clusterevent', e.pgh_obj_id,
+    e.pgh_obj_id, NULL::bigint, COALESCE(e.cluster_prefix::text, ''), '', '', '', '',
+    COALESCE(e.pgh_context ->> 'actor', ''), COALESCE(e.pgh_context ->> 'request_id', ''),
+    COALESCE(e.pgh_context ->> 'reason', ''), e.name
+  FROM pools_clusterevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'connection.' || e.pgh_label, 'connectionevent', e.pgh_obj_id,
+    e.cluster_id, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''), e.server
+  FROM pools_connectionevent e
+UNION ALL
+  SELECT e.pgh_id, e.pgh_created_at, 'webhook.' || e.pgh_label, 'webhooktargetevent', e.pgh_obj_id,
+    NULL::bigint, NULL::bigint, '', '', '', '', '', COALESCE(e.pgh_context ->> 'actor', ''),
+    COALESCE(e.pgh_context ->> 'request_id', ''), COALESCE(e.pgh_context ->> 'reason', ''),
+    e.name || ' at ' || e.host
+  FROM pools_webhooktargetevent e;
+
+-- spec/003: the status of each environment, for whoever reads the database.
+CREATE OR REPLACE VIEW env_status_view AS
+  SELECT c.name AS cluster, e.org, e.env,
+    CASE WHEN e.degraded_since IS NULL THEN 'ok' ELSE 'degraded' END AS status,
+    e.reason, e.message, e.degraded_since AS since
+  FROM pools_environment e JOIN pools_cluster c ON c.id = e.cluster_id;
