@@ -60,3 +60,12 @@ def test_every_mention_of_a_page_resolves() -> None:
         if not (pages.ROOT / mention).exists()
     }
     assert missing == set()
+
+
+def test_every_page_of_docs_is_in_its_index() -> None:
+    docs = pages.ROOT / "docs"
+    linked = {
+        (docs / link.partition("#")[0]).resolve()
+        for link in pages.relative_links((docs / "README.md").read_text())
+    }
+    assert set(docs.rglob("*.md")) - linked - {docs / "README.md"} == set()
