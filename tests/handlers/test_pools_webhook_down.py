@@ -75,7 +75,7 @@ def test_point_16_with_ignore_what_was_not_judged_is_found(
 
 def test_point_16_it_is_documented() -> None:
     text = GUIDE.read_text()
-    _, down = text.split("## While it is down\n")
+    _, down = text.split("## Failure policy\n")
     for policy in ("Fail", "Ignore"):
         assert f"| `{policy}`" in down
     assert f"no answer within {configuration.SECONDS} seconds" in down
