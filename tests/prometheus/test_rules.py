@@ -112,7 +112,7 @@ def test_a_runbook_has_its_parts(alert: str) -> None:
     assert set(re.findall(r"warning|page", text.splitlines()[2])) == severities
     for link in re.findall(r"\]\(([^)]+\.md)\)", text):
         assert (files.RUNBOOKS / link).is_file(), link
-    for named in re.findall(r"docs/([a-z-]+\.md)", text):
+    for named in re.findall(r"docs/([a-z/-]+\.md)", text):
         assert (files.RUNBOOKS.parent / named).is_file(), named
 
 
