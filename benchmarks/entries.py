@@ -11,11 +11,13 @@ from typing import Any
 from django.db import connection
 
 from benchmarks import registers
+from claims.address_index import conflicts
+from claims.address_index.changed_keys import Touched
 from claims.core.entries import EntrySpec
+from claims.entries import entries, ippools
 from claims.models import Entry, IPPool, Network
-from claims.services import entries, flags, ippools, network_pools
-from claims.services.touched import Touched
-from pools import database, events
+from claims.networks import pools
+from pools.platform import database, events
 
 ENTRIES = 100_000
 DUPLICATES = 500  # MAC addresses, and as many IP addresses, that stand twice
@@ -44,7 +46,7 @@ def _ippool() -> IPPool:
         network = Network.objects.create(
             cluster=cluster, name="big", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )
-        network_pools.bring(network, by=registers.BY)
+        pools.bring(network, by=registers.BY)
     return ippools.create(cluster, "big", "big", by=registers.BY)
 
 
@@ -70,7 +72,7 @@ def _edit(ippool: IPPool) -> dict[str, Any]:
         touched = Touched()
         address = row.ips[0].partition("/")[0]
         touched.add(ippool.network_id, row.mac, address, None)
-        flags.recheck(touched)
+        conflicts.recheck(touched)
 
     checks = [_seconds(lambda row=row: check(row)) * 1000 for row in rows]  # type: ignore[misc]
     edits = []
@@ -103,7 +105,7 @@ def _check(ippool: IPPool) -> dict[str, Any]:
     full, base = [], []
     for _ in range(7):
         base.append(_seconds(bare) * 1000)
-        full.append(_seconds(lambda: flags.full(network)) * 1000)
+        full.append(_seconds(lambda: conflicts.full(network)) * 1000)
     cost, floor = statistics.median(full), statistics.median(base)
     return {
         "name": "entries_full_check",

@@ -24,10 +24,10 @@ from django.db import connection
 
 from benchmarks import passes as passes_
 from benchmarks import registers
-from pools.clusters import kubeconfig, secrets
-from pools.handlers import registry
+from pools.clusters.client import kubeconfig
+from pools.clusters.reconcile import connecting, leases, registry, sync
 from pools.models import Connection, ObservedObject, Watcher
-from pools.reconcile import connecting, leases, passes
+from pools.platform.outbound import secrets
 
 CLUSTERS = 100
 OBJECTS = 1_000
@@ -134,7 +134,7 @@ def _work(work: Any) -> None:
     while True:
         lease = leases.take(work.get(), leases.worker())
         if lease is not None:
-            passes.run(lease, registry.all())
+            sync.run(lease, registry.all())
 
 
 def _memory(connection_id: int) -> tuple[float, float]:
@@ -156,7 +156,7 @@ def _pass_often(connection_id: int, told: Any) -> None:
             ObservedObject.objects.filter(cluster__connection=connection_id).delete()
         lease = leases.take(connection_id, "benchmark")
         assert lease is not None
-        passes.run(lease, registry.all())
+        sync.run(lease, registry.all())
         if number in {SETTLED, PASSES}:
             told.put(_resident(os.getpid()))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 
-from claims.services import import_files
+from claims.imports.files import formats
 
 _XLSX_TIMES, _CSV_TIMES = 1.6, 8.0  # of openpyxl's read-only mode, of the csv module, at most
 
@@ -24,7 +24,7 @@ def measure(text: bytes, book: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _read(content: bytes) -> int:
-    return sum(1 for _ in import_files.open_file("", content).rows())
+    return sum(1 for _ in formats.open_file("", content).rows())
 
 
 def _read_bare(content: bytes) -> int:

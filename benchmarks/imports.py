@@ -18,12 +18,14 @@ from django.db import connection
 from psycopg import pq
 
 from benchmarks import registers
+from claims.imports import drafts, worker
+from claims.imports.files import formats
+from claims.imports.mapping import Options
+from claims.imports.uploads import Upload
 from claims.models import Entry, Network, VMImport
 from claims.models.imports import Status
-from claims.services import import_files, import_worker, imports, network_pools
-from claims.services.import_mapping import Options
-from claims.services.import_uploads import Upload
-from pools import events
+from claims.networks import pools
+from pools.platform import events
 
 ROWS = 50_000
 _FIRST = int(ip_address("10.64.1.0"))
@@ -46,7 +48,7 @@ def measure() -> Iterator[dict[str, Any]]:
     bare = _seconds(lambda: sum(1 for _ in csv.reader(io.StringIO(text.decode()))))
     drafted, took = _drafted(network, text, "vms.csv")
     yield _times("import_csv_drafted", took, bare, _CSV_TIMES)
-    imports.cancel(drafted.pk, by=registers.BY)
+    drafts.cancel(drafted.pk, by=registers.BY)
     bare = _seconds(lambda: _read_bare(book))
     drafted, took = _drafted(network, book, "vms.xlsx")
     yield _times("import_xlsx_drafted", took, bare, _XLSX_TIMES)
@@ -66,7 +68,7 @@ def _network() -> Network:
         network = Network.objects.create(
             cluster=cluster, name="wide", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )
-        network_pools.bring(network, by=registers.BY)
+        pools.bring(network, by=registers.BY)
     return network
 
 
@@ -111,10 +113,10 @@ def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, flo
     began = time.perf_counter()
     upload = Upload("file", io.BytesIO(content), name)
     options = Options(network.cluster, network=network, namespace="bench")
-    made = imports.create(upload, options, by=registers.BY)
-    import_worker.work_off(made.pk)
+    made = drafts.create(upload, options, by=registers.BY)
+    worker.work_off(made.pk)
     took = time.perf_counter() - began
-    found = imports.get(made.pk)
+    found = drafts.get(made.pk)
     if found.status != Status.DRAFTED or sum(found.counts.values()) != ROWS:
         raise RuntimeError(f"{found.status} {found.counts} {found.error}")
     return found, took
@@ -124,11 +126,11 @@ def _written(of: VMImport) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
         began = time.perf_counter()
-        imports.commit(of.pk, by=registers.BY)
-        round_trips = _round_trips(trace, lambda: import_worker.work_off(of.pk))
+        drafts.commit(of.pk, by=registers.BY)
+        round_trips = _round_trips(trace, lambda: worker.work_off(of.pk))
         took = time.perf_counter() - began
     if Entry.objects.count() != ROWS:
-        raise RuntimeError(imports.get(of.pk).error)
+        raise RuntimeError(drafts.get(of.pk).error)
     each = round_trips / (ROWS / 1000)
     return {
         "name": "import_written", "seconds": round(took, 2), "queries_per_1000_rows": round(each, 2),
@@ -137,8 +139,8 @@ def _written(of: VMImport) -> dict[str, Any]:
 
 
 def _undo(of: VMImport) -> None:
-    imports.undo(of.pk, by=registers.BY)
-    import_worker.work_off(of.pk)
+    drafts.undo(of.pk, by=registers.BY)
+    worker.work_off(of.pk)
 
 
 def _round_trips(trace: Path, work: Callable[[], object]) -> int:
@@ -158,7 +160,7 @@ def _round_trips(trace: Path, work: Callable[[], object]) -> int:
 
 def _memory(book: bytes) -> dict[str, Any]:
     """What a draft holds beside the file while it is read; that of the process at its most."""
-    lines = import_files.open_file("vms.xlsx", book).rows()
+    lines = formats.open_file("vms.xlsx", book).rows()
     tracemalloc.start()
     for _ in lines:
         pass

@@ -9,12 +9,12 @@ from ipaddress import ip_network
 from django.db import connection
 
 from benchmarks import clients, registers
-from ipam_site import metrics
-from pools.core.podippool import CidrEntry, Family
+from ipam_site.http import metrics
+from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Connection, Measure
 from pools.models.fields import Now
 from pools.models.pools import Category
-from pools.services import pools
+from pools.register import pools
 
 CLUSTERS, POOLS = 100, 10  # of each cluster
 _SCRAPES = 7

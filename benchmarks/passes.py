@@ -20,12 +20,12 @@ from typing import Any
 from urllib import parse
 
 from benchmarks import registers
-from pools.clusters import kubeconfig, secrets
-from pools.core import resources
-from pools.handlers import registry
+from pools.clusters.client import kubeconfig
+from pools.clusters.reconcile import connecting, leases, registry, sync
+from pools.clusters.reconcile.handler import Handler
+from pools.core.kubernetes import resources
 from pools.models import Connection, ObservedObject, Watcher
-from pools.reconcile import connecting, leases, passes
-from pools.reconcile.kinds import Handler
+from pools.platform.outbound import secrets
 
 ROOT = Path(__file__).resolve().parent.parent
 NODES = 10_000
@@ -117,7 +117,7 @@ def add_pool(connection: Connection) -> None:
 def a_pass(connection: Connection, handlers: Sequence[Handler]) -> None:
     lease = leases.take(connection.pk, "benchmark")
     assert lease is not None
-    run = passes.run(lease, handlers)
+    run = sync.run(lease, handlers)
     assert run.succeeded, (run.error, run.kinds)
 
 

@@ -7,12 +7,13 @@ from ipaddress import ip_address, ip_network
 
 from django.db import connection
 
-from pools import events, window
 from pools.core import addresses
-from pools.core.podippool import CidrEntry, Family
+from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Block, Cluster, FreeSpan, Pool
 from pools.models.pools import Category
-from pools.services import clusters, pools
+from pools.platform import events
+from pools.register import clusters, pools
+from pools.register.allocator import window
 
 BY = events.Author(actor="benchmark", source="command")
 _names = itertools.count(1)

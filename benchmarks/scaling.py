@@ -1,6 +1,6 @@
 """A simulation of many clusters on few processes: `python -m benchmarks.scaling --help`.
 
-It needs no database: it plays the schedule of pools/reconcile/leases.py (a full pass of each cluster
+It needs no database: it plays the schedule of pools/clusters/reconcile/leases.py (a full pass of each cluster
 every ten minutes, the longest due first, one worker per cluster, back-off with jitter) and the
 watcher's events against given costs, and tells how old the picture of a cluster gets and how busy the
 processes are. The costs are what `python -m benchmarks reconcile` measures on your machine.

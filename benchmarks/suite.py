@@ -16,10 +16,9 @@ from django.db import connection
 from django.test import Client, override_settings
 
 from benchmarks import clients, entries, fleet, floor, imports, metrics, passes, registers
-from pools import allocation
 from pools.models import Pool
 from pools.models.pools import Category
-from pools.services import allocations
+from pools.register.allocator import allocation, requests
 
 Result = dict[str, Any]
 
@@ -83,7 +82,7 @@ def _cost(name: str, cost: float, base: float, goal: float) -> Result:
 
 def _allocate(pool_id: int, holder: str) -> None:
     wanted = allocation.Wanted((allocation.Holder("instance", holder),), (), org="org", env="env")
-    allocations.allocate(pool_id, wanted, by=registers.BY)
+    requests.allocate(pool_id, wanted, by=registers.BY)
 
 
 def _allocate_from(pool_id: int, client: int, number: int) -> None:
@@ -196,7 +195,7 @@ def batch() -> Iterator[Result]:
         def allocate(number: int, one: int = one, size: int = size) -> None:
             holders = tuple(allocation.Holder("instance", f"{number}-{n}") for n in range(size))
             wanted = allocation.Wanted(holders, (), org="org", env="env")
-            allocations.allocate(one, wanted, by=registers.BY)
+            requests.allocate(one, wanted, by=registers.BY)
 
         base, cost = [], []
         for number in range(runs):  # in turn, so that both see the same machine

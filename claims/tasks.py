@@ -8,7 +8,9 @@ from celery import shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from claims.services import decisions, flags, import_work, import_worker
+from claims.address_index import conflicts
+from claims.imports import leases, worker
+from claims.workloads import webhook_decisions
 
 log = logging.getLogger(__name__)
 
@@ -19,19 +21,19 @@ _UNTAKEN_SECONDS = 15  # then the message is dropped: the ticks since have sent 
 
 @shared_task
 def tidy_decisions() -> int:
-    return decisions.tidy(settings.IPAM_DECISION_DAYS)
+    return webhook_decisions.tidy(settings.IPAM_DECISION_DAYS)
 
 
 @shared_task
 def recheck_duplicates() -> int:
     """What no change of an entry touches: reserved ranges that somebody made in a network's pool."""
-    return flags.every_network()
+    return conflicts.every_network()
 
 
 @shared_task
 def work_off_imports() -> int:
     """One message for each import that waits for a worker, or whose worker is gone."""
-    due = import_work.due()
+    due = leases.due()
     for import_id in due:
         work_off_import.apply_async((import_id,), expires=_UNTAKEN_SECONDS)
     return len(due)
@@ -39,7 +41,7 @@ def work_off_imports() -> int:
 
 @shared_task(soft_time_limit=_IMPORT_SECONDS, time_limit=_IMPORT_SECONDS + 30)
 def work_off_import(import_id: int) -> bool:
-    return import_worker.work_off(import_id)
+    return worker.work_off(import_id)
 
 
 def ring(import_id: int) -> None:

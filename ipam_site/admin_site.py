@@ -175,6 +175,6 @@ UNFOLD: dict[str, Any] = {
             "950": _blue(26, 0.09),
         }
     },
-    "DASHBOARD_CALLBACK": "pools.admin.overview.context",
+    "DASHBOARD_CALLBACK": "pools.admin.overview.overview.context",
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": _MENU},
 }

@@ -1,7 +1,7 @@
 """`manage.py worker_health NAME`: does a process get on? For probes: quick, without Django or a database.
 
 Not a ping, which a worker answers that takes no tasks any more. Each process touches a file when it gets on
-(pools/heartbeat.py). A worker with nothing to do gets on with nothing: it is stuck only when messages wait
+(pools/platform/heartbeat.py). A worker with nothing to do gets on with nothing: it is stuck only when messages wait
 for it. What it depends on may be away; starting it again would not bring that back.
 """
 

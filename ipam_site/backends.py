@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import backends
 from django.db.models import Model
 
-from claims.services import cluster_owners
+from claims.access import cluster_owners
 
 
 class ClusterOwners(backends.BaseBackend):

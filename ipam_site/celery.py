@@ -16,18 +16,22 @@ app.autodiscover_tasks()
 @signals.worker_process_shutdown.connect
 def _write_measures(**_: object) -> None:
     """A child process of a worker ends without what Python does at an exit."""
-    from pools import measures  # noqa: PLC0415  # not before the settings are read
+    from pools.platform import (  # noqa: PLC0415  # not before the settings are read
+        process_metrics,
+    )
 
-    measures.flush()
+    process_metrics.flush()
 
 
-# --- getting on: pools/heartbeat.py ----------------------------------------------------------------
+# --- getting on: pools/platform/heartbeat.py ----------------------------------------------------------------
 
 _name = "worker"  # which process this is; children of a worker inherit it
 
 
 def _got_on(**_: object) -> None:
-    from pools import heartbeat  # noqa: PLC0415  # not before the settings are read
+    from pools.platform import (  # noqa: PLC0415  # not before the settings are read
+        heartbeat,
+    )
 
     heartbeat.touch(_name)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core import checks
 
-from pools.clusters import faults, secrets
+from pools.platform.outbound import faults, secrets
 
 
 def key_ring(**_: Any) -> list[checks.CheckMessage]:

@@ -23,7 +23,7 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.http import HttpRequest, HttpResponseBase
 
-from ipam_site import problems
+from ipam_site.http import problems
 
 LONG = 3.0  # seconds that a request may take unasked
 _PATIENCE = 5.0  # seconds that the server has to answer us

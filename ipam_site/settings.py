@@ -58,7 +58,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 12 * 3600
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "ipam_site.problems.csrf_failure"
+CSRF_FAILURE_VIEW = "ipam_site.http.problems.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -116,14 +116,14 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     # First: answers probes without host check, redirect, session or database connection of a thread.
-    "ipam_site.health.HealthMiddleware",
+    "ipam_site.http.health.HealthMiddleware",
     # A scrape with a token has no use for them either.
-    "ipam_site.metrics.MetricsMiddleware",
-    "ipam_site.middleware.RequestIdMiddleware",
+    "ipam_site.http.metrics.MetricsMiddleware",
+    "ipam_site.http.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "ipam_site.headers.HeadersMiddleware",
-    "ipam_site.middleware.AdminMethodsMiddleware",
+    "ipam_site.http.headers.HeadersMiddleware",
+    "ipam_site.http.middleware.AdminMethodsMiddleware",
     "ipam_site.database_watch.DatabaseWatchMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -398,7 +398,7 @@ IPAM_PG_BIN = env.text("IPAM_PG_BIN") or str(programs.clients() or "")
 
 # --- clusters -------------------------------------------------------------------------------------
 
-# Seals the credentials of clusters (pools/clusters/secrets.py): the newest key first. A file, one key
+# Seals the credentials of clusters (pools/platform/outbound/secrets.py): the newest key first. A file, one key
 # a line, is what a secret store mounts.
 IPAM_KEY_RING: list[str] = (
     env.words("IPAM_KEY_RING")
@@ -430,7 +430,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "EXCEPTION_HANDLER": "ipam_site.problems.exception_handler",
+    "EXCEPTION_HANDLER": "ipam_site.http.problems.exception_handler",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
 # Said, because migrations that refer to it read the setting.
@@ -450,8 +450,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SERVE_AUTHENTICATION": [
-        "pools.api.authentication.TokenAuthentication",
-        "pools.api.authentication.SessionAuthentication",
+        "pools.platform.rest.authentication.TokenAuthentication",
+        "pools.platform.rest.authentication.SessionAuthentication",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

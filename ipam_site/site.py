@@ -13,8 +13,8 @@ from django.urls import URLPattern
 from django.utils.translation import ngettext
 from unfold import forms, sites
 
-from claims.services import cluster_owners
-from pools.services import login_limits
+from claims.access import cluster_owners
+from pools.platform import login_limits
 
 
 class SignIn(forms.AuthenticationForm):

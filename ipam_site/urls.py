@@ -1,4 +1,4 @@
-"""All addresses of the site; /healthz and /readyz are answered before, by ipam_site.health."""
+"""All addresses of the site; /healthz and /readyz are answered before, by ipam_site.http.health."""
 
 from django.contrib import admin
 from django.templatetags.static import static
@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators import http
 from django.views.generic import base
 
-from ipam_site import metrics
+from ipam_site.http import metrics
 
 _ICON = base.RedirectView.as_view(url=static("cadastre/icon.svg"))
 
@@ -21,7 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("webhooks/v1/", include("pools.webhooks.urls")),
     path("webhooks/v1/", include("claims.webhooks.urls")),
 ]
-handler400 = "ipam_site.problems.bad_request"
-handler403 = "ipam_site.problems.permission_denied"
-handler404 = "ipam_site.problems.page_not_found"
-handler500 = "ipam_site.problems.server_error"
+handler400 = "ipam_site.http.problems.bad_request"
+handler403 = "ipam_site.http.problems.permission_denied"
+handler404 = "ipam_site.http.problems.page_not_found"
+handler500 = "ipam_site.http.problems.server_error"

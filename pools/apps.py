@@ -7,18 +7,32 @@ class PoolsConfig(AppConfig):
 
     def ready(self) -> None:
         """The kinds that are reconciled; pools before nodes, whose blocks need them."""
-        from pools.handlers import (  # noqa: PLC0415 - models exist only now
+        from pools.cilium import (  # noqa: PLC0415 - models exist only now
             ciliumnodes,
             ciliumpodippools,
+        )
+        from pools.clusters.reconcile import (  # noqa: PLC0415 - models exist only now  # noqa: PLC0415
+            observers,
             registry,
         )
-        from pools.reconcile import observing  # noqa: PLC0415
-        from pools.services import demo, demo_samples, leaks  # noqa: PLC0415
-        from pools.services.notices import conditions, of_pools, of_register  # noqa: PLC0415
+        from pools.platform.conditions import (  # noqa: PLC0415
+            registry as condition_registry,
+        )
+        from pools.register.conditions import (  # noqa: PLC0415
+            pools,
+            register,
+        )
+        from pools.register.demo import (  # noqa: PLC0415
+            demo,
+            samples,
+        )
+        from pools.register.leaks import (  # noqa: PLC0415
+            detection,
+        )
 
-        conditions.register(*of_pools.ALL, *of_register.ALL)
-        demo.PARTS.append(demo.Part(demo_samples.steps, demo_samples.forget))
+        condition_registry.register(*pools.ALL, *register.ALL)
+        demo.PARTS.append(demo.Part(samples.steps, samples.forget))
         registry.register(ciliumpodippools.CiliumPodIPPools())
         registry.register(ciliumnodes.CiliumNodes())
-        leaks.register(leaks.NODES)
-        observing.OBSERVERS.append(leaks.observed)
+        detection.register(detection.NODES)
+        observers.OBSERVERS.append(detection.observed)

@@ -9,22 +9,18 @@ from celery import shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from pools import database, idempotency, measures, recovering, usage
-from pools.handlers import registry
-from pools.reconcile import leases, passes
-from pools.services import (
-    allocations,
-    audit,
-    audit_verify,
-    forecasts,
-    leaks,
-    login_limits,
-    retention,
-    sampling,
-)
-from pools.services.checking import runs as checks
-from pools.services.metrics import counting, totals
-from pools.services.notices import evaluation, outbox, sending
+from pools.clusters import recovery_mode
+from pools.clusters.reconcile import leases, registry, sync
+from pools.platform import database, idempotency, login_limits, process_metrics
+from pools.platform.alerts import outbox, sending
+from pools.platform.audit import retention, sealing, verification
+from pools.platform.checks import runs as checks
+from pools.platform.conditions import evaluation
+from pools.platform.metrics import event_counts, totals
+from pools.register import usage
+from pools.register.allocator import requests
+from pools.register.leaks import detection
+from pools.register.utilization import forecasts, samples
 
 log = logging.getLogger(__name__)
 
@@ -44,14 +40,14 @@ def nudge(pool_id: int) -> None:
 
 @shared_task
 def retry_requests(pool_id: int | None = None) -> int:
-    return allocations.retry(pool_id)
+    return requests.retry(pool_id)
 
 
 @shared_task
 def end_cooldowns() -> int:
-    ended = allocations.end_cooldowns()
+    ended = requests.end_cooldowns()
     if ended:
-        allocations.retry()
+        requests.retry()
     return ended
 
 
@@ -81,9 +77,9 @@ def do_checks(run_id: int) -> int:
 @shared_task
 def tick() -> bool:
     """The scheduler is alive, and so is a worker; events are counted although nobody scrapes."""
-    measures.mark("ipam_scheduler_last_tick_timestamp_seconds")
-    measures.flush()
-    return counting.count(seconds=2)
+    process_metrics.mark("ipam_scheduler_last_tick_timestamp_seconds")
+    process_metrics.flush()
+    return event_counts.count(seconds=2)
 
 
 @shared_task
@@ -108,14 +104,14 @@ def purge_events() -> int:
 
 @shared_task
 def seal_events() -> int:
-    return audit.seal().segments
+    return sealing.seal().segments
 
 
 @shared_task
 def verify_events() -> bool:
     """Every night: the days that somebody may still have a copy of."""
     since = (database.now() - timedelta(days=settings.IPAM_AUDIT_VERIFY_DAYS)).date()
-    report = audit_verify.verify(since=since, seconds=180)
+    report = verification.verify(since=since, seconds=180)
     for fault in report.faults[:20]:
         log.error("audit: %s", fault.message)
     return report.ok
@@ -123,7 +119,7 @@ def verify_events() -> bool:
 
 @shared_task
 def tidy_leaks() -> int:
-    return leaks.tidy()
+    return detection.tidy()
 
 
 @shared_task
@@ -134,16 +130,16 @@ def refresh_usage() -> int:
 @shared_task
 def take_samples() -> int:
     """How full pools are today, what follows from it, and away with what is too old."""
-    taken = sampling.take()
+    taken = samples.take()
     forecasts.work_out()
-    sampling.tidy(settings.IPAM_SAMPLE_DAYS)
+    samples.tidy(settings.IPAM_SAMPLE_DAYS)
     return taken
 
 
 @shared_task
 def end_recovery() -> bool:
     """For clusters that were paused or disconnected meanwhile: passes end it themselves."""
-    return recovering.end_when_listed()
+    return recovery_mode.end_when_listed()
 
 
 @shared_task
@@ -185,4 +181,4 @@ def reconcile_due() -> int:
 def reconcile(connection_id: int) -> bool:
     """A full pass, unless another worker has the cluster, or had it since it was due."""
     lease = leases.take(connection_id, leases.worker(), only_due=True)
-    return lease is not None and passes.run(lease, registry.all()).succeeded
+    return lease is not None and sync.run(lease, registry.all()).succeeded

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pools import database
+from pools.platform import database
 
 
 def moment() -> datetime:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 
-from pools import allocation, events
 from pools.core import addresses
-from pools.core.podippool import CidrEntry, Family
+from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Block, Cluster, Pool, PoolCIDR
-from pools.services import allocations
-from pools.services import clusters as cluster_services
-from pools.services import pools as pool_services
+from pools.platform import events
+from pools.register import clusters as cluster_services
+from pools.register import pools as pool_services
+from pools.register.allocator import allocation, requests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pools import idempotency
-    from pools.core.block_answer import BlockAnswer
+    from pools.core.block_fields import BlockAnswer
+    from pools.platform import idempotency
 
 BY = events.Author(actor="tester", source="command", request_id="r-1")
 WITH_REASON = dataclasses.replace(BY, reason="the node burnt down")
@@ -116,7 +116,7 @@ def ask(
     of: Pool, *who: allocation.Holder, key: idempotency.Key | None = None, **settings: Any
 ) -> allocation.Allocation:
     """Allocate as the edges do, without waiting."""
-    answer = allocations.allocate(of.pk, wanted(*who, **settings), by=BY, key=key)
+    answer = requests.allocate(of.pk, wanted(*who, **settings), by=BY, key=key)
     assert isinstance(answer, allocation.Allocation)
     return answer
 

@@ -3,19 +3,18 @@
 from claims.admin import (
     attention,
     cluster_owners,
-    entries,
     events,
     find,
-    imports,
-    ipamclaims,
-    ippools,
     memberships,
-    networks,
     start,
-    waves,
     webhooks,
     workloads,
 )
+from claims.admin.entries import entries, ippools
+from claims.admin.imports import imports
+from claims.admin.ipamclaims import ipamclaims
+from claims.admin.networks import networks
+from claims.admin.waves import waves
 
 __all__ = [
     "attention",

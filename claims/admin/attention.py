@@ -9,10 +9,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from claims.admin import scoped
+from claims.ipamclaims import states
 from claims.models import NAD, IPAMClaim, IPPool, Network
-from claims.services import claim_states, networks
-from pools.admin import attention, show
-from pools.admin.attention import Attention
+from claims.networks import networks
+from pools.admin.overview import attention
+from pools.admin.overview.attention import Attention
+from pools.platform.admin import display
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
@@ -37,11 +39,11 @@ def _duplicates() -> Iterator[Attention]:
 
 
 def _claims() -> Iterator[Attention]:
-    rows = claim_states.with_state(IPAMClaim.objects.filter(gone_at=None))
+    rows = states.with_state(IPAMClaim.objects.filter(gone_at=None))
     for state, level, one, many in (
-        (claim_states.CONFLICT, "bad", "claim is in conflict", "claims are in conflict"),
-        (claim_states.FAILED, "bad", "claim failed", "claims failed"),
-        (claim_states.LEAKED, "warn", "claim outlived its VM", "claims outlived their VMs"),
+        (states.CONFLICT, "bad", "claim is in conflict", "claims are in conflict"),
+        (states.FAILED, "bad", "claim failed", "claims failed"),
+        (states.LEAKED, "warn", "claim outlived its VM", "claims outlived their VMs"),
     ):
         if count := rows.filter(state=state).count():
             url = reverse("admin:claims_ipamclaim_changelist", query={"state": state})
@@ -68,7 +70,7 @@ def _without_network() -> Iterator[Attention]:
 
 
 def _count(number: int, one: str, many: str) -> str:
-    return f"{show.digits(number)} {one if number == 1 else many}"
+    return f"{display.digits(number)} {one if number == 1 else many}"
 
 
 attention.SOURCES.append(lines)

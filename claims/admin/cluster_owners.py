@@ -11,11 +11,11 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from claims.access import cluster_owners
 from claims.admin import scoped
 from claims.models import ClusterOwner
 from claims.models.cluster_owners import Subject
-from claims.services import cluster_owners
-from pools.admin import lists, show
+from pools.platform.admin import display, lists
 
 
 class ClusterFilter(scoped.ClusterFilter):
@@ -65,7 +65,7 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
 
     @admin.display(description="cluster")
     def shown_cluster(self, row: ClusterOwner) -> SafeString:
-        return show.to(row.connection.cluster)
+        return display.to(row.connection.cluster)
 
     @admin.display(description="RoleBinding")
     def shown_binding(self, row: ClusterOwner) -> str:
@@ -73,4 +73,4 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
 
     @admin.display(description="seen since")
     def shown_since(self, row: ClusterOwner) -> SafeString:
-        return show.when(row.since)
+        return display.when(row.since)

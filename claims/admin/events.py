@@ -10,8 +10,9 @@ from django.db.models import Q
 
 from claims.core import macs
 from claims.models import EntryEvent, IPAMClaimEvent
-from pools.admin import events, lists, search
+from pools.admin import events
 from pools.core import errors
+from pools.platform.admin import lists, search_text
 
 events.SUBJECTS.update(
     {
@@ -26,7 +27,7 @@ events.SUBJECTS.update(
 )
 
 
-def found(searched: search.Searched) -> Iterator[int]:
+def found(searched: search_text.Searched) -> Iterator[int]:
     """The newest events of a MAC address, of a VM (`namespace/name` or its name), or a claim."""
     wanted = _vm(searched.text)
     with contextlib.suppress(errors.InvalidInput):

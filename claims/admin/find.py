@@ -13,9 +13,10 @@ from django.http import HttpRequest
 from claims.admin import scoped, tables
 from claims.core import macs
 from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place, Workload
-from claims.services import networks
-from pools.admin import find, search
+from claims.networks import networks
+from pools.admin import find
 from pools.core import errors
+from pools.platform.admin import search_text
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class _Wanted:
     ippools: Q
 
 
-def finder(request: HttpRequest, searched: search.Searched) -> Iterator[find.Section]:
+def finder(request: HttpRequest, searched: search_text.Searched) -> Iterator[find.Section]:
     """At most one section, of what whoever asks sees."""
     if not request.user.has_perm("claims.view_entry"):
         return
@@ -51,7 +52,7 @@ def _rows(request: HttpRequest, model: Any, wanted: Q, *related: str) -> list[An
     return list(rows.order_by("pk")[: find.MOST])
 
 
-def _wanted(request: HttpRequest, searched: search.Searched) -> _Wanted:
+def _wanted(request: HttpRequest, searched: search_text.Searched) -> _Wanted:
     with contextlib.suppress(errors.InvalidInput):
         return _placed(request, {"mac": macs.parse_mac(searched.text, lenient=True)}, Q(pk__in=[]))
     if searched.network is None:
@@ -102,5 +103,5 @@ def _recognize(text: str) -> str | None:
 
 
 find.FINDERS.append(finder)
-search.RECOGNIZERS.append(_recognize)
+search_text.RECOGNIZERS.append(_recognize)
 find.PERMISSIONS.append("claims.view_entry")

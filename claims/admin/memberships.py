@@ -13,12 +13,12 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from claims.access import memberships
 from claims.admin import scoped
 from claims.models import Membership
-from claims.services import memberships
-from pools.admin import edge, lists, show
-from pools.admin import forms as fields
 from pools.core import addresses, errors, holders
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_membership_changelist"
 
@@ -87,7 +87,7 @@ class MembershipAdmin(lists.Listed[Membership]):
 
     @admin.display(description="who")
     def shown_who(self, membership: Membership) -> SafeString:
-        return show.to(membership, _who(membership))
+        return display.to(membership, _who(membership))
 
     @admin.display(description="role")
     def shown_role(self, membership: Membership) -> str:
@@ -95,7 +95,7 @@ class MembershipAdmin(lists.Listed[Membership]):
 
     @admin.display(description="cluster")
     def shown_cluster(self, membership: Membership) -> SafeString:
-        return show.to(membership.cluster)
+        return display.to(membership.cluster)
 
     @admin.display(description="namespaces")
     def shown_namespaces(self, membership: Membership) -> str:
@@ -103,12 +103,12 @@ class MembershipAdmin(lists.Listed[Membership]):
 
     @admin.display(description="since")
     def shown_since(self, membership: Membership) -> SafeString:
-        return show.when(membership.created_at)
+        return display.when(membership.created_at)
 
     # --- pages ------------------------------------------------------------------------------------
 
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
-        edge.require(request, "claims.add_membership")
+        pages.require(request, "claims.add_membership")
         form = MembershipForm(request.POST or None, initial={"user": request.GET.get("user")})
         if request.method == "POST" and form.is_valid():
             said = form.cleaned_data
@@ -116,12 +116,12 @@ class MembershipAdmin(lists.Listed[Membership]):
                 made = memberships.create(
                     said["cluster"],
                     said["namespaces"],
-                    by=edge.author(request),
+                    by=pages.author(request),
                     user=said["user"],
                     group=said["group"] or "",
                 )
             except errors.IpamError as error:
-                edge.put(form, error)
+                pages.put(form, error)
             else:
                 messages.success(request, f"{_who(made)} is a VM owner now.")
                 return HttpResponseRedirect(reverse(LIST))
@@ -130,14 +130,14 @@ class MembershipAdmin(lists.Listed[Membership]):
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "claims.view_membership")
+        pages.require(request, "claims.view_membership")
         row = _row(object_id)
         text = "\n".join(row.namespaces)
         form = NamespacesForm(request.POST or None, initial={"namespaces": text})
         if request.method == "POST":
-            edge.require(request, "claims.change_membership")
+            pages.require(request, "claims.change_membership")
             if form.is_valid():
-                memberships.change(row, form.cleaned_data["namespaces"], by=edge.author(request))
+                memberships.change(row, form.cleaned_data["namespaces"], by=pages.author(request))
                 messages.success(request, f"The namespaces of {_who(row)} were changed.")
                 return HttpResponseRedirect(reverse(LIST))
         return _page(request, f"{_who(row)} in {row.cluster}", form, row=row)
@@ -145,10 +145,10 @@ class MembershipAdmin(lists.Listed[Membership]):
     def delete_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "claims.delete_membership")
+        pages.require(request, "claims.delete_membership")
         row = _row(object_id)
         if request.method == "POST":
-            memberships.delete(row, by=edge.author(request))
+            memberships.delete(row, by=pages.author(request))
             messages.success(request, f"{_who(row)} is no VM owner in {row.cluster} any more.")
             return HttpResponseRedirect(reverse(LIST))
         return _page(request, f"End the access of {_who(row)}?", row=row)
@@ -156,7 +156,7 @@ class MembershipAdmin(lists.Listed[Membership]):
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "claims.view_membership")
+        pages.require(request, "claims.view_membership")
         query = {"q": str(_row(object_id).user or ""), "type": "membership"}
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
@@ -176,7 +176,7 @@ def _who(membership: Membership) -> str:
 def _page(
     request: HttpRequest, title: str, form: forms.Form | None = None, row: Membership | None = None
 ) -> HttpResponseBase:
-    return edge.page(
+    return pages.page(
         request,
         "membership.html",
         title=title,

@@ -12,27 +12,27 @@ from typing import Any, TypeVar
 from django.db.models import ForeignKey, ManyToManyField, Model, QuerySet
 from django.http import Http404, HttpRequest
 
+from claims.access import namespaces
 from claims.models import IPPool, Network
-from claims.services import access
-from pools.admin import lists
 from pools.models import Cluster
+from pools.platform.admin import lists
 
 Row = TypeVar("Row", bound=Model)
 MOST = 500  # choices of a filter
 
 
-def seen(request: HttpRequest) -> access.Scope:
+def seen(request: HttpRequest) -> namespaces.Scope:
     """What whoever asks sees; worked out once for a request."""
-    found: access.Scope | None = getattr(request, "claims_scope", None)
+    found: namespaces.Scope | None = getattr(request, "claims_scope", None)
     if found is None:
-        found = access.scope(request.user)
+        found = namespaces.scope(request.user)
         request.claims_scope = found  # type: ignore[attr-defined]
     return found
 
 
 def rows(request: HttpRequest, model: type[Row]) -> QuerySet[Row]:
     """All rows of a table that whoever asks sees."""
-    return access.visible(model._default_manager.all(), seen(request))
+    return namespaces.visible(model._default_manager.all(), seen(request))
 
 
 def row_or_404(found: QuerySet[Row], object_id: object) -> Row:
@@ -47,7 +47,7 @@ class Scoped(lists.Listed[Row]):
     """A list of VM networks; beside another base it stands first."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
-        return access.visible(super().get_queryset(request), seen(request))
+        return namespaces.visible(super().get_queryset(request), seen(request))
 
     def row_or_404(self, request: HttpRequest, object_id: object) -> Row:
         return row_or_404(self.get_queryset(request), object_id)

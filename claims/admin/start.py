@@ -9,14 +9,20 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from claims.admin import claim_page, network_page, places, scoped, tables
-from claims.admin import entries as entry_pages
-from claims.core import networks as core
+from claims.address_index import duplicates
+from claims.admin import duplicate_list, scoped, tables
+from claims.admin.entries import entries as entry_pages
+from claims.admin.ipamclaims import page as ipamclaim_page
+from claims.admin.networks import page as network_page
+from claims.core.networks import udn as core
+from claims.ipamclaims import states
 from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place
-from claims.services import claim_states, duplicates, networks, vm_manifests
-from pools import documents
-from pools.admin import find, overview
+from claims.networks import networks
+from claims.workloads import vm_manifests
+from pools.admin import find
+from pools.admin.overview import overview
 from pools.core import errors
+from pools.platform import documents
 
 MOST = 20
 FIRST = 10  # entries; the list has all of them
@@ -65,15 +71,15 @@ def _tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.Table
 
 def _claims(rows: list[Any]) -> tables.Table:
     """Why each did not get its addresses, or may not keep them, and what to do."""
-    codes = claim_states.codes(rows)
-    answered = claim_states.clusters_answered({row.cluster_id for row in rows})
+    codes = states.codes(rows)
+    answered = states.clusters_answered({row.cluster_id for row in rows})
     cells = [
         (
             tables.claim(row, str(row)),
             tables.vm(row.namespace, row.vm),
             tables.addresses(row.ips or row.ips_requested),
-            claim_page.state(row.state, claim_states.words_of(row)),
-            claim_states.next_step(row, codes.get(row.pk, ()), answered=row.cluster_id in answered),
+            ipamclaim_page.state(row.state, states.words_of(row)),
+            states.next_step(row, codes.get(row.pk, ()), answered=row.cluster_id in answered),
         )
         for row in rows
     ]
@@ -91,7 +97,7 @@ def _entries(request: HttpRequest, rows: list[Entry]) -> tables.Table:
             tables.vm(row.namespace, row.vm),
             tables.linked(row.ippool.network, row.ippool.network.name),
             entry_pages.seen_in_cluster(row, running.get((row.ippool.network_id, row.mac))),
-            places.badge(told.get(row.pk, []), row.ippool.network),
+            duplicate_list.badge(told.get(row.pk, []), row.ippool.network),
         )
         for row in rows
     ]
@@ -109,8 +115,8 @@ def _network(network: Any) -> dict[str, Any]:
 
 
 def _troubles(request: HttpRequest) -> Iterator[IPAMClaim]:
-    rows = claim_states.with_state(scoped.rows(request, IPAMClaim).filter(gone_at=None))
-    wrong = rows.filter(state__in={claim_states.FAILED, claim_states.CONFLICT, claim_states.LEAKED})
+    rows = states.with_state(scoped.rows(request, IPAMClaim).filter(gone_at=None))
+    wrong = rows.filter(state__in={states.FAILED, states.CONFLICT, states.LEAKED})
     yield from wrong.select_related("network__cluster").order_by("-pk")[:MOST]
 
 

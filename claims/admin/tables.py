@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
-from claims.services import claim_states
-from pools.admin import show
+from pools.platform.admin import display
 
 Cell = SafeString | str
 _LONG = 24  # characters
@@ -31,18 +31,18 @@ class Table:
 
 def linked(row: Any, text: object = "") -> Cell:
     """A link where the row has a page."""
-    return show.to(row, text) if admin.site.is_registered(type(row)) else str(text or row)
+    return display.to(row, text) if admin.site.is_registered(type(row)) else str(text or row)
 
 
 def addresses(ips: Iterable[str]) -> Cell:
-    links = ((show.found(ip.partition("/")[0]),) for ip in ips)
-    return format_html_join(" ", "{}", links) or show.DASH
+    links = ((display.found(ip.partition("/")[0]),) for ip in ips)
+    return format_html_join(" ", "{}", links) or display.DASH
 
 
 def vm(namespace: str, name: str, shown: str = "") -> SafeString:
     """A VM's name, which leads to all that is known of the VM; in one line unless it is long."""
     text = f"{namespace}/{name}" if namespace and name else name
-    link = show.named(text, shown)
+    link = display.named(text, shown)
     if len(text) > _LONG:
         return link
     return format_html('<span class="cad-nowrap">{}</span>', link)
@@ -51,13 +51,13 @@ def vm(namespace: str, name: str, shown: str = "") -> SafeString:
 def claim(row: IPAMClaim, text: str) -> SafeString:
     """A link; a line ends before the network's name rather than within the VM's."""
     parts = ((one,) for one in text.split("."))
-    return show.to(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
+    return display.to(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
 
 
 def mac(value: str | None) -> Cell:
     if not value:
-        return show.DASH
-    return show.address(value, reverse("admin:find", query={"q": value}))
+        return display.DASH
+    return display.address(value, reverse("admin:find", query={"q": value}))
 
 
 def entries(rows: Iterable[Entry], *, more: str = "") -> Table:
@@ -82,7 +82,7 @@ def claims(rows: Iterable[IPAMClaim]) -> Table:
             vm(row.namespace, row.vm),
             mac(row.mac),
             addresses(row.ips or row.ips_requested),
-            claim_states.words_of(row),
+            states.words_of(row),
             linked(row.network),
         )
         for row in rows
@@ -93,10 +93,10 @@ def claims(rows: Iterable[IPAMClaim]) -> Table:
 def workloads(rows: Iterable[Workload]) -> Table:
     cells = [
         (
-            format_html("{} {}", row.get_kind_display(), show.named(str(row))),
+            format_html("{} {}", row.get_kind_display(), display.named(str(row))),
             mac(row.mac),
             addresses(row.ips),
-            row.phase or show.DASH,
+            row.phase or display.DASH,
             linked(row.network),
         )
         for row in rows
@@ -106,7 +106,7 @@ def workloads(rows: Iterable[Workload]) -> Table:
 
 def networks(rows: Iterable[Network]) -> Table:
     cells = [
-        (linked(row, row.name), row.cluster.name, ", ".join(row.subnets) or show.DASH)
+        (linked(row, row.name), row.cluster.name, ", ".join(row.subnets) or display.DASH)
         for row in rows
     ]
     return Table("Networks", ("Network", "Cluster", "Subnets"), cells)

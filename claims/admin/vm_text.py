@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from claims.access import namespaces
 from claims.models import Network
-from claims.services import access, vm_manifests
-from pools import documents
-from pools.admin import edge
+from claims.workloads import vm_manifests
 from pools.core import errors
+from pools.platform import documents
+from pools.platform.admin import pages
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class VMText:
 
 
 def of(
-    network: Network, *, vm: str, namespace: str, mac: str | None, seen: access.Scope, what: str
+    network: Network, *, vm: str, namespace: str, mac: str | None, seen: namespaces.Scope, what: str
 ) -> VMText:
     """`what` names that whose page it is: `the entry`."""
     if not vm or not namespace:
@@ -26,5 +27,5 @@ def of(
     try:
         made = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=seen)
     except errors.IpamError as error:
-        return VMText(why_not=edge.sentence(error.message))
+        return VMText(why_not=pages.sentence(error.message))
     return VMText(text=documents.dump_yaml(made))

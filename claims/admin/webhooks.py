@@ -16,11 +16,11 @@ from django.utils.safestring import SafeString
 from claims.admin import scoped
 from claims.models import Decision, NetworkSettings
 from claims.models.settings import Annotation
-from claims.services import network_settings
-from pools.admin import edge, lists, show
-from pools.admin import forms as fields
+from claims.networks import settings
 from pools.core import addresses
 from pools.models import Cluster
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
 from pools.webhooks import configuration
 
 SETTINGS = "admin:claims_networksettings_changelist"
@@ -75,11 +75,11 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
     @admin.display(description="VM")
     def shown_vm(self, row: Decision) -> SafeString:
-        return show.to(row, f"{row.namespace}/{row.vm or row.name}")
+        return display.to(row, f"{row.namespace}/{row.vm or row.name}")
 
     @admin.display(description="cluster")
     def shown_cluster(self, row: Decision) -> SafeString:
-        return show.to(row.cluster)
+        return display.to(row.cluster)
 
     @admin.display(description="decision")
     def shown_code(self, row: Decision) -> SafeString:
@@ -87,18 +87,18 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
     @admin.display(description="network")
     def shown_network(self, row: Decision) -> SafeString:
-        return show.named(row.network)
+        return display.named(row.network)
 
     @admin.display(description="when")
     def shown_at(self, row: Decision) -> SafeString:
-        return show.when(row.at)
+        return display.when(row.at)
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "claims.view_decision")
+        pages.require(request, "claims.view_decision")
         row = self.row_or_404(request, object_id)
-        return edge.page(
+        return pages.page(
             request,
             "decision.html",
             title=f"{row.namespace}/{row.vm or row.name}: {row.code}",
@@ -118,14 +118,14 @@ class SettingsForm(forms.Form):
         help_text="Beside kubevirt/ipam-extensions the second one is the safe choice.",
     )
     default_nad_namespace = fields.ParsedField(
-        lambda text: network_settings.parse_namespace(text.strip(addresses.BLANKS)),
+        lambda text: settings.parse_namespace(text.strip(addresses.BLANKS)),
         label="Namespace of the default network's NAD",
         widget=fields.text(),
         help_text="ovn-kubernetes; of OpenShift openshift-ovn-kubernetes. OVN-Kubernetes refuses pods"
         " that name another one.",
     )
     default_nad_name = fields.ParsedField(
-        lambda text: network_settings.parse_name(text.strip(addresses.BLANKS)),
+        lambda text: settings.parse_name(text.strip(addresses.BLANKS)),
         label="Name of the default network's NAD",
         widget=fields.text(),
     )
@@ -136,14 +136,14 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
     """Every cluster has settings, whether somebody chose them or not."""
 
     def get_urls(self) -> list[URLPattern]:
-        edit = path("of/<int:cluster_id>/", edge.in_admin(_edit), name="claims_networksettings_of")
+        edit = path("of/<int:cluster_id>/", pages.in_admin(_edit), name="claims_networksettings_of")
         return [edit, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponseBase:  # type: ignore[override]
-        edge.require(request, "claims.view_networksettings")
+        pages.require(request, "claims.view_networksettings")
         known = {row.cluster_id: row for row in NetworkSettings.objects.all()}
         every = Cluster.objects.order_by("name")
-        return edge.page(
+        return pages.page(
             request,
             "network_settings_list.html",
             title="How VMs are told of their addresses",
@@ -154,7 +154,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "claims.view_networksettings")
+        pages.require(request, "claims.view_networksettings")
         row = NetworkSettings.objects.filter(pk=lists.number(object_id)).first()
         if row is None:
             raise Http404("There is no such object.")
@@ -164,20 +164,20 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
 
 
 def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
-    edge.require(request, "claims.view_networksettings")
+    pages.require(request, "claims.view_networksettings")
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         raise Http404("There is no such cluster.")
-    row = network_settings.of(cluster)
+    row = settings.of(cluster)
     names = tuple(SettingsForm.base_fields)
     form = SettingsForm(request.POST or None, initial={name: getattr(row, name) for name in names})
     if request.method == "POST":
-        edge.require(request, "claims.change_networksettings")
+        pages.require(request, "claims.change_networksettings")
         if form.is_valid():
-            network_settings.change(cluster, form.cleaned_data, by=edge.author(request))
+            settings.change(cluster, form.cleaned_data, by=pages.author(request))
             messages.success(request, f"The settings of {cluster} were changed.")
             return HttpResponseRedirect(reverse(SETTINGS))
-    return edge.page(
+    return pages.page(
         request,
         "network_settings.html",
         title=f"How VMs of {cluster} are told of their addresses",

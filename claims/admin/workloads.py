@@ -16,11 +16,11 @@ from django.utils.safestring import SafeString
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
 from claims.models.verdicts import Answer
-from claims.services import adoption, workloads
-from pools.admin import edge, export, lists
-from pools.admin import forms as fields
+from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster
+from pools.platform.admin import export, lists, pages
+from pools.platform.admin import forms as fields
 
 LIST = "admin:claims_workload_changelist"
 SHOWN = 100  # rows, and steps of a plan
@@ -37,7 +37,7 @@ class WorkloadAdmin(scoped.Scoped[Workload]):
     def changelist_view(  # type: ignore[override]
         self, request: HttpRequest, *_args: Any, **_more: Any
     ) -> HttpResponseBase:
-        edge.require(request, "claims.view_workload")
+        pages.require(request, "claims.view_workload")
         chosen = request.GET.get("network", "")
         return _network(request, _one(request, chosen)) if chosen else _overview(request)
 
@@ -45,13 +45,13 @@ class WorkloadAdmin(scoped.Scoped[Workload]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         """One workload is shown among those of its network."""
-        edge.require(request, "claims.view_workload")
+        pages.require(request, "claims.view_workload")
         row = self.row_or_404(request, object_id)
         return HttpResponseRedirect(_url(row.network_id, workload=row.pk))
 
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """The rows of a network, with the filter of the page."""
-        edge.require(request, "claims.view_workload")
+        pages.require(request, "claims.view_workload")
         network = _one(request, request.GET.get("network", ""))
         return export.download(form, "workloads", _EXPORTED, _exported(request, network))
 
@@ -83,9 +83,9 @@ def _overview(request: HttpRequest) -> HttpResponseBase:
         rows = rows.filter(cluster_id=cluster)
     found = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS + 1])
     shown = found[:NETWORKS]
-    counted = workloads.counts_of([one.pk for one in shown], scoped.seen(request))
+    counted = results.counts_of([one.pk for one in shown], scoped.seen(request))
     last = shown[-1].pk if len(found) > NETWORKS else 0
-    return edge.page(
+    return pages.page(
         request,
         "workloads.html",
         title="Workloads",
@@ -110,12 +110,12 @@ def _chosen(request: HttpRequest) -> str:
 
 
 def _rows(request: HttpRequest, network: Network) -> Any:
-    rows = workloads.rows(scoped.seen(request)).filter(network_id=network.pk)
+    rows = results.rows(scoped.seen(request)).filter(network_id=network.pk)
     if verdict := _chosen(request):
         rows = rows.filter(verdict=verdict)
     if workload := lists.number(request.GET.get("workload", "")):
         rows = rows.filter(workload_id=workload)
-    return rows.order_by(*workloads.ORDER)
+    return rows.order_by(*results.ORDER)
 
 
 def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
@@ -124,13 +124,13 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
         rows = rows.filter(beyond)
     found = list(rows.values()[: SHOWN + 1])
     shown, verdict = found[:SHOWN], _chosen(request)
-    counted = workloads.counts(network.pk, scoped.seen(request))
+    counted = results.counts(network.pk, scoped.seen(request))
     more = ""
     if len(found) > SHOWN:
-        end = "-".join(str(shown[-1][column]) for column in workloads.ORDER)
+        end = "-".join(str(shown[-1][column]) for column in results.ORDER)
         more = _url(network.pk, verdict=verdict, after=end)
     may_adopt = request.user.has_perms(_ADOPTING)
-    return edge.page(
+    return pages.page(
         request,
         "workloads_network.html",
         title=f"Workloads of {network.name}",
@@ -142,7 +142,7 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
             (answer, number, _url(network.pk, verdict=answer), answer == verdict)
             for answer, number in counted.items()
         ],
-        found=[_shown(one) for one in workloads.shapes(shown)],
+        found=[_shown(one) for one in results.shapes(shown)],
         more=more,
         first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counted[answer] for answer in adoption.ADOPTABLE),
@@ -185,7 +185,7 @@ def state(verdict: str) -> SafeString:
 def _beyond(after: str) -> Q | None:
     """The rows after `section-item-beside`."""
     numbers = [lists.number(part) for part in after.split("-")]
-    if len(numbers) != len(workloads.ORDER):
+    if len(numbers) != len(results.ORDER):
         return None
     section, item, beside = numbers
     same = Q(section=section)
@@ -199,7 +199,7 @@ def _beyond(after: str) -> Q | None:
 def _exported(request: HttpRequest, network: Network) -> Iterator[list[object]]:
     found = list(_rows(request, network).values()[: export.MOST])
     for first in range(0, len(found), 1000):
-        for one in workloads.shapes(found[first : first + 1000]):
+        for one in results.shapes(found[first : first + 1000]):
             said, runs = one["registered"] or {}, one["running"] or {}
             workload = one["workload"] or {}
             yield [
@@ -225,7 +225,7 @@ class AdoptForm(forms.Form):
 
 def _adopt(request: HttpRequest) -> HttpResponseBase:
     """Say what adopting changes, then do it."""
-    edge.require(request, *_ADOPTING)
+    pages.require(request, *_ADOPTING)
     given = request.POST if request.method == "POST" else request.GET
     network = _one(request, given.get("network", ""))
     ids = [lists.number(text) for text in given.getlist("workload")[:SHOWN]]
@@ -234,13 +234,13 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
         messages.warning(request, "Choose at least one workload.")
         return HttpResponseRedirect(_url(network.pk))
     if not hasattr(network, "ippool"):
-        edge.require(request, "claims.add_ippool")
+        pages.require(request, "claims.add_ippool")
     seen = scoped.seen(request)
     chosen: dict[str, Any] = {"ids": ids} if ids else {"verdict": verdict}
     form = AdoptForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with edge.told(request):
-            by = edge.author(request, form.cleaned_data["reason"])
+        with pages.told(request):
+            by = pages.author(request, form.cleaned_data["reason"])
             done = adoption.adopt(network, seen=seen, by=by, **chosen)
             messages.success(request, _told(done))
         return HttpResponseRedirect(_url(network.pk))
@@ -248,7 +248,7 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
         plan = adoption.plan(network, seen=seen, **chosen)
     except errors.NotFound:
         raise Http404("There is no such workload.") from None
-    return edge.page(
+    return pages.page(
         request,
         "workloads_adopt.html",
         title="Adopt what runs?",

@@ -11,16 +11,20 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions
 from rest_framework.request import Request
 
-from claims.api import ippool_schema, scoped
+from claims.access import namespaces
+from claims.address_index import duplicates
+from claims.api import scoped
+from claims.api.schemas import ippools as ippool_schema
 from claims.core import entries as core
 from claims.core import ippool, macs
+from claims.entries import entries as services
+from claims.entries import ippools, requests, search
 from claims.models import Entry, IPPool, Place
 from claims.models.ippools import Source
-from claims.services import access, duplicates, entry_requests, entry_search, ippools
-from claims.services import entries as services
-from pools import documents, idempotency
-from pools.api import pagination, parsing, pools, query, views
-from pools.core import block_answer, errors, reading
+from pools.api import pools
+from pools.core import block_fields, errors, object_reader
+from pools.platform import documents, idempotency
+from pools.platform.rest import pagination, parsing, query, views
 
 _SEE = ("claims.view_entry",)
 LARGEST = 10 * 1024 * 1024  # bytes: a hundred thousand entries are some six million
@@ -116,7 +120,7 @@ class EntryView(views.View):
     @extend_schema(**ippool_schema.ENTRY_DELETE)
     def delete(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
         found = _entry(request, ippool_id, entry_id)
-        entry_requests.require_withdrawal(request.user, found)
+        requests.require_withdrawal(request.user, found)
         services.delete([found.pk], by=views.author(request))
         return views.nothing()
 
@@ -153,7 +157,7 @@ def _filtered(rows: QuerySet[Entry], of: IPPool, parameters: query.Query) -> Que
     if source := parameters.parse("source", query.choice(*Source.values)):
         rows = rows.filter(source=source)
     if text := parameters.text("q"):
-        rows = entry_search.found(rows, text)
+        rows = search.found(rows, text)
     return rows
 
 
@@ -193,16 +197,16 @@ def _whole_set(request: Request, raw: bytes, of: IPPool) -> list[core.EntrySpec]
             raise errors.InvalidInput.of(at, "another_network", message, said.network_name)
         data, field = data["spec"].get("entries") or {}, "spec.entries"
     elif isinstance(data, dict) and "entries" in data:
-        fields = reading.Fields(data, "", reading.Report())
+        fields = object_reader.Fields(data, "", object_reader.Report())
         fields.only("entries")
         fields.report.raise_any()
         data, field = data["entries"], "entries"
-    if isinstance(data, list) and not isinstance(data, reading.Repeated):
+    if isinstance(data, list) and not isinstance(data, object_reader.Repeated):
         return core.parse_list(data, rules, field=field)
     return core.parse_map(data, rules, field=field)
 
 
-def _changed(body: reading.Fields, found: Entry) -> core.EntrySpec:
+def _changed(body: object_reader.Fields, found: Entry) -> core.EntrySpec:
     rules = ippools.rules(found.ippool.network)
     named, ips = found.mac, tuple(found.ips)
     if body.has("mac"):
@@ -214,7 +218,7 @@ def _changed(body: reading.Fields, found: Entry) -> core.EntrySpec:
     return core.EntrySpec(named, ips, vm, namespace, note)
 
 
-def refuse(body: reading.Fields, names: Sequence[str]) -> None:
+def refuse(body: object_reader.Fields, names: Sequence[str]) -> None:
     """Report the fields that nobody sets."""
     for name in names:
         if name in body.data:
@@ -228,13 +232,13 @@ def _may_add(request: Request, of: IPPool, wanted: Sequence[core.EntrySpec]) -> 
     """Where the entries come from: `request` when a VM owner asks for them."""
     if request.user.has_perm("claims.add_entry") and scoped.seen(request).everything:
         return Source.API
-    entry_requests.check(request.user, of, wanted)
+    requests.check(request.user, of, wanted)
     return Source.REQUEST
 
 
 def _require_everything(request: Request) -> None:
     if not scoped.seen(request).everything:
-        raise errors.NotAllowed(f"This needs the permission {access.EVERY_NAMESPACE}.")
+        raise errors.NotAllowed(f"This needs the permission {namespaces.EVERY_NAMESPACE}.")
 
 
 # --- what is answered -----------------------------------------------------------------------------
@@ -261,7 +265,7 @@ def _shape(one: Entry, told: Sequence[duplicates.Duplicate]) -> dict[str, Any]:
         "namespace": one.namespace,
         "source": one.source,
         "note": one.note,
-        "created_at": block_answer.time(one.created_at),
+        "created_at": block_fields.time(one.created_at),
         "duplicates": [duplicate.as_json() for duplicate in told],
         "warnings": [
             {"code": warning.code, "message": warning.message} for warning in core.warnings(one.ips)

@@ -9,23 +9,19 @@ from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from claims.api import claim_schema as schema
+from claims.access import namespaces
+from claims.address_index import duplicates
 from claims.api import entries, manifests, scoped
+from claims.api.schemas import ipamclaims as schema
 from claims.core import macs
+from claims.ipamclaims import ipamclaims, search, states
+from claims.ipamclaims.ipamclaims import ClaimSpec
 from claims.models import IPAMClaim, Network, Place
-from claims.services import (
-    access,
-    claim_search,
-    claim_states,
-    duplicates,
-    ipamclaims,
-    vm_manifests,
-)
-from claims.services.ipamclaims import ClaimSpec
-from pools import idempotency
-from pools.api import pagination, parsing, query, views
-from pools.core import block_answer, errors, holders, reading
+from claims.workloads import vm_manifests
+from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster
+from pools.platform import idempotency
+from pools.platform.rest import pagination, parsing, query, views
 
 _SEE = ("claims.view_ipamclaim",)
 _CHANGED = ("mac", "ips_requested", "note")
@@ -57,7 +53,7 @@ class IPAMClaims(views.View):
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         spec = _spec(request, body)
-        access.require_request(request.user, spec.network.cluster_id, spec.namespace)
+        namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
 
         def make() -> idempotency.Stored:
             made = ipamclaims.create(spec, by=views.author(request), seen=_free_to_ask(request))
@@ -135,10 +131,10 @@ class VMManifest(views.View):
         return manifests.answer(made, shape)
 
 
-def _free_to_ask(request: Request) -> access.Scope:
+def _free_to_ask(request: Request) -> namespaces.Scope:
     """What is seen of others when somebody asks for an address; operators may contradict them."""
     operator = request.user.has_perm("claims.add_ipamclaim")
-    return access.EVERYTHING if operator else access.own(request.user)
+    return namespaces.EVERYTHING if operator else namespaces.own(request.user)
 
 
 def _get(request: Request, claim_id: int) -> IPAMClaim:
@@ -148,7 +144,7 @@ def _get(request: Request, claim_id: int) -> IPAMClaim:
 def _writable(request: Request, claim_id: int) -> IPAMClaim:
     """A claim that whoever asks may write; NotAllowed comes after NotFound."""
     found = _get(request, claim_id)
-    access.require_request(request.user, found.cluster_id, found.namespace)
+    namespaces.require_request(request.user, found.cluster_id, found.namespace)
     return found
 
 
@@ -164,19 +160,17 @@ def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _shapes(request: Request, ids: list[int]) -> list[dict[str, Any]]:
-    rows = claim_states.with_state(IPAMClaim.objects.select_related("cluster", "network"))
+    rows = states.with_state(IPAMClaim.objects.select_related("cluster", "network"))
     found = rows.in_bulk(ids)
     claims = [found[pk] for pk in ids if pk in found]
     named = duplicates.of_claims(claims, scoped.seen(request))
-    codes = claim_states.codes(claims)
-    answered = claim_states.clusters_answered({claim.cluster_id for claim in claims})
+    codes = states.codes(claims)
+    answered = states.clusters_answered({claim.cluster_id for claim in claims})
     return [
         _shape(
             claim,
             named.get(claim.pk, []),
-            claim_states.next_step(
-                claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered
-            ),
+            states.next_step(claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered),
         )
         for claim in claims
     ]
@@ -203,13 +197,13 @@ def _shape(claim: Any, named: list[duplicates.Duplicate], next_step: str) -> dic
         "state": claim.state,
         "next_step": next_step,
         "finalizers": claim.finalizers,
-        "deleted_at": block_answer.time(claim.deleted_at),
+        "deleted_at": block_fields.time(claim.deleted_at),
         "follows_cluster": claim.follows_cluster,
         "in_cluster": bool(claim.uid),
-        "given_back_at": block_answer.time(claim.gone_at),
+        "given_back_at": block_fields.time(claim.gone_at),
         "note": claim.note,
         "duplicates": [one.as_json() for one in named],
-        "created_at": block_answer.time(claim.created_at),
+        "created_at": block_fields.time(claim.created_at),
     }
 
 
@@ -229,9 +223,9 @@ def _chosen(
     if within := parameters.parse("ip", query.cidr):
         rows = rows.filter(pk__in=_within(within))
     if words := parameters.text("q"):
-        rows = claim_search.of(rows, words)
-    if state := parameters.parse("state", query.choice(*claim_states.STATES)):
-        rows = claim_states.with_state(rows).filter(state=state)
+        rows = search.of(rows, words)
+    if state := parameters.parse("state", query.choice(*states.STATES)):
+        rows = states.with_state(rows).filter(state=state)
     return rows
 
 
@@ -246,7 +240,7 @@ def _within(text: str) -> QuerySet[Place, Any]:
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-def _spec(request: Request, body: reading.Fields) -> ClaimSpec:
+def _spec(request: Request, body: object_reader.Fields) -> ClaimSpec:
     _refuse(body, _READ_ONLY)
     cluster = body.parse("cluster", scoped.cluster(request))
     namespace = body.parse("namespace", parsing.namespace) or ""
@@ -290,7 +284,7 @@ def _network(request: Request, cluster: Cluster | None, value: object, at: str) 
     return found
 
 
-def _change(body: reading.Fields, claim: IPAMClaim) -> ipamclaims.Change:
+def _change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.Change:
     _refuse(body, _READ_ONLY)
     fixed = {
         "cluster": claim.cluster.name, "namespace": claim.namespace, "name": claim.name,
@@ -315,7 +309,7 @@ def _change(body: reading.Fields, claim: IPAMClaim) -> ipamclaims.Change:
     return ipamclaims.Change(mac=mac, ips=ips, note=note)
 
 
-def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
+def _refuse(body: object_reader.Fields, names: tuple[str, ...]) -> None:
     for name in names:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")

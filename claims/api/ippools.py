@@ -13,14 +13,17 @@ from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from claims.api import entries, ippool_schema, manifests, scoped
+from claims.access import namespaces
+from claims.api import entries, manifests, scoped
+from claims.api.schemas import ippools as ippool_schema
+from claims.entries import entries as entry_services
+from claims.entries import ippools
 from claims.models import Entry, IPAMClaim, IPPool, Network
-from claims.services import access, ippools
-from claims.services import entries as entry_services
-from pools import events, idempotency
-from pools.api import pagination, parsing, pools, query, views
-from pools.core import block_answer, errors, holders
+from pools.api import pools
+from pools.core import block_fields, errors, holders
 from pools.models import Cluster
+from pools.platform import events, idempotency
+from pools.platform.rest import pagination, parsing, query, views
 
 _READ_ONLY = (
     "id", "network", "version", "conditions", "associated_nads", "problems", "duplicates", "entries",
@@ -187,7 +190,7 @@ def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _shapes(request: Request, found: Sequence[IPPool]) -> list[dict[str, Any]]:
     seen = scoped.seen(request)
     nads = ippools.associated_nads(found, seen)
-    rows = access.visible(Entry.objects.filter(ippool__in=found), seen)
+    rows = namespaces.visible(Entry.objects.filter(ippool__in=found), seen)
     counts = dict(rows.order_by().values_list("ippool").annotate(Count("pk")))
     return [
         {
@@ -200,8 +203,8 @@ def _shapes(request: Request, found: Sequence[IPPool]) -> list[dict[str, Any]]:
             "entries": counts.get(of.pk, 0),
             "associated_nads": nads[of.pk],
             "follows_cluster": of.follows_cluster,
-            "gone_at": block_answer.time(of.gone_at),
-            "created_at": block_answer.time(of.created_at),
+            "gone_at": block_fields.time(of.gone_at),
+            "created_at": block_fields.time(of.created_at),
             **(_of_all_namespaces(of) if seen.everything else _HIDDEN),
         }
         for of in found

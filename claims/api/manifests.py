@@ -8,8 +8,8 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from pools import documents
-from pools.api import query, views
+from pools.platform import documents
+from pools.platform.rest import query, views
 
 
 def asked(request: Request) -> str:

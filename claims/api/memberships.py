@@ -14,15 +14,15 @@ from django.urls import path
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 
+from claims.access import cluster_owners, memberships, namespaces
 from claims.api import scoped
 from claims.models import AnyMembership, Membership
 from claims.models.access import Role
 from claims.models.cluster_owners import Source
-from claims.services import access, cluster_owners, memberships
-from pools import events, idempotency
-from pools.api import openapi, pagination, parsing, query, views
-from pools.core import block_answer, errors, holders, reading
+from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster
+from pools.platform import events, idempotency
+from pools.platform.rest import openapi, pagination, parsing, query, views
 
 _ROLE = {"type": "string", "enum": list(Role.values)}
 _NAMES = {"type": "array", "items": openapi.TEXT, "minItems": 1, "maxItems": memberships.MOST}
@@ -135,7 +135,7 @@ def _seen(request: Request) -> QuerySet[AnyMembership]:
     )
     if request.user.has_perm("claims.view_membership"):
         return rows
-    local, clusters = access.of_user(request.user), cluster_owners.of_user(request.user)
+    local, clusters = namespaces.of_user(request.user), cluster_owners.of_user(request.user)
     return rows.filter(Q(pk__in=local.values("pk")) | Q(pk__in=clusters.values("pk")))
 
 
@@ -157,7 +157,7 @@ def _local(request: Request, number: int) -> Membership:
     return Membership.objects.get(pk=number)
 
 
-def _wanted(body: reading.Fields, request: Request) -> dict[str, Any]:
+def _wanted(body: object_reader.Fields, request: Request) -> dict[str, Any]:
     _role(body)
     wanted: dict[str, Any] = {
         "cluster": body.parse("cluster", scoped.cluster(request)),
@@ -173,7 +173,7 @@ def _wanted(body: reading.Fields, request: Request) -> dict[str, Any]:
     return wanted
 
 
-def _role(body: reading.Fields) -> None:
+def _role(body: object_reader.Fields) -> None:
     """There is one role; without a word it is meant."""
     if body.has("role"):
         body.parse("role", lambda value, at: parsing.choice(value, at, tuple(Role.values)))
@@ -222,7 +222,7 @@ def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "cluster": clusters[row["cluster_id"]].name,
             "namespaces": row["namespaces"],
             "role": row["role"],
-            "created_at": block_answer.time(row["created_at"]),
+            "created_at": block_fields.time(row["created_at"]),
             "source": row["source"],
             "cluster_role": row["cluster_role"] or None,
             "role_binding": row["binding"] or None,

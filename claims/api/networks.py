@@ -10,20 +10,22 @@ from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from claims.access import namespaces
 from claims.api import manifests, scoped
-from claims.api import network_schema as schema
-from claims.core import network_rules, networks
-from claims.core.route_advertisements import RouteAdvertisements
-from claims.core.static_vms import Reason
+from claims.api.schemas import networks as schema
+from claims.core.networks import rules, udn
+from claims.core.networks.route_advertisements import RouteAdvertisements
+from claims.core.networks.static_vms import Reason
 from claims.models import NAD, Network
 from claims.models.networks import Kind
-from claims.services import access, network_manifests, route_advertisements
-from claims.services import networks as services
-from pools import events, idempotency
-from pools.api import pagination, parsing, query, views
-from pools.core import block_answer, reading
+from claims.networks import manifests as network_manifests
+from claims.networks import networks as services
+from claims.networks import route_advertisements
+from pools.core import block_fields, object_reader
+from pools.platform import events, idempotency
+from pools.platform.rest import pagination, parsing, query, views
 
-_CREATED = ("cluster", *network_rules.FIELDS, "applied", "description", "nads")
+_CREATED = ("cluster", *rules.FIELDS, "applied", "description", "nads")
 _READ_ONLY = tuple(name for name in schema.FIELDS if name not in _CREATED)
 _NULLABLE = {*_CREATED, *_READ_ONLY} - {"namespaces", "nads"}
 
@@ -93,7 +95,7 @@ class NetworkManifest(views.View):
         shape = manifests.asked(request)
         found = scoped.one(request, Network, network_id)
         if found.kind == Kind.CUDN:  # its selector names other namespaces
-            views.require(request, access.EVERY_NAMESPACE)
+            views.require(request, namespaces.EVERY_NAMESPACE)
         return manifests.answer(network_manifests.of(found), shape)
 
 
@@ -143,7 +145,7 @@ def _shape(
         "lifecycle": network.lifecycle,
         "mtu": network.mtu,
         "subnets": network.subnets,
-        "default_gateways": networks.gateways(network) or network.default_gateways,
+        "default_gateways": udn.gateways(network) or network.default_gateways,
         "gateways_configured": bool(network.default_gateways),
         "reserved_subnets": network.reserved_subnets,
         "infrastructure_subnets": network.infrastructure_subnets,
@@ -169,13 +171,13 @@ def _shape(
         "known": bool(network.kind),
         "follows_cluster": network.follows_cluster,
         "gone": network.gone_at is not None,
-        "gone_at": block_answer.time(network.gone_at),
+        "gone_at": block_fields.time(network.gone_at),
         "conditions": network.conditions if access_all else [],
         "route_advertisements": None
         if announced is None
         else [{"name": each.name, "accepted": each.accepted} for each in announced],
         "description": network.description,
-        "created_at": block_answer.time(network.created_at),
+        "created_at": block_fields.time(network.created_at),
     }
 
 
@@ -213,15 +215,15 @@ def _chosen(
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-def _creation(request: Request, body: reading.Fields) -> Any:
+def _creation(request: Request, body: object_reader.Fields) -> Any:
     for name in _READ_ONLY:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
     cluster = body.parse("cluster", scoped.cluster(request))
-    wanted = network_rules.read(body)
+    wanted = rules.read(body)
     applied = body.flag("applied")
     if applied:
-        wanted = network_rules.check_applied(body, wanted)
+        wanted = rules.check_applied(body, wanted)
     description = _description(body)
     nads = _nads(body)
     body.report.raise_any()
@@ -238,7 +240,7 @@ def _creation(request: Request, body: reading.Fields) -> Any:
     return work
 
 
-def _nads(body: reading.Fields) -> list[tuple[str, str]]:
+def _nads(body: object_reader.Fields) -> list[tuple[str, str]]:
     found = []
     for one in body.objects("nads") if body.has("nads") else ():
         one.only("namespace", "name", "role", "allow_persistent_ips")
@@ -249,13 +251,13 @@ def _nads(body: reading.Fields) -> list[tuple[str, str]]:
     return found
 
 
-def _description(body: reading.Fields) -> str:
+def _description(body: object_reader.Fields) -> str:
     if not body.has("description"):
         return ""
     return body.parse("description", parsing.description) or ""
 
 
-def _changes(body: reading.Fields, network: Network) -> dict[str, Any]:
+def _changes(body: object_reader.Fields, network: Network) -> dict[str, Any]:
     """What differs; what is said again as it is is no change, whatever way it was said."""
     now = _shape_of_fixed(network)
     for name in _READ_ONLY:
@@ -269,7 +271,7 @@ def _changes(body: reading.Fields, network: Network) -> dict[str, Any]:
     if "applied" in body.data:
         found["applied"] = body.flag("applied")
     if body.has("namespace_selector") or body.has("namespaces"):
-        found["namespace_selector"] = network_rules.selector(body, network.kind)
+        found["namespace_selector"] = rules.selector(body, network.kind)
     body.report.raise_any()
     return found
 
@@ -278,10 +280,10 @@ def _shape_of_fixed(network: Network) -> dict[str, list[Any]]:
     """What never changes, as it may be said."""
     now: dict[str, list[Any]] = {
         name: [getattr(network, name)]
-        for name in network_rules.FIELDS
+        for name in rules.FIELDS
         if name not in {"namespace_selector", "namespaces"}
     }
-    now["default_gateways"].append(networks.gateways(network))
+    now["default_gateways"].append(udn.gateways(network))
     return now | {"cluster": [network.cluster.name, network.cluster_id]}
 
 

@@ -8,32 +8,32 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 
-from claims.services import access
-from pools.api import query
+from claims.access import namespaces
 from pools.core import errors
 from pools.models import Cluster
+from pools.platform.rest import query
 
 Row = TypeVar("Row", bound=Model)
 
 
-def seen(request: Request) -> access.Scope:
+def seen(request: Request) -> namespaces.Scope:
     """What whoever asks sees; worked out once for a request."""
     plain: Any = request._request
-    found: access.Scope | None = getattr(plain, "claims_scope", None)
+    found: namespaces.Scope | None = getattr(plain, "claims_scope", None)
     if found is None:
-        found = plain.claims_scope = access.scope(request.user)
+        found = plain.claims_scope = namespaces.scope(request.user)
     return found
 
 
 def rows(request: Request, model: type[Row]) -> QuerySet[Row]:
     """All rows of a table that whoever asks sees."""
-    return access.visible(model._default_manager.all(), seen(request))
+    return namespaces.visible(model._default_manager.all(), seen(request))
 
 
 def one(request: Request, found: type[Row] | QuerySet[Row], number: int) -> Row:
     """The row of that id, if it is seen; NotFound in the same words for foreign and absent ones."""
     every = found._default_manager.all() if isinstance(found, type) else found
-    row: Row | None = access.visible(every, seen(request)).filter(pk=number).first()
+    row: Row | None = namespaces.visible(every, seen(request)).filter(pk=number).first()
     if row is None:
         raise errors.NotFound("There is no such object.")
     return row

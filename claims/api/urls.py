@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from django.urls import URLPattern
 
-from claims.api import (
-    imports,
-    ipamclaims,
-    ippools,
-    memberships,
-    networks,
-    waves,
-    webhooks,
-    workloads,
-)
+from claims.api import ipamclaims, ippools, memberships, networks, waves, webhooks, workloads
+from claims.api.imports import imports
 
 app_name = "claims-api"
 urlpatterns: list[URLPattern] = [

@@ -9,16 +9,18 @@ from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from claims.access import namespaces
 from claims.api import scoped
+from claims.imports import drafts
 from claims.models import Wave, WaveVM
 from claims.models.imports import RowVerdict
-from claims.services import access, imports, wave_readiness, waves
-from pools import idempotency
-from pools.api import openapi, pagination, parsing, query, views
-from pools.api.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
-from pools.core import block_answer, errors, reading
+from claims.waves import readiness, waves
+from pools.core import block_fields, errors, object_reader
+from pools.platform import idempotency
+from pools.platform.rest import openapi, pagination, parsing, query, views
+from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
 
-_ALL = access.EVERY_NAMESPACE
+_ALL = namespaces.EVERY_NAMESPACE
 _SEE = ("claims.view_wave", _ALL)
 _CHANGE = ("claims.change_wave", _ALL)
 _WAVE = shape(
@@ -180,7 +182,7 @@ class WaveVMs(views.View):
             if vms is not None:
                 added = waves.add(wave.pk, vms, by=by)
             else:
-                found = imports.visible(request.user).filter(pk=number or 0).first()
+                found = drafts.visible(request.user).filter(pk=number or 0).first()
                 if found is None or found.cluster_id != wave.cluster_id:
                     message = f"{wave.cluster} has no such import"
                     raise errors.InvalidInput.of("import", "unknown_import", message, number)
@@ -210,10 +212,10 @@ class WaveReadiness(views.View):
         parameters = query.Query(request)
         wanted = parameters.parse("format", query.choice("json", "csv"))
         parameters.done()
-        found = wave_readiness.of(waves.get(wave_id))
+        found = readiness.of(waves.get(wave_id))
         if wanted == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
-            text = wave_readiness.as_csv(found)
+            text = readiness.as_csv(found)
             return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
         return views.answer(_report(found))
 
@@ -225,17 +227,17 @@ def _shapes(ids: list[int]) -> list[dict[str, Any]]:
             "id": pk,
             "cluster": rows[pk].cluster.name,
             "name": rows[pk].name,
-            "planned_at": block_answer.time(rows[pk].planned_at),
+            "planned_at": block_fields.time(rows[pk].planned_at),
             "note": rows[pk].note,
             "vms": rows[pk].vms.count(),
-            "created_at": block_answer.time(rows[pk].created_at),
+            "created_at": block_fields.time(rows[pk].created_at),
         }
         for pk in ids
         if pk in rows
     ]
 
 
-def _report(found: wave_readiness.Readiness) -> dict[str, Any]:
+def _report(found: readiness.Readiness) -> dict[str, Any]:
     return {
         "wave": _shapes([found.wave.pk])[0],
         "ready": found.ready,
@@ -282,7 +284,7 @@ def _reasons(found: Any) -> list[dict[str, str]]:
     return [{"code": code, "message": message} for code, message in found]
 
 
-def _optional(body: reading.Fields) -> dict[str, Any]:
+def _optional(body: object_reader.Fields) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if body.has("planned_at"):
         values["planned_at"] = body.parse(
@@ -308,13 +310,13 @@ def _vms(value: object, at: str) -> list[waves.VM]:
         message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
         raise errors.InvalidInput.of(at, "wrong_type", message, value)
     found = []
-    report = reading.Report()
+    report = object_reader.Report()
     for index, one in enumerate(value):
         where = f"{at}.{index}"
         if not isinstance(one, dict):
             report.add(where, "wrong_type", "an object is expected", one)
             continue
-        fields = reading.Fields(one, where, report)
+        fields = object_reader.Fields(one, where, report)
         fields.only("namespace", "vm")
         vm = fields.parse("vm", parsing.text)
         namespace = fields.parse("namespace", parsing.text) if fields.has("namespace") else ""

@@ -11,10 +11,11 @@ from rest_framework.request import Request
 from claims.api import scoped
 from claims.models import Decision, NetworkSettings
 from claims.models.settings import Annotation
-from claims.services import network_settings
-from pools.api import clusters, openapi, pagination, parsing, query, views
-from pools.core import block_answer
+from claims.networks import settings
+from pools.api.clusters import clusters
+from pools.core import block_fields
 from pools.models import Cluster
+from pools.platform.rest import openapi, pagination, parsing, query, views
 from pools.webhooks import configuration
 
 _ANNOTATION = {"type": "string", "enum": list(Annotation.values)}
@@ -69,20 +70,20 @@ class Settings(views.View):
     @extend_schema(**_GET)
     def get(self, request: Request, cluster: str) -> views.Answer:
         found = clusters.get(cluster)
-        return views.answer(_settings(found, network_settings.of(found)))
+        return views.answer(_settings(found, settings.of(found)))
 
     @extend_schema(**_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
         body = parsing.fields(request, *_CHANGEABLE)
         parsers: dict[str, Any] = {
             "annotation": lambda value, at: parsing.choice(value, at, tuple(Annotation.values)),
-            "default_nad_namespace": network_settings.parse_namespace,
-            "default_nad_name": network_settings.parse_name,
+            "default_nad_namespace": settings.parse_namespace,
+            "default_nad_name": settings.parse_name,
         }
         wanted = {name: body.parse(name, parsers[name]) for name in parsers if name in body.data}
         body.report.raise_any()
         found = clusters.get(cluster)
-        row = network_settings.change(found, wanted, by=views.author(request))
+        row = settings.change(found, wanted, by=views.author(request))
         return views.answer(_settings(found, row))
 
 
@@ -125,7 +126,7 @@ def _decisions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {
             **{name: row[name] for name in _DECISION["properties"] if name in row},
             "cluster": names[row["cluster_id"]].name,
-            "at": block_answer.time(row["at"]),
+            "at": block_fields.time(row["at"]),
         }
         for row in rows
     ]

@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from claims.api import scoped
 from claims.models import Network
 from claims.models.verdicts import Answer
-from claims.services import adoption, workloads
-from pools import idempotency
-from pools.api import openapi, pagination, parsing, query, views
-from pools.api.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
-from pools.core import errors, reading
+from claims.workloads import adoption, results
+from pools.core import errors, object_reader
+from pools.platform import idempotency
+from pools.platform.rest import openapi, pagination, parsing, query, views
+from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
 
 _ANSWERS = tuple(str(answer) for answer in Answer)
 _WORKLOAD = shape(
@@ -79,7 +79,7 @@ class Workloads(views.View):
     def get(self, request: Request, network_id: int) -> views.Answer:
         network = scoped.one(request, Network, network_id)
         parameters = query.Query(request)
-        rows = workloads.rows(scoped.seen(request)).filter(network_id=network.pk)
+        rows = results.rows(scoped.seen(request)).filter(network_id=network.pk)
         if verdict := parameters.parse("verdict", query.choice(*_ANSWERS)):
             rows = rows.filter(verdict=verdict)
         return views.answer(
@@ -87,9 +87,9 @@ class Workloads(views.View):
                 request,
                 parameters,
                 rows,
-                orderings={"id": workloads.ORDER},
+                orderings={"id": results.ORDER},
                 fields=FIELDS,
-                shape=workloads.shapes,
+                shape=results.shapes,
             )
         )
 
@@ -101,7 +101,7 @@ class Counts(views.View):
     def get(self, request: Request, network_id: int) -> views.Answer:
         network = scoped.one(request, Network, network_id)
         query.Query(request).done()
-        return views.answer(workloads.counts(network.pk, scoped.seen(request)))
+        return views.answer(results.counts(network.pk, scoped.seen(request)))
 
 
 class Adopt(views.View):
@@ -146,7 +146,7 @@ def _ids(value: object, at: str) -> list[int]:
     if not isinstance(value, list) or not 1 <= len(value) <= adoption.MOST:
         message = f"a list of 1 to {adoption.MOST} ids is expected"
         raise errors.InvalidInput.of(at, "wrong_type", message, value)
-    report = reading.Report()
+    report = object_reader.Report()
     found = []
     for index, one in enumerate(value):
         with report.collecting():

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from ipaddress import ip_interface, ip_network
 
-from claims.core import networks
+from claims.core.networks import udn
 from pools.core.addresses import Interface as Address
 from pools.core.addresses import Network as Subnet
 
@@ -27,7 +27,7 @@ class DeclinedError(Exception):
         super().__init__(message)
 
 
-def fit(ips: Iterable[str], network: networks.NetworkLike, source: str) -> tuple[str, ...]:
+def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str, ...]:
     """The addresses with the prefix lengths of their subnets, IPv4 first; as they are without subnets.
 
     `source` begins the message of what is wrong. Raises DeclinedError: too_many_addresses,
@@ -39,7 +39,7 @@ def fit(ips: Iterable[str], network: networks.NetworkLike, source: str) -> tuple
         with contextlib.suppress(ValueError):  # layer3: with the length of a node's part
             subnets.append(ip_network(text))
     _check_number(asked, source)
-    gateways = set(networks.gateways(network))
+    gateways = set(udn.gateways(network))
     fitting = tuple(_within(one, subnets, gateways, source) for one in asked)
     _check_missing(asked, {one.version for one in subnets}, source)
     return fitting

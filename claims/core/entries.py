@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from claims.core import macs
-from pools.core import addresses, errors, holders, reading
+from pools.core import addresses, errors, holders, object_reader
 from pools.core.addresses import Door, Interface, Network
 
 FIELDS = ("mac", "ips", "vm", "namespace", "note")
@@ -78,7 +78,7 @@ def parse(value: object, known: Rules, *, field: str = "") -> EntrySpec:
     """
     if not isinstance(value, dict):
         raise errors.InvalidInput.of(field, "wrong_type", "an object is expected", value)
-    body = reading.Fields(value, field, reading.Report())
+    body = object_reader.Fields(value, field, object_reader.Report())
     body.only(*FIELDS)
     mac = body.parse("mac", lambda given, at: parse_mac(given, known, at))
     ips = body.parse("ips", lambda given, at: parse_ips(given, known, at))
@@ -87,7 +87,7 @@ def parse(value: object, known: Rules, *, field: str = "") -> EntrySpec:
     return EntrySpec(mac or "", ips or (), vm, namespace, note)
 
 
-def optional(body: reading.Fields, name: str) -> str | None:
+def optional(body: object_reader.Fields, name: str) -> str | None:
     """The `vm`, `namespace` or `note` of an entry; None when it is not said."""
     if not body.has(name):
         return None
@@ -129,7 +129,7 @@ def parse_ips(value: object, known: Rules, field: str = "ips") -> tuple[str, ...
     if len(value) > MOST_ADDRESSES:
         message = f"a MAC address has at most {MOST_ADDRESSES} addresses"
         raise errors.InvalidInput.of(field, "too_many", message)
-    report = reading.Report()
+    report = object_reader.Report()
     found: dict[addresses.Address, str] = {}
     for index, given in enumerate(value):
         at = f"{field}.{index}"
@@ -204,7 +204,7 @@ def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.Problem]:
 def pairs(written: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """MAC and addresses of spec/002's map; a key that its text had several times, several times."""
     for mac, ips in written.items():
-        if isinstance(ips, reading.Repeated):
+        if isinstance(ips, object_reader.Repeated):
             yield from ((mac, each) for each in ips)
         else:
             yield mac, ips
@@ -215,7 +215,7 @@ def parse_map(written: object, known: Rules, *, field: str = "entries") -> list[
     if not isinstance(written, dict):
         message = "an object of MAC addresses and their addresses is expected"
         raise errors.InvalidInput.of(field, "wrong_type", message, written)
-    report = reading.Report()
+    report = object_reader.Report()
     found = []
     for mac, ips in pairs(written):
         at = f"{field}.{errors.shown(mac)}" if field else errors.shown(mac)
@@ -227,7 +227,7 @@ def parse_map(written: object, known: Rules, *, field: str = "entries") -> list[
 
 def parse_pair(mac: str, ips: object, known: Rules, *, field: str = "") -> EntrySpec:
     """One key and value of the map. Raises InvalidInput with every problem."""
-    report = reading.Report()
+    report = object_reader.Report()
     named = ""
     found: tuple[str, ...] = ()
     with report.collecting():
@@ -242,7 +242,7 @@ def parse_list(written: object, known: Rules, *, field: str = "entries") -> list
     """The entries of a list of objects; what an object leaves out is empty. All problems."""
     if not isinstance(written, list):
         raise errors.InvalidInput.of(field, "wrong_type", "a list is expected", written)
-    report = reading.Report()
+    report = object_reader.Report()
     found = []
     for index, value in enumerate(written):
         with report.collecting():
@@ -261,7 +261,7 @@ def _whole(one: EntrySpec) -> EntrySpec:
 _MOST_PROBLEMS = 100
 
 
-def _raise_first(report: reading.Report) -> None:
+def _raise_first(report: object_reader.Report) -> None:
     """As Report.raise_any, for what may be wrong a hundred thousand times."""
     left = len(report.problems) - _MOST_PROBLEMS
     if left > 0:

@@ -2,7 +2,7 @@
 
 No project has this CRD; ours (deploy/crds) keeps the names of spec/002. A map cannot hold two equal
 keys, so that duplicates in an object are MAC addresses that are equal after normalising; a text that
-has a key twice is caught before a map is made of it (pools/documents.py, entries.pairs).
+has a key twice is caught before a map is made of it (pools/platform/documents.py, entries.pairs).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from claims.core import entries, macs
 from claims.core.entries import EntrySpec, Rules
-from pools.core import errors, holders, reading
+from pools.core import errors, holders, object_reader
 
 KIND = "IPPool"
 GROUP = "ippool.k8s.cni.cncf.io"
@@ -65,8 +65,8 @@ def usable(
 def parse(manifest: Mapping[str, object]) -> Written:
     """An IPPool's object, whatever it says more. Raises InvalidInput for its name, network-name
     and entries that are no map; single entries are judged by Written.read."""
-    report = reading.Report(strict=False)
-    body = reading.Fields(dict(manifest), "", report)
+    report = object_reader.Report(strict=False)
+    body = object_reader.Fields(dict(manifest), "", report)
     name = body.section("metadata").parse("name", _name)
     spec = body.section("spec")
     network = spec.parse("network-name", _network_name)
@@ -77,8 +77,8 @@ def parse(manifest: Mapping[str, object]) -> Written:
 
 def parse_strict(manifest: Mapping[str, object]) -> Written:
     """What a person wrote: another kind, and any field that an IPPool has not, are refused, too."""
-    report = reading.Report()
-    body = reading.Fields(dict(manifest), "", report)
+    report = object_reader.Report()
+    body = object_reader.Fields(dict(manifest), "", report)
     body.only("apiVersion", "kind", "metadata", "spec", "status")
     if (manifest.get("apiVersion"), manifest.get("kind")) != (API_VERSION, KIND):
         message = f"an {KIND} of {API_VERSION} is expected"
@@ -103,14 +103,14 @@ def render(
     network_name: str,
     written: Iterable[tuple[str, Sequence[str]]],
     *,
-    status: reading.Json | None = None,
-) -> reading.Json:
+    status: object_reader.Json | None = None,
+) -> object_reader.Json:
     """The manifest; the addresses of entries with one MAC address stand together."""
     found: dict[str, list[str]] = {}
     for mac, ips in written:
         there = found.setdefault(mac, [])
         there += [ip for ip in ips if ip not in there]
-    manifest: reading.Json = {
+    manifest: object_reader.Json = {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": name},
@@ -119,7 +119,7 @@ def render(
     return manifest | {"status": status} if status is not None else manifest
 
 
-def too_large(manifest: reading.Json) -> bool:
+def too_large(manifest: object_reader.Json) -> bool:
     """Whether no API server could store it."""
     return len(json.dumps(manifest, separators=(",", ":"))) > LARGEST
 
@@ -147,8 +147,8 @@ class Standing:
 
 
 def conditions(
-    standing: Standing, *, before: Sequence[reading.Json] = (), now: str
-) -> list[reading.Json]:
+    standing: Standing, *, before: Sequence[object_reader.Json] = (), now: str
+) -> list[object_reader.Json]:
     """Success, DuplicateMACAddresses and DuplicateIPAddresses (spec/002) as metav1.Conditions.
 
     `now` is an RFC 3339 text; a condition whose status is as `before` keeps its time. Without
@@ -166,8 +166,8 @@ def conditions(
 
 
 def observed(
-    said: Sequence[reading.Json], generation: object, before: Sequence[object] = ()
-) -> list[reading.Json]:
+    said: Sequence[object_reader.Json], generation: object, before: Sequence[object] = ()
+) -> list[object_reader.Json]:
     """Conditions for the status of an object of this generation.
 
     Of a condition whose status an object has already the object's time counts: somebody may have
@@ -191,7 +191,7 @@ def observed(
     ]
 
 
-def _condition(kind: str, status: bool, reason: str, message: str) -> reading.Json:
+def _condition(kind: str, status: bool, reason: str, message: str) -> object_reader.Json:
     return {
         "type": kind,
         "status": "True" if status else "False",
@@ -200,7 +200,7 @@ def _condition(kind: str, status: bool, reason: str, message: str) -> reading.Js
     }
 
 
-def _success(standing: Standing) -> reading.Json:
+def _success(standing: Standing) -> object_reader.Json:
     told = []
     if standing.macs:
         told += _some([f"Duplicate MAC {mac} found in entries" for mac, _ in standing.macs])
@@ -216,7 +216,7 @@ def _success(standing: Standing) -> reading.Json:
     return _condition(SUCCESS, True, "NoDuplicates", "No duplicate MAC or IP addresses in entries")
 
 
-def _macs(found: Sequence[tuple[str, int]]) -> reading.Json:
+def _macs(found: Sequence[tuple[str, int]]) -> object_reader.Json:
     if not found:
         message = "All MAC addresses are unique"
         return _condition(MACS, False, "NoMACDuplicates", message)
@@ -224,7 +224,7 @@ def _macs(found: Sequence[tuple[str, int]]) -> reading.Json:
     return _condition(MACS, True, "DuplicateMACFound", "; ".join(_some(told)))
 
 
-def _ips(found: Sequence[tuple[str, Sequence[str]]]) -> reading.Json:
+def _ips(found: Sequence[tuple[str, Sequence[str]]]) -> object_reader.Json:
     if not found:
         message = "All IP addresses are unique per MAC"
         return _condition(IPS, False, "NoIPDuplicates", message)
@@ -247,6 +247,6 @@ def _and(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def associated_nads(found: Iterable[tuple[str, str]]) -> list[reading.Json]:
+def associated_nads(found: Iterable[tuple[str, str]]) -> list[object_reader.Json]:
     """Namespaces and names of the network's NADs, as the status lists them."""
     return [{"namespace": namespace, "name": name} for namespace, name in sorted(found)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pools.core.resources import Resource
+from pools.core.kubernetes.resources import Resource
 
 CLUSTER_UDN = Resource(
     "k8s.ovn.org",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from claims.core import vm_objects
+from claims.core.workloads import vm_objects
 
 Manifest = dict[str, Any]
 

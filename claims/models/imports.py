@@ -56,7 +56,7 @@ class VMImport(models.Model):
 
     `network` and `namespace` are those of rows for which `mapping` (`{port group: {"network": id,
     "namespace"}}`) has none. `counts` are the rows by verdict, `left_out` what of the file is no row,
-    by reason. `fence` and `leased_until` say who works on it (claims/services/import_work.py).
+    by reason. `fence` and `leased_until` say who works on it (claims/imports/leases.py).
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="vm_imports")

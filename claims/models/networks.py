@@ -25,7 +25,7 @@ class Network(models.Model):
     """A logical network of OVN-Kubernetes in one cluster: what a NAD's `spec.config` calls `name`.
 
     Addresses are texts in canonical form. `default_gateways` are those that were configured; without
-    any the first address of each subnet is the gateway (claims/core/networks.py). `pool` has the
+    any the first address of each subnet is the gateway (claims/core/networks/udn.py). `pool` has the
     subnets, in an address space of the network's own; there is none without subnets. A network that
     an IPPool or a claim names before it is seen has a row of kind UNKNOWN, so that nothing that
     speaks of it is lost.

@@ -16,10 +16,10 @@ class Place(models.Model):
 
     The index over all three in which duplicates are found, and in which an address or a MAC is
     looked up. One row for each address of its owner, one with a null address for an owner without.
-    Written only by claims/services/places.py, in the transaction that writes its owner.
+    Written only by claims/address_index/index.py, in the transaction that writes its owner.
 
     `duplicate_mac` and `duplicate_ip` say that another place of the network contradicts this one
-    (claims/services/duplicates.py says when).
+    (claims/address_index/duplicates.py says when).
     """
 
     network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="places")

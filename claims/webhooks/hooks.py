@@ -7,8 +7,9 @@ and what it wrote is completed here.
 
 from __future__ import annotations
 
-from claims.core import resources, vm_objects
-from claims.services import vm_lookup
+from claims.core import resources
+from claims.core.workloads import vm_objects
+from claims.workloads import vm_lookup
 from pools.models import Cluster
 from pools.webhooks.configuration import IGNORE, MUTATING, VALIDATING, Hook
 

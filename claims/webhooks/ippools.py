@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from claims.address_index import duplicates
 from claims.core import entries as core
 from claims.core import ippool, resources
 from claims.core.entries import EntrySpec
+from claims.entries import ippools
 from claims.models import Entry, IPPool, Network
-from claims.services import duplicates, ippools
-from pools.core import errors, reading
+from pools.core import errors, object_reader
 from pools.models import AddressSpace
 from pools.webhooks import reviews, views
 from pools.webhooks.reviews import Review, Verdict
@@ -74,7 +75,7 @@ def _judge_change(said: ippool.Written, review: Review, cluster_id: int, verdict
         verdict.warn(message, at)
 
 
-def _spec(manifest: reading.Json | None) -> Mapping[str, object]:
+def _spec(manifest: object_reader.Json | None) -> Mapping[str, object]:
     found = (manifest or {}).get("spec")
     return found if isinstance(found, dict) else {}
 

@@ -12,10 +12,11 @@ import time
 
 from django.db import DatabaseError
 
-from claims.core import pod_mutation, resources, vm_mutation, vm_objects
-from claims.core.pod_mutation import QUIET, Outcome
-from claims.core.vm_addresses import VM
-from claims.services import decisions, vm_lookup
+from claims.core import resources
+from claims.core.workloads import pod_mutation, vm_mutation, vm_objects
+from claims.core.workloads.pod_mutation import QUIET, Outcome
+from claims.core.workloads.vm_addresses import VM
+from claims.workloads import vm_lookup, webhook_decisions
 from pools.models import AddressSpace
 from pools.webhooks import reviews, views
 from pools.webhooks.reviews import Review, Verdict
@@ -63,7 +64,7 @@ class _Mutation(views.Webhook):
         is_other_pod = found.code == "not_a_vm" and not vm_objects.is_launcher(review.new)
         if review.dry_run or is_other_pod or (is_update and found.code in _NOTHING_NEW):
             return
-        decisions.record(
+        webhook_decisions.record(
             space.cluster_id,
             path=self.path_name,
             operation=review.operation,

@@ -1,22 +1,8 @@
 """The admin site of the register. Its modules register their tables when Django imports this."""
 
-from pools.admin import (
-    blocks,
-    checks,
-    clusters,
-    drifts,
-    environments,
-    events,
-    leaks,
-    notices,
-    observed,
-    pools,
-    recovering,
-    requests,
-    runs,
-    users,
-    webhook_targets,
-)
+from pools.admin import checks, events, notices, recovery_mode, users, webhook_targets
+from pools.admin.clusters import clusters, drift, observed, sync_runs
+from pools.admin.pools import blocks, environments, leaks, pools, requests
 
 __all__ = [
     "blocks",

@@ -11,11 +11,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
-from pools import database, tasks
-from pools.admin import attention, edge, lists, show
-from pools.admin.attention import Attention
+from pools import tasks
+from pools.admin.overview import attention
+from pools.admin.overview.attention import Attention
 from pools.models import CheckRun, Pool
-from pools.services.checking import registry, reports, runs
+from pools.platform import database
+from pools.platform.admin import display, lists, pages
+from pools.platform.checks import registry, reports, runs
 
 _WORDS = {reports.NOT_LOOKED: "not looked at"}
 
@@ -35,7 +37,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
 
     @admin.display(description="asked for")
     def shown_asked(self, run: CheckRun) -> SafeString:
-        return show.link(show.url_of(run), show.when(run.asked_at))
+        return display.link(display.url_of(run), display.when(run.asked_at))
 
     @admin.display(description="state")
     def shown_state(self, run: CheckRun) -> SafeString:
@@ -47,11 +49,11 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
 
     @admin.display(description="violations")
     def shown_violations(self, run: CheckRun) -> SafeString:
-        return show.number(run.violations)
+        return display.number(run.violations)
 
     @admin.display(description="repaired")
     def shown_repaired(self, run: CheckRun) -> SafeString:
-        return show.number(run.repaired) if run.repair else show.DASH
+        return display.number(run.repaired) if run.repair else display.DASH
 
     @admin.display(description="took")
     def shown_took(self, run: CheckRun) -> str:
@@ -59,8 +61,8 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
 
     def get_urls(self) -> list[URLPattern]:
         own = [
-            path("run/", edge.in_admin(run_now), name="pools_checkrun_run"),
-            path("repair/", edge.in_admin(repair), name="pools_checkrun_repair"),
+            path("run/", pages.in_admin(run_now), name="pools_checkrun_run"),
+            path("repair/", pages.in_admin(repair), name="pools_checkrun_repair"),
         ]
         return own + super().get_urls()
 
@@ -79,7 +81,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "pools.view_checkrun")
+        pages.require(request, "pools.view_checkrun")
         run = CheckRun.objects.filter(pk=lists.number(object_id)).first()
         if run is None:
             raise Http404("There is no such check.")
@@ -88,7 +90,7 @@ class CheckRunAdmin(lists.Listed[CheckRun]):
             for one in run.report
             if one["code"] in registry.codes()
         ]
-        return edge.page(
+        return pages.page(
             request,
             "check.html",
             title=f"Check {run.pk}",
@@ -108,14 +110,14 @@ def state(run: CheckRun) -> SafeString:
     """How far a run is; of one that ended, how the register stands by it."""
     now = runs.state(run, database.now())
     if now == "abandoned":
-        return show.state("failed", "Its worker ended before the run did.")
+        return display.state("failed", "Its worker ended before the run did.")
     if now != "ended":
-        return show.state("pending" if now == "waiting" else "running")
+        return display.state("pending" if now == "waiting" else "running")
     if run.violations:
-        return show.state("violated", reports.sentence(run))
+        return display.state("violated", reports.sentence(run))
     if not run.complete:
-        return show.state("partial", reports.sentence(run))
-    return show.state("clean")
+        return display.state("partial", reports.sentence(run))
+    return display.state("clean")
 
 
 def took(run: CheckRun) -> str:
@@ -123,7 +125,7 @@ def took(run: CheckRun) -> str:
     if run.ended_at is None or run.started_at is None:
         return ""
     seconds = (run.ended_at - run.started_at).total_seconds()
-    return f"{seconds:.1f} s" if seconds < 60 else show.duration(seconds)
+    return f"{seconds:.1f} s" if seconds < 60 else display.duration(seconds)
 
 
 def with_pools(standing: list[reports.Standing]) -> list[dict[str, Any]]:
@@ -141,9 +143,9 @@ def with_pools(standing: list[reports.Standing]) -> list[dict[str, Any]]:
             "check": each.check,
             "entry": each.entry,
             "run": each.run,
-            "state": show.state(_WORDS.get(each.entry["state"], each.entry["state"]))
+            "state": display.state(_WORDS.get(each.entry["state"], each.entry["state"]))
             if each.entry
-            else show.DASH,
+            else display.DASH,
             "examples": [
                 (one["text"], pools.get(one["pool_id"] or 0)) for one in each.entry["examples"]
             ]
@@ -157,13 +159,13 @@ def with_pools(standing: list[reports.Standing]) -> list[dict[str, Any]]:
 
 def run_now(request: HttpRequest) -> HttpResponseBase:
     """Ask for a run of all checks that changes nothing."""
-    edge.require(request, "pools.view_checkrun", "pools.run_checks")
+    pages.require(request, "pools.view_checkrun", "pools.run_checks")
     return _asked(request) if request.method == "POST" else _back()
 
 
 def repair(request: HttpRequest) -> HttpResponseBase:
     """Say what will be repaired and what not, then ask for it."""
-    edge.require(request, "pools.view_checkrun", "pools.run_checks", "pools.repair")
+    pages.require(request, "pools.view_checkrun", "pools.run_checks", "pools.repair")
     bad = [one for one in reports.standing() if one.bad]
     chosen = [one.check.code for one in bad if one.check.mend]
     if not chosen:
@@ -171,7 +173,7 @@ def repair(request: HttpRequest) -> HttpResponseBase:
         return _back()
     if request.method == "POST":
         return _asked(request, repair=True, only=chosen)
-    return edge.page(
+    return pages.page(
         request,
         "check_repair.html",
         title="Repair what is safe to repair?",
@@ -182,10 +184,10 @@ def repair(request: HttpRequest) -> HttpResponseBase:
 
 
 def _asked(request: HttpRequest, **wanted: Any) -> HttpResponseBase:
-    run = runs.ask(by=edge.author(request), **wanted)
+    run = runs.ask(by=pages.author(request), **wanted)
     tasks.nudge_checks()
     messages.success(request, "Asked for: a worker begins within a minute.")
-    return HttpResponseRedirect(show.url_of(run))
+    return HttpResponseRedirect(display.url_of(run))
 
 
 def _back() -> HttpResponseBase:
@@ -204,7 +206,7 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     since = min((one.run.started_at for one in bad if one.run and one.run.started_at), default=None)
     yield Attention(
         "bad",
-        f"{show.digits(count)} {'violation' if count == 1 else 'violations'} of the register's invariants",
+        f"{display.digits(count)} {'violation' if count == 1 else 'violations'} of the register's invariants",
         f"Found by {', '.join(one.check.code for one in bad)}.",
         url,
         "Checks",

@@ -11,9 +11,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pools import events
-from pools.admin import blocks, edge, lists, pools, search, show
+from pools.admin.pools import blocks, pools
 from pools.models import BlockEvent, Cluster, Event, FailureEvent, Pool
+from pools.platform import events
+from pools.platform.admin import display, lists, pages, search_text
 
 TYPES = {
     "block": ("instance.allocated", "node.enrolled", "env.ipv4_addon_enabled", "block.allocated"),
@@ -34,7 +35,7 @@ SUBJECTS = {
     "webhook": "webhooks",
 }
 # What else a search looks through: the ids of events that are about what was searched.
-SEARCHES: list[Callable[[search.Searched], Iterable[int]]] = []
+SEARCHES: list[Callable[[search_text.Searched], Iterable[int]]] = []
 RECENT = 100_000  # events; actors, requests and environments are looked for in the newest ones
 
 
@@ -109,11 +110,11 @@ class EventAdmin(lists.Listed[Event]):
     ) -> tuple[QuerySet[Event], bool]:
         if not search_term:
             return queryset, False
-        return _found(queryset, search.read(search_term)), False
+        return _found(queryset, search_text.read(search_term)), False
 
     @admin.display(description="when")
     def shown_at(self, event: Event) -> SafeString:
-        return show.link(show.url_of(event), show.when(event.at))
+        return display.link(display.url_of(event), display.when(event.at))
 
     @admin.display(description="what")
     def shown_type(self, event: Event) -> SafeString:
@@ -121,11 +122,11 @@ class EventAdmin(lists.Listed[Event]):
 
     @admin.display(description="address or object")
     def shown_what(self, event: Event) -> SafeString:
-        return show.found(event.cidr) if event.cidr else format_html("{}", event.message)
+        return display.found(event.cidr) if event.cidr else format_html("{}", event.message)
 
     @admin.display(description="holder")
     def shown_holder(self, event: Event) -> SafeString:
-        return show.holder(event.holder_kind, event.holder_id)
+        return display.holder(event.holder_kind, event.holder_id)
 
     @admin.display(description="reason")
     def shown_why(self, event: Event) -> str:
@@ -134,7 +135,7 @@ class EventAdmin(lists.Listed[Event]):
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "pools.view_event")
+        pages.require(request, "pools.view_event")
         number = lists.number(object_id)
         event = Event.objects.filter(pk=number).first()
         if event is None:
@@ -144,7 +145,7 @@ class EventAdmin(lists.Listed[Event]):
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "pools.view_event")
+        pages.require(request, "pools.view_event")
         return HttpResponseRedirect(reverse("admin:pools_event_change", args=[object_id]))
 
 
@@ -154,7 +155,7 @@ def type_of(event: Event) -> SafeString:
     return format_html('<span class="{}" title="{}">{}</span>', failed, event.type, words)
 
 
-def _found(rows: QuerySet[Event], searched: search.Searched) -> QuerySet[Event]:
+def _found(rows: QuerySet[Event], searched: search_text.Searched) -> QuerySet[Event]:
     if searched.network is not None:
         last = f"{searched.network.broadcast_address}/{searched.network.max_prefixlen}"
         inside = BlockEvent.objects.filter(cidr__gte=str(searched.network), cidr__lte=last)
@@ -183,7 +184,7 @@ def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
     model = events.logs()[event.table]
     after = model.objects.filter(pk=event.pk).first()
     before = _before(event, model, after)
-    return edge.page(
+    return pages.page(
         request,
         "event.html",
         title=event.type,

@@ -10,13 +10,14 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
 
-from pools.admin import blocks as block_list
-from pools.admin import edge, search
+from pools.admin.pools import blocks as block_list
+from pools.clusters.reconcile import registry
 from pools.core import addresses
-from pools.handlers import registry
 from pools.models import Block, BlockEvent, Cluster, Environment, ObservedObject, Pool, PoolCIDR
 from pools.models.blocks import LIVE
-from pools.services import history, neighbours
+from pools.platform.admin import pages, search_text
+from pools.register import neighbours
+from pools.register.history import addresses as history_addresses
 
 MOST = 50
 
@@ -29,7 +30,7 @@ class Section:
     found: Mapping[str, Any]
 
 
-Finder = Callable[[HttpRequest, search.Searched], Iterable[Section]]
+Finder = Callable[[HttpRequest, search_text.Searched], Iterable[Section]]
 # Apps that use this one add their finders, and the permission of those who may ask them.
 FINDERS: list[Finder] = []
 PERMISSIONS = ["pools.view_block"]
@@ -54,14 +55,14 @@ class Place:
 def view(request: HttpRequest) -> HttpResponseBase:
     if not any(request.user.has_perm(name) for name in PERMISSIONS):
         raise PermissionDenied
-    searched = search.read(request.GET.get("q", ""))
+    searched = search_text.read(request.GET.get("q", ""))
     found, sections = _answer(request, searched)
     _, blank, name = searched.text.partition(" ")
     if blank and not found and not sections:  # pages print `node fra-1`, `VM shop/web`
-        found, sections = _answer(request, search.read(name))
+        found, sections = _answer(request, search_text.read(name))
     nothing = bool(searched.text) and not found and not sections
     title = f"Find {searched.text}" if searched.text else "Find"
-    return edge.page(
+    return pages.page(
         request,
         "find.html",
         title=title,
@@ -73,7 +74,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
 
 
 def _answer(
-    request: HttpRequest, searched: search.Searched
+    request: HttpRequest, searched: search_text.Searched
 ) -> tuple[dict[str, Any], list[Section]]:
     """What the register and the apps that use it know; empty when that is nothing."""
     if not searched.text:
@@ -85,7 +86,7 @@ def _answer(
     return found if any(found.values()) else {}, sections
 
 
-def _found(request: HttpRequest, searched: search.Searched) -> dict[str, Any]:
+def _found(request: HttpRequest, searched: search_text.Searched) -> dict[str, Any]:
     if searched.address is not None:
         return _address(searched.address)
     if searched.network is not None:
@@ -95,7 +96,7 @@ def _found(request: HttpRequest, searched: search.Searched) -> dict[str, Any]:
 
 
 def _address(address: addresses.Address) -> dict[str, Any]:
-    _, tenures = history.holders(address)
+    _, tenures = history_addresses.holders(address)
     cidrs = PoolCIDR.objects.filter(cidr__net_contains_or_equals=str(address))
     cidrs = cidrs.select_related("pool__cluster").prefetch_related("reserved_ranges")
     places = [_place(cidr, address) for cidr in cidrs[:MOST]]

@@ -11,20 +11,17 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
 
-from pools import database
-from pools.admin import attention, edge, export, lists, search
-from pools.core import block_answer, errors
+from pools.admin.overview import attention
+from pools.core import block_fields, errors
 from pools.models import Event, Pool
-from pools.services import (
-    audit_verify,
-    history,
-    history_holders,
-    history_pools,
-    history_search,
-    snapshots,
-)
-from pools.services.history import Tenure
-from pools.services.history_search import Wanted
+from pools.platform import database
+from pools.platform.admin import export, lists, pages, search_text
+from pools.platform.audit import verification
+from pools.platform.history import search as history_search
+from pools.platform.history import snapshots
+from pools.platform.history.search import Wanted
+from pools.register.history import addresses, holders, pools
+from pools.register.history.addresses import Tenure
 
 PAGE = 50
 EXPORTED = 10_000  # events
@@ -69,7 +66,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     if asked.anything:
         below = lists.number(request.GET.get("cursor", "")) or None
         found = history_search.search(asked.wanted, user=request.user, below=below, limit=PAGE)
-    return edge.page(
+    return pages.page(
         request,
         "history.html",
         title=f"History of {asked.text}" if asked.text else "History",
@@ -85,7 +82,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
 
 
 def _asked(request: HttpRequest) -> _Asked:
-    text = search.read(request.GET.get("q", "")).text
+    text = search_text.read(request.GET.get("q", "")).text
     problems: list[str] = []
     at, since = (_moment(request.GET.get(name, ""), problems) for name in ("at", "since"))
     kind, number = request.GET.get("kind", ""), lists.number(request.GET.get("object", ""))
@@ -96,7 +93,7 @@ def _asked(request: HttpRequest) -> _Asked:
         wanted = history_search.of_text(text)
     elif at or since:
         wanted = [Wanted()]
-    until = at and at + history.AHEAD / 30
+    until = at and at + addresses.AHEAD / 30
     return _Asked(
         text, at, since, [replace(one, since=since, until=until) for one in wanted], problems
     )
@@ -110,9 +107,9 @@ def _moment(text: str, problems: list[str]) -> datetime | None:
     if "T" in given and not given.endswith("Z") and "+" not in given and given.count("-") == 2:
         given += "Z"
     try:
-        return history.past(given)
+        return addresses.past(given)
     except errors.InvalidInput as error:
-        problems.append(edge.sentence(f"the time {errors.shown(text)} {error.message}"))
+        problems.append(pages.sentence(f"the time {errors.shown(text)} {error.message}"))
         return None
 
 
@@ -142,19 +139,19 @@ def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
 
 
 def _had(text: str, moment: datetime) -> list[Tenure]:
-    searched = search.read(text)
+    searched = search_text.read(text)
     if searched.address is not None:
-        return history.holders(searched.address, at=moment)[0]
+        return addresses.holders(searched.address, at=moment)[0]
     if searched.network is not None:
         return []
     names = [one.mac or one.holder for one in history_search.of_text(text)]
-    held = [history_holders.held(holder=name, at=moment, limit=PAGE) for name in {*names} - {""}]
+    held = [holders.held(holder=name, at=moment, limit=PAGE) for name in {*names} - {""}]
     return [one for found in held for one in found.tenures][:PAGE]
 
 
 def _named(text: str, moment: datetime) -> list[dict[str, Any]]:
     """What named a MAC or a VM then: entries and claims."""
-    return [row for reader in history_holders.NAMED for row in reader(text, None, moment)][:PAGE]
+    return [row for reader in holders.NAMED for row in reader(text, None, moment)][:PAGE]
 
 
 def _who(tenures: Iterable[Tenure]) -> list[tuple[str, str, str, str]]:
@@ -201,7 +198,7 @@ def _rows(asked: _Asked, user: Any) -> Iterator[dict[str, Any]]:
         for event in found.events:
             count += 1
             yield {name: getattr(event, name) for name in _HEAD} | {
-                "at": block_answer.time(event.at)
+                "at": block_fields.time(event.at)
             }
         below = found.below
         if below is None:
@@ -212,30 +209,30 @@ def _rows(asked: _Asked, user: Any) -> Iterator[dict[str, Any]]:
 
 
 def of_pool(request: HttpRequest, pool_id: int) -> HttpResponseBase:
-    edge.require(request, "pools.view_pool", "pools.view_block")
+    pages.require(request, "pools.view_pool", "pools.view_block")
     problems: list[str] = []
     moment = _moment(request.GET.get("at", ""), problems) or database.now()
     try:
-        standing = history_pools.at(pool_id, moment)
+        standing = pools.at(pool_id, moment)
     except errors.NotFound as error:
         raise Http404(error.message) from error
     below = lists.number(request.GET.get("cursor", "")) or None
-    found = history_pools.holders(pool_id, moment, below=below, limit=PAGE)
+    found = pools.holders(pool_id, moment, below=below, limit=PAGE)
     pool = Pool.objects.filter(pk=pool_id).select_related("cluster").first()
     name = standing.settings.name if standing.settings else pool.name if pool else str(pool_id)
-    return edge.page(
+    return pages.page(
         request,
         "history_pool.html",
         title=f"{name} at a time",
         standing=standing,
-        cluster=history_pools.cluster_name(standing),
+        cluster=pools.cluster_name(standing),
         pool=pool,
         name=name,
         at_text=request.GET.get("at", ""),
         problems=problems,
         tenures=found.tenures,
         following=_link(request, cursor=found.below) if found.below else "",
-        call=f"pools/{pool_id}/at/?at={block_answer.time(moment)}",
+        call=f"pools/{pool_id}/at/?at={block_fields.time(moment)}",
     )
 
 
@@ -246,7 +243,7 @@ def _chain(request: HttpRequest) -> Iterator[attention.Attention]:
     """A history that is not what was sealed."""
     if not request.user.has_perm("pools.view_auditsegment"):
         return
-    last = audit_verify.standing()
+    last = verification.standing()
     if last is None or last.ok:
         return
     words = "1 fault" if last.fault_count == 1 else f"{last.fault_count} faults"

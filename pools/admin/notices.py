@@ -10,10 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from pools.admin import edge, lists, show
 from pools.models import Delivery, Notice
 from pools.models.notices import Level
-from pools.services.notices import conditions, of_register
+from pools.platform.admin import display, lists, pages
+from pools.platform.conditions import registry
+from pools.register.conditions import register
 
 MOST = 50  # deliveries on the page of a notice
 _WORDS = {"true": "open", "false": "ended"}
@@ -48,7 +49,7 @@ class CodeFilter(lists.Choice):
     parameter_name = "code"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(code, words(code)) for code in conditions.codes()]
+        return [(code, words(code)) for code in registry.codes()]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Notice]) -> QuerySet[Notice]:
         return rows.filter(code=self.value()) if self.value() else rows
@@ -64,7 +65,7 @@ def count(request: HttpRequest) -> str:
     if not request.user.has_perm("pools.view_notice"):
         return ""
     found = Notice.objects.filter(ended_at=None).order_by()[: lists.REACH].count()
-    return show.digits(found) if found else ""
+    return display.digits(found) if found else ""
 
 
 @admin.register(Notice)
@@ -82,18 +83,18 @@ class NoticeAdmin(lists.Listed[Notice]):
     list_before_template = "cadastre/notices_intro.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:  # type: ignore[override]
-        silence = of_register.scheduler_silence()
-        stopped = silence is not None and silence > of_register.SILENCE
-        more = {"silence": show.duration(silence or 0)} if stopped else {}
+        silence = register.scheduler_silence()
+        stopped = silence is not None and silence > register.SILENCE
+        more = {"silence": display.duration(silence or 0)} if stopped else {}
         return super().changelist_view(request, {**(extra_context or {}), **more})
 
     @admin.display(description="level")
     def shown_level(self, notice: Notice) -> SafeString:
-        return show.state(notice.level)
+        return display.state(notice.level)
 
     @admin.display(description="notice")
     def shown_title(self, notice: Notice) -> SafeString:
-        return show.to(notice, notice.title)
+        return display.to(notice, notice.title)
 
     @admin.display(description="condition")
     def shown_code(self, notice: Notice) -> str:
@@ -101,20 +102,20 @@ class NoticeAdmin(lists.Listed[Notice]):
 
     @admin.display(description="since")
     def shown_since(self, notice: Notice) -> SafeString:
-        return show.when(notice.since)
+        return display.when(notice.since)
 
     @admin.display(description="ended")
     def shown_end(self, notice: Notice) -> SafeString:
-        return show.when(notice.ended_at) if notice.ended_at else SafeString("not yet")
+        return display.when(notice.ended_at) if notice.ended_at else SafeString("not yet")
 
     @admin.display(description="about")
     def about(self, notice: Notice) -> SafeString:
-        return show.link(notice.url, "See it") if notice.url else show.DASH
+        return display.link(notice.url, "See it") if notice.url else display.DASH
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "pools.view_notice")
+        pages.require(request, "pools.view_notice")
         one = Notice.objects.filter(pk=lists.number(object_id)).first()
         if one is None:
             raise Http404("There is no such notice.")
@@ -122,7 +123,7 @@ class NoticeAdmin(lists.Listed[Notice]):
         if request.user.has_perm("pools.view_delivery"):
             told = Delivery.objects.filter(notice=one).select_related("target").defer("body")
         before = Notice.objects.filter(code=one.code, subject=one.subject).exclude(pk=one.pk)
-        return edge.page(
+        return pages.page(
             request,
             "notice.html",
             title=one.title,
@@ -139,5 +140,5 @@ class NoticeAdmin(lists.Listed[Notice]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         """A notice is a history itself."""
-        edge.require(request, "pools.view_notice")
+        pages.require(request, "pools.view_notice")
         return HttpResponseRedirect(reverse("admin:pools_notice_changelist"))

@@ -6,7 +6,9 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from pools.admin import find, guides, history, imports, nodes
+from pools.admin import find, history
+from pools.admin.clusters import guides, nodes
+from pools.admin.pools import imports
 
 
 def of(site: Any) -> list[URLPattern]:

@@ -17,8 +17,8 @@ from knox.models import AuthToken
 from unfold import admin as unfold
 from unfold import forms as unfold_forms
 
-from pools.admin import edge, lists, show
-from pools.admin import forms as fields
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
 
 if TYPE_CHECKING:
     _Users = auth_admin.UserAdmin[User]
@@ -143,16 +143,16 @@ class TokenAdmin(lists.Listed[AuthToken]):
 
     @admin.display(description="made", ordering="created")
     def shown_created(self, token: AuthToken) -> str:
-        return show.when(token.created)
+        return display.when(token.created)
 
     @admin.display(description="last used", ordering="use__used_at")
     def shown_use(self, token: AuthToken) -> str:
         use = getattr(token, "use", None)
-        return show.when(use.used_at) if use else "never"
+        return display.when(use.used_at) if use else "never"
 
     @admin.display(description="ends", ordering="expiry")
     def shown_expiry(self, token: AuthToken) -> str:
-        return show.when(token.expiry)
+        return display.when(token.expiry)
 
     @admin.action(description="Revoke")
     def revoke(self, request: HttpRequest, rows: QuerySet[AuthToken]) -> None:
@@ -162,7 +162,7 @@ class TokenAdmin(lists.Listed[AuthToken]):
         self.message_user(request, f"{len(mine)} tokens were revoked.")
 
     def get_urls(self) -> list[URLPattern]:
-        create = path("create/", edge.in_admin(_create), name="knox_authtoken_create")
+        create = path("create/", pages.in_admin(_create), name="knox_authtoken_create")
         return [create, *super().get_urls()]
 
 
@@ -174,7 +174,7 @@ def _create(request: HttpRequest) -> HttpResponseBase:
         tokens: Any = AuthToken.objects
         # In this answer only: the register keeps a digest of it.
         token = tokens.create(owner, expiry=timedelta(days=days))[1]
-    return edge.page(
+    return pages.page(
         request,
         "token.html",
         title="Create a token",

@@ -12,11 +12,12 @@ from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_variables
 
-from pools.admin import edge, lists, notices, show
-from pools.admin import forms as fields
+from pools.admin import notices
 from pools.core import errors
 from pools.models import Delivery, WebhookTarget
-from pools.services.notices import outbox, targets
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
+from pools.platform.alerts import outbox, targets
 
 MOST = 50  # messages on the page of a target
 LIST = "admin:pools_webhooktarget_changelist"
@@ -75,7 +76,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
 
     @admin.display(description="name")
     def shown_name(self, target: WebhookTarget) -> SafeString:
-        return show.to(target)
+        return display.to(target)
 
     @admin.display(description="state")
     def shown_state(self, target: WebhookTarget) -> SafeString:
@@ -83,7 +84,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
 
     @admin.display(description="URL")
     def shown_url(self, target: WebhookTarget) -> SafeString:
-        return show.address(target.url)
+        return display.address(target.url)
 
     @admin.display(description="conditions")
     def shown_codes(self, target: WebhookTarget) -> str:
@@ -91,62 +92,62 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
 
     @admin.display(description="waiting")
     def shown_counts(self, target: Any) -> SafeString:
-        return show.number(target.waiting)
+        return display.number(target.waiting)
 
     # --- pages ------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
         own = [
             path(
-                f"<int:target_id>/{name}/", edge.in_admin(view), name=f"pools_webhooktarget_{name}"
+                f"<int:target_id>/{name}/", pages.in_admin(view), name=f"pools_webhooktarget_{name}"
             )
             for name, view in (("rotate", _rotate), ("test", _test))
         ]
         again = path(
             "<int:target_id>/again/<int:delivery_id>/",
-            edge.in_admin(_again),
+            pages.in_admin(_again),
             name="pools_webhooktarget_again",
         )
         return [*own, again, *super().get_urls()]
 
     @sensitive_variables("secret")
     def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
-        edge.require(request, "pools.add_webhooktarget")
+        pages.require(request, "pools.add_webhooktarget")
         form = TargetForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
-                made, secret = targets.create(by=edge.author(request), **form.values())
+                made, secret = targets.create(by=pages.author(request), **form.values())
             except errors.IpamError as error:
-                edge.put(form, error)
+                pages.put(form, error)
             else:
                 return _secret_page(request, made, secret)
-        return edge.page(
+        return pages.page(
             request, "webhook_form.html", title="Add a webhook", opts=self.opts, form=form
         )
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "pools.view_webhooktarget")
+        pages.require(request, "pools.view_webhooktarget")
         row = _row(lists.number(object_id))
         names = ("name", "url", "ca", "codes", "enabled")
         form = TargetForm(
             request.POST or None, initial={name: getattr(row, name) for name in names}
         )
         if request.method == "POST":
-            edge.require(request, "pools.change_webhooktarget")
+            pages.require(request, "pools.change_webhooktarget")
             if form.is_valid():
                 try:
-                    targets.change(row, form.values(), by=edge.author(request))
+                    targets.change(row, form.values(), by=pages.author(request))
                 except errors.IpamError as error:
-                    edge.put(form, error)
+                    pages.put(form, error)
                 else:
                     messages.success(request, "The webhook was changed.")
-                    return HttpResponseRedirect(show.url_of(row))
+                    return HttpResponseRedirect(display.url_of(row))
         deliveries: QuerySet[Delivery] = Delivery.objects.none()
         if request.user.has_perm("pools.view_delivery"):
             deliveries = Delivery.objects.filter(target=row).select_related("notice").defer("body")
-        return edge.page(
+        return pages.page(
             request,
             "webhook_target.html",
             title=row.name,
@@ -163,13 +164,13 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
     def delete_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "pools.delete_webhooktarget")
+        pages.require(request, "pools.delete_webhooktarget")
         row = _row(lists.number(object_id))
         if request.method == "POST":
-            targets.delete(row, by=edge.author(request))
+            targets.delete(row, by=pages.author(request))
             messages.success(request, f"{row.name} is told of nothing any more.")
             return HttpResponseRedirect(reverse(LIST))
-        return edge.page(
+        return pages.page(
             request,
             "webhook_delete.html",
             title=f"Delete the webhook {row.name}?",
@@ -182,19 +183,19 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
-        edge.require(request, "pools.view_webhooktarget")
+        pages.require(request, "pools.view_webhooktarget")
         return HttpResponseRedirect(reverse(LIST))
 
 
 def state(target: WebhookTarget) -> SafeString:
     """Off, failing, or well."""
     if not target.enabled:
-        return show.state(
+        return display.state(
             "ignored", "Switched off: nothing is sent, and nothing is written for it."
         )
     if target.failures:
-        return show.state("failed", f"The last {target.failures} tries failed.")
-    return show.state("ok")
+        return display.state("failed", f"The last {target.failures} tries failed.")
+    return display.state("ok")
 
 
 def _row(pk: int) -> WebhookTarget:
@@ -206,41 +207,41 @@ def _row(pk: int) -> WebhookTarget:
 
 @sensitive_variables("secret")
 def _rotate(request: HttpRequest, target_id: int) -> HttpResponseBase:
-    edge.require(request, "pools.change_webhooktarget")
+    pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     if request.method != "POST":
-        return HttpResponseRedirect(show.url_of(row))
-    secret = targets.rotate(row, by=edge.author(request))
+        return HttpResponseRedirect(display.url_of(row))
+    secret = targets.rotate(row, by=pages.author(request))
     return _secret_page(request, row, secret)
 
 
 def _test(request: HttpRequest, target_id: int) -> HttpResponseBase:
-    edge.require(request, "pools.change_webhooktarget")
+    pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     if request.method == "POST":
-        with edge.told(request):
+        with pages.told(request):
             outbox.write_test(row)
             messages.success(request, "A test message is sent within seconds: see below.")
-    return HttpResponseRedirect(show.url_of(row))
+    return HttpResponseRedirect(display.url_of(row))
 
 
 def _again(request: HttpRequest, target_id: int, delivery_id: int) -> HttpResponseBase:
-    edge.require(request, "pools.change_webhooktarget")
+    pages.require(request, "pools.change_webhooktarget")
     row = _row(target_id)
     one = Delivery.objects.filter(target=row, pk=delivery_id).first()
     if one is None:
         raise Http404("There is no such message.")
     if request.method == "POST":
-        with edge.told(request):
+        with pages.told(request):
             outbox.send_again(one)
             messages.success(request, "The message is sent again within seconds.")
-    return HttpResponseRedirect(show.url_of(row))
+    return HttpResponseRedirect(display.url_of(row))
 
 
 @sensitive_variables("secret")
 def _secret_page(request: HttpRequest, row: WebhookTarget, secret: str) -> HttpResponseBase:
     """In this answer only: the register keeps it sealed."""
-    return edge.page(
+    return pages.page(
         request,
         "webhook_secret.html",
         title=f"The secret of {row.name}",

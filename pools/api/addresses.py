@@ -5,18 +5,19 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import query, schema, views
-from pools.core import addresses, block_answer, errors
+from pools.api.schemas import endpoints
+from pools.core import addresses, block_fields, errors
 from pools.models import Block, Cluster
 from pools.models.blocks import State
 from pools.models.pools import Category
-from pools.services import history
+from pools.platform.rest import query, views
+from pools.register.history import addresses as history_addresses
 
 
 class Address(views.View):
     needs = {"GET": ("pools.view_block",)}
 
-    @extend_schema(**schema.ADDRESS)
+    @extend_schema(**endpoints.ADDRESS)
     def get(self, request: Request, address: str) -> views.Answer:
         parameters = query.Query(request)
         cluster = parameters.parse("cluster", query.past_or_present)
@@ -24,11 +25,11 @@ class Address(views.View):
         with parameters.report.collecting():
             parsed = addresses.parse_address(address, field="address")
         parameters.done()
-        matches, tenures = history.holders(parsed, cluster_id=cluster, at=at)
+        matches, tenures = history_addresses.holders(parsed, cluster_id=cluster, at=at)
         return views.answer(
             {
                 "address": str(parsed),
-                "at": block_answer.time(at),
+                "at": block_fields.time(at),
                 "matches": [tenure.as_json() for tenure in matches],
                 "history": [tenure.as_json() for tenure in tenures],
             }
@@ -38,7 +39,7 @@ class Address(views.View):
 class InstanceNetwork(views.View):
     needs = {"GET": ("pools.view_block",)}
 
-    @extend_schema(**schema.INSTANCE_NETWORK)
+    @extend_schema(**endpoints.INSTANCE_NETWORK)
     def get(self, request: Request, instance: str) -> views.Answer:
         parameters = query.Query(request)
         cluster = parameters.parse("cluster", query.cluster)
@@ -64,7 +65,7 @@ class InstanceNetwork(views.View):
 def _network(block: Block, cluster: Cluster) -> dict[str, object]:
     """The part `network` of a WorkloadSpec (spec/003)."""
     return {
-        "overlay_ipv6": block_answer.address(str(block.cidr)) or str(block.cidr),
+        "overlay_ipv6": block_fields.address(str(block.cidr)) or str(block.cidr),
         "gateway_ipv6": str(cluster.instance_gateway),
         "mtu": cluster.instance_mtu,
         "dns": [str(server) for server in cluster.instance_dns],

@@ -8,10 +8,12 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import allocation
-from pools.api import parsing, requests, schema, views
-from pools.core import addresses, demand, errors, holders, reading
-from pools.services import allocations
+from pools.api import requests
+from pools.api.schemas import endpoints
+from pools.core import addresses, demand, errors, holders, object_reader
+from pools.platform.rest import parsing, views
+from pools.register.allocator import allocation
+from pools.register.allocator import requests as allocator_requests
 
 _FIELDS = ("holder", "holders", "org", "env", "family", "count", "cidr", "wait")
 KIND = 63  # characters
@@ -20,10 +22,10 @@ KIND = 63  # characters
 class Allocations(views.View):
     needs = {"POST": ("pools.allocate",)}
 
-    @extend_schema(**schema.ALLOCATE)
+    @extend_schema(**endpoints.ALLOCATE)
     def post(self, request: Request, pool_id: int) -> views.Answer:
         wanted, wait = read(parsing.fields(request, *_FIELDS))
-        done = allocations.allocate(
+        done = allocator_requests.allocate(
             pool_id, wanted, by=views.author(request), key=views.key(request), wait=wait
         )
         if isinstance(done, allocation.Allocation):
@@ -32,7 +34,7 @@ class Allocations(views.View):
         return views.answer(requests.shape(done), status=202, headers={"Location": place})
 
 
-def read(body: reading.Fields) -> tuple[demand.Wanted, bool]:
+def read(body: object_reader.Fields) -> tuple[demand.Wanted, bool]:
     """What is wanted, and whether to wait for it; InvalidInput with all problems."""
     report = body.report
     wanted = demand.Wanted(
@@ -50,7 +52,7 @@ def read(body: reading.Fields) -> tuple[demand.Wanted, bool]:
     return wanted, wait
 
 
-def _check_together(wanted: demand.Wanted, report: reading.Report) -> None:
+def _check_together(wanted: demand.Wanted, report: object_reader.Report) -> None:
     if len(wanted.holders) * wanted.count > demand.MOST:
         report.add("count", "out_of_range", f"at most {demand.MOST} blocks in one request")
     if wanted.cidr is None:
@@ -65,12 +67,12 @@ def _check_together(wanted: demand.Wanted, report: reading.Report) -> None:
 
 
 def _optional(
-    body: reading.Fields, key: str, parser: Callable[[object, str], reading.T]
-) -> reading.T | None:
+    body: object_reader.Fields, key: str, parser: Callable[[object, str], object_reader.T]
+) -> object_reader.T | None:
     return body.parse(key, parser) if body.has(key) else None
 
 
-def _holders(body: reading.Fields) -> tuple[demand.Holder, ...]:
+def _holders(body: object_reader.Fields) -> tuple[demand.Holder, ...]:
     if not body.has("holders"):
         one = body.parse("holder", holder)
         return (one,) if one else ()
@@ -91,13 +93,13 @@ def _holders(body: reading.Fields) -> tuple[demand.Holder, ...]:
     return tuple(found)
 
 
-def _listed(value: object, at: str, report: reading.Report) -> demand.Holder | None:
+def _listed(value: object, at: str, report: object_reader.Report) -> demand.Holder | None:
     with report.collecting():
         return holder(value, at)
     return None
 
 
-def _check_distinct(found: list[demand.Holder], report: reading.Report) -> None:
+def _check_distinct(found: list[demand.Holder], report: object_reader.Report) -> None:
     seen = set()
     for index, holder in enumerate(found):
         if (holder.kind, holder.id) in seen:
@@ -110,8 +112,8 @@ def holder(value: object, at: str) -> demand.Holder:
     """A holder as requests write it: {"kind", "id", "uid"?}."""
     if not isinstance(value, dict):
         raise errors.InvalidInput.of(at, "wrong_type", "an object is expected", value)
-    report = reading.Report()
-    body = reading.Fields(value, at, report)
+    report = object_reader.Report()
+    body = object_reader.Fields(value, at, report)
     body.only("kind", "id", "uid")
     kind = body.parse("kind", _kind)
     name = body.parse("id", identifier)

@@ -8,10 +8,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import history_schema as schema
-from pools.api import query, views
-from pools.core import block_answer, errors
-from pools.services import audit_days, audit_verify
+from pools.api.schemas import history as schema
+from pools.core import block_fields, errors
+from pools.platform.audit import days as audit_days
+from pools.platform.audit import verification
+from pools.platform.rest import query, views
 
 DEFAULT, MOST = 31, 366  # days
 
@@ -46,17 +47,17 @@ def _shape(one: audit_days.Day) -> dict[str, Any]:
     return {
         **vars(one),
         "day": one.day.isoformat(),
-        "sealed_at": block_answer.time(one.sealed_at),
+        "sealed_at": block_fields.time(one.sealed_at),
     }
 
 
 def _verification() -> dict[str, Any] | None:
-    last = audit_verify.standing()
+    last = verification.standing()
     if last is None:
         return None
     return {
-        "started_at": block_answer.time(last.started_at),
-        "finished_at": block_answer.time(last.finished_at),
+        "started_at": block_fields.time(last.started_at),
+        "finished_at": block_fields.time(last.finished_at),
         "since": last.since.isoformat() if last.since else None,
         "ok": last.ok,
         "segments": last.segments,

@@ -9,12 +9,16 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import allocation, idempotency, tasks
-from pools.api import allocations, pagination, parsing, query, schema, views
-from pools.core import block_answer, errors
+from pools import tasks
+from pools.api import allocations
+from pools.api.schemas import endpoints
+from pools.core import block_fields, errors
 from pools.models import AddressSpace, Block, Pool
 from pools.models.blocks import LIVE, State
 from pools.models.pools import Category
+from pools.platform import idempotency
+from pools.platform.rest import pagination, parsing, query, views
+from pools.register.allocator import allocation
 
 # "cidr" is the order of the addresses inside each address space: the order of an index.
 _ORDERINGS = {"id": ("id",), "cidr": ("space_id", "cidr")}
@@ -23,7 +27,7 @@ _ORDERINGS = {"id": ("id",), "cidr": ("space_id", "cidr")}
 class Blocks(views.View):
     needs = {"GET": ("pools.view_block",)}
 
-    @extend_schema(**schema.BLOCKS)
+    @extend_schema(**endpoints.BLOCKS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = _filtered(parameters)
@@ -33,7 +37,7 @@ class Blocks(views.View):
                 parameters,
                 rows,
                 orderings=_ORDERINGS,
-                fields=schema.BLOCK_FIELDS,
+                fields=endpoints.BLOCK_FIELDS,
                 shape=shapes,
             )
         )
@@ -42,7 +46,7 @@ class Blocks(views.View):
 class BlockView(views.View):
     needs = {"GET": ("pools.view_block",)}
 
-    @extend_schema(**schema.BLOCK)
+    @extend_schema(**endpoints.BLOCK)
     def get(self, request: Request, block_id: int) -> views.Answer:
         rows = [dict(row) for row in Block.objects.filter(pk=block_id, state__in=LIVE).values()]
         if not rows:
@@ -53,7 +57,7 @@ class BlockView(views.View):
 class Release(views.View):
     needs = {"POST": ("pools.allocate",)}
 
-    @extend_schema(**schema.RELEASE)
+    @extend_schema(**endpoints.RELEASE)
     def post(self, request: Request, block_id: int) -> views.Answer:
         body = parsing.fields(request, "holder", "org", "force", "reason")
         force = body.flag("force")
@@ -77,7 +81,7 @@ class Release(views.View):
 class EndCooldown(views.View):
     needs = {"POST": ("pools.force_release",)}
 
-    @extend_schema(**schema.END_COOLDOWN)
+    @extend_schema(**endpoints.END_COOLDOWN)
     def post(self, request: Request, block_id: int) -> views.Answer:
         body = parsing.fields(request, "reason")
         reason = body.parse("reason", parsing.reason) or ""
@@ -138,4 +142,4 @@ def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _said(names: dict[int, tuple[str, str]], row: dict[str, Any]) -> dict[str, Any]:
     pool, cluster = names[row["pool_id"]]
-    return {**block_answer.answer(row, pool=pool, cluster=cluster)}
+    return {**block_fields.answer(row, pool=pool, cluster=cluster)}

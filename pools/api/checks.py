@@ -7,12 +7,14 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import database, idempotency, tasks
-from pools.api import check_schema, pagination, parsing, query, views
+from pools import tasks
+from pools.api.schemas import checks
 from pools.core import errors
-from pools.core.block_answer import time
+from pools.core.block_fields import time
 from pools.models import CheckRun
-from pools.services.checking import registry, runs
+from pools.platform import database, idempotency
+from pools.platform.checks import registry, runs
+from pools.platform.rest import pagination, parsing, query, views
 
 _LIGHT = [one.attname for one in CheckRun._meta.concrete_fields if one.name != "report"]
 
@@ -20,7 +22,7 @@ _LIGHT = [one.attname for one in CheckRun._meta.concrete_fields if one.name != "
 class Checks(views.View):
     needs = {"GET": ("pools.view_checkrun",), "POST": ("pools.run_checks",)}
 
-    @extend_schema(**check_schema.CHECKS)
+    @extend_schema(**checks.CHECKS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = CheckRun.objects.all()
@@ -33,14 +35,14 @@ class Checks(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",)},
-                fields=check_schema.RUN_FIELDS,
+                fields=checks.RUN_FIELDS,
                 shape=_shapes,
                 default="-id",
                 columns=_LIGHT,
             )
         )
 
-    @extend_schema(**check_schema.ASK)
+    @extend_schema(**checks.ASK)
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "repair", "only", "seconds")
         repair = body.flag("repair")
@@ -62,7 +64,7 @@ class Checks(views.View):
 class CheckView(views.View):
     needs = {"GET": ("pools.view_checkrun",)}
 
-    @extend_schema(**check_schema.CHECK)
+    @extend_schema(**checks.CHECK)
     def get(self, request: Request, check_id: int) -> views.Answer:
         run = CheckRun.objects.filter(pk=check_id).first()
         if run is None:

@@ -7,15 +7,16 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import pagination, query, schema, views
-from pools.core import block_answer
+from pools.api.schemas import endpoints
+from pools.core import block_fields
 from pools.models import Cluster, Environment
+from pools.platform.rest import pagination, query, views
 
 
 class Environments(views.View):
     needs = {"GET": ("pools.view_environment",)}
 
-    @extend_schema(**schema.ENVIRONMENTS)
+    @extend_schema(**endpoints.ENVIRONMENTS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = Environment.objects.all()
@@ -32,7 +33,7 @@ class Environments(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",)},
-                fields=schema.ENVIRONMENT_FIELDS,
+                fields=endpoints.ENVIRONMENT_FIELDS,
                 shape=_shapes,
             )
         )
@@ -50,7 +51,7 @@ def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "degraded": row["degraded_since"] is not None,
             "reason": row["reason"],
             "message": row["message"],
-            "since": block_answer.time(row["degraded_since"]),
+            "since": block_fields.time(row["degraded_since"]),
         }
         for row in rows
     ]

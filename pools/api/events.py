@@ -8,16 +8,17 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import pagination, query, schema, views
-from pools.core import block_answer
+from pools.api.schemas import endpoints
+from pools.core import block_fields
 from pools.models import Cluster, ClusterEvent, Event, Pool, PoolEvent
-from pools.services import snapshots
+from pools.platform.history import snapshots
+from pools.platform.rest import pagination, query, views
 
 
 class Events(views.View):
     needs = {"GET": ("pools.view_event",)}
 
-    @extend_schema(**schema.EVENTS)
+    @extend_schema(**endpoints.EVENTS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = Event.objects.all()
@@ -40,7 +41,7 @@ class Events(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",)},
-                fields=schema.EVENT_FIELDS,
+                fields=endpoints.EVENT_FIELDS,
                 shape=shapes,
                 default="-id",
             )
@@ -68,7 +69,7 @@ def shapes(
     return [
         {
             "id": row["id"],
-            "at": block_answer.time(row["at"]),
+            "at": block_fields.time(row["at"]),
             "type": row["type"],
             "cluster": clusters.get(row["cluster_id"], ""),
             "pool": pools.get(row["pool_id"], ""),

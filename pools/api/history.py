@@ -8,14 +8,17 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import database
 from pools.api import events as event_shapes
-from pools.api import history_schema as schema
-from pools.api import pagination, query, views
-from pools.core import addresses, block_answer, errors
+from pools.api.schemas import history as schema
+from pools.core import addresses, block_fields, errors
 from pools.models import Event
-from pools.services import history, history_holders, history_pools, history_search
-from pools.services.history_search import Wanted
+from pools.platform import database
+from pools.platform.history import search
+from pools.platform.history.search import Wanted
+from pools.platform.rest import pagination, query, views
+from pools.register.history import addresses as history_addresses
+from pools.register.history import holders as history_holders
+from pools.register.history import pools
 
 
 class History(views.View):
@@ -25,17 +28,17 @@ class History(views.View):
 
     @extend_schema(**schema.HISTORY)
     def get(self, request: Request) -> views.Answer:
-        if not any(request.user.has_perm(name) for name in history_search.PERMISSIONS):
+        if not any(request.user.has_perm(name) for name in search.PERMISSIONS):
             raise errors.NotAllowed("This needs the permission pools.view_event.")
         parameters = query.Query(request)
-        base = _wanted(parameters, names_clusters=request.user.has_perm(history_search.SEE))
+        base = _wanted(parameters, names_clusters=request.user.has_perm(search.SEE))
         text = parameters.text("q")
         limit, below = _page(parameters)
         parameters.done()
         alternatives = [base]
         if text:
-            alternatives = [merged(base, one) for one in history_search.of_text(text)]
-        found = history_search.search(alternatives, user=request.user, below=below, limit=limit)
+            alternatives = [merged(base, one) for one in search.of_text(text)]
+        found = search.search(alternatives, user=request.user, below=below, limit=limit)
         results = told(found.events, request.user)
         return views.answer(_paged(request, results, found.below))
 
@@ -65,8 +68,8 @@ class PoolAt(views.View):
         moment = parameters.parse("at", query.past) or database.now()
         limit, below = _page(parameters)
         parameters.done()
-        standing = history_pools.at(pool_id, moment)
-        found = history_pools.holders(pool_id, moment, below=below, limit=limit)
+        standing = pools.at(pool_id, moment)
+        found = pools.holders(pool_id, moment, below=below, limit=limit)
         holders = [one.as_json() for one in found.tenures]
         return views.answer(_standing(standing) | _paged(request, holders, found.below))
 
@@ -78,7 +81,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
     def cluster(value: str, name: str) -> int:
         found = query.find_cluster(value)
         # Who may not see clusters has both looked up, or the work would tell that there is one.
-        former = None if found and names_clusters else history.former_cluster(value)
+        former = None if found and names_clusters else history_addresses.former_cluster(value)
         former = found.pk if found else former
         # To whom clusters are not told an unknown one is like one in which they see nothing.
         return former or (query.cluster(value, name).pk if names_clusters else 0)
@@ -87,7 +90,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
         return query.integer(1, 10**17)(value, name)
 
     def mac(value: str, name: str) -> str:
-        found = [one for one in (read(value) for read in history_search.READERS) if one and one.mac]
+        found = [one for one in (read(value) for read in search.READERS) if one and one.mac]
         if not found:
             raise errors.InvalidInput.of(name, "mac_syntax", "is no MAC address", value)
         return found[0].mac
@@ -100,7 +103,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
         network=parameters.parse("address", network),
         mac=parameters.parse("mac", mac) or "",
         cluster_id=parameters.parse("cluster", cluster),
-        kind=parameters.parse("kind", query.choice(*history_search.kinds())) or "",
+        kind=parameters.parse("kind", query.choice(*search.kinds())) or "",
         object_id=parameters.parse("object", number),
         since=parameters.parse("since", query.past),
         until=parameters.parse("until", query.moment),
@@ -132,7 +135,7 @@ def told(found: list[Event], user: Any) -> list[dict[str, Any]]:
     """Events as REST tells them, with what the user may know of the states before and after."""
     columns = [field.attname for field in Event._meta.concrete_fields]
     rows = [{name: getattr(one, name) for name in columns} for one in found]
-    return event_shapes.shapes(rows, history_search.changes(found, user=user))
+    return event_shapes.shapes(rows, search.changes(found, user=user))
 
 
 def _held(request: Request, *, kind: str = "", holder: str = "", uid: str = "") -> views.Answer:
@@ -148,14 +151,14 @@ def _held(request: Request, *, kind: str = "", holder: str = "", uid: str = "") 
     return views.answer(_paged(request, [one.as_json() for one in found.tenures], found.below))
 
 
-def _standing(standing: history_pools.Standing) -> dict[str, Any]:
+def _standing(standing: pools.Standing) -> dict[str, Any]:
     said = standing.settings
     settings = {} if said is None else {name: getattr(said, name) for name in schema.SETTINGS}
     return {
         "pool_id": standing.pool_id,
-        "at": block_answer.time(standing.at),
+        "at": block_fields.time(standing.at),
         "state": "absent" if said is None else "deleted" if standing.deleted else "present",
-        "cluster": history_pools.cluster_name(standing),
+        "cluster": pools.cluster_name(standing),
         "settings": settings or None,
         "cidrs": [
             {

@@ -8,11 +8,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import idempotency
-from pools.api import parsing, query, schema, views
+from pools.api.schemas import endpoints
 from pools.core import errors
 from pools.models import Cluster
-from pools.services import imports
+from pools.platform import idempotency
+from pools.platform.rest import parsing, query, views
+from pools.register import manifests
 
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
 LARGEST_FILE = 2 * 1024 * 1024
@@ -21,7 +22,7 @@ LARGEST_FILE = 2 * 1024 * 1024
 class PoolImport(views.View):
     needs = {"POST": ("pools.add_pool", "pools.change_pool")}
 
-    @extend_schema(**schema.POOL_IMPORT)
+    @extend_schema(**endpoints.POOL_IMPORT)
     def post(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         named = parameters.text("cluster")
@@ -43,7 +44,7 @@ class PoolImport(views.View):
 def _import(
     request: Request, text: bytes, cluster: Cluster, *, dry_run: bool
 ) -> idempotency.Stored:
-    reports = imports.pools_from(text, cluster, by=views.author(request), dry_run=dry_run)
+    reports = manifests.pools_from(text, cluster, by=views.author(request), dry_run=dry_run)
     said = [report_shape(report) for report in reports]
     refused = [report for report in reports if report.verdict == "refused"]
     if refused:
@@ -54,13 +55,13 @@ def _import(
         ]
         error = errors.InvalidInput.all(problems)
         error.code = "import_refused"
-        error.extra = {"reports": said}  # type: ignore[attr-defined]  # read by ipam_site.problems
+        error.extra = {"reports": said}  # type: ignore[attr-defined]  # read by ipam_site.http.problems
         raise error
     made = any(report.verdict == "created" for report in reports) and not dry_run
     return idempotency.Stored(201 if made else 200, {"reports": said})
 
 
-def report_shape(report: imports.Report) -> dict[str, Any]:
+def report_shape(report: manifests.Report) -> dict[str, Any]:
     return {
         "document": report.document,
         "name": report.name,

@@ -9,11 +9,13 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import idempotency
-from pools.api import allocations, leak_schema, pagination, parsing, query, views
-from pools.core import reading
+from pools.api import allocations
+from pools.api.schemas import leaks as leak_schema
+from pools.core import object_reader
 from pools.models import Leak
-from pools.services import leak_list, leaks, reclaiming
+from pools.platform import idempotency
+from pools.platform.rest import pagination, parsing, query, views
+from pools.register.leaks import detection, listing, reclaim
 
 MOST = 1000  # blocks in one request
 
@@ -32,7 +34,7 @@ class Leaks(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=leak_schema.LEAK_FIELDS,
-                shape=leak_list.shapes,
+                shape=listing.shapes,
             )
         )
 
@@ -48,7 +50,7 @@ class Reclaim(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = reclaiming.reclaim(wanted, by=views.author(request, reason))
+            done = reclaim.reclaim(wanted, by=views.author(request, reason))
             return idempotency.Stored(200, done.block)
 
         return views.answer(views.once(request, work).answer)
@@ -65,13 +67,13 @@ class ReclaimAll(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = reclaiming.reclaim_all(wanted, by=views.author(request, reason))
+            done = reclaim.reclaim_all(wanted, by=views.author(request, reason))
             return idempotency.Stored(200, {"results": [_said(one) for one in done]})
 
         return views.answer(views.once(request, work).answer)
 
 
-def _blocks(body: reading.Fields) -> list[reclaiming.Wanted]:
+def _blocks(body: object_reader.Fields) -> list[reclaim.Wanted]:
     listed = body.data.get("blocks")
     if not isinstance(listed, list) or not 1 <= len(listed) <= MOST:
         message = f"a list of 1 to {MOST} blocks is expected"
@@ -88,23 +90,23 @@ def _id(value: object, at: str) -> int:
     return parsing.integer(value, at, least=1, most=(1 << 63) - 1)
 
 
-def _wanted(body: reading.Fields, block_id: int) -> reclaiming.Wanted:
+def _wanted(body: object_reader.Fields, block_id: int) -> reclaim.Wanted:
     holder = body.parse("holder", allocations.holder)
     org = body.parse("org", allocations.identifier) if body.has("org") else None
     at = body.parse("allocated_at", _moment) if body.has("allocated_at") else None
     kind, name, uid = (holder.kind, holder.id, holder.uid) if holder else ("", "", "")
-    return reclaiming.Wanted(block_id, kind, name, uid or None, org, at)
+    return reclaim.Wanted(block_id, kind, name, uid or None, org, at)
 
 
 def _moment(value: object, at: str) -> datetime:
     return query.moment(parsing.text(value, at), at)
 
 
-def _said(result: reclaiming.Result) -> dict[str, Any]:
+def _said(result: reclaim.Result) -> dict[str, Any]:
     error = result.error
     return {
         "id": result.wanted.block_id,
-        "outcome": leak_list.outcome(result),
+        "outcome": listing.outcome(result),
         "block": result.block,
         "code": error.code if error else "",
         "message": error.message if error else "",
@@ -113,7 +115,9 @@ def _said(result: reclaiming.Result) -> dict[str, Any]:
 
 def _filtered(parameters: query.Query) -> QuerySet[Leak]:
     state = parameters.parse("state", query.choice("leaked", "suspected"))
-    return _placed(parameters, leaks.suspected() if state == "suspected" else leaks.leaked())
+    return _placed(
+        parameters, detection.suspected() if state == "suspected" else detection.leaked()
+    )
 
 
 def _placed(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:

@@ -7,13 +7,18 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import events, idempotency
-from pools.api import guide_schema, guides, parsing, pool_parts, pools, query, views
-from pools.core import addresses, reading
-from pools.core.block_answer import time
+from pools.api import pool_cidrs, pools
+from pools.api.clusters import guides
+from pools.api.schemas import guides as guide_schema
+from pools.cidr_migrations import forecast, migrations
+from pools.cidr_migrations import progress as cidr_migration_progress
+from pools.cidr_migrations.progress import Step
+from pools.clusters import drift
+from pools.core import addresses, object_reader
+from pools.core.block_fields import time
 from pools.models import CIDRMigration, Pool
-from pools.services import cidr_migrations, drift, migration_forecast, migration_progress
-from pools.services.migration_progress import Step
+from pools.platform import events, idempotency
+from pools.platform.rest import parsing, query, views
 
 LISTED = 100  # newest migrations of a pool
 
@@ -41,7 +46,7 @@ class Migrations(views.View):
             return views.answer(_forecast(want, by))
 
         def work() -> idempotency.Stored:
-            return idempotency.Stored(201, shape(cidr_migrations.begin(want, by=by)))
+            return idempotency.Stored(201, shape(migrations.begin(want, by=by)))
 
         done = views.once(request, work)
         return views.answer(done.answer, status=done.status)
@@ -52,7 +57,7 @@ class MigrationView(views.View):
 
     @extend_schema(**guide_schema.MIGRATION)
     def get(self, request: Request, pool_id: int, migration_id: int) -> views.Answer:
-        return views.answer(shape(cidr_migrations.of(migration_id, pool_id=pool_id)))
+        return views.answer(shape(migrations.of(migration_id, pool_id=pool_id)))
 
 
 class MigrationSteps(views.View):
@@ -66,16 +71,16 @@ class MigrationSteps(views.View):
         body = parsing.fields(request, "step", "reason")
         step = body.parse("step", _step)
         by = views.author(request, _reason(body))
-        cidr_migrations.of(migration_id, pool_id=pool_id)
+        migrations.of(migration_id, pool_id=pool_id)
         if dry_run:
-            want = cidr_migrations.withholding(migration_id, step or Step.ABORT)
-            gaps = map(str, cidr_migrations.gaps(want.cidr, want.span))
+            want = migrations.withholding(migration_id, step or Step.ABORT)
+            gaps = map(str, migrations.gaps(want.cidr, want.span))
             return views.answer(
                 {"range": str(want.span), "reserves": [*gaps], **_forecast(want, by)}
             )
 
         def work() -> idempotency.Stored:
-            taken = cidr_migrations.take(migration_id, step or Step.ABORT, by=by)
+            taken = migrations.take(migration_id, step or Step.ABORT, by=by)
             return idempotency.Stored(200, shape(taken))
 
         done = views.once(request, work)
@@ -86,14 +91,14 @@ def _step(value: object, at: str) -> Step:
     return Step(parsing.choice(value, at, tuple(step.value for step in Step)))
 
 
-def _reason(body: reading.Fields) -> str:
+def _reason(body: object_reader.Fields) -> str:
     """The reason, after which the body has been read: InvalidInput with all problems."""
     reason = body.parse("reason", parsing.reason) if body.has("reason") else ""
     body.report.raise_any()
     return reason or ""
 
 
-def _wanted(body: reading.Fields, pool: Pool) -> cidr_migrations.Wanted:
+def _wanted(body: object_reader.Fields, pool: Pool) -> migrations.Wanted:
     cidr = body.parse("cidr", lambda value, at: addresses.parse_cidr(value, field=at))
     span = to = None
     if body.has("range"):
@@ -103,11 +108,11 @@ def _wanted(body: reading.Fields, pool: Pool) -> cidr_migrations.Wanted:
     body.report.raise_any()
     if cidr is None:  # it would have been reported
         raise AssertionError
-    return cidr_migrations.wanted(pool, cidr, span=span, to=to)
+    return migrations.wanted(pool, cidr, span=span, to=to)
 
 
-def _forecast(want: cidr_migrations.Wanted, by: events.Author) -> dict[str, Any]:
-    found = migration_forecast.of(want, by=by)
+def _forecast(want: migrations.Wanted, by: events.Author) -> dict[str, Any]:
+    found = forecast.of(want, by=by)
     return {
         "fits": found.fits,
         "in_use": found.in_use,
@@ -118,25 +123,25 @@ def _forecast(want: cidr_migrations.Wanted, by: events.Author) -> dict[str, Any]
 
 
 def shape(
-    migration: CIDRMigration, *, told: int = migration_progress.MOST_HOLDERS
+    migration: CIDRMigration, *, told: int = cidr_migration_progress.MOST_HOLDERS
 ) -> dict[str, Any]:
     """As it is answered, with the holders that have the most blocks."""
-    progress = migration_progress.of(migration, told=told)
+    progress = cidr_migration_progress.of(migration, told=told)
     return {
         "id": migration.pk,
         "pool_id": migration.pool_id,
         "pool": migration.pool.name,
         "cluster": migration.pool.cluster.name,
         "cidr": str(migration.cidr),
-        "range": str(migration_progress.span_of(migration)),
-        "whole": migration_progress.is_whole(migration),
+        "range": str(cidr_migration_progress.span_of(migration)),
+        "whole": cidr_migration_progress.is_whole(migration),
         "to": str(migration.to) if migration.to else None,
         "added": progress.added,
         "state": progress.standing.value,
         "steps": [step.value for step in progress.steps],
         "by": "cluster" if progress.by_cluster else "register",
         "unwritten": progress.unwritten,
-        "waiting": pool_parts.waiting(drift.waiting_of_pool(migration.pool)),
+        "waiting": pool_cidrs.waiting(drift.waiting_of_pool(migration.pool)),
         "orphaned": progress.orphaned,
         "in_use": progress.in_use,
         "held": progress.held,

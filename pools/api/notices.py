@@ -7,11 +7,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import openapi, pagination, query, views
 from pools.core import errors
 from pools.models import Notice
 from pools.models.notices import Level
-from pools.services.notices import outbox
+from pools.platform.alerts import outbox
+from pools.platform.rest import openapi, pagination, query, views
 
 _LEVEL = {"type": "string", "enum": list(Level.values)}
 SHAPE = openapi.shape(

@@ -11,12 +11,15 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import events, idempotency, usage
-from pools.api import pagination, parsing, pool_parts, query, schema, views
-from pools.core import errors, holders, reading
+from pools.api import pool_cidrs
+from pools.api.schemas import endpoints
+from pools.clusters import drift
+from pools.core import errors, holders, object_reader
 from pools.models import Cluster, Drift, Pool
 from pools.models.pools import Category
-from pools.services import drift, pools
+from pools.platform import events, idempotency
+from pools.platform.rest import pagination, parsing, query, views
+from pools.register import pools, usage
 
 # RFC 9110, 8.8.3 and 5.6.1: entity tags, and lists of them, in which elements may be empty. What
 # repeats is possessive: a text that is none costs time in proportion to its length.
@@ -32,7 +35,7 @@ _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 class Pools(views.View):
     needs = {"GET": ("pools.view_pool",), "POST": ("pools.add_pool",)}
 
-    @extend_schema(**schema.POOLS)
+    @extend_schema(**endpoints.POOLS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows: QuerySet[Pool] = Pool.objects.all()
@@ -50,12 +53,12 @@ class Pools(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",), "name": ("name", "id")},
-                fields=schema.POOL_FIELDS,
+                fields=endpoints.POOL_FIELDS,
                 shape=_page,
             )
         )
 
-    @extend_schema(**schema.POOL_CREATE)
+    @extend_schema(**endpoints.POOL_CREATE)
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         spec = _spec(body)
@@ -70,11 +73,11 @@ class PoolView(views.View):
         "DELETE": ("pools.delete_pool",),
     }
 
-    @extend_schema(**schema.POOL)
+    @extend_schema(**endpoints.POOL)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         return _answer(get(pool_id))
 
-    @extend_schema(**schema.POOL_PATCH)
+    @extend_schema(**endpoints.POOL_PATCH)
     def patch(self, request: Request, pool_id: int) -> views.Answer:
         body = parsing.fields(request, *_CHANGED, *_FIXED, *_READ_ONLY)
         pool = get(pool_id)
@@ -83,7 +86,7 @@ class PoolView(views.View):
         pools.change(pool_id, wanted, by=views.author(request), version=asked)
         return _answer(get(pool_id))
 
-    @extend_schema(**schema.POOL_DELETE)
+    @extend_schema(**endpoints.POOL_DELETE)
     def delete(self, request: Request, pool_id: int) -> views.Answer:
         asked = version(request, get(pool_id).version)
         pools.delete(pool_id, by=views.author(request), version=asked)
@@ -152,11 +155,11 @@ def _shape(pool: Pool, used: dict[int, usage.Usage], waits: Sequence[Drift] = ()
         "allow_last_ip": pool.allow_last_ip,
         "annotations": pool.annotations,
         "labels": pool.labels,
-        "ipv4": pool_parts.family(parts.get(4)),
-        "ipv6": pool_parts.family(parts.get(6)),
+        "ipv4": pool_cidrs.family(parts.get(4)),
+        "ipv6": pool_cidrs.family(parts.get(6)),
         "version": pool.version,
         "created_at": pool.created_at.isoformat().replace("+00:00", "Z"),
-        "waiting": pool_parts.waiting(waits),
+        "waiting": pool_cidrs.waiting(waits),
         "utilization": {f"ipv{family}": _usage(one) for family, one in used.items()},
     }
 
@@ -177,12 +180,12 @@ def _create(spec: pools.PoolSpec, by: events.Author) -> idempotency.Stored:
     return idempotency.Stored(201, shape(get(pools.create(spec, by=by).pk)))
 
 
-def _spec(body: reading.Fields) -> pools.PoolSpec:
+def _spec(body: object_reader.Fields) -> pools.PoolSpec:
     _refuse(body, _READ_ONLY)
     cluster = body.parse("cluster", _cluster)
     name = body.parse("name", parsing.name)
     category = body.parse("category", partial(parsing.choice, allowed=tuple(Category.values)))
-    families = pool_parts.families(body)
+    families = pool_cidrs.families(body)
     cooldown = _cooldown(body)
     first, last = body.flag("allow_first_ip"), body.flag("allow_last_ip")
     annotations, labels = body.texts("annotations"), body.texts("labels")
@@ -202,7 +205,7 @@ def _spec(body: reading.Fields) -> pools.PoolSpec:
     )
 
 
-def _change(body: reading.Fields, pool: Pool) -> pools.PoolChange:
+def _change(body: object_reader.Fields, pool: Pool) -> pools.PoolChange:
     _refuse(body, _READ_ONLY)
     for name in _FIXED:
         present = pool.cluster.name if name == "cluster" else getattr(pool, name)
@@ -210,7 +213,7 @@ def _change(body: reading.Fields, pool: Pool) -> pools.PoolChange:
             raise errors.ImmutableInUse(f"The {name} of a pool never changes.")
     _refuse_null(body, pool)
     change = pools.PoolChange(
-        families=pool_parts.families(body),
+        families=pool_cidrs.families(body),
         cooldown_seconds=_cooldown(body),
         description=_description(body),
         annotations=body.texts("annotations") if body.has("annotations") else None,
@@ -220,13 +223,13 @@ def _change(body: reading.Fields, pool: Pool) -> pools.PoolChange:
     return change
 
 
-def _refuse(body: reading.Fields, names: tuple[str, ...]) -> None:
+def _refuse(body: object_reader.Fields, names: tuple[str, ...]) -> None:
     for name in names:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
 
 
-def _refuse_null(body: reading.Fields, pool: Pool) -> None:
+def _refuse_null(body: object_reader.Fields, pool: Pool) -> None:
     """A null that asks for what cannot be done is refused, never passed over."""
     for name in _CHANGED:
         if name not in body.data or body.data[name] is not None:
@@ -238,12 +241,12 @@ def _refuse_null(body: reading.Fields, pool: Pool) -> None:
             raise errors.ImmutableInUse(message)
 
 
-def _description(body: reading.Fields) -> str | None:
+def _description(body: object_reader.Fields) -> str | None:
     given = body.has("description")
     return body.parse("description", parsing.description) if given else None
 
 
-def _cooldown(body: reading.Fields) -> int | None:
+def _cooldown(body: object_reader.Fields) -> int | None:
     if not body.has("cooldown_seconds"):
         return None
     return body.parse("cooldown_seconds", lambda value, at: holders.parse_cooldown(value, field=at))

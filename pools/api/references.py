@@ -8,11 +8,12 @@ from typing import Any, TypeGuard
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import leak_schema, pagination, parsing, query, views
-from pools.core import block_answer, errors, holders, reading
+from pools.api.schemas import leaks
+from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster, ReferenceFeed
-from pools.services import references
-from pools.services.references import MOST, Named
+from pools.platform.rest import pagination, parsing, query, views
+from pools.register.leaks import references
+from pools.register.leaks.references import MOST, Named
 
 LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with ids and uids as Kubernetes has them
 _SEQUENCES = 1 << 63
@@ -23,7 +24,7 @@ _NAMED = frozenset({"id", "uid", "org"})
 class References(views.View):
     needs = {"GET": ("pools.view_referencefeed",), "POST": ("pools.report_references",)}
 
-    @extend_schema(**leak_schema.FEEDS)
+    @extend_schema(**leaks.FEEDS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = ReferenceFeed.objects.all()
@@ -37,18 +38,18 @@ class References(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",)},
-                fields=leak_schema.FEED_FIELDS,
+                fields=leaks.FEED_FIELDS,
                 shape=_shapes,
             )
         )
 
-    @extend_schema(**leak_schema.REPORT)
+    @extend_schema(**leaks.REPORT)
     def post(self, request: Request) -> views.Answer:
         report = read(parsing.fields(request, *_FIELDS, limit=LARGEST))
         return views.answer(references.take_in(report, by=views.author(request)))
 
 
-def read(body: reading.Fields) -> references.Report:
+def read(body: object_reader.Fields) -> references.Report:
     """InvalidInput with all problems: unknown_cluster, k8s_name, out_of_range, conflicting_fields, …"""
     cluster = body.parse("cluster", _cluster)
     kind = body.parse("holder_kind", _kind)
@@ -88,7 +89,7 @@ def _moment(value: object, at: str) -> datetime:
     return query.moment(parsing.text(value, at), at).astimezone(UTC)
 
 
-def _named(body: reading.Fields, key: str) -> list[Named]:
+def _named(body: object_reader.Fields, key: str) -> list[Named]:
     listed = body.data.get(key)
     if listed is None:
         return []
@@ -137,7 +138,7 @@ def _is_plain(text: object) -> TypeGuard[str]:
 def _one(value: object, at: str) -> Named:
     if not isinstance(value, dict):
         raise errors.InvalidInput.of(at, "wrong_type", "an object is expected", value)
-    body = reading.Fields(value, at, reading.Report())
+    body = object_reader.Fields(value, at, object_reader.Report())
     body.only("id", "uid", "org")
     name = body.parse("id", _identifier)
     uid = body.parse("uid", _identifier) if body.has("uid") else None
@@ -160,8 +161,8 @@ def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "sequence": row["sequence"],
             "holders": row["answer"].get("holders", 0),
             "reporter": row["reporter"],
-            "reported_at": block_answer.time(row["reported_at"]),
-            "complete_at": block_answer.time(row["complete_at"]),
+            "reported_at": block_fields.time(row["reported_at"]),
+            "complete_at": block_fields.time(row["complete_at"]),
         }
         for row in rows
     ]

@@ -7,17 +7,18 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import pagination, query, schema, views
-from pools.core import block_answer, errors
+from pools.api.schemas import endpoints
+from pools.core import block_fields, errors
 from pools.models import AllocationRequest, Pool
 from pools.models.requests import RequestState
-from pools.services import allocations
+from pools.platform.rest import pagination, query, views
+from pools.register.allocator import requests
 
 
 class Requests(views.View):
     needs = {"GET": ("pools.view_allocationrequest",)}
 
-    @extend_schema(**schema.REQUESTS)
+    @extend_schema(**endpoints.REQUESTS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = AllocationRequest.objects.all()
@@ -36,7 +37,7 @@ class Requests(views.View):
                 parameters,
                 rows,
                 orderings={"id": ("id",)},
-                fields=schema.REQUEST_FIELDS,
+                fields=endpoints.REQUEST_FIELDS,
                 shape=shapes,
             )
         )
@@ -45,16 +46,16 @@ class Requests(views.View):
 class RequestView(views.View):
     needs = {"GET": ("pools.view_allocationrequest",), "DELETE": ("pools.allocate",)}
 
-    @extend_schema(**schema.REQUEST)
+    @extend_schema(**endpoints.REQUEST)
     def get(self, request: Request, request_id: int) -> views.Answer:
         found = AllocationRequest.objects.filter(pk=request_id).first()
         if found is None:
             raise errors.NotFound("There is no such request.")
         return views.answer(shape(found))
 
-    @extend_schema(**schema.REQUEST_CANCEL)
+    @extend_schema(**endpoints.REQUEST_CANCEL)
     def delete(self, request: Request, request_id: int) -> views.Answer:
-        return views.answer(shape(allocations.cancel(request_id, by=views.author(request))))
+        return views.answer(shape(requests.cancel(request_id, by=views.author(request))))
 
 
 def shape(found: AllocationRequest) -> dict[str, Any]:
@@ -80,9 +81,9 @@ def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "attempts": row["attempts"],
             "message": row["last_error"],
             "block_ids": row["block_ids"],
-            "created_at": block_answer.time(row["created_at"]),
-            "next_try_at": block_answer.time(row["next_try_at"]),
-            "ended_at": block_answer.time(row["ended_at"]),
+            "created_at": block_fields.time(row["created_at"]),
+            "next_try_at": block_fields.time(row["next_try_at"]),
+            "ended_at": block_fields.time(row["ended_at"]),
         }
         for row in rows
     ]

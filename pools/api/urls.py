@@ -9,26 +9,22 @@ from pools.api import (
     audit,
     blocks,
     checks,
-    cluster_parts,
-    clusters,
-    connections,
-    docs,
-    drifts,
     environments,
     events,
-    guides,
     history,
     imports,
     leaks,
     migrations,
     notices,
-    pool_parts,
+    pool_cidrs,
     pools,
     references,
     requests,
     utilization,
     webhook_targets,
 )
+from pools.api.clusters import clusters, connections, drift, guides, observed
+from pools.platform.rest import docs
 
 app_name = "api"
 urlpatterns = [
@@ -47,26 +43,26 @@ urlpatterns = [
         name="connection-test",
     ),
     path("clusters/<str:cluster>/reconcile/", connections.Reconcile.as_view(), name="reconcile"),
-    path("clusters/<str:cluster>/runs/", cluster_parts.Runs.as_view(), name="runs"),
-    path("clusters/<str:cluster>/objects/", cluster_parts.Objects.as_view(), name="objects"),
+    path("clusters/<str:cluster>/runs/", observed.Runs.as_view(), name="runs"),
+    path("clusters/<str:cluster>/objects/", observed.Objects.as_view(), name="objects"),
     path(
         "clusters/<str:cluster>/objects/<int:object_id>/",
-        cluster_parts.ObjectView.as_view(),
+        observed.ObjectView.as_view(),
         name="object",
     ),
-    path("clusters/<str:cluster>/findings/", cluster_parts.Findings.as_view(), name="findings"),
-    path("clusters/<str:cluster>/drift/", cluster_parts.Drifts.as_view(), name="drift"),
+    path("clusters/<str:cluster>/findings/", observed.Findings.as_view(), name="findings"),
+    path("clusters/<str:cluster>/drift/", observed.Drifts.as_view(), name="drift"),
     path(
         "clusters/<str:cluster>/drift/<int:drift_id>/ownership/",
-        drifts.Ownership.as_view(),
+        drift.Ownership.as_view(),
         name="drift-ownership",
     ),
     path(
         "clusters/<str:cluster>/drift/<int:drift_id>/<str:decision>/",
-        drifts.DriftDecision.as_view(),
+        drift.DriftDecision.as_view(),
         name="drift-decision",
     ),
-    path("clusters/<str:cluster>/nodes/", drifts.Nodes.as_view(), name="nodes"),
+    path("clusters/<str:cluster>/nodes/", drift.Nodes.as_view(), name="nodes"),
     path("clusters/<str:cluster>/manifest/", guides.ClusterManifest.as_view(), name="manifests"),
     path("clusters/<str:cluster>/node-demand/", guides.NodeDemand.as_view(), name="node-demand"),
     path("clusters/<str:cluster>/pool-for-pod/", guides.PoolForPod.as_view(), name="pool-for-pod"),
@@ -75,18 +71,18 @@ urlpatterns = [
     path("pools/", pools.Pools.as_view(), name="pools"),
     path("pools/import/", imports.PoolImport.as_view(), name="pool-import"),
     path("pools/<int:pool_id>/", pools.PoolView.as_view(), name="pool"),
-    path("pools/<int:pool_id>/cidrs/", pool_parts.PoolCIDRs.as_view(), name="cidrs"),
+    path("pools/<int:pool_id>/cidrs/", pool_cidrs.PoolCIDRs.as_view(), name="cidrs"),
     path(
-        "pools/<int:pool_id>/cidrs/<int:cidr_id>/", pool_parts.PoolCIDRView.as_view(), name="cidr"
+        "pools/<int:pool_id>/cidrs/<int:cidr_id>/", pool_cidrs.PoolCIDRView.as_view(), name="cidr"
     ),
     path(
         "pools/<int:pool_id>/cidrs/<int:cidr_id>/reserved-ranges/",
-        pool_parts.ReservedRanges.as_view(),
+        pool_cidrs.ReservedRanges.as_view(),
         name="reserved-ranges",
     ),
     path(
         "pools/<int:pool_id>/reserved-ranges/<int:range_id>/",
-        pool_parts.ReservedRangeView.as_view(),
+        pool_cidrs.ReservedRangeView.as_view(),
         name="reserved-range",
     ),
     path("pools/<int:pool_id>/forecast/", utilization.Forecast.as_view(), name="forecast"),

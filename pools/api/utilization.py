@@ -12,12 +12,16 @@ from django.db.models import Max, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools import database, usage
-from pools.api import pagination, pools, query, utilization_schema, views
-from pools.core import block_answer, forecast, forecast_words
+from pools.api import pools
+from pools.api.schemas import utilization
+from pools.core import block_fields, forecast, forecast_text
 from pools.models import Sample, SampleSum
 from pools.models.pools import Category
-from pools.services import forecasts, sampling
+from pools.platform import database
+from pools.platform.rest import pagination, query, views
+from pools.register import usage
+from pools.register.utilization import forecasts
+from pools.register.utilization import samples as utilization_samples
 
 MOST_DAYS = 400
 MOST_WITH_HISTORY = 100  # rows on a page
@@ -36,7 +40,7 @@ Key = tuple[Any, ...]
 class Utilization(views.View):
     needs = {"GET": ("pools.view_pool",)}
 
-    @extend_schema(**utilization_schema.UTILIZATION)
+    @extend_schema(**utilization.UTILIZATION)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         ways = query.choice(*SampleSum.By.values, BY_POOL)
@@ -54,7 +58,7 @@ class Utilization(views.View):
                 parameters,
                 rows.filter(day=newest),
                 orderings=_ORDERINGS[by == BY_POOL],
-                fields=utilization_schema.FIELDS,
+                fields=utilization.FIELDS,
                 shape=partial(_shapes, by, rows, days),
                 default="name",
             )
@@ -64,7 +68,7 @@ class Utilization(views.View):
 class Forecast(views.View):
     needs = {"GET": ("pools.view_pool",)}
 
-    @extend_schema(**utilization_schema.FORECAST)
+    @extend_schema(**utilization.FORECAST)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         query.Query(request).done()
         pool = pools.get(pool_id)
@@ -89,7 +93,7 @@ def _forecast(family: int, one: forecasts.Dated, used: usage.Usage, today: date)
     return {
         "family": family,
         "state": str(one.state),
-        "summary": forecast_words.sentence(
+        "summary": forecast_text.sentence(
             one.state,
             today=today,
             missing=one.missing,
@@ -143,7 +147,7 @@ def _shapes(by: str, samples: QuerySet[Any], days: int | None, rows: list[Row]) 
         {
             "by": by,
             "day": row["day"].isoformat(),
-            "taken_at": block_answer.time(row["taken_at"]),
+            "taken_at": block_fields.time(row["taken_at"]),
             "org": row.get("org", ""),
             "name": row["pool"] if by == BY_POOL else row["name"],
             "cluster": row.get("cluster", ""),
@@ -186,7 +190,9 @@ def _of_sum(row: Row) -> Key:
 
 def _counts(row: Row, *, tenants: bool) -> Row:
     """In blocks; organisations and environments have no capacity of their own."""
-    one = sampling.as_usage(Sample(**{name: row[name] for name in sampling.COUNTS}))
+    one = utilization_samples.as_usage(
+        Sample(**{name: row[name] for name in utilization_samples.COUNTS})
+    )
     return {
         "capacity": None if tenants else str(one.capacity),
         "held": str(one.held),

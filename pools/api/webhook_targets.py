@@ -7,11 +7,11 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 
-from pools.api import openapi, pagination, parsing, query, views
-from pools.core import block_answer, errors, reading
+from pools.core import block_fields, errors, object_reader
 from pools.models import Delivery, WebhookTarget
 from pools.models.notices import DeliveryEvent, DeliveryState
-from pools.services.notices import outbox, targets
+from pools.platform.alerts import outbox, targets
+from pools.platform.rest import openapi, pagination, parsing, query, views
 
 _FIELDS = ("name", "url", "ca", "codes", "enabled")
 _IN = {
@@ -180,7 +180,7 @@ def _get(target_id: int) -> WebhookTarget:
     return found
 
 
-def _wanted(body: reading.Fields, *, new: bool) -> dict[str, Any]:
+def _wanted(body: object_reader.Fields, *, new: bool) -> dict[str, Any]:
     parsers: dict[str, Any] = {
         "name": targets.parse_name,
         "url": targets.parse_url,
@@ -207,10 +207,10 @@ def _shape(target: WebhookTarget) -> dict[str, Any]:
         "ca": target.ca,
         "codes": target.codes,
         "enabled": target.enabled,
-        "created_at": block_answer.time(target.created_at),
-        "secret_made_at": block_answer.time(target.secret_made_at),
+        "created_at": block_fields.time(target.created_at),
+        "secret_made_at": block_fields.time(target.secret_made_at),
         "failures": target.failures,
-        "wait_until": block_answer.time(target.wait_until),
+        "wait_until": block_fields.time(target.wait_until),
     }
 
 
@@ -224,7 +224,7 @@ def _delivery(one: Delivery) -> dict[str, Any]:
         "attempts": one.attempts,
         "last_status": one.last_status,
         "last_error": one.last_error,
-        "created_at": block_answer.time(one.created_at),
-        "next_try_at": block_answer.time(one.next_try_at),
-        "delivered_at": block_answer.time(one.delivered_at),
+        "created_at": block_fields.time(one.created_at),
+        "next_try_at": block_fields.time(one.next_try_at),
+        "delivered_at": block_fields.time(one.delivered_at),
     }

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from pools.core import cells
+from pools.core import spreadsheet_cells
 
 # Exit statuses. 2 is argparse's: the command line was wrong.
 DONE = 0
@@ -55,7 +55,7 @@ def _csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> int:
     writer.writerow(columns)
     count = 0
     for row in rows:
-        writer.writerow([cells.escaped(_text(row[name])) for name in columns])
+        writer.writerow([spreadsheet_cells.escaped(_text(row[name])) for name in columns])
         count += 1
     return count
 

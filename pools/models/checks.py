@@ -10,7 +10,7 @@ class CheckRun(models.Model):
     """One run of the checks: who asked for it, what was proved, what is wrong, what was repaired.
 
     A row is the wish for a run until a worker has begun it. `report` has one object for each check,
-    in the order in which they ran (pools/services/checking/reports.py).
+    in the order in which they ran (pools/platform/checks/reports.py).
     """
 
     asked_at = models.DateTimeField()

@@ -27,7 +27,7 @@ class Duty(models.TextChoices):
 class Connection(models.Model):
     """How one cluster's API server is reached, what may be written to it, and how that went.
 
-    `sealed` holds server, CA and credentials, encrypted (pools/clusters/secrets.py). `identity` is
+    `sealed` holds server, CA and credentials, encrypted (pools/platform/outbound/secrets.py). `identity` is
     the uid of the namespace kube-system, pinned at the first contact: the same address may be
     another cluster one day. The lease (`leased_by`, `leased_until`, `fence`) lets one worker at a
     time work on the cluster; whoever writes in its name proves its fence in the same transaction.

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pools.core import errors, resources
+from pools.core import errors
+from pools.core.kubernetes import resources
 from pools.models import Cluster
 
 SECONDS = 3

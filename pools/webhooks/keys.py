@@ -6,8 +6,8 @@ import hashlib
 import hmac
 import secrets
 
-from pools import database, events
 from pools.models import Cluster
+from pools.platform import database, events
 
 PREFIX = "cadw_"  # by which logs and secret scanners know it
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pools.core import addresses, blocks, podippool
+from pools.core import addresses, blocks
+from pools.core.cilium import podippool
 
 FEW_BLOCKS = 8  # a block is a node's: no more nodes than these get addresses
-# The operator's CIDR sets of IPv6 hold no more bits (pools/core/preflight.py).
+# The operator's CIDR sets of IPv6 hold no more bits (pools/core/cilium/preflight.py).
 MOST_IPV6_BITS = 16
 
 Warnings = Iterator[tuple[str, str]]  # where, what

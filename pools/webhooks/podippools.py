@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pools.core import addresses, conversion, errors, podippool, reading
+from pools.core import addresses, errors, object_reader
+from pools.core.cilium import conversion, podippool
 from pools.models import AddressSpace
-from pools.services import imports
+from pools.register import manifests
 from pools.webhooks import oddities, register, reviews
 from pools.webhooks.reviews import Review, Verdict
 
@@ -86,7 +87,7 @@ def _judge_change(
         verdict.warn(message, at)
 
 
-def _parsed(manifest: reading.Json | None) -> podippool.PodIPPool:
+def _parsed(manifest: object_reader.Json | None) -> podippool.PodIPPool:
     """The pool of a manifest; one without any family is legal in Kubernetes."""
     if manifest is None or manifest.get("kind") != podippool.KIND:
         message = f"a {podippool.KIND} is expected"
@@ -107,7 +108,7 @@ def _before(review: Review, known: register.Known | None) -> podippool.PodIPPool
     try:
         return _parsed(review.old)
     except errors.InvalidInput:
-        return imports.as_manifest(known.pool) if known else None
+        return manifests.as_manifest(known.pool) if known else None
 
 
 def _entries(pool: podippool.PodIPPool | None) -> Entries:
@@ -159,7 +160,7 @@ def _judge_immutable(change: _Change, verdict: Verdict) -> None:
     """
     before = change.before
     if not change.is_update and change.known:
-        before = imports.as_manifest(change.known.pool)
+        before = manifests.as_manifest(change.known.pool)
     if before is None:
         return
     differing = list(_differing(before, change.pool))

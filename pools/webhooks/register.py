@@ -10,10 +10,10 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Count
 
-from pools import window
 from pools.core import addresses
 from pools.models import AddressSpace, Pool, PoolCIDR
 from pools.models.pools import Category
+from pools.register.allocator import window
 
 STATEMENT_MS = 500  # an API server waits for seconds, whoever waits for it for less
 FIRST = 20  # holders that are named

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pools import documents
-from pools.core import errors, reading
+from pools.core import errors, object_reader
+from pools.platform import documents
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -30,8 +30,8 @@ class Review:
     operation: str
     name: str
     version: str  # in which the request was made, e.g. v2
-    new: reading.Json | None
-    old: reading.Json | None
+    new: object_reader.Json | None
+    old: object_reader.Json | None
     namespace: str = ""
     dry_run: bool = False
 
@@ -60,8 +60,8 @@ def parse(body: bytes, *, group: str, plurals: Collection[str]) -> Review:
     Raises InvalidInput: those of documents.load_json, required, wrong_type, unsupported_kind (no
     AdmissionReview v1, or of another resource), invalid_choice (another operation).
     """
-    report = reading.Report(strict=False)
-    review = reading.Fields(documents.load_json(body, limit=LARGEST), "", report)
+    report = object_reader.Report(strict=False)
+    review = object_reader.Fields(documents.load_json(body, limit=LARGEST), "", report)
     if (review.data.get("apiVersion"), review.data.get("kind")) != (API_VERSION, KIND):
         message = f"an {KIND} of {API_VERSION} is expected"
         report.add("kind", "unsupported_kind", message, review.data.get("kind"))
@@ -172,7 +172,7 @@ def _operation(value: object, at: str) -> str:
     return str(value)
 
 
-def _name(manifest: reading.Json, request: reading.Fields) -> str:
+def _name(manifest: object_reader.Json, request: object_reader.Fields) -> str:
     """The object's, which a request for a collection has not; older servers name it afterwards."""
     metadata = manifest.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
@@ -182,6 +182,6 @@ def _name(manifest: reading.Json, request: reading.Fields) -> str:
     return _text(name, request.path("name")) if name else _absent(request)
 
 
-def _absent(request: reading.Fields) -> str:
+def _absent(request: object_reader.Fields) -> str:
     request.report.add(request.path("name"), "required", "is required")
     return ""

@@ -7,9 +7,10 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from rest_framework import exceptions, views
 from rest_framework.request import Request
 
-from pools import measures
-from pools.core import errors, resources
+from pools.core import errors
+from pools.core.kubernetes import resources
 from pools.models import AddressSpace
+from pools.platform import process_metrics
 from pools.webhooks import callers, podippools, register, reviews
 from pools.webhooks.reviews import Review, Verdict
 
@@ -42,8 +43,8 @@ class Webhook(views.APIView):
             result = "refused" if verdict.refusals else "patched" if verdict.patch else "allowed"
         finally:
             name = request.path.rpartition("/")[2]
-            measures.count("ipam_webhook_reviews_total", webhook=name, result=result)
-            measures.observe(
+            process_metrics.count("ipam_webhook_reviews_total", webhook=name, result=result)
+            process_metrics.observe(
                 "ipam_webhook_duration_seconds", time.perf_counter() - started, webhook=name
             )
         return answer

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection
 
-from pools import events
-from pools.services.checking import reports, runs
+from pools.platform import events
+from pools.platform.checks import reports, runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pools.models import CheckRun
-from pools.services.checking import registry, runs
+from pools.platform.checks import registry, runs
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.models import Block
-from pools.services.checking import registry
+from pools.platform.checks import registry
 from tests import factories
 from tests.checks.conftest import check, repaired, texts, wrong
 

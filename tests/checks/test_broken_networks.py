@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection
 
+from claims.address_index import conflicts
 from claims.models import Entry, IPAMClaim, Network, Place, Workload
-from claims.services import flags
 from pools.models import Block, Event
-from pools.services import demo
-from pools.services.checking import registry
+from pools.platform.checks import registry
+from pools.register.demo import demo
 from tests.checks.conftest import check, repaired, texts, wrong
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_flags(psql: Psql) -> None:
     psql("UPDATE claims_ippool SET duplicate_ips = duplicate_ips + 7")
     check(only=["duplicates"], repair=True)
     assert wrong(check(only=NOT_RULES)) == {}
-    assert all(not flags.wrong(one) for one in Network.objects.all())
+    assert all(not conflicts.wrong(one) for one in Network.objects.all())
 
 
 def test_an_address_that_nobody_holds(psql: Psql) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pools.services import demo
-from pools.services.checking import registry, reports
+from pools.platform.checks import registry, reports
+from pools.register.demo import demo
 from tests.checks.conftest import check, texts, wrong
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from pools.models import CheckRun
-from pools.services import demo
-from pools.services.checking import registry
+from pools.platform.checks import registry
+from pools.register.demo import demo
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 
 from pools.models import CheckRun
-from pools.services import demo
-from pools.services.checking import registry, runs
+from pools.platform.checks import registry, runs
+from pools.register.demo import demo
 from tests import factories, people
 from tests.checks.conftest import check
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from pools import events
 from pools.core import errors
 from pools.models import CheckRun
 from pools.models.fields import Now
-from pools.services.checking import checks, registry, reports, runs
+from pools.platform import events
+from pools.platform.checks import checks, registry, reports, runs
 from tests import factories
 from tests.checks.conftest import BY, check, wrong
 

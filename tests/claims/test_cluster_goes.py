@@ -9,7 +9,7 @@ import pytest
 from claims.models import IPAMClaim, IPPool, Network
 from pools.core import errors
 from pools.models import Cluster
-from pools.services import clusters
+from pools.register import clusters
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db

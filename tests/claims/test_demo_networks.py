@@ -8,11 +8,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from claims.address_index import duplicates
+from claims.extension import demo as ours
+from claims.ipamclaims import states as ipamclaim_states
 from claims.models import Entry, IPAMClaim, IPPool, Membership, Network, Place, Workload
-from claims.services import claim_states, duplicates, networks, workloads
-from claims.services import demo as ours
+from claims.networks import networks
+from claims.workloads import results
 from pools.models import Block, Event, Pool
-from pools.services import demo
+from pools.register.demo import demo
 from tests import people
 
 pytestmark = pytest.mark.django_db
@@ -30,10 +33,10 @@ def test_what_it_has() -> None:
     blue.ippool.refresh_from_db()
     assert blue.ippool.duplicate_macs == 1
     assert blue.ippool.duplicate_ips >= 2
-    states = claim_states.with_state(IPAMClaim.objects.all()).values_list("state", flat=True)
-    assert {claim_states.BOUND, claim_states.LEAKED} <= set(states)
-    assert set(states) & {claim_states.FAILED, claim_states.CONFLICT}
-    assert all(workloads.counts(blue.pk).values()), workloads.counts(blue.pk)
+    states = ipamclaim_states.with_state(IPAMClaim.objects.all()).values_list("state", flat=True)
+    assert {ipamclaim_states.BOUND, ipamclaim_states.LEAKED} <= set(states)
+    assert set(states) & {ipamclaim_states.FAILED, ipamclaim_states.CONFLICT}
+    assert all(results.counts(blue.pk).values()), results.counts(blue.pk)
     assert Block.objects.filter(pool=blue.pool, state="held").count() > 60
     assert duplicates.of_entries(list(Entry.objects.filter(vm="bank-91")))
     assert not Membership.objects.exists()

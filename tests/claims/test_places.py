@@ -7,13 +7,13 @@ from ipaddress import ip_address
 import pytest
 
 from claims import tasks
+from claims.address_index import conflicts, duplicates, index
 from claims.models import Entry, Place
-from claims.services import duplicates, flags, places
-from pools import events
 from pools.core.addresses import AddressRange
 from pools.models import Block
 from pools.models.blocks import State
-from pools.services import occupied, pools
+from pools.platform import events
+from pools.register import block_sync, pools
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def test_two_entries_of_one_mac() -> None:
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"mac"}
     ippool.refresh_from_db()
     assert (ippool.duplicate_macs, ippool.duplicate_ips) == (1, 0)
-    assert flags.counted(ippool) == ([(A, 2)], [])
+    assert conflicts.counted(ippool) == ([(A, 2)], [])
 
 
 def test_one_address_of_two_macs() -> None:
@@ -50,7 +50,7 @@ def test_one_address_of_two_macs() -> None:
     first = worlds.entry(ippool, A, "10.0.0.5/24", vm="one", namespace="blue")
     second = worlds.entry(ippool, B, "10.0.0.5/24", vm="two", namespace="blue")
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"ip"}
-    assert flags.counted(ippool) == ([], [("10.0.0.5", [A, B])])
+    assert conflicts.counted(ippool) == ([], [("10.0.0.5", [A, B])])
     (found,) = duplicates.of_entries([first])[first.pk]
     assert found.as_json() == {
         "kind": "ip",
@@ -158,7 +158,7 @@ def test_the_mac_of_the_gateway(subnets: list[str], more: dict[str, list[str]], 
     assert (found.kind, found.value) == ("mac", mac)
     assert [where.type for where in found.places] == ["gateway"]
     Place.objects.update(duplicate_mac=False)
-    assert flags.full(network) == 3
+    assert conflicts.full(network) == 3
     other = worlds.network("cluster_udn_red", subnets=("10.1.0.0/24",))
     assert _flags(entry=worlds.entry(worlds.ippool(other, "red"), mac, "10.1.0.5/24").pk) == set()
 
@@ -167,7 +167,7 @@ def test_removal_clears_the_flags_of_others() -> None:
     ippool = worlds.ippool(worlds.network())
     first, second = (worlds.entry(ippool, mac, "10.0.0.5/24") for mac in (A, B))
     with events.recorded(worlds.BY):
-        places.remove(entries=[first.pk])
+        index.remove(entries=[first.pk])
         first.delete()
     assert _flags(entry=second.pk) == set()
     assert _held() == {"10.0.0.5/32": ("mac", B)}
@@ -180,7 +180,7 @@ def test_a_change_moves_the_block() -> None:
     with events.recorded(worlds.BY):
         entry.ips, entry.vm, entry.namespace = ["10.0.0.6/24"], "one", "blue"
         entry.save()
-        places.write(entries=[entry])
+        index.write(entries=[entry])
     assert _held() == {"10.0.0.6/32": ("vm", "blue/one")}
 
 
@@ -196,7 +196,7 @@ def test_names_of_any_length_that_kubernetes_allows_hold_addresses() -> None:
     ids = {name for _, name in _held().values()}
     assert len(ids) == 3
     assert all(name.startswith(f"{namespace}/vvv") and len(name) == 253 for name in ids)
-    places.remove(entries=list(Entry.objects.values_list("pk", flat=True)))
+    index.remove(entries=list(Entry.objects.values_list("pk", flat=True)))
     assert list(_held()) == ["10.0.0.7/32"]
 
 
@@ -208,7 +208,7 @@ def test_the_claim_comes_before_what_runs_and_that_before_the_entry() -> None:
     claim = worlds.claim(network, "other", "10.0.0.5/24")
     assert _held() == {"10.0.0.5/32": ("vm", "blue/other")}
     with events.recorded(worlds.BY):
-        places.remove(claims=[claim.pk], workloads=[running.pk])
+        index.remove(claims=[claim.pk], workloads=[running.pk])
     assert _held() == {"10.0.0.5/32": ("mac", A)}
 
 
@@ -224,7 +224,7 @@ def test_what_somebody_else_holds_stays_theirs() -> None:
     entry = worlds.entry(ippool, A, "10.0.0.5/24")
     Block.objects.update(holder_kind="instance", holder_id="i-1")
     with events.recorded(worlds.BY):
-        places.remove(entries=[entry.pk])
+        index.remove(entries=[entry.pk])
         entry.delete()
     assert _held() == {"10.0.0.5/32": ("instance", "i-1")}
     again = worlds.entry(ippool, B, "10.0.0.5/24")
@@ -238,7 +238,7 @@ def test_writing_the_same_again_writes_nothing(django_assert_max_num_queries: ob
     entry = worlds.entry(ippool, A, "10.0.0.5/24")
     before = list(Place.objects.values_list("pk", flat=True))
     with events.recorded(worlds.BY), django_assert_max_num_queries(3):  # type: ignore[operator]
-        places.write(entries=[entry])
+        index.write(entries=[entry])
     assert list(Place.objects.values_list("pk", flat=True)) == before
 
 
@@ -266,9 +266,9 @@ def test_a_whole_network_is_judged_as_its_changes_were() -> None:
         worlds.entry(ippool, mac, f"10.0.0.{5 + number // 2}/24")
     worlds.entry(ippool, C, "10.0.0.1/24")
     before = set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip"))
-    assert flags.full(network) == 0
+    assert conflicts.full(network) == 0
     Place.objects.update(duplicate_mac=False, duplicate_ip=False)
-    assert flags.full(network) == len([one for one in before if one[1] or one[2]])
+    assert conflicts.full(network) == len([one for one in before if one[1] or one[2]])
     assert set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before
 
 
@@ -287,14 +287,14 @@ def test_a_reserved_range_that_somebody_makes_in_the_pool_is_seen_by_the_clock()
 
 
 def test_many_at_once_are_judged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flags, "_BATCH", 3)
-    monkeypatch.setattr(occupied, "_BATCH", 3)
+    monkeypatch.setattr(conflicts, "_BATCH", 3)
+    monkeypatch.setattr(block_sync, "_BATCH", 3)
     ippool = worlds.ippool(worlds.network())
     with events.recorded(worlds.BY):
         made = Entry.objects.bulk_create(
             Entry(ippool=ippool, mac=f"00:1a:4b:00:01:{n:02x}", ips=[f"10.0.0.{10 + n // 2}/24"])
             for n in range(11)
         )
-        places.write(entries=made)
+        index.write(entries=made)
     assert Place.objects.filter(duplicate_ip=True).count() == 10
     assert len(_held()) == 6

@@ -5,14 +5,14 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import Any
 
+from claims.address_index import index
 from claims.models import ClusterOwner, Entry, IPAMClaim, IPPool, Network, Workload
-from claims.services import places
-from pools import events
-from pools.core.podippool import CidrEntry, Family
+from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Cluster, Connection, Pool
 from pools.models.fields import Now
 from pools.models.pools import Category
-from pools.services import clusters, pools
+from pools.platform import events
+from pools.register import clusters, pools
 
 BY = events.Author(actor="tester", source="command")
 
@@ -60,7 +60,7 @@ def ippool(of: Network, name: str = "blue") -> IPPool:
 def entry(of: IPPool, mac: str, *ips: str, **more: Any) -> Entry:
     with events.recorded(BY):
         made = Entry.objects.create(ippool=of, mac=mac, ips=list(ips), **more)
-        places.write(entries=[made])
+        index.write(entries=[made])
     return made
 
 
@@ -70,7 +70,7 @@ def claim(of: Network, vm: str, *ips: str, namespace: str = "blue", **more: Any)
         made = IPAMClaim.objects.create(
             cluster=of.cluster, network=of, namespace=namespace, vm=vm, ips=list(ips), **values
         )
-        places.write(claims=[made])
+        index.write(claims=[made])
     return made
 
 
@@ -78,7 +78,7 @@ def workload(of: Network, name: str, mac: str, *ips: str, **more: Any) -> Worklo
     values = {"kind": "vmi", "namespace": "blue", "uid": f"uid-{name}", "since": Now()} | more
     with events.recorded(BY):
         made = Workload.objects.create(network=of, name=name, mac=mac, ips=list(ips), **values)
-        places.write(workloads=[made])
+        index.write(workloads=[made])
     return made
 
 

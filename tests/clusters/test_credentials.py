@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from pools.clusters import credentials
-from pools.clusters.access import Access
 from pools.core import errors
+from pools.platform.outbound import credentials
+from pools.platform.outbound.access import Access
 from tests.clusters.conftest import NOW
 from tests.kube import certificates
 

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from pools.clusters import faults, guard
+from pools.platform.outbound import faults, guard
 
 TARGET = guard.parse_url("https://api.example.org:6443")
 LOOPBACK = ["127.0.0.1", "127.255.0.9", "::1"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pools.clusters import guard
 from pools.core import errors
+from pools.platform.outbound import guard
 
 
 @pytest.mark.parametrize(

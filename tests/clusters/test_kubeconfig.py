@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pools.clusters import kubeconfig
-from pools.clusters.access import Access
+from pools.clusters.client import kubeconfig
 from pools.core import errors
+from pools.platform.outbound.access import Access
 from tests.clusters.conftest import NOW, encoded
 from tests.kube import certificates
 

@@ -7,7 +7,7 @@ import secrets as random
 
 import pytest
 
-from pools.clusters import faults, secrets
+from pools.platform.outbound import faults, secrets
 
 OLD, NEW = random.token_urlsafe(32), random.token_urlsafe(32)
 SECRET = b"canary \x00 token"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tests.concurrent import journal
 
 if TYPE_CHECKING:
-    from pools import idempotency
+    from pools.platform import idempotency
 
 KIND = "vm"
 ERROR = "error"
@@ -106,7 +106,7 @@ class Service:
         """What a mutant does differently for each connection."""
 
     def key(self, owner: str) -> idempotency.Key | None:
-        from pools import idempotency
+        from pools.platform import idempotency
 
         return idempotency.key_of(
             owner, user_id=self.place.user_id, method="POST", path="/", body=owner.encode()
@@ -120,7 +120,7 @@ class Service:
         return self._asked(work)
 
     def take(self, owner: str, pool_id: int) -> list[Any]:
-        from pools import allocation
+        from pools.register.allocator import allocation
         from tests import factories
 
         wanted = factories.wanted(factories.holder(owner, kind=KIND))
@@ -135,7 +135,7 @@ class Service:
         return self._asked(work)
 
     def give_back(self, owner: str, block: int) -> None:
-        from pools import allocation
+        from pools.register.allocator import allocation
         from tests import factories
 
         allocation.release(block, factories.holder(owner, kind=KIND), by=factories.BY)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tests.concurrent import doors
 
 if TYPE_CHECKING:
-    from pools import idempotency
+    from pools.platform import idempotency
 
 
 class ReadThenInsert(doors.Service):
@@ -22,7 +22,7 @@ class ReadThenInsert(doors.Service):
     def take(self, owner: str, pool_id: int) -> list[Any]:
         from django.db import transaction
 
-        from pools import idempotency
+        from pools.platform import idempotency
 
         with transaction.atomic():
             done = idempotency.once(self.key(owner), lambda: self._insert(owner, pool_id))
@@ -31,8 +31,8 @@ class ReadThenInsert(doors.Service):
     def _insert(self, owner: str, pool_id: int) -> idempotency.Stored:
         from django.db import connection
 
-        from pools import idempotency
         from pools.core import errors
+        from pools.platform import idempotency
 
         with connection.cursor() as cursor:
             cursor.execute(_FIRST_FREE, {"pool": pool_id})
@@ -94,7 +94,7 @@ class ReleaseByAddress(doors.Service):
     """Whoever has this address loses it, however late the release comes."""
 
     def give_back(self, owner: str, block: int) -> None:  # noqa: ARG002  # as inherited
-        from pools import allocation
+        from pools.register.allocator import allocation
         from tests import factories
 
         allocation.release(block, None, by=factories.WITH_REASON, force=True)
@@ -104,7 +104,7 @@ class NoLock(doors.Service):
     """No mutant of the rules: the pool's lock does nothing, and no promise may be broken by it."""
 
     def connect(self) -> None:
-        from pools import window
+        from pools.register.allocator import window
 
         window.lock = lambda _pool_id: None
         super().connect()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools import allocation, idempotency
 from pools.core import errors
 from pools.models import Block, IdempotencyKey
+from pools.platform import idempotency
+from pools.register.allocator import allocation
 from tests import factories
 from tests.concurrent import threads
 

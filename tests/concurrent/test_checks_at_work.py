@@ -9,11 +9,12 @@ from contextlib import suppress
 import pytest
 from django.db import connection
 
-from pools import allocation, events
 from pools.core import addresses, errors
 from pools.models import Block
-from pools.services import allocations, pools
-from pools.services.checking import checks, reports, runs
+from pools.platform import events
+from pools.platform.checks import checks, reports, runs
+from pools.register import pools
+from pools.register.allocator import allocation, requests
 from tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,7 +49,7 @@ def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
                     span = addresses.parse_range(f"10.0.{8 + number}.{done % 200}/32")
                     made = pools.reserve(factories.cidr(pool).pk, span, by=BY)
                     pools.unreserve(made.pk, by=BY)
-                allocations.end_cooldowns()
+                requests.end_cooldowns()
                 done += 1
         finally:
             connection.close()

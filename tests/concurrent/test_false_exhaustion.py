@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from pools import allocation
 from pools.core import errors
-from pools.services import allocations
+from pools.register.allocator import allocation, requests
 from tests import factories
 from tests.concurrent import threads
 
@@ -23,7 +22,7 @@ def test_the_worker_tidies(count: int) -> None:
         allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
     _cooled_down()
     ask = threads.meanwhile(lambda: factories.ask(pool, count=count))
-    results = threads.together([threads.in_passing(allocations.end_cooldowns, commit=True), ask])
+    results = threads.together([threads.in_passing(requests.end_cooldowns, commit=True), ask])
     assert not threads.failures(results)
 
 

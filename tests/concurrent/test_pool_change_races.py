@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import transaction
 
-from pools import usage, window
 from pools.core import errors
 from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR, Window
-from pools.services import allocations, pools
+from pools.register import pools, usage
+from pools.register.allocator import requests, window
 from tests import factories
 from tests.concurrent import threads
 
@@ -64,7 +64,7 @@ def test_ranges_come_and_go() -> None:
     def reserve(span: str) -> Callable[[], int]:
         return _for_a_while(lambda: pools.unreserve(factories.reserve(pool, span), by=factories.BY))
 
-    tidy = _for_a_while(allocations.end_cooldowns)
+    tidy = _for_a_while(requests.end_cooldowns)
     works = [_take_and_give_back(pool)] * 5 + [_take_and_give_back(pool, 20), tidy]
     works += [reserve("10.0.0.0-10.0.0.99"), reserve("10.0.0.150-10.0.0.200")]
     assert not threads.failures(threads.together(works))
@@ -165,12 +165,12 @@ def test_several_workers_serve_each_request_once() -> None:
     pool = factories.pool("10.0.0.0/28")
     blocks = factories.ask(pool, *factories.holders(14)).blocks
     for _ in range(20):
-        allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+        requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
     for block in blocks:
         factories.give_back(block)
-    results = threads.together([lambda: allocations.retry(pool.pk)] * 6)
+    results = threads.together([lambda: requests.retry(pool.pk)] * 6)
     assert not threads.failures(results)
-    allocations.retry(pool.pk)
+    requests.retry(pool.pk)
     assert pool.requests.filter(state="fulfilled").count() == 14
     assert Block.objects.filter(state="held").count() == 14
 

@@ -10,7 +10,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import Cluster, PoolCIDR
-from pools.services import clusters, pools
+from pools.register import clusters, pools
 from tests import factories
 from tests.concurrent import threads
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pools import allocation
 from pools.models import Block, Event
-from pools.services import reclaiming, references
-from pools.services.references import Report
+from pools.register.allocator import allocation
+from pools.register.leaks import reclaim, references
+from pools.register.leaks.references import Report
 from tests import factories
 from tests.concurrent import threads
 
@@ -18,7 +18,7 @@ BLOCKS = 40
 
 
 @pytest.fixture
-def leaked(settings: Any) -> list[reclaiming.Wanted]:
+def leaked(settings: Any) -> list[reclaim.Wanted]:
     """As two complete reports found them."""
     settings.IPAM_LEAK_GRACE_SECONDS = 0
     cluster = factories.cluster()
@@ -27,16 +27,16 @@ def leaked(settings: Any) -> list[reclaiming.Wanted]:
     for sequence in (1, 2):
         references.take_in(Report(cluster, "instance", sequence, True, ()), by=factories.BY)
     return [
-        reclaiming.Wanted(one.pk, one.holder_kind, one.holder_id, one.holder_uid, "", one.allocated_at)
+        reclaim.Wanted(one.pk, one.holder_kind, one.holder_id, one.holder_uid, "", one.allocated_at)
         for one in Block.objects.filter(state="held").order_by("pk")
     ]  # fmt: skip
 
 
-def _reclaim(wanted: list[reclaiming.Wanted]) -> list[reclaiming.Result]:
-    return list(reclaiming.reclaim_all(wanted, by=factories.WITH_REASON))
+def _reclaim(wanted: list[reclaim.Wanted]) -> list[reclaim.Result]:
+    return list(reclaim.reclaim_all(wanted, by=factories.WITH_REASON))
 
 
-def test_each_block_is_taken_back_once(leaked: list[reclaiming.Wanted]) -> None:
+def test_each_block_is_taken_back_once(leaked: list[reclaim.Wanted]) -> None:
     works = [lambda: _reclaim(leaked), lambda: _reclaim(leaked[::-1]), lambda: _reclaim(leaked)]
     results = threads.together(works)
     assert not threads.failures(results)
@@ -47,7 +47,7 @@ def test_each_block_is_taken_back_once(leaked: list[reclaiming.Wanted]) -> None:
 
 
 def test_a_holder_that_returns_meanwhile_keeps_its_new_block(
-    leaked: list[reclaiming.Wanted],
+    leaked: list[reclaim.Wanted],
 ) -> None:
     """It released, and was given the block again, while the reclaim waited for the row."""
     one = leaked[0]

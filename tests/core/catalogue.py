@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pools import documents
+from pools.platform import documents
 
 FILE = pathlib.Path(__file__).parents[1] / "bad_input.yaml"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import ip_network
 
-from pools.core import addresses, ciliumnode, podippool
-from pools.core.pod_cidr_operator import Operator
+from pools.core import addresses
+from pools.core.cilium import ciliumnode, podippool
+from pools.core.cilium.pod_cidr_operator import Operator
 
 
 def pool(

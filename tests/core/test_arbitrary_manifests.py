@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pools.core import (
-    auto_create,
-    ciliumnode,
-    conversion,
-    differences,
-    errors,
-    label_selector,
-    multipool,
-)
-from pools.core.podippool import Shape
+from pools.core import errors
+from pools.core.cilium import auto_create, ciliumnode, conversion, multipool
+from pools.core.cilium.podippool import Shape
+from pools.core.kubernetes import differences, label_selector
 
 WORDS = """
 kind apiVersion metadata name uid annotations managedFields fieldsV1 f:spec k:{} v:1 .

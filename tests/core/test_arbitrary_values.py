@@ -10,8 +10,9 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from pools import documents
-from pools.core import addresses, blocks, errors, holders, podippool
+from pools.core import addresses, blocks, errors, holders
+from pools.core.cilium import podippool
+from pools.platform import documents
 from tests import effort
 
 TEXT = addresses.Door.TEXT

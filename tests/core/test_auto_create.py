@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pools.core import auto_create, errors
+from pools.core import errors
+from pools.core.cilium import auto_create
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from pools import documents
-from pools.core import addresses, blocks, errors, holders, podippool
+from pools.core import addresses, blocks, errors, holders
+from pools.core.cilium import podippool
+from pools.platform import documents
 from tests import effort
 from tests.core import catalogue
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pools.core import ciliumnode, errors
+from pools.core import errors
+from pools.core.cilium import ciliumnode
 
 NODE: dict[str, Any] = {
     "apiVersion": "cilium.io/v2",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claims.core import claim_names as names
+from claims.core.ipamclaims import names
 
 LONG = "v" * 250
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pools.core import connection_state
-from pools.core.connection_state import Facts, State
+from pools.core.kubernetes import connection_status
+from pools.core.kubernetes.connection_status import Facts, State
 
 NOW = datetime(2026, 5, 5, 14, 2, tzinfo=UTC)
 JUST = NOW - timedelta(minutes=9)
@@ -16,7 +16,7 @@ LONG_AGO = NOW - timedelta(minutes=31)
 CASES = {
     "nothing yet": (Facts(False, None), State.NEVER_SYNCED),
     "lately": (Facts(False, JUST), State.HEALTHY),
-    "to the minute": (Facts(False, NOW - connection_state.STALE_AFTER), State.HEALTHY),
+    "to the minute": (Facts(False, NOW - connection_status.STALE_AFTER), State.HEALTHY),
     "long ago": (Facts(False, LONG_AGO), State.STALE),
     "401": (Facts(False, JUST, "cluster_unauthorized", "no", 1), State.UNAUTHORIZED),
     "403": (Facts(False, JUST, "cluster_forbidden", "no", 1), State.FORBIDDEN),
@@ -44,7 +44,7 @@ CASES = {
 
 @pytest.mark.parametrize(("facts", "state"), CASES.values(), ids=CASES)
 def test_a_state(facts: Facts, state: State) -> None:
-    standing = connection_state.of(facts, NOW)
+    standing = connection_status.of(facts, NOW)
     assert standing.state is state
     assert ("Last fault: no" in standing.sentence) is bool(facts.error)
 
@@ -57,7 +57,7 @@ def test_each_state_has_a_case_a_key_and_a_sentence() -> None:
 
 
 def test_what_is_said_while_the_next_pass_runs_or_after_it_died() -> None:
-    running = connection_state.of(Facts(False, JUST, tried_at=NOW, running=True), NOW)
+    running = connection_status.of(Facts(False, JUST, tried_at=NOW, running=True), NOW)
     assert running.sentence == "The last full pass succeeded. The next one is running."
-    died = connection_state.of(Facts(False, JUST, tried_at=NOW), NOW)
+    died = connection_status.of(Facts(False, JUST, tried_at=NOW), NOW)
     assert died.sentence.startswith("The last pass was stopped before it ended, or its worker died")

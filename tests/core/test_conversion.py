@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from pools.core import conversion, errors, podippool
-from pools.core.conversion import Difference, Standing
-from pools.core.podippool import Shape
+from pools.core import errors
+from pools.core.cilium import conversion, podippool
+from pools.core.cilium.conversion import Difference, Standing
+from pools.core.cilium.podippool import Shape
 
 OLD: dict[str, Any] = {
     "apiVersion": "cilium.io/v2alpha1",

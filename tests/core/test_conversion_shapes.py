@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from pools import documents
-from pools.core import conversion, errors
-from pools.core.podippool import Shape
+from pools.core import errors
+from pools.core.cilium import conversion
+from pools.core.cilium.podippool import Shape
+from pools.platform import documents
 
 CRDS = Path(__file__).parent.parent / "kube" / "crds"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pools.core import differences
-from pools.core.differences import Difference, Structure
+from pools.core.kubernetes import differences
+from pools.core.kubernetes.differences import Difference, Structure
 
 RANGE = {"start": "10.20.0.0", "end": "10.20.0.9"}
 OBSERVED: dict[str, Any] = {

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from claims.core import entries, ippool
-from pools import documents
 from pools.core import errors
+from pools.platform import documents
 
 MAC, OTHER = "00:1a:4b:12:34:56", "00:1a:4b:12:34:57"
 UNKNOWN = entries.Rules()

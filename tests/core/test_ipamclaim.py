@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from claims.core import claim_dialects, ipamclaim
+from claims.core.ipamclaims import dialects, ipamclaim
 from pools.core import errors
 
 
@@ -144,11 +144,11 @@ def test_a_claim_is_rendered_with_what_the_definition_has() -> None:
         "blue", "vm1.blue", "", "cluster_udn_blue", mac="02:03:04:05:06:07", vm="vm1",
         ips_requested=("10.0.0.5/24",), vm_uid="u", owner_kind="VirtualMachine",
     )  # fmt: skip
-    shipped = ipamclaim.render(claim, claim_dialects.SHIPPED)
+    shipped = ipamclaim.render(claim, dialects.SHIPPED)
     assert shipped["spec"] == {"network": "cluster_udn_blue", "interface": ""}
     assert shipped["metadata"]["labels"] == {"kubevirt.io/vm": "vm1"}
     assert shipped["metadata"]["ownerReferences"][0]["uid"] == "u"
-    takes = claim_dialects.dialect(
+    takes = dialects.dialect(
         {"properties": {"spec": {"properties": {"mac": {}, "ips": {}}}, "status": {}}}
     )
     assert takes.takes_requests

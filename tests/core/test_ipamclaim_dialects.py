@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from claims.core import claim_dialects as words
-from claims.core.claim_dialects import Outcome
+from claims.core.ipamclaims import dialects as words
+from claims.core.ipamclaims.dialects import Outcome
 
 CRDS = pathlib.Path(__file__).parents[1] / "kube" / "crds"
 NOW = datetime(2026, 5, 13, 11, 56, tzinfo=UTC)

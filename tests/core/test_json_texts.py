@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools import documents
 from pools.core import errors
+from pools.platform import documents
 from tests import effort
 
 

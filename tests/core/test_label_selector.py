@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools.core import errors, label_selector
+from pools.core import errors
+from pools.core.kubernetes import label_selector
 
 LABELS = {"app": "web", "tier": "front", "empty": ""}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools.core import managed_fields
-from pools.core.managed_fields import Key, Value
+from pools.core.kubernetes import managed_fields
+from pools.core.kubernetes.managed_fields import Key, Value
 
 
 def _owner(fields: Any, **entry: Any) -> managed_fields.Owner:

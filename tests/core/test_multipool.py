@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pools.core import errors, multipool
+from pools.core import errors
+from pools.core.cilium import multipool
 
 COUNTS = st.integers(0, 1 << 40)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.core import network_selection as selection
-from claims.core.network_selection import DEFAULT_NETWORK, Element
+from claims.core.workloads import network_selection as selection
+from claims.core.workloads.network_selection import DEFAULT_NETWORK, Element
 from pools.core import errors
 
 ELEMENT = Element(

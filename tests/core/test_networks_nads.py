@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from claims.core import nads
-from claims.core.nads import Attachment
-from claims.core.networks import UDN
+from claims.core.networks import nads
+from claims.core.networks.nads import Attachment
+from claims.core.networks.udn import UDN
 from pools.core import errors
 
 CONFIG = {

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from claims.core import network_manifest, networks
-from claims.core.networks import UDN
+from claims.core.networks import manifest as network_manifest
+from claims.core.networks import udn as network_udn
+from claims.core.networks.udn import UDN
 from pools.core import errors
 
 SELECTOR = {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
@@ -40,7 +41,7 @@ def udn(spec: object, name: str = "blue", namespace: str = "shop") -> dict[str, 
 
 def test_a_cluster_udn_with_all_that_it_says() -> None:
     status = {"conditions": [{"type": "NetworkCreated", "status": "True"}]}
-    found = networks.parse(cudn({"topology": "Layer2", "layer2": LAYER2}, status=status))
+    found = network_udn.parse(cudn({"topology": "Layer2", "layer2": LAYER2}, status=status))
     assert found == UDN(
         name="cluster_udn_prod",
         kind="cudn",
@@ -58,7 +59,7 @@ def test_a_cluster_udn_with_all_that_it_says() -> None:
         namespace_selector=SELECTOR,
     )
     assert found.conditions == ({"type": "NetworkCreated", "status": "True"},)
-    assert networks.parse(network_manifest.render(found)) == found
+    assert network_udn.parse(network_manifest.render(found)) == found
 
 
 @pytest.mark.parametrize(
@@ -91,8 +92,8 @@ def test_a_cluster_udn_with_all_that_it_says() -> None:
     ids=["without-ipam", "layer3", "host-bits-of-a-cluster"],
 )  # fmt: skip
 def test_other_shapes(manifest: dict[str, Any], expected: UDN) -> None:
-    assert networks.parse(manifest) == expected
-    assert networks.parse(network_manifest.render(expected)) == expected
+    assert network_udn.parse(manifest) == expected
+    assert network_udn.parse(network_manifest.render(expected)) == expected
 
 
 def test_a_localnet_has_no_gateways_and_excluded_subnets() -> None:
@@ -102,9 +103,9 @@ def test_a_localnet_has_no_gateways_and_excluded_subnets() -> None:
         "subnets": ["192.168.0.0/24"],
         "excludeSubnets": ["192.168.0.0/28"],
     }
-    found = networks.parse(cudn({"topology": "Localnet", "localnet": part}))
+    found = network_udn.parse(cudn({"topology": "Localnet", "localnet": part}))
     assert (found.topology, found.exclude_subnets) == ("localnet", ("192.168.0.0/28",))
-    assert networks.gateways(found) == []
+    assert network_udn.gateways(found) == []
 
 
 @pytest.mark.parametrize(
@@ -129,14 +130,14 @@ def test_a_localnet_has_no_gateways_and_excluded_subnets() -> None:
 )
 def test_objects_that_cannot_be_understood(network: object, expected: str) -> None:
     with pytest.raises(errors.InvalidInput) as caught:
-        networks.parse(cudn(network))
+        network_udn.parse(cudn(network))
     found = [f"{problem.field}:{problem.code}" for problem in caught.value.problems]
     assert found == expected.split()
 
 
 def test_another_kind() -> None:
     with pytest.raises(errors.InvalidInput) as caught:
-        networks.parse({"kind": "Network"})
+        network_udn.parse({"kind": "Network"})
     assert caught.value.code == "unsupported_kind"
 
 
@@ -149,9 +150,9 @@ def test_another_kind() -> None:
     ],
 )
 def test_logical_names(kind: str, name: str, namespace: str, logical: str) -> None:
-    assert networks.logical_name(kind, name, namespace) == logical
-    assert networks.object_name(kind, logical, namespace) == name
-    assert networks.object_name(kind, "other-net", namespace) == ""
+    assert network_udn.logical_name(kind, name, namespace) == logical
+    assert network_udn.object_name(kind, logical, namespace) == name
+    assert network_udn.object_name(kind, "other-net", namespace) == ""
 
 
 @pytest.mark.parametrize(
@@ -175,4 +176,4 @@ def test_gateways(
     network = UDN(
         "n", "cudn", "n", subnets=tuple(subnets), default_gateways=tuple(configured), **values
     )
-    assert networks.gateways(network) == expected
+    assert network_udn.gateways(network) == expected

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from claims.core import network_rules
-from claims.core.networks import UDN
-from pools.core import reading
+from claims.core.networks import rules
+from claims.core.networks.udn import UDN
+from pools.core import object_reader
 
 GOOD: dict[str, Any] = {
     "name": "cluster_udn_prod",
@@ -18,8 +18,8 @@ GOOD: dict[str, Any] = {
 
 
 def read(body: dict[str, Any]) -> tuple[UDN, list[str]]:
-    fields = reading.Fields(body, "", reading.Report())
-    found = network_rules.read(fields)
+    fields = object_reader.Fields(body, "", object_reader.Report())
+    found = rules.read(fields)
     return found, [f"{one.field}:{one.code}" for one in fields.report.problems]
 
 
@@ -217,7 +217,7 @@ def test_what_is_read() -> None:
         default_gateways=("10.0.9.1", "fd00::9"),
         namespace_selector={"matchExpressions": [values]},
     )
-    assert list(network_rules.selected(found.namespace_selector)) == ["blue", "red"]
+    assert list(rules.selected(found.namespace_selector)) == ["blue", "red"]
 
 
 @pytest.mark.parametrize(
@@ -232,13 +232,13 @@ def test_what_is_read() -> None:
     ],
 )
 def test_what_is_to_be_written(changes: dict[str, Any], expected: str) -> None:
-    fields = reading.Fields(body(**changes), "", reading.Report())
-    network_rules.check_applied(fields, network_rules.read(fields))
+    fields = object_reader.Fields(body(**changes), "", object_reader.Report())
+    rules.check_applied(fields, rules.read(fields))
     found = [f"{one.field}:{one.code}" for one in fields.report.problems]
     assert sorted(found) == sorted(expected.split())
 
 
 def test_all_that_cannot_be_changed_is_said() -> None:
-    named = {field for field, _ in network_rules.IMMUTABLE}
+    named = {field for field, _ in rules.IMMUTABLE}
     changeable = {"namespace_selector", "namespaces", "ipam_mode", "kind", "namespace"}
-    assert named | changeable == set(network_rules.FIELDS)
+    assert named | changeable == set(rules.FIELDS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claims.core import static_vms
+from claims.core.networks import static_vms
 
 WITH, WITHOUT = True, False  # persistent IPs
 

@@ -13,8 +13,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pools.core import addresses, ciliumnode
-from pools.core.pod_cidr_operator import Verb
+from pools.core import addresses
+from pools.core.cilium import ciliumnode
+from pools.core.cilium.pod_cidr_operator import Verb
 from tests.core.pod_cidrs import node, pool, started, texts
 
 CIDRS = ["10.0.1.0/27", "10.0.0.0/28"]

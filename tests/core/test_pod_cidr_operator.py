@@ -6,8 +6,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from pools.core import ciliumnode
-from pools.core.pod_cidr_operator import NOT_READY, Operator, Verb, drained, plan
+from pools.core.cilium import ciliumnode
+from pools.core.cilium.pod_cidr_operator import NOT_READY, Operator, Verb, drained, plan
 from tests.core.pod_cidrs import node, pool, started, texts
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.core import pod_mutation
-from claims.core.network_selection import CLAIM, DEFAULT_NETWORK, NETWORKS
-from claims.core.pod_mutation import UPDATE, Outcome, Settings
-from claims.core.vm_addresses import VM, Known
+from claims.core.workloads import pod_mutation
+from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK, NETWORKS
+from claims.core.workloads.pod_mutation import UPDATE, Outcome, Settings
+from claims.core.workloads.vm_addresses import VM, Known
 from tests.core.vm_world import MAC, Manifest, claim, entry, known, network, patched, pod, vm
 
 OURS = {

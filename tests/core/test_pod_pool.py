@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools.core import pod_pool, podippool
-from pools.core.pod_pool import Choice, Marked
+from pools.core.cilium import pod_pool, podippool
+from pools.core.cilium.pod_pool import Choice, Marked
 from tests.core.pod_cidrs import pool
 
 IP, V4, V6 = (f"ipam.cilium.io/{key}" for key in ("ip-pool", "ipv4-pool", "ipv6-pool"))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pools.core import errors, podippool
+from pools.core import errors
+from pools.core.cilium import podippool
 
 CIDR = "10.20.0.0/16"
 

@@ -10,7 +10,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from pools.core import addresses, errors, podippool
+from pools.core import addresses, errors
+from pools.core.cilium import podippool
 
 BASES = {4: ("10.0.0.0", 8), 6: ("fd00::", 104)}
 

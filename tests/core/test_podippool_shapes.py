@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pools import documents
-from pools.core import addresses, podippool
+from pools.core import addresses
+from pools.core.cilium import podippool
+from pools.platform import documents
 
 
 def _read(text: str) -> list[podippool.PodIPPool]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pools.core import bgp, preflight
-from pools.core.cilium_config import Seen
-from pools.core.preflight import Finding
+from pools.core.cilium import bgp, preflight
+from pools.core.cilium.configuration import Seen
+from pools.core.cilium.preflight import Finding
 from tests.core.pod_cidrs import node, pool
 
 DEFAULT = pool("default", "10.10.0.0/16")

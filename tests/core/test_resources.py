@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pools.core import resources
+from pools.core.kubernetes import resources
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from claims.core import address_requests, claim_names, vm_addresses
-from claims.core.vm_addresses import VM, Known
+from claims.core import address_requests
+from claims.core.ipamclaims import names
+from claims.core.workloads import vm_addresses
+from claims.core.workloads.vm_addresses import VM, Known
 from tests.core.vm_world import MAC, NETWORK, claim, entry, known, network, vm
 
 OTHER = "02:00:00:00:00:99"
@@ -171,7 +173,7 @@ def test_the_name_of_the_claim() -> None:
 def test_names_that_are_too_long() -> None:
     long = "v" * 60 + "." + "w" * 190
     cut = vm_addresses.choose(vm(long), known(entry()))
-    assert cut.claim == claim_names.compose_key(long, "podnet")
+    assert cut.claim == names.compose_key(long, "podnet")
     assert len(cut.claim) == 253
     assert "cut at 253 characters" in cut.notes[0]
     impossible = vm_addresses.choose(vm("v" * 252), known(entry()))

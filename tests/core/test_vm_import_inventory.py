@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claims.core.vm_import import inventory
-from claims.core.vm_import.found import Found, Skipped
+from claims.core.vm_import.vm_interface import Found, Skipped
 
 MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
 PORT_GROUP = {"kind": "DistributedVirtualPortgroup", "id": "dvportgroup-31"}

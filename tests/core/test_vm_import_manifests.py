@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claims.core.vm_import import manifests
-from pools import documents
+from pools.platform import documents
 
 MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
 HEAD = "apiVersion: ippool.k8s.cni.cncf.io/v1alpha\nkind: IPPool\nmetadata: {name: p}\n"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from claims.core.vm_import import columns, tables
-from claims.core.vm_import.found import Found, Skipped
+from claims.core.vm_import.vm_interface import Found, Skipped
 from pools.core import errors
 
 MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.core import vm_mutation
-from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK
-from claims.core.pod_mutation import Outcome, Settings
-from claims.core.vm_addresses import Interface, Known
+from claims.core.workloads import vm_mutation
+from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
+from claims.core.workloads.pod_mutation import Outcome, Settings
+from claims.core.workloads.vm_addresses import Interface, Known
 from tests.core.vm_world import MAC, Manifest, entry, known, network, patched, vm_manifest
 
 BARE = Settings(addresses=True)

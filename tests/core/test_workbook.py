@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import openpyxl
 import pytest
 
-from pools.core import workbook
+from pools.core import xlsx_writer
 
 
 def read(
     *rows: list[object], head: tuple[str, ...] = ("a",), title: str = "blocks"
 ) -> list[tuple[object, ...]]:
-    book = openpyxl.load_workbook(io.BytesIO(b"".join(workbook.stream(title, head, rows))))
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(xlsx_writer.stream(title, head, rows))))
     assert len(book.sheetnames) == 1
     return list(book.worksheets[0].values)
 
@@ -27,7 +27,7 @@ def read(
         ("10.0.0.1/32", "10.0.0.1/32"), ("ä < b & \"c\"", "ä < b & \"c\""), ("  two ", "  two "), ("a\nb", "a\nb"),
         ("0123", "0123"), (2**53, 2**53), (2**80, str(2**80)), (float("inf"), "inf"),
         ("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@SUM(A1)", "'@SUM(A1)"),
-        ("a\x00b\x1b", "a\ufffdb\ufffd"), ("\ud800", "\ufffd"), ("x" * 40_000, "x" * workbook.LONGEST),
+        ("a\x00b\x1b", "a\ufffdb\ufffd"), ("\ud800", "\ufffd"), ("x" * 40_000, "x" * xlsx_writer.LONGEST),
     ],
 )  # fmt: skip
 def test_a_cell(value: object, cell: object) -> None:
@@ -52,7 +52,7 @@ def test_no_row_is_kept() -> None:
         for asked in itertools.count(1):
             yield [asked]
 
-    pieces = workbook.stream("x", ["a"], rows())
+    pieces = xlsx_writer.stream("x", ["a"], rows())
     next(pieces)
     first = asked
     next(pieces)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from claims.core import workloads
+from claims.core.workloads import attachments
 from pools.core import errors
 
 STATUS = [
@@ -25,7 +25,10 @@ NETWORKS = {
 def pod(networks: Any = NETWORKS, status: Any = STATUS, **more: Any) -> dict[str, Any]:
     annotations = {
         key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in ((workloads.POD_NETWORKS, networks), (workloads.NETWORK_STATUS, status))
+        for key, value in (
+            (attachments.POD_NETWORKS, networks),
+            (attachments.NETWORK_STATUS, status),
+        )
         if value is not None
     }
     metadata = {"namespace": "shop", "name": "web", "uid": "u-1", "annotations": annotations}
@@ -33,7 +36,7 @@ def pod(networks: Any = NETWORKS, status: Any = STATUS, **more: Any) -> dict[str
 
 
 def test_a_pod_on_a_primary_and_a_secondary_network() -> None:
-    found = workloads.pod(pod())
+    found = attachments.pod(pod())
     assert [(one.nad, one.mac, list(map(str, one.ips)), one.primary) for one in found.attachments] == [
         ("shop/prod", "0a:58:0a:00:00:04", ["10.0.0.4/24", "fd00::4/64"], True),
         ("shop/storage", "02:00:00:00:00:09", ["192.168.9.4/32"], False),
@@ -43,7 +46,7 @@ def test_a_pod_on_a_primary_and_a_secondary_network() -> None:
 
 def test_two_attachments_to_one_nad() -> None:
     networks = {key: {"ip_address": "10.0.0.4/24"} for key in ("a/b", "a/b/1")}
-    found = workloads.pod(pod(networks, None)).attachments
+    found = attachments.pod(pod(networks, None)).attachments
     assert [(one.nad, one.key) for one in found] == [("a/b", "a/b"), ("a/b", "a/b/1")]
 
 
@@ -65,14 +68,14 @@ def test_two_attachments_to_one_nad() -> None:
     ],
 )
 def test_what_cannot_be_read_is_told(networks: Any, code: str, left: int) -> None:
-    found = workloads.pod(pod(networks, None))
+    found = attachments.pod(pod(networks, None))
     assert {one.code for one in found.problems} == {code}
     assert len(found.attachments) == left
 
 
 @pytest.mark.parametrize("status", ["null", "{}", "[7]", '[{"name": 7}]', '[{"name": "a/b", "ips": 7}]'])  # fmt: skip
 def test_an_odd_network_status_costs_no_other_attachment(status: str) -> None:
-    assert "shop/prod" in {one.nad for one in workloads.pod(pod(status=status)).attachments}
+    assert "shop/prod" in {one.nad for one in attachments.pod(pod(status=status)).attachments}
 
 
 @pytest.mark.parametrize(
@@ -87,16 +90,16 @@ def test_an_odd_network_status_costs_no_other_attachment(status: str) -> None:
     ],
 )  # fmt: skip
 def test_which_pods_are_kept(change: dict[str, Any], wanted: bool) -> None:
-    assert workloads.attached(pod(**change)) is wanted
+    assert attachments.attached(pod(**change)) is wanted
 
 
 def test_a_host_network_pod_is_attached_to_nothing() -> None:
-    assert workloads.pod(pod(spec={"hostNetwork": True})).attachments == ()
+    assert attachments.pod(pod(spec={"hostNetwork": True})).attachments == ()
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_ended(phase: str) -> None:
-    assert workloads.pod(pod() | {"status": {"phase": phase}}).over
+    assert attachments.pod(pod() | {"status": {"phase": phase}}).over
 
 
 OWNER = {
@@ -116,16 +119,16 @@ OWNER = {
     ],
 )  # fmt: skip
 def test_a_launcher_pod_names_its_vm(metadata: dict[str, Any]) -> None:
-    found = workloads.pod(pod(metadata={"labels": {"kubevirt.io": "virt-launcher"}} | metadata))
+    found = attachments.pod(pod(metadata={"labels": {"kubevirt.io": "virt-launcher"}} | metadata))
     assert (found.vm, found.vmi_uid) == ("db", "vmi-1")
 
 
 def test_no_pod_without_a_name() -> None:
     with pytest.raises(errors.InvalidInput):
-        workloads.pod({"metadata": {"uid": "u"}})
+        attachments.pod({"metadata": {"uid": "u"}})
 
 
-@pytest.mark.parametrize("read", [workloads.pod, workloads.instance, workloads.machine, workloads.attached])  # fmt: skip
+@pytest.mark.parametrize("read", [attachments.pod, attachments.instance, attachments.machine, attachments.attached])  # fmt: skip
 @pytest.mark.parametrize("odd", [{}, {"metadata": 7}, {"metadata": {"name": "a", "uid": "b", "labels": []}, "spec": 7, "status": []}])  # fmt: skip
 def test_objects_of_any_shape(read: Any, odd: dict[str, Any]) -> None:
     with contextlib.suppress(errors.InvalidInput):

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from claims.core import running, workloads
-from claims.core.running import Known, Net
-from claims.core.workloads import Attachment, Pod
+from claims.core.workloads import attachments, running
+from claims.core.workloads.attachments import Attachment, Pod
+from claims.core.workloads.running import Known, Net
 
 NET = Net(7, (ip_network("10.0.0.0/24"), ip_network("fd00::/64")))
 KNOWN = Known({"shop/prod": NET, "shop/free": Net(8)}, {"shop": "shop/prod"})
 MAC, OTHER = "02:00:00:00:00:01", "02:00:00:00:00:02"
 
 
-def vmi(*told: dict[str, Any], phase: str = "Running", **nic: Any) -> workloads.Instance:
+def vmi(*told: dict[str, Any], phase: str = "Running", **nic: Any) -> attachments.Instance:
     interfaces = [{"name": "default", "bridge": {}, "macAddress": MAC} | nic, {"name": "extra"}]
     networks = [{"name": "default", "pod": {}}, {"name": "extra", "multus": {"networkName": "free"}}]  # fmt: skip
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "db", "uid": "vm-1"}
-    return workloads.instance(
+    return attachments.instance(
         {
             "metadata": {"namespace": "shop", "name": "db", "uid": "vmi-1", "ownerReferences": [owner],
                          "creationTimestamp": "2026-05-05T10:00:00Z"},
@@ -87,13 +87,13 @@ def test_an_unplugged_interface_and_one_of_an_unknown_network() -> None:
 
 def test_a_vm_and_what_it_requests() -> None:
     template = {
-        "metadata": {"annotations": {workloads.ADDRESSES: '{"default": ["10.0.0.5", "x"], "extra": 7}'}},
+        "metadata": {"annotations": {attachments.ADDRESSES: '{"default": ["10.0.0.5", "x"], "extra": 7}'}},
         "spec": {"networks": [{"name": "default", "pod": {}}],
                  "domain": {"devices": {"interfaces": [{"name": "default", "macAddress": MAC}]}}},
     }  # fmt: skip
     metadata = {"namespace": "shop", "name": "db", "uid": "vm-1"}
     status = {"printableStatus": "Stopped"}
-    found = workloads.machine({"metadata": metadata, "spec": {"template": template}, "status": status})  # fmt: skip
+    found = attachments.machine({"metadata": metadata, "spec": {"template": template}, "status": status})  # fmt: skip
     assert found.addresses == {"default": ("10.0.0.5",)}
     assert (found.status, [one.mac for one in found.nics]) == ("Stopped", [MAC])
     assert [one.code for one in found.problems] == ["not_an_address", "wrong_type"]

@@ -9,8 +9,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from pools import documents
 from pools.core import errors
+from pools.platform import documents
 from tests import effort
 
 

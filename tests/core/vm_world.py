@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from claims.core.vm_addresses import VM, Claim, Entry, Interface, Known, PrimaryNetwork
+from claims.core.workloads.vm_addresses import VM, Claim, Entry, Interface, Known, PrimaryNetwork
 from tests.kube.fake import patches
 
 MAC = "02:03:04:05:06:07"

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from pools.models import Pool
-from pools.services import forecasts, sampling
+from pools.register.utilization import forecasts, samples
 from tests import factories
 from tests.dashboard.test_sampling import shifted
 from tests.edges import api as apis
@@ -25,7 +25,7 @@ def growing(days: int = 20) -> Pool:
     for ago in range(days - 1, -1, -1):
         shifted(-ago)
         factories.take(pool, org="acme", env=f"env-{ago % 3}")
-        sampling.take()
+        samples.take()
     shifted(0)
     forecasts.work_out()
     return pool

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from django.db.models import Sum
 
-from pools import database, usage
 from pools.models import Cluster, Pool, PoolForecast, Sample, SampleSum
-from pools.services import demo, demo_samples, sampling
+from pools.platform import database
+from pools.register import usage
+from pools.register.demo import demo
+from pools.register.demo import samples as demo_samples
+from pools.register.utilization import samples as utilization_samples
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +35,7 @@ def test_every_pool_has_the_days_until_today_and_today_agrees_with_it() -> None:
             samples = Sample.objects.filter(pool_id=pool.pk, family=family)
             assert {row.day for row in samples} == days
             now = samples.get(day=today)
-            assert sampling.as_usage(now) == one, pool
+            assert utilization_samples.as_usage(now) == one, pool
             yesterday = samples.get(day=today - timedelta(days=1))
             assert yesterday.capacity == one.capacity
             assert yesterday.held + yesterday.cooling >= one.used - 6 - 60 * (pool.name == "vm-lab")
@@ -76,7 +79,7 @@ def test_organisations_have_what_all_pools_have_together() -> None:
 def test_it_goes_with_the_fleet_and_leaves_all_else() -> None:
     own = factories.pool("10.20.0.0/24")
     factories.take(own, org="acme", env="env-01")
-    sampling.take()
+    utilization_samples.take()
     before = rows(Sample), rows(SampleSum), rows(SampleSum, by="org", name="acme")
     demo.load()
     assert len(rows(Sample)) > 100

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from pools import usage
 from pools.models import Notice
-from pools.services.notices import evaluation
+from pools.platform.conditions import evaluation
+from pools.register import usage
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from pools.models import PoolUsage, Sample
-from pools.services import demo, forecasts, sampling, utilization
+from pools.register.demo import demo
+from pools.register.utilization import forecasts, samples, series
 from tests import factories, people
 from tests.dashboard.test_sampling import shifted
 
@@ -47,7 +48,7 @@ def test_a_range_and_a_way_to_divide(days: int, by: str) -> None:
     factories.take(pool, org="acme", env="prod")
     for ago in (3, 0):
         shifted(-ago)
-        sampling.take()
+        samples.take()
     text = page(days=days, by=by)
     name = {
         "category": "VM networks",
@@ -73,14 +74,14 @@ def test_a_large_register_shows_the_newest_samples_and_their_age(
     pool = factories.pool("10.0.0.0/28", name="counted")
     factories.take(pool)
     shifted(-0.1)
-    sampling.take()
+    samples.take()
     shifted(0)
-    monkeypatch.setattr(utilization, "LIVE_BLOCKS", 0)
+    monkeypatch.setattr(series, "LIVE_BLOCKS", 0)
     factories.take(pool)
     young = factories.pool("10.9.0.0/28", name="young")
     text = page()
     assert "its numbers were counted" in text
-    found = {one.name: families for one, families in utilization.measured().pools}
+    found = {one.name: families for one, families in series.measured().pools}
     assert found["counted"][4].held == 1
     assert found[young.name][4].free == 14  # no sample of it yet: counted now
 
@@ -88,13 +89,13 @@ def test_a_large_register_shows_the_newest_samples_and_their_age(
 def test_the_statements_of_the_page_do_not_grow_with_pools_and_never_count_all_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(utilization, "LIVE_BLOCKS", 0)
+    monkeypatch.setattr(series, "LIVE_BLOCKS", 0)
     counts = []
     client = people.browser()
     for number in (3, 30):
         for at in range(number):
             factories.take(factories.pool(f"10.{number}.{at}.0/28", cooldown=600), org="acme")
-        sampling.take()
+        samples.take()
         page(client)
         with CaptureQueriesContext(connection) as queries:
             page(client)
@@ -127,7 +128,7 @@ def test_names_are_escaped_in_charts_too() -> None:
     evil = '"><script>alert(1)</script>'
     pool = factories.pool("10.0.0.0/28")
     factories.take(pool, org=evil, env=evil)
-    sampling.take()
+    samples.take()
     for by in ("org", "env"):
         assert "<script>alert" not in page(by=by)
 
@@ -157,24 +158,24 @@ def test_a_pool_that_is_full_soon_needs_attention_only_then() -> None:
     for ago in range(20, -1, -1):
         shifted(-ago)
         factories.take(pool)
-        sampling.take()
+        samples.take()
     shifted(0)
     forecasts.work_out()
     assert "is forecast to be full" not in page()  # 41 days ahead
     for _ in range(30):
         factories.take(pool)
-    sampling.take()
+    samples.take()
     forecasts.work_out()
     assert re.search(r"is forecast to be full in about \d+ days", page())
 
 
 def test_forecasts_go_with_their_pools(settings: Any) -> None:
     pool = factories.pool("10.0.0.0/26")
-    sampling.take()
+    samples.take()
     forecasts.work_out()
     assert pool.forecasts.exists()
     assert not PoolUsage.objects.exists()
-    from pools.services import pools
+    from pools.register import pools
 
     pools.delete(pool.pk, by=factories.BY)
     assert forecasts.work_out() == 0

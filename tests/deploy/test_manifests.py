@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import ipam_site
-from ipam_site import health, metrics
+from ipam_site.http import health, metrics
 from tests.deploy import shipped
 
 

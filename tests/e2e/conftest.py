@@ -73,7 +73,7 @@ def visit(browser: strict.Watched, live_server: Any, request: pytest.FixtureRequ
     """Logged in as a superuser; the width is the test's parameter, 1440 without one."""
     from django.contrib.auth import get_user_model
 
-    from pools.services import demo
+    from pools.register.demo import demo
 
     demo.load()
     get_user_model().objects.create_superuser("admin", password="a password of the tests")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from claims.imports import drafts as import_drafts
 from claims.models import NAD, VMImport
-from claims.services import imports, waves
+from claims.waves import waves
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
 from pools.models.fields import Now
-from pools.services import demo
-from pools.services.checking import runs
-from pools.services.notices import targets
+from pools.platform.alerts import targets
+from pools.platform.checks import runs
+from pools.register.demo import demo
 from tests import factories
 from tests.claims import worlds
 from tests.claims.imports import drafts
@@ -75,7 +76,7 @@ def operated() -> None:
     NAD.objects.create(network=network, namespace="shop", name="n", allow_persistent_ips=True)
     drafts.draft(network, drafts.row("gw", drafts.mac(3), "10.0.0.1", network="VM Network"))
     done = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"), namespace="shop")
-    imports.commit(done.pk, by=worlds.BY)
+    import_drafts.commit(done.pk, by=worlds.BY)
     wave = waves.create(network.cluster, "Saturday", by=worlds.BY)
     waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), by=worlds.BY)
     targets.create("alerts", "https://hooks.example/ipam", by=factories.BY)

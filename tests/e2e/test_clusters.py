@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pools.models import Cluster, Connection
-from pools.services import demo
+from pools.register.demo import demo
 from tests.e2e import fleet
 from tests.kube.fake import FakeCluster
 

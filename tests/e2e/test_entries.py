@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from claims.entries import ippools
 from claims.models import Entry, IPPool
-from claims.services import ippools
 from tests.claims import worlds
 
 if TYPE_CHECKING:

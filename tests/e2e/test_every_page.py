@@ -16,8 +16,8 @@ from django.contrib.auth.models import Group
 from django.urls import resolve
 from playwright.sync_api import Error
 
-from claims.services import demo as claims_demo
-from pools.services import demo
+from claims.extension import demo as claims_demo
+from pools.register.demo import demo
 from tests.e2e import fleet
 
 if TYPE_CHECKING:

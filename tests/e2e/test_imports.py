@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
+from claims.imports import drafts as import_drafts
+from claims.imports import worker
+from claims.imports.mapping import Options
+from claims.imports.uploads import Upload
 from claims.models import NAD, Entry, Network, VMImport, Wave
-from claims.services import import_worker, imports, waves
-from claims.services.import_mapping import Options
-from claims.services.import_uploads import Upload
+from claims.waves import waves
 from tests.claims import worlds
 from tests.claims.imports import corpus, drafts
 
@@ -137,11 +139,11 @@ def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
 
 def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -> None:
     network = _network()
-    rows = drafts.many(imports.SMALL + 1)
-    of = imports.create(Upload("rows", rows), Options(network.cluster, network=network), by=worlds.BY)  # fmt: skip
+    rows = drafts.many(import_drafts.SMALL + 1)
+    of = import_drafts.create(Upload("rows", rows), Options(network.cluster, network=network), by=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
     visit.page.get_by_text("It waits for a worker.").wait_for()
-    assert import_worker.work_off(of.pk)
+    assert worker.work_off(of.pk)
     visit.page.get_by_role("heading", name="It would write 2").wait_for()
     assert visit.complaints == []
 
@@ -183,7 +185,7 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
     bad = drafts.row("gw", drafts.mac(3), "10.0.0.1", network="a port group " * 6)
     drafted = drafts.draft(network, row, bad)
     done = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"), namespace="shop")
-    imports.commit(done.pk, by=worlds.BY)
+    import_drafts.commit(done.pk, by=worlds.BY)
     wave = waves.create(network.cluster, "Saturday", by=worlds.BY)
     waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), by=worlds.BY)
     waves.add(wave.pk, [("shop", "nobody-knows-this-one")], by=worlds.BY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.models import Cluster
-from pools.services import demo
+from pools.register.demo import demo
 from tests import factories
 
 if TYPE_CHECKING:

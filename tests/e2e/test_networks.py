@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from claims.core.networks import UDN
+from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
-from claims.services import networks
+from claims.networks import networks
 from tests.claims import worlds
 
 if TYPE_CHECKING:

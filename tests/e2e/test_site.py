@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.models import Block, Pool
-from pools.services import demo
+from pools.register.demo import demo
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth.models import User
 
+from claims.access import memberships
+from claims.entries import ippools
 from claims.models import NAD, Entry, IPPool, Network
-from claims.services import ippools, memberships
 from tests.claims import worlds
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pools.core import resources
-from pools.core.resources import Resource
-from pools.handlers import registry
+from pools.clusters.reconcile import registry
+from pools.core.kubernetes import resources
+from pools.core.kubernetes.resources import Resource
 from tests.kube.fake import FakeCluster
 
 

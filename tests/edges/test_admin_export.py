@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 from django.urls import reverse
 
-from pools.admin import export
+from pools.platform.admin import export
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db

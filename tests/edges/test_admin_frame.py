@@ -7,7 +7,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from pools.admin import lists
+from pools.platform.admin import lists
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db

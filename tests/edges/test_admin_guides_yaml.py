@@ -7,8 +7,8 @@ import html
 import pytest
 from django.urls import reverse
 
-from pools import events
-from pools.services import connections
+from pools.clusters import connections
+from pools.platform import events
 from tests import factories, people
 from tests.kube.fake import FakeCluster
 

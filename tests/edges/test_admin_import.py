@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from pools.models import Cluster, Pool
-from pools.services import demo
+from pools.register.demo import demo
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from pools.admin import lists
 from pools.models import Block, Event
+from pools.platform.admin import lists
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db

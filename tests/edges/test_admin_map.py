@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pools.admin import map as maps
+from pools.admin.pools import map as maps
 from pools.core import addresses, blocks
-from pools.services.occupancy import Used
+from pools.register.occupancy import Used
 
 
 def layout(cidr: str, mask: int, **settings: Any) -> blocks.Layout:

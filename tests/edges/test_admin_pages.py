@@ -8,7 +8,7 @@ import pytest
 from django.urls import get_resolver, reverse
 
 from pools.models import AllocationRequest, Block, Cluster, Environment, Event, Pool
-from pools.services import demo
+from pools.register.demo import demo
 from tests import factories, people
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pools.models import AllocationRequest, Block
-from pools.services import demo
+from pools.register.demo import demo
 from tests import people
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from pools.core import errors
 from pools.models import AllocationRequest, Block, Cluster, Environment
-from pools.services import allocations
+from pools.register.allocator import requests
 from tests import factories, people
 
 pytestmark = pytest.mark.django_db
@@ -35,8 +35,8 @@ def waiting() -> AllocationRequest:
     factories.take(pool)
     wanted = factories.wanted(factories.holder("vm-late"), org="acme", env="shop")
     with pytest.raises(errors.IpamError):
-        allocations.allocate(pool.pk, wanted, by=factories.BY)
-    found = allocations.allocate(pool.pk, wanted, by=factories.BY, wait=True)
+        requests.allocate(pool.pk, wanted, by=factories.BY)
+    found = requests.allocate(pool.pk, wanted, by=factories.BY, wait=True)
     assert isinstance(found, AllocationRequest)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from pools.admin import search
+from pools.platform.admin import search_text
 from tests import factories, people
 
 
@@ -30,7 +30,7 @@ from tests import factories, people
     ],
 )
 def test_what_is_read(text: str, network: str | None, hint: bool) -> None:
-    found = search.read(text)
+    found = search_text.read(text)
     assert (str(found.network) if found.network else None, bool(found.hint)) == (network, hint)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from pools.api import schema
+from pools.api.schemas import endpoints
 from pools.models import Cluster, Pool
-from pools.services import demo
+from pools.register.demo import demo
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -122,12 +122,12 @@ def test_the_description_names_every_field_of_a_row(api: apis.Api) -> None:
     api.take(pool, "a", env="e")
     api("POST", f"pools/{pool}/allocations/", apis.holder("b") | {"wait": True})
     for path, fields in (
-        ("blocks/", schema.BLOCK_FIELDS),
-        ("clusters/", schema.CLUSTER_FIELDS),
-        ("environments/", schema.ENVIRONMENT_FIELDS),
-        ("events/", schema.EVENT_FIELDS),
-        ("pools/", schema.POOL_FIELDS),
-        ("requests/", schema.REQUEST_FIELDS),
+        ("blocks/", endpoints.BLOCK_FIELDS),
+        ("clusters/", endpoints.CLUSTER_FIELDS),
+        ("environments/", endpoints.ENVIRONMENT_FIELDS),
+        ("events/", endpoints.EVENT_FIELDS),
+        ("pools/", endpoints.POOL_FIELDS),
+        ("requests/", endpoints.REQUEST_FIELDS),
     ):
         assert set(api("GET", path).json()["results"][0]) == set(fields), path
         every = api("GET", f"{path}?fields={','.join(fields)}")

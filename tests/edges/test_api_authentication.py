@@ -11,7 +11,7 @@ from django.test import Client
 from knox.models import AuthToken
 
 from pools.models import TokenUse
-from pools.services import demo
+from pools.register.demo import demo
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pools.api import cluster_schema
+from pools.api.schemas import clusters
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
 from pools.models.fields import Now
 from tests.edges import api as apis
@@ -124,10 +124,10 @@ def test_findings_and_differences(api: apis.Api) -> None:
 @pytest.mark.parametrize("part", ["runs", "objects", "findings", "drift"])
 def test_the_description_names_every_field(api: apis.Api, part: str) -> None:
     fields = {
-        "runs": cluster_schema.RUN_FIELDS,
-        "objects": cluster_schema.OBJECT_FIELDS,
-        "findings": cluster_schema.FINDING_FIELDS,
-        "drift": cluster_schema.DRIFT_FIELDS,
+        "runs": clusters.RUN_FIELDS,
+        "objects": clusters.OBJECT_FIELDS,
+        "findings": clusters.FINDING_FIELDS,
+        "drift": clusters.DRIFT_FIELDS,
     }[part]
     assert set(_found(api, f"{part}/")[0]) == set(fields)
     apis.refused(api("GET", f"clusters/nobody/{part}/"), 404, "not_found")
@@ -194,6 +194,6 @@ def test_nodes_in_pages(api: apis.Api) -> None:
     (node,) = first["results"]
     (pool,) = node["pools"]
     assert (pool["needed"], pool["cidrs"]) == ({"ipv4": 16, "ipv6": 0}, ["10.9.1.0/24"])
-    assert set(node) == set(cluster_schema.NODE_FIELDS)
+    assert set(node) == set(clusters.NODE_FIELDS)
     assert [one["name"] for one in _found(api, "nodes/?name=node-b&ordering=-name")] == ["node-b"]
     assert _found(api, "nodes/?name=nobody") == []

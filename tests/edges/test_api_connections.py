@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from pools.clusters.reconcile import sync
 from pools.models import Connection
 from pools.models.fields import Now
-from pools.reconcile import passes
 from tests.edges import api as apis
 from tests.kube.fake import FakeCluster
 
@@ -57,7 +57,7 @@ def test_credentials_are_replaced_and_what_is_not_said_stays(
     token = fake.user("second", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     again = api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(token)})
     assert (again.status_code, again.json()["duties"]) == (200, ["pools"])
-    assert passes.access(Connection.objects.get()).token == token
+    assert sync.access(Connection.objects.get()).token == token
     refused = api("PUT", PLACE, {"kubeconfig": other.kubeconfig()})
     apis.refused(refused, 409, "identity_changed")
     api.cluster("second")

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from pools.models import AllocationRequest, Block
-from pools.services import demo
+from pools.register.demo import demo
 from tests import factories, people
 from tests.edges.api import PREFIX, Api
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pools.services import allocations
+from pools.register.allocator import requests
 from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ def test_one_who_waits_gets_a_place_to_look(api: apis.Api, full: int) -> None:
 def test_who_waits_is_served_when_space_is_released(api: apis.Api, full: int) -> None:
     place = _wait(api, full).headers["Location"]
     _give_back(api)
-    assert allocations.retry(full) == 1
+    assert requests.retry(full) == 1
     said = api.client.get(place).json()
     (block,) = api("GET", "blocks/?holder_id=late").json()["results"]
     assert (said["state"], said["block_ids"]) == ("fulfilled", [block["id"]])
@@ -69,7 +69,7 @@ def test_a_cancelled_request_is_not_served(api: apis.Api, full: int) -> None:
     assert (cancelled.status_code, cancelled.json()["state"]) == (200, "cancelled")
     assert api.client.delete(place).json() == cancelled.json()
     _give_back(api)
-    assert allocations.retry(full) == 0
+    assert requests.retry(full) == 0
     assert api("GET", "blocks/?holder_id=late").json()["results"] == []
 
 

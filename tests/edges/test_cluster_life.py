@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pools.handlers import registry
+from pools.clusters.reconcile import leases, registry, sync
 from pools.models import Connection
-from pools.reconcile import leases, passes
 from tests.edges import api as apis
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
@@ -18,7 +17,7 @@ PLACE = "clusters/prod/connection/"
 def _pass() -> None:
     lease = leases.take(Connection.objects.get().pk, "tester")
     assert lease is not None
-    passes.run(lease, registry.all())
+    sync.run(lease, registry.all())
 
 
 def test_a_cluster_s_life(fake: FakeCluster) -> None:

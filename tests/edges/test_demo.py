@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from pools import usage
 from pools.models import (
     AllocationRequest,
     Block,
@@ -20,6 +19,7 @@ from pools.models import (
     ReservedRange,
 )
 from pools.models.blocks import LIVE
+from pools.register import usage
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,8 @@ import pytest
 from django import test
 from django.db import connection
 
-from ipam_site import database_watch, health
+from ipam_site import database_watch
+from ipam_site.http import health
 
 # pytest-django's own type is not public.
 Settings = Any

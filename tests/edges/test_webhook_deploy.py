@@ -11,14 +11,15 @@ import pytest
 import yaml
 
 from claims.core.resources import IPAM_CLAIM
-from pools.clusters import kubeconfig, secrets
-from pools.core import bgp, cluster_rights, resources
-from pools.core.resources import Resource
-from pools.handlers import registry
+from pools.clusters.client import kubeconfig
+from pools.clusters.reconcile import leases, registry, sync
+from pools.core.cilium import bgp
+from pools.core.kubernetes import permissions, resources
+from pools.core.kubernetes.resources import Resource
 from pools.models import Connection
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
-from pools.reconcile import leases, passes
+from pools.platform.outbound import secrets
 from pools.webhooks import configuration
 from tests import factories
 from tests.edges import webhooks
@@ -81,7 +82,7 @@ def _wanted(reads: list[Resource], duties: list[str]) -> set[Grant]:
             right.resource.plural + (f"/{right.subresource}" if right.subresource else ""),
             "",
         )
-        for right in cluster_rights.needed(reads, duties)
+        for right in permissions.needed(reads, duties)
     }
 
 
@@ -116,7 +117,7 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], duties: list[str]) -> 
     connection = Connection.objects.create(
         cluster=cluster,
         server=fake.url,
-        sealed=secrets.configured().seal(access.dump(), owner=passes.owner(cluster.pk)),
+        sealed=secrets.configured().seal(access.dump(), owner=sync.owner(cluster.pk)),
         mode=Mode.MANAGED if duties else Mode.OBSERVED,
         duties=duties,
         due_at=Now(),
@@ -126,10 +127,10 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], duties: list[str]) -> 
         for _ in range(2):
             lease = leases.take(connection.pk, leases.worker())
             assert lease is not None
-            run = passes.run(lease, registry.all(), open_gateway=lambda _: gateway)
+            run = sync.run(lease, registry.all(), open_gateway=lambda _: gateway)
             assert run.succeeded, (run.error_code, run.error, run.kinds)
         _look_closer(gateway, _reads())
-        for right in cluster_rights.needed(_reads(), duties):
+        for right in permissions.needed(_reads(), duties):
             assert gateway.may(right.verb, right.resource, subresource=right.subresource), right
         _write(gateway, duties)
 
@@ -191,7 +192,7 @@ def test_point_19_observing_takes_what_the_role_grants(fake: FakeCluster) -> Non
 def _duties() -> list[str]:
     """Those that write kinds which are read here."""
     kinds = {each.kind for each in _reads()}
-    needs = cluster_rights._WRITES
+    needs = permissions._WRITES
     return [duty for duty in Duty.values if {kind for _, kind, _ in needs[duty]} <= kinds]
 
 
@@ -206,7 +207,7 @@ def test_point_19_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> No
     for verb, group, resource, name in _granted(rules):
         assert "*" not in verb + group + resource
         assert resource not in {"secrets", "pods/exec", "nodes"}
-        assert resource != "pods" or verb in cluster_rights.READ
+        assert resource != "pods" or verb in permissions.READ
         assert verb not in {"delete", "deletecollection", "escalate", "bind", "impersonate"}
         assert resource != "events" or verb in {"get", "create", "patch"}
         assert resource != "namespaces" or verb == "get"

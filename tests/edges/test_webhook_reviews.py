@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from pools.core import podippool
+from pools.core.cilium import podippool
 from pools.models import Cluster, Event, ObservedObject
-from pools.services import imports, pools
+from pools.register import manifests, pools
 from pools.webhooks import register, reviews
 from tests import factories
 from tests.edges.webhooks import UID, Door, changed, manifest, refused, reserving, review, warned
@@ -191,7 +191,7 @@ def test_own_writes_pass(door: Door) -> None:
     factories.take(pool, factories.holder("n1", kind="node"))
 
     def desired() -> Any:
-        return podippool.render(imports.as_manifest(pool), shape=podippool.Shape.V2)
+        return podippool.render(manifests.as_manifest(pool), shape=podippool.Shape.V2)
 
     first = desired()
     assert warned(door.ask(first)) == ""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pools import events
 from pools.models import Pool
+from pools.platform import events
 from tests import factories
 from tests.edges.webhooks import Door, changed, manifest, refused, reserving, warned
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pools.clusters import faults
+from pools.platform.outbound import faults
 from tests import running_site
 from tests.edges import webhooks
 from tests.edges.webhooks import manifest, review

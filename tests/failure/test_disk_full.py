@@ -17,7 +17,7 @@ from django.db import connection
 
 from ipam_site.supervisor import postgres, processes, programs
 from pools.models import Block, BlockEvent
-from pools.services import backups
+from pools.register import backups
 from tests import factories, servers
 from tests.edges import api as apis
 

@@ -16,7 +16,7 @@ import pytest
 from django.core import management
 from django.test import Client
 
-from pools import window
+from pools.register.allocator import window
 from tests import eventually, running_site
 from tests.edges import api as apis
 from tests.failure.sites import Site

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from pools import database
 from pools.models import Block
+from pools.platform import database
 from tests.edges import api as apis
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed")]

@@ -12,11 +12,12 @@ import pytest
 from django.core import management
 from django.db import DatabaseError, connection, transaction
 
-from pools import allocation, database, events, recovering
+from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Block, Recovery
 from pools.models.blocks import State
-from pools.services import allocations
+from pools.platform import database, events
+from pools.register.allocator import allocation, requests
 from tests import factories
 from tests.edges import api as apis
 
@@ -40,7 +41,7 @@ _MOVE = "UPDATE pools_block SET holder_id = 'thief' WHERE state = 'held' RETURNI
 def test_nothing_is_handed_out_and_what_is_held_can_be_released() -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=60)
     before = factories.take(pool, factories.holder("before"))
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     with pytest.raises(errors.Recovering):
         factories.take(pool)
     with pytest.raises(errors.Recovering):
@@ -50,7 +51,7 @@ def test_nothing_is_handed_out_and_what_is_held_can_be_released() -> None:
     assert _refused_with(_TAKE) == database.RECOVERING
     assert _refused_with(_MOVE) == database.RECOVERING
     assert factories.give_back(before).block["state"] == "cooling"
-    recovering.end(by=BY, force=True)
+    recovery_mode.end(by=BY, force=True)
     assert factories.take(pool)
 
 
@@ -61,7 +62,7 @@ def test_triggers_switched_on_after_a_load_of_data_stop_nobody() -> None:
     assert factories.take(pool)
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER pools_block_recovers")
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     with pytest.raises(errors.Recovering):
         factories.take(pool)
 
@@ -71,7 +72,7 @@ def test_who_has_a_block_of_a_single_category_is_told_which() -> None:
     pool = cluster.pools.get(category="node")
     node = factories.holder("n1", kind="node")
     had = factories.take(pool, node)
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     assert factories.take(pool, node)["cidr"] == had["cidr"]
 
 
@@ -79,7 +80,7 @@ def test_rest_answers_503_and_says_which_clusters_are_waited_for() -> None:
     api = apis.Api()
     api.cluster()
     pool = api.vm_pool("10.0.0.0/24")
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     answer = api("POST", f"pools/{pool}/allocations/", apis.holder("a"))
     problem = apis.refused(answer, 503, "ipam_recovering")
     assert int(answer.headers["Retry-After"]) >= 1
@@ -89,15 +90,15 @@ def test_rest_answers_503_and_says_which_clusters_are_waited_for() -> None:
 def test_pending_requests_wait_and_are_served_after() -> None:
     pool = factories.pool("10.0.0.1/32", cooldown=0)
     held = factories.take(pool)
-    asked = allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
-    recovering.begin(by=BY)
+    asked = requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    recovery_mode.begin(by=BY)
     factories.give_back(held)
-    assert allocations.retry() == 0
+    assert requests.retry() == 0
     assert not isinstance(asked, allocation.Allocation)
     asked.refresh_from_db()
     assert asked.state == "pending"
-    recovering.end(by=BY, force=True)
-    assert allocations.retry() == 1
+    recovery_mode.end(by=BY, force=True)
+    assert requests.retry() == 1
 
 
 def test_cooldowns_go_on_from_where_the_backup_left_them() -> None:
@@ -105,21 +106,21 @@ def test_cooldowns_go_on_from_where_the_backup_left_them() -> None:
     block = factories.take(pool)
     factories.give_back(block)
     before = Block.objects.get(pk=block["id"]).available_from
-    recovering.begin(by=BY, lost=timedelta(hours=2))
+    recovery_mode.begin(by=BY, lost=timedelta(hours=2))
     row = Block.objects.get(pk=block["id"])
     assert (row.state, row.available_from) == (State.COOLING, before + timedelta(hours=2))
 
 
 def test_only_a_person_ends_it_where_no_cluster_is_connected() -> None:
-    recovering.begin(by=BY)
-    assert not recovering.end_when_listed()
+    recovery_mode.begin(by=BY)
+    assert not recovery_mode.end_when_listed()
     with pytest.raises(errors.Conflict):
-        recovering.begin(by=BY)
+        recovery_mode.begin(by=BY)
     with pytest.raises(errors.InvalidInput):
-        recovering.end(by=events.Author("ann", "command"), force=True)
-    assert recovering.end(by=BY).ended_by == "ann"
+        recovery_mode.end(by=events.Author("ann", "command"), force=True)
+    assert recovery_mode.end(by=BY).ended_by == "ann"
     with pytest.raises(errors.Conflict):
-        recovering.end(by=BY)
+        recovery_mode.end(by=BY)
 
 
 def test_the_commands() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pools import events, recovering
+from pools.clusters import recovery_mode
 from pools.models import Connection, ConnectionEvent, Recovery
+from pools.platform import events
 from tests import factories
 from tests.handlers.cilium_world import CiliumWorld
 from tests.kube.fake import FakeCluster
@@ -28,10 +29,10 @@ def world(fake: FakeCluster) -> CiliumWorld:
 def test_f22_the_first_pass_records_what_is_used_and_the_next_one_serves(
     world: CiliumWorld,
 ) -> None:
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     world.node("n2", wants={"a": 8})
     world.node("n3", lists={"a": ["10.0.1.0/24"]})
-    assert recovering.waits_for() == [world.cluster.name]
+    assert recovery_mode.waits_for() == [world.cluster.name]
     world.passed()
     # Recorded, and nobody got anything: the cluster was not known before this pass.
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n3"}
@@ -46,17 +47,17 @@ def test_f22_the_first_pass_records_what_is_used_and_the_next_one_serves(
 
 
 def test_a_pass_that_began_before_or_failed_does_not_count(world: CiliumWorld) -> None:
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     world.fake.faults.add(verb="list", path="ciliumnodes", status=500, times=None)
     assert not world.run().succeeded
-    assert recovering.waits_for() == [world.cluster.name]
+    assert recovery_mode.waits_for() == [world.cluster.name]
     world.fake.faults.clear()
     world.tell(("ADDED", world.node("n2", wants={"a": 8})))
     assert world.run(dry=True).succeeded
-    assert recovering.waits_for() == [world.cluster.name]
+    assert recovery_mode.waits_for() == [world.cluster.name]
     world.passed()
-    assert recovering.waits_for() == []
-    assert recovering.current() is None
+    assert recovery_mode.waits_for() == []
+    assert recovery_mode.current() is None
 
 
 def test_every_cluster_is_waited_for_but_those_that_are_paused(world: CiliumWorld) -> None:
@@ -64,16 +65,16 @@ def test_every_cluster_is_waited_for_but_those_that_are_paused(world: CiliumWorl
     Connection.objects.create(
         cluster=other, server="https://away.example:6443", due_at="2026-01-01T00:00Z"
     )
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     world.passed()
-    assert recovering.waits_for() == [other.name]
-    assert not recovering.end_when_listed()
+    assert recovery_mode.waits_for() == [other.name]
+    assert not recovery_mode.end_when_listed()
     Connection.objects.filter(cluster=other).update(paused=True)
-    assert recovering.end_when_listed()
-    assert recovering.current() is None
+    assert recovery_mode.end_when_listed()
+    assert recovery_mode.current() is None
 
 
 def test_a_worker_of_before_the_restore_writes_nothing(world: CiliumWorld) -> None:
     before = Connection.objects.get().fence
-    recovering.begin(by=BY)
+    recovery_mode.begin(by=BY)
     assert Connection.objects.get().fence > before + 1_000_000

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 from django.core import management
 
-from pools import recovering
+from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Connection
 from tests import factories
@@ -54,7 +54,7 @@ def test_f22_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     world.node("n4", wants={"a": 8})
     world.passed()
     assert world.held() == in_use
-    assert recovering.current() is None
+    assert recovery_mode.current() is None
 
     world.passed()
     # Fails where two nodes list one block.

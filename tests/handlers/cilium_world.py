@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pools.clusters.client import Gateway
-from pools.handlers.ciliumpodippools import CiliumPodIPPools
+from pools.cilium.ciliumpodippools import CiliumPodIPPools
+from pools.clusters.client.api_client import Gateway
+from pools.clusters.reconcile import leases, sync
 from pools.models import Connection, ObservedObject, Pool, Run
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
 from tests.handlers import fleet
 from tests.handlers.node_world import World
 from tests.kube import gateways
@@ -36,7 +36,7 @@ class CiliumWorld(World):
         reached = open_gateway or (lambda _: gateways.to(self.fake))
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
         handlers = [self.pools, self.handler]
-        return passes.run(lease, handlers, trigger=trigger, open_gateway=reached)
+        return sync.run(lease, handlers, trigger=trigger, open_gateway=reached)
 
     def names(self) -> list[str]:
         """Of the register's pools of this cluster."""

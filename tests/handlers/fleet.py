@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pools.core import podippool
-from pools.handlers.ciliumpodippools import CiliumPodIPPools
+from pools.cilium.ciliumpodippools import CiliumPodIPPools
+from pools.clusters.reconcile import leases, sync
+from pools.core.cilium import podippool
 from pools.models import Connection, Drift, Finding, ObservedObject, Pool, Run
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 from tests.kube import gateways
 from tests.kube.api import Cluster
@@ -37,7 +37,7 @@ class Fleet:
         """A full pass, as a worker makes it."""
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None
-        return passes.run(
+        return sync.run(
             lease,
             [CiliumPodIPPools()],
             trigger=trigger,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pools.handlers.ciliumnodes import CiliumNodes
+from pools.cilium.ciliumnodes import CiliumNodes
+from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
 from pools.models import Block, Connection, Finding, ObservedObject, Run
 from pools.models.connections import Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes, positions, telling
 from tests import factories
 from tests.kube import gateways
 
@@ -63,7 +63,7 @@ class World:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
-        return passes.run(
+        return sync.run(
             lease, [self.handler], trigger=trigger, open_gateway=lambda _: gateways.to(self.fake)
         )
 
@@ -77,9 +77,9 @@ class World:
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None
         self.connection.refresh_from_db()
-        at = positions.read(self.connection.positions, CiliumNodes.kind)
+        at = watch_positions.read(self.connection.positions, CiliumNodes.kind)
         assert at is not None
-        return telling.absorb_events(
+        return watch_events.absorb_events(
             lease, [self.handler], CiliumNodes.kind, told, at=at, to=at,
             open_gateway=lambda _: gateways.to(self.fake),
         )  # fmt: skip

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pools.clusters import client, kubeconfig
-from pools.clusters.access import Access
+from pools.clusters.client import api_client, kubeconfig
 from pools.models import Connection
+from pools.platform.outbound.access import Access
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld, Open
 from tests.handlers.conftest import SHIPPED
 from tests.kube import certificates
@@ -66,7 +66,7 @@ def _impatient(world: CiliumWorld, timeouts: tuple[float, float] = IMPATIENT, **
     now = datetime.datetime.now(datetime.UTC)
     access: Access = kubeconfig.read(world.fake.kubeconfig(), now=now).access
     access = dataclasses.replace(access, **other)
-    return lambda _: client.Gateway(access, allow_loopback=True, timeouts=timeouts)
+    return lambda _: api_client.Gateway(access, allow_loopback=True, timeouts=timeouts)
 
 
 def _nothing_is_lost(

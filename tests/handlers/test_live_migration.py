@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools import allocation
 from pools.core import errors
 from pools.models import Block, ObservedObject
+from pools.register.allocator import allocation
 from tests import factories
 from tests.handlers.node_world import World
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from pools import allocation
 from pools.models import Block, PoolCIDR
 from pools.models.fields import Now
-from pools.services import pools
+from pools.register import pools
+from pools.register.allocator import allocation
 from tests import factories
 from tests.handlers.node_world import World
 

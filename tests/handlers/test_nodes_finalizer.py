@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.handlers.ciliumnodes import CiliumNodes
+from pools.cilium.ciliumnodes import CiliumNodes
+from pools.clusters.reconcile.handler import Pass
 from pools.models import Block, Connection, Event, ObservedObject
-from pools.reconcile.kinds import Pass
 from tests.handlers.node_world import World, manifest
 from tests.kube import gateways
 

@@ -57,7 +57,7 @@ def test_point_18_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
 
 
 def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
-    from pools.services import pools
+    from pools.register import pools
 
     world.node("n1", lists={"a": ["10.9.0.0/24"]})
     world.passed()

@@ -1,6 +1,6 @@
 """Any life of nodes: what the handler writes is what Cilium's operator writes, error texts too.
 
-The operator is pools/core/pod_cidr_operator.py, itself held to a naive one. Cooldown 0, one process;
+The operator is pools/core/cilium/pod_cidr_operator.py, itself held to a naive one. Cooldown 0, one process;
 pool `a` has CIDRs of 8 and 4 blocks of /30 (two addresses each), pool `b` one of 4. After each step
 every node is served, in the order in which the nodes were first seen. What the handler does otherwise
 on purpose is in other tests: it never takes from a node what no other node lists, it hands out at
@@ -19,14 +19,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pools.core import addresses, ciliumnode, pod_cidr_operator, resources
-from pools.handlers.ciliumnodes import CiliumNodes
+from pools.cilium.ciliumnodes import CiliumNodes
+from pools.clusters.reconcile import ingest
+from pools.clusters.reconcile.handler import Pass
+from pools.core import addresses
+from pools.core.cilium import ciliumnode, pod_cidr_operator
+from pools.core.kubernetes import resources
 from pools.models import Connection, Pool
 from pools.models.connections import Mode
 from pools.models.fields import Now
-from pools.reconcile import absorbing
-from pools.reconcile.kinds import Pass
-from pools.services import imports, pools
+from pools.register import manifests, pools
 from tests import factories
 from tests.handlers.node_world import DUTY, manifest
 
@@ -64,7 +66,7 @@ class Both:
 
     def change(self, name: str) -> None:
         pool = Pool.objects.get(cluster=self.cluster, name=name)
-        self.operator.upsert_pool(imports.as_manifest(pool))
+        self.operator.upsert_pool(manifests.as_manifest(pool))
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
@@ -86,13 +88,13 @@ class Both:
         name = node["metadata"]["name"]
         node["metadata"].update(uid=f"uid-{name}", resourceVersion=str(self.version))
         self.nodes[name] = node
-        absorbing.absorb(self.pass_(), self.handler, resources.CILIUM_NODE, [copy.deepcopy(node)])
+        ingest.absorb(self.pass_(), self.handler, resources.CILIUM_NODE, [copy.deepcopy(node)])
 
     def go(self, name: str) -> None:
         if self.nodes.pop(name, None) is None:
             return
         ids = [row.pk for row in self.cluster.objects_seen.filter(name=name)]
-        absorbing.forget(self.pass_(), self.handler, ids)
+        ingest.forget(self.pass_(), self.handler, ids)
         self.operator.release_node(name)
 
     def serve(self) -> dict[str, str]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pools.cilium import pod_cidrs
+from pools.cilium.pod_cidrs import NodeHolding
 from pools.core import addresses
-from pools.services import pod_cidrs
-from pools.services.pod_cidrs import NodeHolding
 from tests import factories
 from tests.handlers.node_world import World
 

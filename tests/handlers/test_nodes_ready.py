@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.handlers.ciliumnodes import CiliumNodes
+from pools.cilium.ciliumnodes import CiliumNodes
+from pools.clusters.reconcile import leases, watch_events, watch_positions
 from pools.models import Connection, ObservedObject
 from pools.models.connections import Mode
 from pools.models.fields import Now
-from pools.reconcile import leases, positions, telling
 from tests.handlers.node_world import DUTY, World
 
 if TYPE_CHECKING:
@@ -44,16 +44,16 @@ def test_r5_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -
     """After a 410 the kind has no position until it was listed again."""
     world.passed()
     world.connection.refresh_from_db()
-    at = positions.read(world.connection.positions, CiliumNodes.kind)
+    at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
     assert at is not None
-    assert positions.move(world.connection.pk, CiliumNodes.kind, at, None)
+    assert watch_positions.move(world.connection.pk, CiliumNodes.kind, at, None)
     asking = world.node("n1", wants={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
-    run = telling.absorb_events(
+    run = watch_events.absorb_events(
         lease, [world.handler], CiliumNodes.kind, [("ADDED", asking)], at=at, to=at
     )
-    assert run.error_code == telling.OVERTAKEN
+    assert run.error_code == watch_events.OVERTAKEN
     assert world.lists("n1") == []
     world.passed()
     assert world.lists("n1") == ["10.0.0.0/24"]

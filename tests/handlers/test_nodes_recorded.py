@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools import allocation
 from pools.models import Block
+from pools.register.allocator import allocation
 from tests import factories
 from tests.handlers.node_world import World
 

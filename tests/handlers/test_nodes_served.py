@@ -94,7 +94,7 @@ def test_partial_success_and_the_error_in_the_nodes_status(world: World) -> None
     )
     _converged(world)
     _writers(world)
-    from pools.services import pools
+    from pools.register import pools
 
     pools.add_cidr(pool.pk, factories.entry("10.1.0.0/24"), by=factories.BY)
     world.pool("b", "10.2.0.0/24")

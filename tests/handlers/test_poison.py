@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from pools.clusters.reconcile import differences
 from pools.models import Drift, Finding, ObservedObject
-from pools.reconcile import differences
 from tests.handlers import fleet, node_world
 from tests.handlers.cilium_world import NODES, POOLS, CiliumWorld
 from tests.kube.fake import FakeCluster

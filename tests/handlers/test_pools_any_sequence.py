@@ -17,10 +17,12 @@ from django.db import transaction
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from pools.core import errors, podippool
+from pools.clusters import drift
+from pools.core import errors
+from pools.core.cilium import podippool
 from pools.models import Block, Event, ObservedObject, Pool
 from pools.models.connections import Duty
-from pools.services import drift, pools
+from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import SHIPPED
 from tests.handlers.fleet import Fleet, manifest, reserved

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pools.core import errors, podippool
+from pools.clusters import drift
+from pools.core import errors
+from pools.core.cilium import podippool
 from pools.models import Drift, Finding
 from pools.models.connections import Duty
 from pools.models.observed import Trigger
-from pools.services import drift, pools
+from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import OLD, PROPOSAL
 from tests.handlers.fleet import Fleet, manifest, reserved

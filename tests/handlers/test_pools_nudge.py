@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 from django.db import transaction
 
-from pools import events
+from pools.cilium import pool_sync
 from pools.models import Cluster, Connection, Pool
 from pools.models.fields import Now
-from pools.services import following, imports, pools
+from pools.platform import events
+from pools.register import manifests, pools
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +28,7 @@ CHANGES: dict[str, Callable[[Pool], object]] = {
     "make": lambda pool: factories.pool(
         "10.1.0.0/16", within=pool.cluster, category="pod", mask=24
     ),
-    "import": lambda pool: imports.pools_from(_TEXT, pool.cluster, by=factories.BY),
+    "import": lambda pool: manifests.pools_from(_TEXT, pool.cluster, by=factories.BY),
 }
 _TEXT = b"""
 apiVersion: cilium.io/v2
@@ -73,7 +74,7 @@ def test_one_that_is_taken_back_does_not(connected: Cluster) -> None:
 def test_what_a_pass_changes_does_not(connected: Cluster) -> None:
     pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
     _rests()
-    following.lose(pool, by=events.Author(actor="cluster c", source="cluster"))
+    pool_sync.lose(pool, by=events.Author(actor="cluster c", source="cluster"))
     assert not _due()
 
 

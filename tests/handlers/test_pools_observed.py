@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pools.models import Block, Event, Pool, PoolCIDR
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import OLD, PROPOSAL
 from tests.handlers.fleet import Fleet, manifest, reserved

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pools.clusters.reconcile import leases
 from pools.models import Connection
-from pools.reconcile import leases
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 from tests.handlers.cilium_world import CiliumWorld
 from tests.kube.fake import FakeCluster

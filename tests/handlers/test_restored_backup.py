@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 from django.db import transaction
 
-from pools.handlers.ciliumnodes import CiliumNodes
+from pools.cilium.ciliumnodes import CiliumNodes
+from pools.clusters.reconcile import leases, watch_events, watch_positions
 from pools.models import Connection
-from pools.reconcile import leases, positions, telling
 from tests import factories
 from tests.handlers.cilium_world import CiliumWorld
 from tests.kube import gateways
@@ -107,11 +107,11 @@ def test_f22_pools_that_changed_since(world: CiliumWorld) -> None:
 def test_f22_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     """Its events are those that the register forgot: told before anybody is served."""
     world.connection.refresh_from_db()
-    at = positions.read(world.connection.positions, CiliumNodes.kind)
+    at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     assert at is not None
-    assert positions.stands(world.connection.pk, CiliumNodes.kind, at)
+    assert watch_positions.stands(world.connection.pk, CiliumNodes.kind, at)
     asks = world.node("n4", wants={"a": 8})
     with gateways.to(world.fake) as gateway:
         told = [
@@ -131,19 +131,19 @@ def test_f22_when_the_older_position_is_gone_the_nodes_are_listed_first(
     world: CiliumWorld,
 ) -> None:
     world.connection.refresh_from_db()
-    at = positions.read(world.connection.positions, CiliumNodes.kind)
+    at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
     assert at is not None
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     # What the watcher does after a 410.
-    assert positions.move(world.connection.pk, CiliumNodes.kind, at, None)
+    assert watch_positions.move(world.connection.pk, CiliumNodes.kind, at, None)
     asks = world.node("n4", wants={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
-    run = telling.absorb_events(
+    run = watch_events.absorb_events(
         lease, [world.handler], CiliumNodes.kind, [("ADDED", asks)], at=at, to=at
     )
-    assert run.error_code == telling.OVERTAKEN
+    assert run.error_code == watch_events.OVERTAKEN
     assert world.lists("n4") == []
     _settled(world)
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.handlers import registry
-from pools.reconcile import leases, passes
+from pools.clusters.reconcile import leases, registry, sync
 from tests import stale
 from tests.handlers.node_world import World
 from tests.kube import gateways
@@ -35,7 +34,7 @@ def _pass(world: World) -> dict[str, int]:
     before = stale.read()
     lease = leases.take(world.connection.pk, "tester")
     assert lease is not None
-    record = passes.run(lease, registry.all(), open_gateway=lambda _: gateways.to(world.fake))
+    record = sync.run(lease, registry.all(), open_gateway=lambda _: gateways.to(world.fake))
     assert record.kinds["CiliumNode"]["seen"] == NODES
     assert not record.kinds["CiliumNode"]["failed"]
     return stale.since(before)

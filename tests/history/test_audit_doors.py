@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from pools import tasks
 from pools.models import AuditSegment, AuditVerification, BlockEvent
-from pools.services import audit_anchors, audit_verify
+from pools.platform.audit import anchors, verification
 from tests import factories, people
 from tests.history.test_audit_verify import as_owner
 
@@ -70,7 +70,7 @@ def test_every_night_and_on_the_overview(event: int) -> None:
 
 def test_the_anchor_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     factories.cluster()
-    with caplog.at_level("INFO", logger="pools.services.audit"):
+    with caplog.at_level("INFO", logger="pools.platform.audit.sealing"):
         tasks.seal_events()
     (line,) = [one.getMessage() for one in caplog.records if "anchor" in one.getMessage()]
     assert line.endswith(AuditSegment.objects.get().digest)
@@ -78,19 +78,19 @@ def test_the_anchor_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_fault_stays_until_a_verification_looks_for_it(event: int, clock) -> None:
     as_owner("UPDATE pools_blockevent SET org = 'mallory' WHERE pgh_id = %s", event)
-    assert not audit_verify.verify().ok
+    assert not verification.verify().ok
     clock.advance(30 * 86400)
     assert tasks.verify_events()  # of the last days nothing is wrong
     assert not AuditVerification.objects.all()[0].ok
     as_owner("UPDATE pools_blockevent SET org = '' WHERE pgh_id = %s", event)
-    assert audit_verify.verify().ok
+    assert verification.verify().ok
     assert AuditVerification.objects.all()[0].ok
 
 
 def test_a_missing_anchor_stays_until_anchors_are_looked_for(event: int) -> None:
     head = AuditSegment.objects.get().digest
-    assert not audit_verify.verify(anchors=[audit_anchors.Anchor("0" * 64)]).ok
-    assert audit_verify.verify().ok
+    assert not verification.verify(anchors=[anchors.Anchor("0" * 64)]).ok
+    assert verification.verify().ok
     assert not AuditVerification.objects.all()[0].ok
-    audit_verify.verify(anchors=[audit_anchors.Anchor(head)])
+    verification.verify(anchors=[anchors.Anchor(head)])
     assert AuditVerification.objects.all()[0].ok

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pools.models import AuditSegment, BlockEvent, Event, SegmentName
-from pools.services import audit, audit_verify, retention
+from pools.platform.audit import retention, sealing, verification
 from tests import factories
 from tests.history.test_audit_verify import as_owner
 
@@ -19,7 +19,7 @@ def test_the_chain_verifies_without_what_was_purged(clock) -> None:
     assert gone > 4
     first = AuditSegment.objects.order_by("id")[0]
     assert first.kept == BlockEvent.objects.filter(pgh_obj_id=held["id"]).count() == 1
-    report = audit_verify.verify()
+    report = verification.verify()
     assert (report.ok, report.purged) == (True, gone)
 
 
@@ -28,7 +28,7 @@ def test_what_the_retention_kept_is_missed_when_it_is_gone(clock) -> None:
     clock.advance(40 * DAY)
     retention.purge(30)
     as_owner("DELETE FROM pools_blockevent WHERE pgh_obj_id = %s", held["id"])
-    (fault,) = audit_verify.verify().faults
+    (fault,) = verification.verify().faults
     assert (fault.code, fault.count) == ("events_missing", 1)
 
 
@@ -44,12 +44,12 @@ def test_what_it_kept_goes_when_the_block_is_free(clock) -> None:
     first = AuditSegment.objects.order_by("id")[0]
     assert (first.kept, bytes(first.marks)) == (0, b"")
     assert not SegmentName.objects.filter(segment=first.pk).exists()
-    assert audit_verify.verify().ok
+    assert verification.verify().ok
 
 
 def test_a_segment_that_does_not_verify_stays_as_evidence(clock) -> None:
     factories.give_back(factories.take(factories.pool("10.0.0.0/24")))
-    audit.seal()
+    sealing.seal()
     as_owner("UPDATE pools_blockevent SET holder_id = 'mallory'")
     clock.advance(40 * DAY)
     before = Event.objects.count()
@@ -70,4 +70,4 @@ def test_an_event_that_comes_back_is_an_added_one(clock) -> None:
         " name, instance_gateway, instance_mtu, instance_dns)"
         f" {clusters}, instance_mtu, instance_dns FROM pools_clusterevent LIMIT 1"
     )
-    assert [one.code for one in audit_verify.verify().faults] == ["event_added"]
+    assert [one.code for one in verification.verify().faults] == ["event_added"]

@@ -11,7 +11,7 @@ import pytest
 from django.db import DatabaseError, close_old_connections, connection
 
 from pools.models import AuditSegment, AuditState, BlockEvent
-from pools.services import audit, audit_rows, audit_verify
+from pools.platform.audit import event_rows, sealing, verification
 from tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,35 +42,35 @@ def sealed_through() -> int:
 
 def test_a_long_transaction_is_waited_for() -> None:
     pool = factories.pool("10.0.0.0/24")
-    audit.seal()
+    sealing.seal()
     before = sealed_through()
     with elsewhere() as slow:
         number = write(slow, "late")
         factories.take(pool)
-        assert audit.seal().segments == 0
-        assert audit.seal().waiting
+        assert sealing.seal().segments == 0
+        assert sealing.seal().waiting
         assert sealed_through() == before
         slow.commit()
-    assert audit.seal().events >= 2
+    assert sealing.seal().events >= 2
     assert sealed_through() > number
-    assert audit_verify.verify().ok
+    assert verification.verify().ok
 
 
 def test_those_that_end_meanwhile_free_what_was_before_them() -> None:
     """Transactions that overlap without end hold up nothing for ever."""
     pool = factories.pool("10.0.0.0/24")
-    audit.seal()
+    sealing.seal()
     with elsewhere() as first, elsewhere() as second:
         number = write(first, "first")
-        audit.seal()
+        sealing.seal()
         factories.take(pool)
         second.execute("SELECT nextval('pools_event_number')")
         first.commit()
-        audit.seal()
+        sealing.seal()
         assert sealed_through() >= number
-        assert audit.seal().waiting or AuditState.objects.get().waits_for
-    audit.seal()
-    assert audit_verify.verify().ok
+        assert sealing.seal().waiting or AuditState.objects.get().waits_for
+    sealing.seal()
+    assert verification.verify().ok
 
 
 def test_a_number_that_was_drawn_and_not_used_yet_is_waited_for() -> None:
@@ -79,8 +79,8 @@ def test_a_number_that_was_drawn_and_not_used_yet_is_waited_for() -> None:
         row = slow.execute("SELECT nextval('pools_event_number')").fetchone()
         assert row is not None
         factories.pool("10.1.0.0/24")
-        audit.seal()
-        audit.seal()
+        sealing.seal()
+        sealing.seal()
         assert sealed_through() < row[0]
 
 
@@ -89,27 +89,27 @@ def test_readers_are_not_waited_for() -> None:
     with elsewhere() as reader:
         reader.execute("SELECT last_value FROM pools_event_number")
         reader.execute("SELECT count(*) FROM pools_block")
-        assert audit.seal().events > 0
+        assert sealing.seal().events > 0
 
 
 def test_who_seals_beside_another_does_nothing() -> None:
     factories.pool("10.0.0.0/24")
     with elsewhere() as other:
-        other.execute("SELECT pg_advisory_xact_lock(%s)", [audit._LOCK])
-        assert audit.seal().busy
-    assert audit.seal().events > 0
+        other.execute("SELECT pg_advisory_xact_lock(%s)", [sealing._LOCK])
+        assert sealing.seal().busy
+    assert sealing.seal().events > 0
 
 
 def test_two_sealers_at_once_make_one_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "SIZE", 10)
-    monkeypatch.setattr(audit_rows, "PAGE", 30)
+    monkeypatch.setattr(sealing, "SIZE", 10)
+    monkeypatch.setattr(event_rows, "PAGE", 30)
     pool = factories.pool("10.0.0.0/24")
     for _ in range(10):
         factories.ask(pool, *factories.holders(20))
 
     def work() -> None:
         for _ in range(20):
-            audit.seal()
+            sealing.seal()
         close_old_connections()
         connection.close()
 
@@ -118,7 +118,7 @@ def test_two_sealers_at_once_make_one_chain(monkeypatch: pytest.MonkeyPatch) -> 
         thread.start()
     for thread in threads:
         thread.join()
-    report = audit_verify.verify()
+    report = verification.verify()
     assert report.ok, report.faults
     assert report.unsealed == 0
     assert report.events >= BlockEvent.objects.count()
@@ -127,7 +127,7 @@ def test_two_sealers_at_once_make_one_chain(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_sealer_that_dies_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     factories.pool("10.0.0.0/24")
-    audit.seal()
+    sealing.seal()
     before = AuditSegment.objects.count()
     factories.take(factories.pool("10.1.0.0/24"))
 
@@ -136,10 +136,10 @@ def test_a_sealer_that_dies_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
             cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     with monkeypatch.context() as patch:
-        patch.setattr(audit, "_remember", dies)
+        patch.setattr(sealing, "_remember", dies)
         with pytest.raises(DatabaseError):
-            audit.seal()
+            sealing.seal()
     connection.close()
     assert AuditSegment.objects.count() == before
-    assert audit.seal().events > 0
-    assert audit_verify.verify().ok
+    assert sealing.seal().events > 0
+    assert verification.verify().ok

@@ -21,18 +21,18 @@ from claims.models import (
     VMImport,
     Wave,
 )
-from pools import database, events
 from pools.core import errors
 from pools.models import AuditSegment, AuditVerification, BlockEvent, Connection
-from pools.services import audit, audit_anchors, audit_verify
-from pools.services.notices import targets
+from pools.platform import database, events
+from pools.platform.alerts import targets
+from pools.platform.audit import anchors, sealing, verification
 from tests import factories
 
 
 @pytest.fixture
-def sealed(monkeypatch: pytest.MonkeyPatch) -> audit.Sealed:
+def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.Sealed:
     """Events of every table, sealed in small segments."""
-    monkeypatch.setattr(audit, "SIZE", 5)
+    monkeypatch.setattr(sealing, "SIZE", 5)
     pool = factories.pool("10.0.0.0/30", reserved=["10.0.0.3-10.0.0.3"])
     for _ in range(3):
         factories.give_back(factories.take(pool))
@@ -51,7 +51,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> audit.Sealed:
     VMImport.objects.create(cluster=one)
     Wave.objects.create(cluster=one, name="saturday")
     targets.create("ops", "https://hooks.example.org/", by=factories.BY)
-    return audit.seal()
+    return sealing.seal()
 
 
 def as_owner(statement: str, *values: Any) -> None:
@@ -65,11 +65,11 @@ def as_owner(statement: str, *values: Any) -> None:
 
 
 def codes(**options: Any) -> list[str]:
-    return [fault.code for fault in audit_verify.verify(**options).faults]
+    return [fault.code for fault in verification.verify(**options).faults]
 
 
-def test_an_untouched_history_verifies(sealed: audit.Sealed) -> None:
-    report = audit_verify.verify()
+def test_an_untouched_history_verifies(sealed: sealing.Sealed) -> None:
+    report = verification.verify()
     assert (report.ok, report.segments, report.events) == (True, sealed.segments, sealed.events)
     assert sealed.segments > 3
     assert report.unsealed == 0
@@ -84,7 +84,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_an_event_of_each_table_is_named(sealed: audit.Sealed, act: str) -> None:
+def test_an_event_of_each_table_is_named(sealed: sealing.Sealed, act: str) -> None:
     statement, code = ACTS[act]
     for model in events.logs().values():
         table = model._meta.db_table
@@ -93,7 +93,7 @@ def test_an_event_of_each_table_is_named(sealed: audit.Sealed, act: str) -> None
         number = -found if act == "insert" else found
         savepoint = transaction.savepoint()
         as_owner(statement.format(table) or _copy(table), found)
-        (fault,) = audit_verify.verify().faults
+        (fault,) = verification.verify().faults
         assert (fault.code, fault.numbers) == (code, [number]), table
         assert str(number) in fault.message
         transaction.savepoint_rollback(savepoint)
@@ -121,7 +121,7 @@ COLUMNS = [
 ]
 
 
-def test_every_column_counts(sealed: audit.Sealed) -> None:
+def test_every_column_counts(sealed: sealing.Sealed) -> None:
     event = BlockEvent.objects.order_by("pgh_id")[0]
     for column, value in COLUMNS:
         savepoint = transaction.savepoint()
@@ -131,23 +131,23 @@ def test_every_column_counts(sealed: audit.Sealed) -> None:
     assert codes() == []
 
 
-def test_an_event_that_moved_between_days_is_named(sealed: audit.Sealed) -> None:
+def test_an_event_that_moved_between_days_is_named(sealed: sealing.Sealed) -> None:
     event = BlockEvent.objects.order_by("pgh_id")[3]
     as_owner("UPDATE pools_blockevent SET pgh_id = pgh_id + 100000 WHERE pgh_id = %s", event.pk)
     assert sorted(codes()) == ["event_added", "events_missing"]
 
 
-def test_segments_that_are_gone(sealed: audit.Sealed) -> None:
+def test_segments_that_are_gone(sealed: sealing.Sealed) -> None:
     as_owner("DELETE FROM pools_auditsegment WHERE id IN (2, 3)")
-    faults = audit_verify.verify().faults
+    faults = verification.verify().faults
     assert [(one.code, one.message) for one in faults] == [
         ("segments_missing", "Segment 2 to 3 are missing.")
     ]
 
 
-def test_segments_that_are_gone_from_the_end(sealed: audit.Sealed) -> None:
+def test_segments_that_are_gone_from_the_end(sealed: sealing.Sealed) -> None:
     as_owner("DELETE FROM pools_auditsegment WHERE id >= %s", sealed.segments - 1)
-    (fault,) = audit_verify.verify().faults
+    (fault,) = verification.verify().faults
     assert (fault.code, fault.count) == ("segments_missing", 2)
     as_owner("DELETE FROM pools_auditsegment")
     assert codes() == ["segments_missing"]
@@ -155,13 +155,13 @@ def test_segments_that_are_gone_from_the_end(sealed: audit.Sealed) -> None:
 
 @pytest.mark.parametrize("column", ["count = count + 1", "digest = repeat('0', 64)", "day = day - 1",
     "newest_at = newest_at + interval '1 second'", "last_id = last_id - 1", "marks_digest = repeat('a', 64)"])  # fmt: skip
-def test_a_segment_that_was_changed_breaks_the_chain(sealed: audit.Sealed, column: str) -> None:
+def test_a_segment_that_was_changed_breaks_the_chain(sealed: sealing.Sealed, column: str) -> None:
     as_owner(f"UPDATE pools_auditsegment SET {column} WHERE id = 2")  # noqa: S608
     assert "chain_broken" in codes()
 
 
-def test_a_chain_that_was_written_anew_has_other_anchors(sealed: audit.Sealed) -> None:
-    anchor = audit_anchors.Anchor(AuditSegment.objects.get(pk=2).digest)
+def test_a_chain_that_was_written_anew_has_other_anchors(sealed: sealing.Sealed) -> None:
+    anchor = anchors.Anchor(AuditSegment.objects.get(pk=2).digest)
     assert codes(anchors=[anchor]) == []
     event = BlockEvent.objects.order_by("pgh_id")[0]
     as_owner("UPDATE pools_blockevent SET holder_id = 'mallory' WHERE pgh_id = %s", event.pk)
@@ -169,7 +169,7 @@ def test_a_chain_that_was_written_anew_has_other_anchors(sealed: audit.Sealed) -
     as_owner("DELETE FROM pools_auditstate")
     as_owner("DELETE FROM pools_segmentname")
     as_owner("DELETE FROM pools_segmenttally")
-    audit.seal()
+    sealing.seal()
     assert codes() == []
     assert codes(anchors=[anchor]) == ["anchor_missing"]
 
@@ -178,7 +178,7 @@ def test_from_a_day_on(clock) -> None:
     for _ in range(3):
         factories.take(factories.pool("10.0.0.0/24"))
         clock.advance(86400)
-    audit.seal()
+    sealing.seal()
     days = list(AuditSegment.objects.values_list("day", flat=True))
     assert len(days) == 3
     as_owner("UPDATE pools_blockevent SET holder_id = 'mallory'"
@@ -186,11 +186,11 @@ def test_from_a_day_on(clock) -> None:
     assert codes() == ["event_changed"]
     assert codes(since=days[1]) == []
     assert codes(since=days[0]) == ["event_changed"]
-    assert audit_verify.verify(since=days[2] + timedelta(days=9)).segments == 0
+    assert verification.verify(since=days[2] + timedelta(days=9)).segments == 0
 
 
-def test_what_is_not_sealed_yet_is_no_fault(sealed: audit.Sealed) -> None:
+def test_what_is_not_sealed_yet_is_no_fault(sealed: sealing.Sealed) -> None:
     factories.take(factories.pool("10.77.0.0/24"))
-    report = audit_verify.verify()
+    report = verification.verify()
     assert report.ok
     assert report.unsealed > 2

@@ -10,12 +10,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from claims.access import memberships
 from claims.models import Entry, IPPool, Network
-from claims.services import memberships
-from pools import database
-from pools.core import block_answer
+from pools.core import block_fields
 from pools.models import Cluster, Event
-from pools.services import audit, audit_verify, pools
+from pools.platform import database
+from pools.platform.audit import sealing, verification
+from pools.register import pools
 from tests import factories, people
 from tests.edges import api as apis
 
@@ -24,7 +25,7 @@ DAY = 86400
 
 
 def now() -> str:
-    return block_answer.time(database.now()) or ""
+    return block_fields.time(database.now()) or ""
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def fleet(clock) -> dict[str, Any]:
 @pytest.fixture(params=["sealed", "not sealed"])
 def told(request: pytest.FixtureRequest, fleet: dict[str, Any]) -> dict[str, Any]:
     if request.param == "sealed":
-        audit.seal()
+        sealing.seal()
     return fleet
 
 
@@ -207,8 +208,8 @@ def test_ipam_who_of_a_mac(clock) -> None:
 
 
 def test_the_days_of_the_chain(told: dict[str, Any]) -> None:
-    audit.seal()
-    audit_verify.verify()
+    sealing.seal()
+    verification.verify()
     api = apis.Api("viewer")
     page = api("GET", "audit/").json()
     assert page["verification"]["ok"]

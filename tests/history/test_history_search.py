@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from claims.models import Entry, IPAMClaim, IPPool, Network, VMImport, Wave
-from pools import database
 from pools.models import Event
-from pools.services import audit, history_search, pools
-from pools.services.history_search import Wanted
+from pools.platform import database
+from pools.platform.audit import sealing
+from pools.platform.history import search
+from pools.platform.history.search import Wanted
+from pools.register import pools
 from tests import factories
 
 MAC = "02:00:00:00:00:01"
@@ -19,12 +21,12 @@ MAC = "02:00:00:00:00:01"
 
 def found(*wanted: Wanted, **options: Any) -> list[str]:
     """Types of what was found, the oldest first."""
-    page = history_search.search(list(wanted), **options)
+    page = search.search(list(wanted), **options)
     return [one.type for one in reversed(page.events)]
 
 
 def boxed(text: str, **options: Any) -> list[str]:
-    return found(*history_search.of_text(text), **options)
+    return found(*search.of_text(text), **options)
 
 
 @pytest.fixture(params=["sealed", "not sealed"])
@@ -48,7 +50,7 @@ def fleet(request: pytest.FixtureRequest, clock) -> Any:
     clock.advance(3600)
     factories.take(pool, factories.holder("b"), org="acme", env="test")
     if request.param == "sealed":
-        audit.seal()
+        sealing.seal()
     return entry
 
 
@@ -120,10 +122,10 @@ def test_one_cluster_also_when_it_is_gone(fleet: Any) -> None:
 
 
 def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
-    all_of_them = history_search.search(history_search.of_text("acme")).events
+    all_of_them = search.search(search.of_text("acme")).events
     below, seen = None, []
     for _ in range(9):
-        page = history_search.search(history_search.of_text("acme"), below=below, limit=1)
+        page = search.search(search.of_text("acme"), below=below, limit=1)
         seen += page.events
         below = page.below
         if below is None:
@@ -133,11 +135,11 @@ def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
 
 def test_time_is_over_before_all_was_seen(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not looked through is told, and nothing is left out by going on."""
-    monkeypatch.setattr(history_search, "SECONDS", -1)
-    monkeypatch.setattr("pools.services.history_numbers._SLICE", 1)
+    monkeypatch.setattr(search, "SECONDS", -1)
+    monkeypatch.setattr("pools.platform.history.event_numbers._SLICE", 1)
     below, seen = None, []
     for _ in range(1000):
-        page = history_search.search([Wanted(org="acme")], below=below)
+        page = search.search([Wanted(org="acme")], below=below)
         seen += page.events
         below = page.below
         if below is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any, Protocol
 
-from pools.clusters import client, kubeconfig
-from pools.core.resources import Resource
+from pools.clusters.client import api_client, kubeconfig
+from pools.core.kubernetes.resources import Resource
 
 POOLS = Resource("cilium.io", "v2", "ciliumpodippools", "CiliumPodIPPool")
 OLD_POOLS = Resource("cilium.io", "v2alpha1", "ciliumpodippools", "CiliumPodIPPool")
@@ -23,11 +23,11 @@ class Cluster(Protocol):
 
 def to(
     cluster: Cluster, *, token: str | None = None, timeouts: tuple[float, float] = (30, 60)
-) -> client.Gateway:
+) -> api_client.Gateway:
     """A gateway with the rights of the token, of the admin by default."""
     now = datetime.datetime.now(datetime.UTC)
     access = kubeconfig.read(cluster.kubeconfig(token), now=now).access
-    return client.Gateway(access, allow_loopback=True, timeouts=timeouts)
+    return api_client.Gateway(access, allow_loopback=True, timeouts=timeouts)
 
 
 def pool(name: str, *cidrs: str, **metadata: Any) -> dict[str, Any]:

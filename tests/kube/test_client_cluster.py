@@ -7,36 +7,37 @@ from collections.abc import Iterator
 
 import pytest
 
-from pools.clusters import client, faults
+from pools.clusters.client import api_client
+from pools.platform.outbound import faults
 from tests.kube import gateways
 from tests.kube.api import Cluster
 from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, NOWHERE, OLD_POOLS, POOLS
 
 
 @pytest.fixture
-def gateway(cluster: Cluster) -> Iterator[client.Gateway]:
+def gateway(cluster: Cluster) -> Iterator[api_client.Gateway]:
     with gateways.to(cluster) as opened:
         yield opened
 
 
-def test_who_it_is(gateway: client.Gateway) -> None:
+def test_who_it_is(gateway: api_client.Gateway) -> None:
     assert gateway.version().startswith("v")
     assert len(gateway.identity()) == 36
 
 
-def test_what_it_serves(gateway: client.Gateway) -> None:
+def test_what_it_serves(gateway: api_client.Gateway) -> None:
     served = {POOLS, OLD_POOLS, NODES, CLAIMS, NAMESPACES}
     assert gateway.served([*served, NOWHERE]) == served
 
 
-def test_what_it_does_not_serve(gateway: client.Gateway) -> None:
+def test_what_it_does_not_serve(gateway: api_client.Gateway) -> None:
     with pytest.raises(faults.KindAbsent):
         gateway.list(NOWHERE)
     with pytest.raises(faults.KindAbsent):
         gateway.get(NOWHERE, "a", "default")
 
 
-def test_shapes(gateway: client.Gateway) -> None:
+def test_shapes(gateway: api_client.Gateway) -> None:
     for resource in (POOLS, OLD_POOLS, NODES, CLAIMS):
         schema = gateway.schema(resource)
         assert schema is not None
@@ -72,7 +73,7 @@ def test_an_unknown_token(cluster: Cluster) -> None:
             list(gateway.watch(POOLS, "1", seconds=1))
 
 
-def test_what_happens_is_told(gateway: client.Gateway, name: str) -> None:
+def test_what_happens_is_told(gateway: api_client.Gateway, name: str) -> None:
     since = gateway.list(POOLS).resource_version
     made = gateway.apply(POOLS, gateways.pool(name), manager="cadastre")
     gateway.delete(POOLS, name, uid=made["metadata"]["uid"])
@@ -81,17 +82,17 @@ def test_what_happens_is_told(gateway: client.Gateway, name: str) -> None:
     assert events[0].object["metadata"]["uid"] == made["metadata"]["uid"]
 
 
-def test_pages(gateway: client.Gateway, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_pages(gateway: api_client.Gateway, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     names = [f"{name}-{number}" for number in range(5)]
     for each in names:
         gateway.create(POOLS, gateways.pool(each), manager="cadastre")
-    monkeypatch.setattr(client, "PAGE", 2)
+    monkeypatch.setattr(api_client, "PAGE", 2)
     listed = [item["metadata"]["name"] for item in gateway.list(POOLS).items]
     assert set(names) <= set(listed)
     assert len(listed) == len(set(listed))
 
 
-def test_finalizers_keep_a_deleted_object(gateway: client.Gateway, name: str) -> None:
+def test_finalizers_keep_a_deleted_object(gateway: api_client.Gateway, name: str) -> None:
     manifest = gateways.pool(name, finalizers=["cadastre.example/held"])
     made = gateway.create(POOLS, manifest, manager="cadastre")
     gateway.delete(POOLS, name, uid=made["metadata"]["uid"])
@@ -104,7 +105,7 @@ def test_finalizers_keep_a_deleted_object(gateway: client.Gateway, name: str) ->
 
 
 def test_what_the_definition_does_not_know_is_not_stored(
-    gateway: client.Gateway, name: str
+    gateway: api_client.Gateway, name: str
 ) -> None:
     """Pruned, or refused: never silently taken for stored."""
     manifest = gateways.pool(name)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from pools.clusters import answers, client, faults
-from pools.clusters.access import Access
+from pools.clusters.client import api_client, responses
+from pools.platform.outbound import faults
+from pools.platform.outbound.access import Access
 from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
 from tests.kube.gateways import POOLS
@@ -121,14 +122,14 @@ def test_no_items_are_null_in_go() -> None:
     body = b"{" + LIST + b',"items":null}'
     with (
         raw_server.serving(raw_server.says(raw_server.ok(body))) as (access, _),
-        client.Gateway(access, allow_loopback=True) as gateway,
+        api_client.Gateway(access, allow_loopback=True) as gateway,
     ):
         assert gateway.list(POOLS).items == []
 
 
 def _refused(access: Access, expected: type[faults.ClusterFault], **how: Any) -> None:
     with (
-        client.Gateway(access, allow_loopback=True, **how) as gateway,
+        api_client.Gateway(access, allow_loopback=True, **how) as gateway,
         pytest.raises(expected) as fault,
     ):
         gateway.list(POOLS)
@@ -203,5 +204,5 @@ def test_a_webhooks_key_in_a_servers_message_is_hidden() -> None:
     told = (
         'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
     )
-    assert "0123456789" not in answers.said(told)
-    assert answers.said(told).startswith("failed calling webhook")
+    assert "0123456789" not in responses.said(told)
+    assert responses.said(told).startswith("failed calling webhook")

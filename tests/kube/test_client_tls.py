@@ -13,8 +13,9 @@ import threading
 
 import pytest
 
-from pools.clusters import client, faults, kubeconfig, transport
-from pools.clusters.access import Access
+from pools.clusters.client import api_client, kubeconfig
+from pools.platform.outbound import faults, transport
+from pools.platform.outbound.access import Access
 from tests.kube import certificates, kubeconfigs, raw_server
 from tests.kube.fake import FakeCluster
 
@@ -22,7 +23,7 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 
 def _version(access: Access) -> str:
-    with client.Gateway(access, allow_loopback=True, timeouts=(2, 2)) as gateway:
+    with api_client.Gateway(access, allow_loopback=True, timeouts=(2, 2)) as gateway:
         return gateway.version()
 
 
@@ -49,12 +50,12 @@ def test_the_name_must_be_in_the_certificate(fake: FakeCluster, access: Access) 
     server = access.server.replace("127.0.0.1", "api.example.org")
     wrong = dataclasses.replace(access, server=server)
     with (
-        client.Gateway(wrong, allow_loopback=True, resolver=resolver) as gateway,
+        api_client.Gateway(wrong, allow_loopback=True, resolver=resolver) as gateway,
         pytest.raises(faults.TLSRefused, match=r"api\.example\.org"),
     ):
         gateway.version()
     named = dataclasses.replace(wrong, tls_server_name="kubernetes.default.svc")
-    with client.Gateway(named, allow_loopback=True, resolver=resolver) as gateway:
+    with api_client.Gateway(named, allow_loopback=True, resolver=resolver) as gateway:
         assert gateway.version()
     with pytest.raises(faults.TLSRefused):
         _version(dataclasses.replace(access, tls_server_name="other.example.org"))

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pools.clusters import client, faults
+from pools.clusters.client import api_client
+from pools.platform.outbound import faults
 from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
 from tests.kube.gateways import POOLS
@@ -18,7 +19,7 @@ END = b"0\r\n\r\n"
 
 
 @pytest.fixture
-def gateway(fake: FakeCluster) -> Iterator[client.Gateway]:
+def gateway(fake: FakeCluster) -> Iterator[api_client.Gateway]:
     with gateways.to(fake) as opened:
         yield opened
 
@@ -32,16 +33,16 @@ def _chunk(content: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(content), content)
 
 
-def _told(*parts: bytes) -> list[client.WatchEvent]:
+def _told(*parts: bytes) -> list[api_client.WatchEvent]:
     """What a watch yields of these bytes."""
     with (
         raw_server.serving(raw_server.says(CHUNKED, *parts)) as (access, _),
-        client.Gateway(access, allow_loopback=True) as gateway,
+        api_client.Gateway(access, allow_loopback=True) as gateway,
     ):
         return list(gateway.watch(POOLS, "1", seconds=5))
 
 
-def test_what_happens_is_told_in_order(fake: FakeCluster, gateway: client.Gateway) -> None:
+def test_what_happens_is_told_in_order(fake: FakeCluster, gateway: api_client.Gateway) -> None:
     since = gateway.list(POOLS).resource_version
     fake.put(gateways.pool("a"))
     fake.put(gateways.pool("a", "10.9.0.0/16"))
@@ -57,7 +58,7 @@ def test_what_happens_is_told_in_order(fake: FakeCluster, gateway: client.Gatewa
 
 
 def test_bookmarks_are_asked_for_and_move_the_version(
-    fake: FakeCluster, gateway: client.Gateway
+    fake: FakeCluster, gateway: api_client.Gateway
 ) -> None:
     since = gateway.list(POOLS).resource_version
     watch = gateway.watch(POOLS, since, seconds=30)
@@ -70,7 +71,7 @@ def test_bookmarks_are_asked_for_and_move_the_version(
     assert sent.query["timeoutSeconds"] == "30"
 
 
-def test_a_version_that_is_too_old_as_http(fake: FakeCluster, gateway: client.Gateway) -> None:
+def test_a_version_that_is_too_old_as_http(fake: FakeCluster, gateway: api_client.Gateway) -> None:
     """F15"""
     fake.faults.add(verb="watch", status=410)
     with pytest.raises(faults.Gone):
@@ -83,7 +84,7 @@ def test_a_version_that_is_too_old_as_http(fake: FakeCluster, gateway: client.Ga
 )
 def test_an_error_event(
     fake: FakeCluster,
-    gateway: client.Gateway,
+    gateway: api_client.Gateway,
     status: int,
     expected: type[faults.ClusterFault],
 ) -> None:
@@ -100,7 +101,7 @@ def test_an_error_event(
 )
 def test_a_watch_that_is_refused(
     fake: FakeCluster,
-    gateway: client.Gateway,
+    gateway: api_client.Gateway,
     status: int,
     expected: type[faults.ClusterFault],
 ) -> None:
@@ -109,7 +110,9 @@ def test_a_watch_that_is_refused(
         list(gateway.watch(POOLS, "1", seconds=1))
 
 
-def test_a_cut_is_told_after_what_came_before(fake: FakeCluster, gateway: client.Gateway) -> None:
+def test_a_cut_is_told_after_what_came_before(
+    fake: FakeCluster, gateway: api_client.Gateway
+) -> None:
     since = gateway.list(POOLS).resource_version
     fake.put(gateways.pool("a"))
     watch = gateway.watch(POOLS, since, seconds=30)
@@ -129,7 +132,7 @@ def test_a_watch_that_is_left_ends_its_connection() -> None:
         left.append(connection.recv(1))
 
     with raw_server.serving(answer) as (access, _):
-        gateway = client.Gateway(access, allow_loopback=True)
+        gateway = api_client.Gateway(access, allow_loopback=True)
         for event in gateway.watch(POOLS, "1", seconds=60):
             assert event.type == "ADDED"
             break

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pools.clusters import client, faults
+from pools.clusters.client import api_client
+from pools.platform.outbound import faults
 from tests.kube import gateways
 from tests.kube.api import Cluster
 from tests.kube.fake import FakeCluster
@@ -15,16 +16,16 @@ from tests.kube.gateways import NODES, POOLS
 
 
 @pytest.fixture
-def gateway(cluster: Cluster) -> Iterator[client.Gateway]:
+def gateway(cluster: Cluster) -> Iterator[api_client.Gateway]:
     with gateways.to(cluster) as opened:
         yield opened
 
 
-def _apply(gateway: client.Gateway, manifest: dict[str, Any], **how: Any) -> dict[str, Any]:
+def _apply(gateway: api_client.Gateway, manifest: dict[str, Any], **how: Any) -> dict[str, Any]:
     return gateway.apply(POOLS, manifest, **{"manager": "cadastre", **how})
 
 
-def test_apply_makes_and_changes(gateway: client.Gateway, name: str) -> None:
+def test_apply_makes_and_changes(gateway: api_client.Gateway, name: str) -> None:
     made = _apply(gateway, gateways.pool(name))
     assert made["spec"]["ipv4"]["cidrs"] == ["10.0.0.0/16"]
     changed = _apply(gateway, gateways.pool(name, "10.9.0.0/16"))
@@ -32,20 +33,22 @@ def test_apply_makes_and_changes(gateway: client.Gateway, name: str) -> None:
     assert changed["metadata"]["uid"] == made["metadata"]["uid"]
 
 
-def test_the_same_again_changes_nothing(gateway: client.Gateway, name: str) -> None:
+def test_the_same_again_changes_nothing(gateway: api_client.Gateway, name: str) -> None:
     made = _apply(gateway, gateways.pool(name))
     again = _apply(gateway, gateways.pool(name))
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-def test_a_dry_run_stores_nothing(gateway: client.Gateway, name: str) -> None:
+def test_a_dry_run_stores_nothing(gateway: api_client.Gateway, name: str) -> None:
     answer = _apply(gateway, gateways.pool(name), dry_run=True)
     assert answer["spec"]["ipv4"]["maskSize"] == 24
     with pytest.raises(faults.ObjectAbsent):
         gateway.get(POOLS, name)
 
 
-def test_anothers_fields_are_a_conflict_that_names_them(gateway: client.Gateway, name: str) -> None:
+def test_anothers_fields_are_a_conflict_that_names_them(
+    gateway: api_client.Gateway, name: str
+) -> None:
     _apply(gateway, gateways.pool(name), manager="kubectl")
     with pytest.raises(faults.FieldConflict) as conflict:
         _apply(gateway, gateways.pool(name, "10.9.0.0/16"))
@@ -55,7 +58,7 @@ def test_anothers_fields_are_a_conflict_that_names_them(gateway: client.Gateway,
     assert gateway.get(POOLS, name)["spec"]["ipv4"]["cidrs"] == ["10.0.0.0/16"]
 
 
-def test_what_is_not_valid_is_rejected_with_causes(gateway: client.Gateway, name: str) -> None:
+def test_what_is_not_valid_is_rejected_with_causes(gateway: api_client.Gateway, name: str) -> None:
     wrong = gateways.pool(name)
     wrong["spec"]["ipv4"]["maskSize"] = 99
     with pytest.raises(faults.Rejected) as rejected:
@@ -67,18 +70,18 @@ def test_what_is_not_valid_is_rejected_with_causes(gateway: client.Gateway, name
 @pytest.mark.parametrize(
     "text", ["é 😀", "a\u2028b\u2029c\x85d", "\x7f \t \n \\ \"'", "\ufeff{[:,#"]
 )
-def test_a_text_arrives_as_it_was(gateway: client.Gateway, name: str, text: str) -> None:
+def test_a_text_arrives_as_it_was(gateway: api_client.Gateway, name: str, text: str) -> None:
     manifest = gateways.pool(name, annotations={"text": text})
     assert _apply(gateway, manifest)["metadata"]["annotations"]["text"] == text
 
 
-def test_create_refuses_what_exists(gateway: client.Gateway, name: str) -> None:
+def test_create_refuses_what_exists(gateway: api_client.Gateway, name: str) -> None:
     gateway.create(POOLS, gateways.pool(name), manager="cadastre")
     with pytest.raises(faults.AlreadyThere):
         gateway.create(POOLS, gateways.pool(name), manager="cadastre")
 
 
-def test_replace_is_of_a_version(cluster: Cluster, gateway: client.Gateway, name: str) -> None:
+def test_replace_is_of_a_version(cluster: Cluster, gateway: api_client.Gateway, name: str) -> None:
     """F14"""
     read = gateway.create(POOLS, gateways.pool(name), manager="cadastre")
     cluster.put(gateways.pool(name, labels={"changed": "meanwhile"}))
@@ -92,7 +95,7 @@ def test_replace_is_of_a_version(cluster: Cluster, gateway: client.Gateway, name
         gateway.replace(POOLS, gateways.pool(name), manager="cadastre")
 
 
-def test_delete_is_of_one_object_not_of_a_name(gateway: client.Gateway, name: str) -> None:
+def test_delete_is_of_one_object_not_of_a_name(gateway: api_client.Gateway, name: str) -> None:
     first = gateway.create(POOLS, gateways.pool(name), manager="cadastre")["metadata"]
     with pytest.raises(faults.StaleVersion):
         gateway.delete(POOLS, name, uid="00000000-0000-0000-0000-000000000000")
@@ -105,7 +108,7 @@ def test_delete_is_of_one_object_not_of_a_name(gateway: client.Gateway, name: st
 
 
 def test_status_is_apart_from_the_spec(
-    cluster: Cluster, gateway: client.Gateway, name: str
+    cluster: Cluster, gateway: api_client.Gateway, name: str
 ) -> None:
     node: dict[str, Any] = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
     node["metadata"] = {"name": name}
@@ -116,7 +119,7 @@ def test_status_is_apart_from_the_spec(
 
 
 def test_an_absent_kind_and_an_absent_object_of_a_status(
-    gateway: client.Gateway, name: str
+    gateway: api_client.Gateway, name: str
 ) -> None:
     with pytest.raises(faults.KindAbsent):
         gateway.apply(
@@ -127,7 +130,7 @@ def test_an_absent_kind_and_an_absent_object_of_a_status(
         gateway.apply(NODES, {**node, "status": {}}, manager="s", subresource="status")
 
 
-def test_a_namespace_that_is_not_there(gateway: client.Gateway, name: str) -> None:
+def test_a_namespace_that_is_not_there(gateway: api_client.Gateway, name: str) -> None:
     kind = {"apiVersion": "k8s.cni.cncf.io/v1alpha1", "kind": "IPAMClaim"}
     spec = {"interface": "net1", "network": "a"}
     claim = {**kind, "metadata": {"name": name, "namespace": "nowhere"}, "spec": spec}

@@ -12,8 +12,8 @@ import yaml
 from django.core import management
 
 from claims.core.entries import EntrySpec
+from claims.entries import entries, ippools
 from claims.models import Network
-from claims.services import entries, ippools
 from claims.webhooks import hooks
 from tests import eventually
 from tests.claims import worlds

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from django.core import management
 
-from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK
+from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
 from claims.models import Decision, NetworkSettings
 from claims.webhooks import hooks
 from tests import eventually

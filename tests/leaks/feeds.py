@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pools import allocation
 from pools.models import Block, Leak
-from pools.services import leaks
+from pools.register.allocator import allocation
+from pools.register.leaks import detection
 from tests import factories
 from tests.edges.api import Api
 
 if TYPE_CHECKING:
-    from pools.core.block_answer import BlockAnswer
+    from pools.core.block_fields import BlockAnswer
     from tests.pools.conftest import Clock
 
 
@@ -52,10 +52,10 @@ class Feed:
         self.report(*holders)
 
     def leaked(self) -> list[str]:
-        return list(leaks.leaked().order_by("holder_id").values_list("holder_id", flat=True))
+        return list(detection.leaked().order_by("holder_id").values_list("holder_id", flat=True))
 
     def suspected(self) -> list[str]:
-        return list(leaks.suspected().order_by("holder_id").values_list("holder_id", flat=True))
+        return list(detection.suspected().order_by("holder_id").values_list("holder_id", flat=True))
 
     def reclaim(self, block: BlockAnswer, **more: Any) -> Any:
         """As the REST API takes it."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pools import allocation
+from pools.clusters.reconcile import leases, sync
 from pools.models import Run
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
-from pools.services import leaks
+from pools.register.allocator import allocation
+from pools.register.leaks import detection
 from tests import factories
 from tests.handlers.node_world import World
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 
 if TYPE_CHECKING:
-    from pools.core.block_answer import BlockAnswer
+    from pools.core.block_fields import BlockAnswer
     from tests.pools.conftest import Clock
 
 
@@ -33,7 +33,7 @@ class Nodes(World):
         """A pass that waits for nothing."""
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
-        return passes.run(
+        return sync.run(
             lease,
             [self.handler],
             trigger=Trigger.SCHEDULE,
@@ -46,7 +46,7 @@ class Nodes(World):
         self.passed()
 
     def leaked(self) -> list[str]:
-        return list(leaks.leaked().order_by("holder_id").values_list("holder_id", flat=True))
+        return list(detection.leaked().order_by("holder_id").values_list("holder_id", flat=True))
 
     def suspected(self) -> list[str]:
-        return list(leaks.suspected().order_by("holder_id").values_list("holder_id", flat=True))
+        return list(detection.suspected().order_by("holder_id").values_list("holder_id", flat=True))

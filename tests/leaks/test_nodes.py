@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from pools import allocation, database
 from pools.models import Block, Leak, ObservedObject, PoolCIDR
 from pools.models.fields import Now
-from pools.services import leaks
+from pools.platform import database
+from pools.register.allocator import allocation
+from pools.register.leaks import detection
 from tests import factories
 from tests.handlers.node_world import manifest
 from tests.kube.fake import FakeCluster
@@ -45,7 +46,7 @@ def test_r1_a_block_that_was_allocated_while_the_cluster_was_listed(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its node may have come after the list was made."""
-    from pools.handlers.ciliumnodes import CiliumNodes
+    from pools.cilium.ciliumnodes import CiliumNodes
 
     def absorb(self: CiliumNodes, *_args: Any) -> None:
         nodes.clock.advance(1)
@@ -147,7 +148,7 @@ def test_r5_a_cluster_that_was_never_listed_has_no_leaks(nodes: Nodes) -> None:
 
 
 def test_whom_one_source_sees_the_other_does_not_miss(nodes: Nodes) -> None:
-    from pools.services.references import Named, Report, take_in
+    from pools.register.leaks.references import Named, Report, take_in
 
     nodes.holds("tooled")
     nodes.holds("gone")
@@ -175,8 +176,8 @@ def test_addresses_of_nodes_leak_where_nodes_are_called_as_in_the_cluster(nodes:
 def test_a_pass_that_finds_the_same_changes_no_list(nodes: Nodes) -> None:
     nodes.holds("gone")
     nodes.twice()
-    before = list(leaks.leaked().values_list("id", "missed_at", "confirmed_at"))
+    before = list(detection.leaked().values_list("id", "missed_at", "confirmed_at"))
     nodes.passed()
-    assert list(leaks.leaked().values_list("id", "missed_at", "confirmed_at")) == before
+    assert list(detection.leaked().values_list("id", "missed_at", "confirmed_at")) == before
     assert ObservedObject.objects.count() == 0
     assert database.now() >= before[0][2]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pools import allocation
 from pools.core import errors
 from pools.models import Block, Event, Leak
-from pools.services import reclaiming
+from pools.register.allocator import allocation
+from pools.register.leaks import reclaim
 from tests import factories
 from tests.edges.api import refused
 from tests.leaks.feeds import Feed, count, row
@@ -140,9 +140,9 @@ def test_many_at_once_with_a_result_for_each(feed: Feed) -> None:
 
 
 def test_a_reason_is_asked_for_below_the_edges_too(feed: Feed) -> None:
-    wanted = reclaiming.Wanted(1, "instance", "i")
+    wanted = reclaim.Wanted(1, "instance", "i")
     with pytest.raises(errors.InvalidInput):
-        reclaiming.reclaim(wanted, by=factories.BY)
+        reclaim.reclaim(wanted, by=factories.BY)
 
 
 def test_an_environment_is_told_by_its_organisation(feed: Feed) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pools.models import Block, Leak
-from pools.services import leak_list, leaks, reclaiming
+from pools.register.leaks import detection, listing, reclaim
 from tests import factories, stale
 from tests.leaks.feeds import Feed
 from tests.pools.conftest import Clock
@@ -32,20 +32,20 @@ def _read() -> int:
 def test_the_reports(feed: Feed) -> None:
     before = _read()
     feed.twice(*(f"i-{n}" for n in range(0, HELD, 2)))
-    assert leaks.leaked().count() == HELD // 2
+    assert detection.leaked().count() == HELD // 2
     assert _read() - before < TIMES * HELD
 
 
 def test_the_list_and_taking_them_back(feed: Feed) -> None:
     feed.twice("i-0")
     before = _read()
-    listed = list(leak_list.every(leaks.leaked()))
+    listed = list(listing.every(detection.leaked()))
     assert len(listed) == HELD - 1
     assert _read() - before < TIMES * HELD
-    taken = listed[: reclaiming.BATCH]
-    wanted = [reclaiming.Wanted(one["block_id"], "instance", one["holder"]["id"]) for one in taken]
+    taken = listed[: reclaim.BATCH]
+    wanted = [reclaim.Wanted(one["block_id"], "instance", one["holder"]["id"]) for one in taken]
     before = _read()
-    assert not any(one.error for one in reclaiming.reclaim_all(wanted, by=factories.WITH_REASON))
+    assert not any(one.error for one in reclaim.reclaim_all(wanted, by=factories.WITH_REASON))
     assert _read() - before < TIMES * HELD
     assert Block.objects.filter(state="cooling").count() == len(taken)
 

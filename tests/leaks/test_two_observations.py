@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from pools import database
 from pools.models import Leak
+from pools.platform import database
 from tests.leaks.conftest import GRACE
 from tests.leaks.feeds import Feed, count
 

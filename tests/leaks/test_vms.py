@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from claims.models import IPAMClaim
-from pools import allocation
 from pools.models import Block, Event, Leak
-from pools.services import reclaiming
+from pools.register.allocator import allocation
+from pools.register.leaks import reclaim
 from tests import factories
 from tests.claims import worlds
 from tests.leaks.vm_world import Machines
 
 
-def _reclaim(block: Block) -> reclaiming.Result:
-    wanted = reclaiming.Wanted(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
-    return reclaiming.reclaim(wanted, by=factories.WITH_REASON)
+def _reclaim(block: Block) -> reclaim.Result:
+    wanted = reclaim.Wanted(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
+    return reclaim.reclaim(wanted, by=factories.WITH_REASON)
 
 
 def test_a_claim_whose_vm_is_gone_leaks_its_addresses(vms: Machines) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from claims.handlers.ipamclaims import IPAMClaims
-from claims.handlers.workloads import Pods, VirtualMachineInstances, VirtualMachines
+from claims.ipamclaims.handler import IPAMClaims
+from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
+from pools.clusters.reconcile import leases, sync
 from pools.models import Run
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
-from pools.services import leaks
+from pools.register.leaks import detection
 from tests.claims.ipamclaims.world import World
 from tests.kube import gateways
 
@@ -44,7 +44,7 @@ class Machines(World):
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
         handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaims()]
-        return passes.run(
+        return sync.run(
             lease,
             [one for one in handlers if one.kind != without],
             trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE,
@@ -65,9 +65,9 @@ class Machines(World):
             self.clock.advance(apart)
 
     def leaked(self) -> list[str]:
-        rows = leaks.leaked().order_by("block__cidr").values_list("block__cidr", flat=True)
+        rows = detection.leaked().order_by("block__cidr").values_list("block__cidr", flat=True)
         return [str(cidr.network_address) for cidr in rows]
 
     def suspected(self) -> list[str]:
-        rows = leaks.suspected().order_by("block__cidr").values_list("block__cidr", flat=True)
+        rows = detection.suspected().order_by("block__cidr").values_list("block__cidr", flat=True)
         return [str(cidr.network_address) for cidr in rows]

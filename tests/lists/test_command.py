@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from pools.management import output
-from pools.services import block_lists
+from pools.register import block_lists
 from tests import factories
 
 pytestmark = pytest.mark.django_db

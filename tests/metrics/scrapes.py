@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from prometheus_client import parser
 from prometheus_client.metrics_core import Metric
 
-from ipam_site import metrics
+from ipam_site.http import metrics
 
 
 def families() -> dict[str, Metric]:

@@ -7,7 +7,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import BlockEvent, CountedUntil
-from pools.services.metrics import counting
+from pools.platform.metrics import event_counts
 from tests import factories
 from tests.metrics import scrapes
 
@@ -52,7 +52,7 @@ def test_events_that_are_purged_stay_counted() -> None:
     pool = factories.pool("10.0.0.0/24")
     block = factories.take(pool)
     factories.give_back(block)
-    counting.count()
+    event_counts.count()
     with pgtrigger.ignore("pools.BlockEvent:append_only"):
         assert BlockEvent.objects.all().delete()[0] > 0
     assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 1
@@ -60,22 +60,22 @@ def test_events_that_are_purged_stay_counted() -> None:
 
 
 def test_long_backlogs_are_counted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert counting.count(seconds=60)  # the numbers that other tests have drawn
-    monkeypatch.setattr(counting, "STEP", 7)
+    assert event_counts.count(seconds=60)  # the numbers that other tests have drawn
+    monkeypatch.setattr(event_counts, "STEP", 7)
     pool = factories.pool("10.0.0.0/24")
     factories.ask(pool, *factories.holders(50))
-    assert not counting.count(seconds=-1)
-    assert counting.count(seconds=60)
+    assert not event_counts.count(seconds=-1)
+    assert event_counts.count(seconds=60)
     assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 50
 
 
 def test_a_register_that_was_restored_to_an_earlier_number_goes_on() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.take(pool)
-    counting.count()
+    event_counts.count()
     CountedUntil.objects.update(counted=1 << 40, seen=1 << 40)
     factories.take(pool)
-    counting.count()
+    event_counts.count()
     factories.take(pool)
     assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 2
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from pools.models import BlockEvent, Measure
-from pools.services.metrics import counting
+from pools.platform.metrics import event_counts
 from tests import factories
 from tests.concurrent import threads
 
@@ -39,7 +39,7 @@ def test_two_scrapers_and_eight_allocators() -> None:
     def scrape() -> list[float]:
         seen = []
         while not over.is_set():
-            counting.count()
+            event_counts.count()
             seen.append(total())
         return seen
 
@@ -53,7 +53,7 @@ def test_two_scrapers_and_eight_allocators() -> None:
     for seen in results[8:10]:
         assert seen
         assert seen == sorted(seen), "a total went down"
-    assert counting.count()
+    assert event_counts.count()
     expected = 8 * (EACH // 3 * 3 + EACH - EACH // 3)
     assert BlockEvent.objects.filter(pgh_label="allocated").count() == expected
     assert total() == expected
@@ -62,7 +62,7 @@ def test_two_scrapers_and_eight_allocators() -> None:
 def test_a_transaction_that_commits_late_is_counted_then() -> None:
     """It drew its numbers before others that are committed."""
     pool, other = factories.pool("10.0.0.0/24"), factories.pool("10.1.0.0/24")
-    counting.count()
+    event_counts.count()
 
     def late() -> object:
         with transaction.atomic():
@@ -76,7 +76,7 @@ def test_a_transaction_that_commits_late_is_counted_then() -> None:
         factories.take(other)
         seen = []
         for _ in range(3):
-            counting.count()
+            event_counts.count()
             seen.append(total())
         counted.set()
         return seen
@@ -86,7 +86,7 @@ def test_a_transaction_that_commits_late_is_counted_then() -> None:
     assert threads.failures(results) == []
     # The one that came later waits, too: it has a higher number.
     assert results[1] == [0, 0, 0]
-    counting.count()
+    event_counts.count()
     assert total() == 4
 
 
@@ -105,7 +105,7 @@ def test_a_reader_of_hours_holds_nothing_up() -> None:
     def scrape() -> float:
         assert reading.wait(20)
         factories.take(pool)
-        counting.count()
+        event_counts.count()
         counted.set()
         return total()
 

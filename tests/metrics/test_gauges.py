@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from pools.clusters import metrics
 from pools.models import (
     CheckRun,
     Cluster,
@@ -22,9 +23,9 @@ from pools.models import (
 )
 from pools.models.audit import AuditVerification
 from pools.models.fields import Now
-from pools.services import allocations
-from pools.services.checking import registry
-from pools.services.metrics import cluster_gauges, operating_gauges
+from pools.platform.checks import registry
+from pools.platform.metrics import operating_gauges
+from pools.register.allocator import requests
 from tests import clock, factories
 from tests.claims import worlds
 from tests.metrics import scrapes
@@ -75,21 +76,21 @@ def test_clusters(cluster: Cluster) -> None:
 def test_findings_and_duplicates_of_nodes(cluster: Cluster) -> None:
     finding(cluster, "cidr_overlap", "a", "error")
     finding(cluster, "unknown_pool", "b", "warning")
-    finding(cluster, cluster_gauges.SAME_POD_CIDR, "c", "error")
+    finding(cluster, metrics.SAME_POD_CIDR, "c", "error")
     found = scrapes.by("severity", "ipam_findings", cluster=cluster.name)
     assert found == {"error": 2, "warning": 1}
     assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 1
 
 
 def test_duplicates_of_vm_networks_are_added(cluster: Cluster) -> None:
-    finding(cluster, cluster_gauges.SAME_POD_CIDR, "c", "error")
+    finding(cluster, metrics.SAME_POD_CIDR, "c", "error")
     pool = worlds.ippool(worlds.network(of=cluster))
     worlds.entry(pool, "02:00:00:00:00:01", "10.0.0.5")
     worlds.entry(pool, "02:00:00:00:00:02", "10.0.0.5")
     worlds.entry(pool, "02:00:00:00:00:03", "10.0.0.6")
-    from claims.services import flags
+    from claims.address_index import conflicts
 
-    flags.full(pool.network)
+    conflicts.full(pool.network)
     assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 3
 
 
@@ -112,7 +113,7 @@ def test_leaks_by_kind_of_holder(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert first == {"node": 1, "instance": 0, "env": 0}
     assert second == {"node": 0, "instance": 0, "env": 0, "robot": 1}
-    monkeypatch.setattr(cluster_gauges, "MOST_KINDS", 0)
+    monkeypatch.setattr(metrics, "MOST_KINDS", 0)
     second = scrapes.by("holder_kind", "ipam_leaks_detected", cluster=clusters[1].name)
     assert second == {"node": 0, "instance": 0, "env": 0, "other": 1}
 
@@ -125,7 +126,7 @@ def test_a_suspicion_is_no_leak(cluster: Cluster) -> None:
 def test_what_waits() -> None:
     pool = factories.pool("10.0.0.0/32", allow_first_ip=True)
     factories.take(pool)
-    allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
     target = WebhookTarget.objects.create(
         name="t", url="https://x", sealed="", created_at=Now(), secret_made_at=Now()
     )

@@ -10,12 +10,14 @@ import pytest
 from django.db import OperationalError
 from django.db import connection as database
 
-from pools import measures, tasks
+from pools import tasks
+from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.models import Connection, Measure
-from pools.reconcile import leases, passes
-from pools.services import allocations, clusters
-from pools.services.metrics import totals
+from pools.platform import process_metrics
+from pools.platform.metrics import totals
+from pools.register import clusters
+from pools.register.allocator import requests
 from tests import factories
 from tests.edges import webhooks
 from tests.kube.fake import FakeCluster
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(measures, "_own", measures._Process())
+    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
     settings.IPAM_ALLOW_LOOPBACK_CLUSTERS = True
 
 
@@ -44,7 +46,7 @@ def connection(fake: FakeCluster) -> Connection:
 
 
 def by(label: str, name: str, **labels: str) -> dict[str, float]:
-    measures.flush()
+    process_metrics.flush()
     return scrapes.by(label, name, **labels)
 
 
@@ -95,8 +97,8 @@ def test_a_lease_that_is_lost_and_the_write_that_it_stops(connection: Connection
     Connection.objects.update(fence=lease.fence + 1)
     with pytest.raises(leases.LeaseLost), leases.holding(lease, factories.BY):
         pytest.fail("it is another's")
-    passes.run(lease, [small.Small()])
-    measures.flush()
+    sync.run(lease, [small.Small()])
+    process_metrics.flush()
     assert scrapes.value("ipam_lease_lost_total") == 1
     assert scrapes.value("ipam_stale_writes_rejected_total") >= 2
 
@@ -104,7 +106,7 @@ def test_a_lease_that_is_lost_and_the_write_that_it_stops(connection: Connection
 def test_series_of_a_cluster_go_with_it(connection: Connection) -> None:
     cluster = connection.cluster
     small.reconcile(connection, small.Small())
-    measures.flush()
+    process_metrics.flush()
     assert f'"{cluster.name}"' in scrape()
     clusters.remove(cluster, by=factories.BY)
     assert f'"{cluster.name}"' not in scrape()
@@ -114,7 +116,7 @@ def test_series_of_a_cluster_go_with_it(connection: Connection) -> None:
 
 
 def scrape() -> str:
-    from ipam_site import metrics
+    from ipam_site.http import metrics
 
     return metrics.exposed().decode()
 
@@ -123,7 +125,7 @@ def scrape() -> str:
 def test_any_name_of_a_cluster_can_be_read_back(name: str) -> None:
     cluster = factories.cluster()
     type(cluster).objects.filter(pk=cluster.pk).update(name=name)
-    measures.count("ipam_k8s_requests_total", cluster=name, verb="get", code="200")
+    process_metrics.count("ipam_k8s_requests_total", cluster=name, verb="get", code="200")
     assert by("verb", "ipam_k8s_requests_total", cluster=name) == {"get": 1}
     assert scrapes.value("ipam_orphans_detected", cluster=name) == 0
 
@@ -144,7 +146,7 @@ def test_allocations_are_timed_whatever_comes_of_them() -> None:
     factories.take(pool)
     with pytest.raises(errors.PoolExhausted):
         factories.take(pool)
-    measures.flush()
+    process_metrics.flush()
     assert scrapes.value("ipam_allocation_duration_seconds_count") == 2
 
 
@@ -154,7 +156,7 @@ def test_an_allocation_without_a_database_is_counted_as_a_failure(
     def ask() -> None:
         """In a thread, whose connection is not open yet."""
         try:
-            allocations.allocate(1, factories.wanted(), by=factories.BY)
+            requests.allocate(1, factories.wanted(), by=factories.BY)
         except OperationalError as error:
             refused.append(error)
         finally:

@@ -9,8 +9,8 @@ import time
 import pytest
 from celery import signals
 
-from pools import measures
 from pools.models import Measure
+from pools.platform import process_metrics
 from tests import clock
 from tests.metrics import scrapes
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measures, "_own", measures._Process())
+    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
 
 
 def stored() -> dict[tuple[str, str], float]:
@@ -27,12 +27,12 @@ def stored() -> dict[tuple[str, str], float]:
 
 
 def test_counts_are_summed_by_labels_in_any_order() -> None:
-    measures.count("a_total", cluster="x", verb="get")
-    measures.count("a_total", 2, verb="get", cluster="x")
-    measures.count("a_total", cluster="y", verb="get")
-    measures.flush()
-    measures.count("a_total", 4, cluster="x", verb="get")
-    measures.flush()
+    process_metrics.count("a_total", cluster="x", verb="get")
+    process_metrics.count("a_total", 2, verb="get", cluster="x")
+    process_metrics.count("a_total", cluster="y", verb="get")
+    process_metrics.flush()
+    process_metrics.count("a_total", 4, cluster="x", verb="get")
+    process_metrics.flush()
     assert stored() == {
         ("a_total", '{"cluster": "x", "verb": "get"}'): 7,
         ("a_total", '{"cluster": "y", "verb": "get"}'): 1,
@@ -52,8 +52,8 @@ def test_counts_are_summed_by_labels_in_any_order() -> None:
 def test_a_histogram_holds_in_each_bucket_those_below_it(
     seconds: float, buckets: dict[str, float]
 ) -> None:
-    measures.observe("ipam_allocation_duration_seconds", seconds)
-    measures.flush()
+    process_metrics.observe("ipam_allocation_duration_seconds", seconds)
+    process_metrics.flush()
     found = scrapes.by("le", "ipam_allocation_duration_seconds_bucket")
     assert {end: found[end] for end in buckets} == buckets
     assert scrapes.value("ipam_allocation_duration_seconds_count") == 1
@@ -61,45 +61,45 @@ def test_a_histogram_holds_in_each_bucket_those_below_it(
 
 
 def test_a_mark_is_the_time_of_the_database_when_it_was_set() -> None:
-    measures.mark("ipam_scheduler_last_tick_timestamp_seconds")
+    process_metrics.mark("ipam_scheduler_last_tick_timestamp_seconds")
     time.sleep(1)
     later = clock.moment().timestamp()
-    measures.flush()
+    process_metrics.flush()
     value = scrapes.value("ipam_scheduler_last_tick_timestamp_seconds")
     assert value < later - 0.5, "when it was written does not matter"
 
 
 def test_an_older_mark_does_not_move_a_later_one_back() -> None:
     Measure.objects.create(name="ipam_scheduler_last_tick_timestamp_seconds", value=4e9)
-    measures.mark("ipam_scheduler_last_tick_timestamp_seconds")
-    measures.flush()
+    process_metrics.mark("ipam_scheduler_last_tick_timestamp_seconds")
+    process_metrics.flush()
     assert scrapes.value("ipam_scheduler_last_tick_timestamp_seconds") == 4e9
 
 
 @pytest.mark.parametrize("amount", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_spoils_no_total(amount: float) -> None:
-    measures.count("a_total", amount)
-    measures.observe("ipam_allocation_duration_seconds", amount)
-    measures.count("a_total")
-    measures.flush()
+    process_metrics.count("a_total", amount)
+    process_metrics.observe("ipam_allocation_duration_seconds", amount)
+    process_metrics.count("a_total")
+    process_metrics.flush()
     assert all(math.isfinite(value) for value in stored().values())
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800", 'q"\\\n', "ü", "x" * 5000, ""])
 def test_any_label_can_be_written(text: str) -> None:
-    measures.count("a_total", cluster=text)
-    assert measures.flush()
+    process_metrics.count("a_total", cluster=text)
+    assert process_metrics.flush()
     assert len(stored()) == 1
 
 
 def test_what_does_not_fit_is_left_out_and_what_is_known_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(measures, "MOST_SERIES", 3)
+    monkeypatch.setattr(process_metrics, "MOST_SERIES", 3)
     for number in range(10):
-        measures.count("a_total", cluster=str(number))
-        measures.count("a_total", cluster="0")
-    measures.flush()
+        process_metrics.count("a_total", cluster=str(number))
+        process_metrics.count("a_total", cluster="0")
+    process_metrics.flush()
     assert len(stored()) == 3
     assert stored()["a_total", '{"cluster": "0"}'] == 11
 
@@ -107,21 +107,21 @@ def test_what_does_not_fit_is_left_out_and_what_is_known_goes_on(
 def test_threads_lose_nothing() -> None:
     def work() -> None:
         for _ in range(2000):
-            measures.count("a_total")
+            process_metrics.count("a_total")
 
     running = [threading.Thread(target=work) for _ in range(8)]
     for thread in running:
         thread.start()
-    measures.flush()
+    process_metrics.flush()
     for thread in running:
         thread.join()
-    measures.flush()
+    process_metrics.flush()
     assert stored() == {("a_total", "{}"): 16_000}
 
 
 def test_a_child_of_a_celery_worker_writes_before_it_ends() -> None:
     import ipam_site.celery  # noqa: F401  # registers the signal
 
-    measures.count("a_total")
+    process_metrics.count("a_total")
     signals.worker_process_shutdown.send(sender=None, pid=1, exitcode=0)
     assert stored() == {("a_total", "{}"): 1}

@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from ipam_site import metrics
-from pools import measures
+from ipam_site.http import metrics
 from pools.core import errors
-from pools.services import allocations
+from pools.platform import process_metrics
+from pools.register.allocator import requests
 from tests import factories
 from tests.claims import worlds
 
@@ -34,7 +34,7 @@ CANARIES = {
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A register in which all of them stand."""
-    monkeypatch.setattr(measures, "_own", measures._Process())
+    monkeypatch.setattr(process_metrics, "_own", process_metrics._Process())
     who = {"org": "canary-org", "env": "canary-env"}
     pool = factories.pool("10.77.66.0/30", "2001:db8:77::/126", cooldown=60)
     blocks = []
@@ -45,7 +45,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     with pytest.raises(errors.PoolExhausted):
         factories.ask(pool, factories.holder("canary-holder-x"), **who)
     wanted = factories.wanted(factories.holder("canary-holder-y"), **who)
-    allocations.allocate(pool.pk, wanted, by=factories.BY, wait=True)
+    requests.allocate(pool.pk, wanted, by=factories.BY, wait=True)
     network = worlds.network("blue-network", subnets=("10.77.66.128/25",))
     entries = worlds.ippool(network)
     for last in (1, 2):
@@ -54,7 +54,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Any:
     worlds.workload(
         network, "canary-vm", "02:77:66:00:00:09", "10.77.66.141", namespace="canary-namespace"
     )
-    measures.flush()
+    process_metrics.flush()
     return pool
 
 

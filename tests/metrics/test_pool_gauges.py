@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from pools import usage
 from pools.models import PoolUsage
 from pools.models.fields import Now
+from pools.register import usage
 from tests import factories
 from tests.metrics import scrapes
 
@@ -86,13 +86,13 @@ def test_an_old_count_of_a_very_large_pool_still_adds_up(monkeypatch: pytest.Mon
 
 
 def test_waiting_requests() -> None:
-    from pools.services import allocations
+    from pools.register.allocator import requests
 
     pool = factories.pool("10.0.0.0/32")
     other = factories.pool("10.0.0.0/32")
     factories.take(pool)
     assert scrapes.value("ipam_requests_oldest_seconds") == 0
     for _ in range(2):
-        allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+        requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
     assert scrapes.value("ipam_requests_pending", pool=pool.name) == 2
     assert scrapes.value("ipam_requests_pending", pool=other.name) == 0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ipam_site import metrics
-from pools import measures
-from pools.services.metrics import families
-from pools.services.metrics.families import Family, Kind
+from ipam_site.http import metrics
+from pools.platform import process_metrics
+from pools.platform.metrics import families
+from pools.platform.metrics.families import Family, Kind
 from tests import factories
 from tests.metrics import scrapes
 
@@ -76,8 +76,8 @@ def test_what_is_counted_anywhere_is_in_the_table() -> None:
 
 def test_histograms_are_those_that_have_buckets() -> None:
     histograms = {family.name for family in families.ALL if family.kind is Kind.HISTOGRAM}
-    assert histograms == set(measures.BUCKETS)
-    for ends in measures.BUCKETS.values():
+    assert histograms == set(process_metrics.BUCKETS)
+    for ends in process_metrics.BUCKETS.values():
         assert list(ends) == sorted(set(ends))
 
 

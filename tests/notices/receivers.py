@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pools.services.notices import targets
+from pools.platform.alerts import targets
 from tests import factories
 from tests.kube import certificates
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools import database
 from pools.models import CheckRun, Connection, Finding, Leak, Notice, Recovery
 from pools.models.audit import AuditVerification
-from pools.services.notices import evaluation
+from pools.platform import database
+from pools.platform.conditions import evaluation
 from tests import factories
 
 if TYPE_CHECKING:

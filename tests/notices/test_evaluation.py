@@ -10,8 +10,9 @@ from django.db import IntegrityError, connection
 from pools.models import Environment, Notice
 from pools.models.fields import Now
 from pools.models.notices import Level
-from pools.services.notices import conditions, evaluation, of_pools
-from pools.services.notices.conditions import Condition, Found, Known
+from pools.platform.conditions import evaluation, registry
+from pools.platform.conditions.registry import Condition, Found, Known
+from pools.register.conditions import pools
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +27,7 @@ def opened(code: str = "") -> list[Notice]:
 def only(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The registry holds nothing but what the test puts there."""
     kept: list[Condition] = []
-    monkeypatch.setattr(conditions, "_ALL", kept)
+    monkeypatch.setattr(registry, "_ALL", kept)
     return kept
 
 
@@ -178,7 +179,7 @@ def test_texts_of_others_are_cut_to_what_fits() -> None:
 
 
 def test_every_code_is_registered_and_tidying_keeps_what_is_open() -> None:
-    assert {of_pools.NEARLY_FULL, "duplicate_address", "recovery_active"} <= set(conditions.codes())
+    assert {pools.NEARLY_FULL, "duplicate_address", "recovery_active"} <= set(registry.codes())
     factories.drain(factories.pool("10.0.0.0/30"))
     evaluation.evaluate()
     Notice.objects.filter(code="allocation_failing").update(ended_at="2020-01-01T00:00:00Z")

@@ -15,8 +15,10 @@ from django.db import transaction
 
 from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
-from pools.services.notices import conditions, evaluation, of_pools, outbox, sending
-from pools.services.notices.conditions import Condition, Found, Known
+from pools.platform.alerts import outbox, sending
+from pools.platform.conditions import evaluation, registry
+from pools.platform.conditions.registry import Condition, Found, Known
+from pools.register.conditions import pools
 from tests import factories
 from tests.concurrent import threads
 
@@ -56,7 +58,7 @@ def test_without_the_lock_the_constraint_holds(
         return []
 
     monkeypatch.setattr(evaluation, "_alone", lambda: True)
-    monkeypatch.setattr(conditions, "_ALL", [*of_pools.ALL, Condition(("late",), find)])
+    monkeypatch.setattr(registry, "_ALL", [*pools.ALL, Condition(("late",), find)])
     outcomes = threads.together([evaluation.evaluate] * 2)
     assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]
     assert (Notice.objects.count(), Delivery.objects.count()) == (2, 1)

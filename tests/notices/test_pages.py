@@ -9,7 +9,8 @@ import pytest
 from django.urls import resolve, reverse
 
 from pools.models import Delivery, Measure, Notice, WebhookTarget
-from pools.services.notices import evaluation, outbox, sending, targets
+from pools.platform.alerts import outbox, sending, targets
+from pools.platform.conditions import evaluation
 from tests import factories, people
 from tests.notices.receivers import Receiver
 

@@ -15,7 +15,8 @@ import pytest
 from ipam_site import data_folder
 from pools.core import webhook_signature
 from pools.models import Delivery
-from pools.services.notices import conditions, outbox, sending, targets
+from pools.platform.alerts import outbox, sending, targets
+from pools.platform.conditions import registry
 from tests import factories
 from tests.notices import receivers
 from tests.notices.receivers import Received, Receiver
@@ -107,7 +108,7 @@ def test_the_document_tells_every_code_and_the_shape_of_a_message(
     strict: tuple[Receiver, str],
 ) -> None:
     told = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT, re.MULTILINE))
-    assert told == set(conditions.codes())
+    assert told == set(registry.codes())
     (sample,) = re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL)
     assert set(json.loads(sample)) == set(strict[0].received[0].event)
     for link in re.findall(r"\]\(\.\./(runbooks/[^)]+)\)", DOCUMENT):

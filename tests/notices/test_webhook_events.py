@@ -11,8 +11,9 @@ from django.urls import reverse
 
 from pools.models import Event, WebhookTarget, WebhookTargetEvent
 from pools.models.fields import Now
-from pools.services import audit, audit_rows, history_search
-from pools.services.notices import targets
+from pools.platform.alerts import targets
+from pools.platform.audit import event_rows, sealing
+from pools.platform.history import search
 from tests import factories, people
 from tests.notices import receivers
 
@@ -84,12 +85,12 @@ def test_nothing_secret_is_in_them(target: WebhookTarget, later: None) -> None:
 
 def test_they_are_searched_shown_and_sealed(target: WebhookTarget) -> None:
     targets.change(target, {"enabled": False}, by=factories.BY)
-    wanted = history_search.Wanted(name="ops", kind="webhook")
-    changed, created = history_search.search([wanted]).events
+    wanted = search.Wanted(name="ops", kind="webhook")
+    changed, created = search.search([wanted]).events
     assert (created.type, changed.type) == ("webhook.created", "webhook.changed")
-    before, after = history_search.changes([changed])[changed.pk].__dict__.values()
+    before, after = search.changes([changed])[changed.pk].__dict__.values()
     assert (before["enabled"], after["enabled"]) == (True, False)
     page = people.browser(people.VIEWER).get(reverse("admin:pools_event_change", args=[changed.pk]))
     assert "webhook.changed" in page.content.decode()
-    assert audit.seal().events == 2
-    assert "pools_webhooktargetevent" in audit_rows.current_layout()
+    assert sealing.seal().events == 2
+    assert "pools_webhooktargetevent" in event_rows.current_layout()

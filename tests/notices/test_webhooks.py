@@ -16,7 +16,8 @@ from pools import tasks
 from pools.core import errors
 from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
-from pools.services.notices import evaluation, outbox, sending, targets
+from pools.platform.alerts import outbox, sending, targets
+from pools.platform.conditions import evaluation
 from tests import clock, factories
 from tests.notices import receivers
 from tests.notices.receivers import Received, Receiver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 
 ORDER = [

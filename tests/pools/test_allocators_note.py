@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pools import window
 from pools.models import Cluster, Pool, Window
-from pools.services import pools
+from pools.register import pools
+from pools.register.allocator import window
 from tests import factories
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from django.db import connection, transaction
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from pools import allocation, usage
 from pools.core import addresses, errors
 from pools.models import Block, FreeSpan, PoolCIDR
-from pools.services import allocations, pools
+from pools.register import pools, usage
+from pools.register.allocator import allocation, requests
 from tests import factories
 from tests.pools.conftest import Clock
 
@@ -156,7 +156,7 @@ class Register(stateful.RuleBasedStateMachine):
         self.now += seconds
         self.clock.advance(seconds)
         if tidy:
-            allocations.end_cooldowns()
+            requests.end_cooldowns()
 
     @stateful.precondition(lambda self: self.cidrs)
     @stateful.rule(data=st.data(), span=_spans)

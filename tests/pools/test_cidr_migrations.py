@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from pools.cidr_migrations import migrations, progress
+from pools.cidr_migrations.progress import Standing, Step
 from pools.core import addresses, errors
 from pools.models import CIDRMigration, Connection, Event, ObservedObject, Pool
 from pools.models.fields import Now
-from pools.services import cidr_migrations, migration_progress, orphans, pools
-from pools.services.migration_progress import Standing, Step
+from pools.register import orphans, pools
 from tests import factories
 
 OLD, NEW = "10.20.0.0/24", "10.30.0.0/24"
@@ -21,19 +22,19 @@ BY = factories.WITH_REASON
 def _begin(
     pool: Pool, *, span: str | None = None, to: str | None = NEW, old: str = OLD
 ) -> CIDRMigration:
-    want = cidr_migrations.wanted(
+    want = migrations.wanted(
         pool,
         ip_network(old),
         span=addresses.parse_range(span) if span else None,
         to=ip_network(to) if to else None,
     )
-    return cidr_migrations.begin(want, by=BY)
+    return migrations.begin(want, by=BY)
 
 
-def _take(migration: CIDRMigration, *steps: Step) -> migration_progress.Progress:
+def _take(migration: CIDRMigration, *steps: Step) -> progress.Progress:
     for step in steps:
-        migration = cidr_migrations.take(migration.pk, step, by=BY)
-    return migration_progress.of(migration)
+        migration = migrations.take(migration.pk, step, by=BY)
+    return progress.of(migration)
 
 
 def _reserved(pool: Pool) -> list[str]:
@@ -44,7 +45,7 @@ def test_the_whole_way() -> None:
     pool = factories.pool(OLD, category="pod", mask=28)
     block = factories.take(pool, factories.holder("node-1", kind="node"))
     migration = _begin(pool)
-    told = migration_progress.of(migration)
+    told = progress.of(migration)
     assert (told.standing, told.total, told.in_use) == (Standing.PLANNED, 1, 1)
     assert told.steps == (Step.ADD, Step.RESERVE, Step.ABORT)
     told = _take(migration, Step.RESERVE, Step.ADD)
@@ -57,7 +58,7 @@ def test_the_whole_way() -> None:
     with pytest.raises(errors.CIDRInUse, match="node-1"):
         _take(migration, Step.REMOVE)
     factories.give_back(block)
-    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    told = progress.of(migrations.of(migration.pk))
     assert (told.standing, told.percent) == (Standing.DRAINED, 100)
     assert told.steps == (Step.REMOVE, Step.ABORT)
     told = _take(migration, Step.REMOVE)
@@ -73,7 +74,7 @@ def test_a_cooling_block_keeps_the_cidr(clock: Any) -> None:
     migration = _begin(pool, to=None)
     _take(migration, Step.RESERVE)
     factories.give_back(block)
-    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    told = progress.of(migrations.of(migration.pk))
     assert (told.standing, told.cooling) == (Standing.DRAINING, 1)
     with pytest.raises(errors.CIDRInUse, match="cooling"):
         _take(migration, Step.REMOVE)
@@ -100,7 +101,7 @@ def test_a_range_is_emptied_and_kept_or_widened() -> None:
     told = _take(migration, Step.RESERVE)
     assert (told.total, told.standing) == (1, Standing.DRAINING)
     factories.give_back(low)
-    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    told = progress.of(migrations.of(migration.pk))
     assert told.steps == (Step.WIDEN, Step.KEEP, Step.ABORT)
     told = _take(migration, Step.WIDEN)
     assert (told.standing, told.held) == (Standing.DRAINING, 1)
@@ -133,10 +134,10 @@ def test_steps_done_elsewhere_count() -> None:
     migration = _begin(pool)
     factories.reserve(pool, OLD)
     pools.add_cidr(pool.pk, factories.entry(NEW), by=BY)
-    told = migration_progress.of(migration)
+    told = progress.of(migration)
     assert (told.standing, told.added) == (Standing.DRAINED, True)
     pools.remove_cidr(factories.cidr(pool, OLD).pk, by=BY)
-    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    told = progress.of(migrations.of(migration.pk))
     assert (told.standing, told.steps) == (Standing.REMOVED, ())
 
 
@@ -160,7 +161,7 @@ def test_a_pool_that_follows_its_cluster_is_changed_there() -> None:
     pool = factories.pool(OLD, category="pod", mask=28, follows_cluster=True)
     Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
     migration = _begin(pool)
-    told = migration_progress.of(migration)
+    told = progress.of(migration)
     assert (told.by_cluster, told.steps) == (True, (Step.ABORT,))
     with pytest.raises(errors.ClusterDecides):
         _take(migration, Step.RESERVE)
@@ -174,10 +175,10 @@ def test_an_orphan_drains() -> None:
     cidr = factories.cidr(pool)
     orphans.withhold(cidr)
     orphans.mark(cidr)
-    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    told = progress.of(migrations.of(migration.pk))
     assert (told.orphaned, told.standing) == (True, Standing.DRAINING)
     factories.give_back(block)
-    told = migration_progress.of(cidr_migrations.of(migration.pk))
+    told = progress.of(migrations.of(migration.pk))
     assert told.standing in {Standing.DRAINED, Standing.REMOVED}
 
 
@@ -208,8 +209,8 @@ def test_what_makes_no_sense(settings: dict[str, str], code: str) -> None:
 
 def test_of_two_steps_at_once_one_is_refused() -> None:
     migration = _begin(factories.pool(OLD), to=None)
-    stale = cidr_migrations.of(migration.pk)
+    stale = migrations.of(migration.pk)
     _take(migration, Step.RESERVE)
     assert stale.pool_cidr is not None
     with pytest.raises(errors.StepNotDue, match="Somebody else"):
-        cidr_migrations._withhold(stale, stale.pool_cidr, migration_progress.span_of(stale), BY)
+        migrations._withhold(stale, stale.pool_cidr, progress.span_of(stale), BY)

@@ -6,7 +6,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import AddressSpace, PoolCIDR
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 
 OVERLAPS = [

@@ -9,7 +9,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import Cluster, Pool
-from pools.services import clusters, pools
+from pools.register import clusters, pools
 from tests import factories
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from pools.clusters import faults
+from pools.clusters import connections
+from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.models import Connection, ConnectionEvent, ObservedObject
 from pools.models.fields import Now
-from pools.reconcile import leases, passes
-from pools.services import connections
+from pools.platform.outbound import faults
 from tests import factories
 from tests.kube import kubeconfigs
 from tests.kube.fake import FakeCluster
@@ -38,7 +38,7 @@ def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluste
     row = _connect(fake)
     assert (row.identity, row.version[:2]) == (fake.kube_system_uid, "v1")
     assert fake.token not in row.sealed
-    assert passes.access(row).token == fake.token
+    assert sync.access(row).token == fake.token
     assert fake.token not in str(list(ConnectionEvent.objects.values()))
 
 
@@ -88,7 +88,7 @@ def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
     )
     source = connections.from_kubeconfig(fake.kubeconfig(token))
     row = connections.replace(row, source, by=factories.BY)
-    assert passes.access(row).token == token
+    assert sync.access(row).token == token
     assert (row.error_code, row.failures) == ("", 0)
     last = ConnectionEvent.objects.order_by("-pk")[0]
     assert (last.pgh_label, last.pgh_context["actor"]) == ("credentials_replaced", "tester")
@@ -97,7 +97,7 @@ def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
 def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> None:
     row = _connect(fake)
     fake.kube_system_uid = "another"
-    with pytest.raises(passes.IdentityChanged):
+    with pytest.raises(sync.IdentityChanged):
         connections.replace(row, connections.from_kubeconfig(fake.kubeconfig()), by=factories.BY)
 
 
@@ -153,7 +153,7 @@ def test_a_pass_finds_that_two_are_one_cluster(fake: FakeCluster) -> None:
     for row in (first, second):
         lease = leases.take(row.pk, "tester")
         assert lease is not None
-        passes.run(lease, [])
+        sync.run(lease, [])
         row.refresh_from_db()
     assert (first.identity, first.error_code) == (fake.kube_system_uid, "")
     assert (second.identity, second.error_code) == ("", "same_cluster")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pools import allocation
 from pools.core import errors
 from pools.models import Block, Pool
 from pools.models.fields import Now
-from pools.services import allocations, pools
+from pools.register import pools
+from pools.register.allocator import allocation, requests
 from tests import factories
 
 DAY = 86400
@@ -124,10 +124,10 @@ def test_the_workers_tidying_changes_nothing_for_anybody(clock) -> None:
     pool = factories.pool("10.0.0.0/31", cooldown=60)
     one = factories.take(pool)
     factories.give_back(one)
-    assert allocations.end_cooldowns() == 0
+    assert requests.end_cooldowns() == 0
     clock.advance(61)
-    assert allocations.end_cooldowns() == 1
-    assert allocations.end_cooldowns() == 0
+    assert requests.end_cooldowns() == 1
+    assert requests.end_cooldowns() == 0
     assert factories.row(one).state == "available"
     assert set(factories.drain(pool)) == {"10.0.0.0/32", "10.0.0.1/32"}
 

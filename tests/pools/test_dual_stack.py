@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pools import allocation
 from pools.core import errors
 from pools.models import Block
+from pools.register.allocator import allocation
 from tests import factories
 
 

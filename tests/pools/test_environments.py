@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pools import allocation
 from pools.core import errors
 from pools.models import Block, Environment, Pool
-from pools.services import allocations
+from pools.register.allocator import allocation, requests
 from tests import factories
 
 ENV = factories.holder("prod", kind="env")
@@ -89,7 +88,7 @@ def test_a_late_release_that_says_its_organisation_frees_nobody_elses(clock) -> 
     acme = factories.take(pool, ENV, org="acme")
     factories.give_back(acme)
     clock.advance(24 * 3600 + 1)
-    allocations.end_cooldowns()
+    requests.end_cooldowns()
     globex = factories.take(pool, ENV, org="globex")
     assert globex["id"] == acme["id"]
     with pytest.raises(errors.HolderChanged):

@@ -16,7 +16,8 @@ from pools.models import (
     PoolEvent,
     ReservedRangeEvent,
 )
-from pools.services import pools, retention
+from pools.platform.audit import retention
+from pools.register import pools
 from tests import factories
 
 TABLES = [BlockEvent, ClusterEvent, PoolEvent, PoolCIDREvent, ReservedRangeEvent, FailureEvent]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from pools import allocation
 from pools.models import Block, Event, Pool, PoolCIDR, ReservedRange
 from pools.models.fields import Now
-from pools.services import allocations, clusters, pools
+from pools.register import clusters, pools
+from pools.register.allocator import allocation, requests
 from tests import factories
 
 
@@ -82,7 +82,7 @@ def _forced(pool: Pool, clock: Any) -> None:
 def _cooled(pool: Pool, clock: Any) -> None:
     _released(pool, clock)
     clock.advance(61)
-    allocations.end_cooldowns()
+    requests.end_cooldowns()
 
 
 def _cooled_in_a_range(pool: Pool, clock: Any) -> None:
@@ -90,7 +90,7 @@ def _cooled_in_a_range(pool: Pool, clock: Any) -> None:
     factories.reserve(pool, "10.0.0.0/24")
     factories.give_back(block)
     clock.advance(61)
-    allocations.end_cooldowns()
+    requests.end_cooldowns()
 
 
 def _skipped(pool: Pool, clock: Any) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pools import database
-from pools.core import resources
+from pools.clusters import connection_test, connections
+from pools.core.kubernetes import resources
 from pools.models import Connection
-from pools.services import connections, examinations
+from pools.platform import database
 from tests import factories
 from tests.kube import kubeconfigs
 from tests.kube.fake import FakeCluster
@@ -42,10 +42,10 @@ def _examined(
     *duties: str,
     token: str = "",
     wanted: tuple[resources.Resource, ...] = WANTED,
-) -> examinations.Examination:
+) -> connection_test.Examination:
     terms = connections.terms("managed" if duties else "observed", duties)
     source = connections.from_kubeconfig(fake.kubeconfig(token or None))
-    return examinations.of_source(source, terms, wanted)
+    return connection_test.of_source(source, terms, wanted)
 
 
 def _row(fake: FakeCluster) -> Connection:
@@ -137,10 +137,10 @@ def test_who_answers(fake: FakeCluster) -> None:
     row = _row(fake)
     Connection.objects.filter(pk=row.pk).update(identity="another")
     row.refresh_from_db()
-    assert examinations.of_connection(row, WANTED).code == "identity_changed"
+    assert connection_test.of_connection(row, WANTED).code == "identity_changed"
     Connection.objects.filter(pk=row.pk).update(identity=fake.kube_system_uid)
     second = _row(fake)
-    assert examinations.of_connection(second, WANTED).code == "same_cluster"
+    assert connection_test.of_connection(second, WANTED).code == "same_cluster"
 
 
 def test_when_credentials_end(fake: FakeCluster) -> None:
@@ -148,7 +148,9 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": int(at.timestamp())}).encode())
     token = f"e30.{claims.decode().rstrip('=')}.c2ln"
     text = kubeconfigs.text(fake.url, fake.ca, token=token, pair=fake.certificate("me"))
-    found = examinations.of_source(connections.from_kubeconfig(text), connections.Terms(), WANTED)
+    found = connection_test.of_source(
+        connections.from_kubeconfig(text), connections.Terms(), WANTED
+    )
     days = {one.what: one.days for one in found.endings}
     assert days == {"certificate authority": 364, "client certificate": 364, "token": 9}
 
@@ -156,5 +158,7 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
 @pytest.mark.parametrize("token", ["a.b.c", "a.e30.c", "a.bm8.c", "a.eyJleHAiOiJ4In0.c", "a.W10.c"])
 def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> None:
     text = kubeconfigs.text(fake.url, fake.ca, token=token)
-    found = examinations.of_source(connections.from_kubeconfig(text), connections.Terms(), WANTED)
+    found = connection_test.of_source(
+        connections.from_kubeconfig(text), connections.Terms(), WANTED
+    )
     assert [one.what for one in found.endings] == ["certificate authority"]

@@ -13,12 +13,11 @@ import pytest
 from django.db import connection, transaction
 from hypothesis import strategies as st
 
-from pools import window
 from pools.core import errors
-from pools.core.block_answer import BlockAnswer
+from pools.core.block_fields import BlockAnswer
 from pools.models import Pool, Window
-from pools.services import allocations
-from pools.services import pools as pool_services
+from pools.register import pools as pool_services
+from pools.register.allocator import requests, window
 from tests import factories
 from tests.pools.conftest import Clock
 
@@ -96,7 +95,7 @@ class _Register:
     def wait(self, n: int) -> None:
         self.clock.advance(n * 10)
         if n % 2:
-            allocations.end_cooldowns()
+            requests.end_cooldowns()
 
     def cooldown(self, n: int) -> None:
         Pool.objects.filter(pk=self.pool.pk).update(cooldown_seconds=[0, 60, 0][n % 3])

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from pools import allocation
 from pools.core import addresses
 from pools.models import Block
-from pools.services import allocations, history, pools, retention
+from pools.platform.audit import retention
+from pools.register import pools
+from pools.register.allocator import allocation, requests
+from pools.register.history import addresses as history_addresses
 from tests import factories
 
 
@@ -23,7 +25,7 @@ def _now() -> datetime:
 
 
 def _who(address: str, at: datetime | None = None, **settings: Any) -> list[tuple[str, str]]:
-    matches, _ = history.holders(addresses.parse_address(address), at=at, **settings)
+    matches, _ = history_addresses.holders(addresses.parse_address(address), at=at, **settings)
     return [(match.holder["id"], match.state) for match in matches]
 
 
@@ -49,7 +51,7 @@ def test_the_tenures_newest_first(clock) -> None:
     first = factories.take(pool, factories.holder("a", uid="u"), org="o", env="e")
     clock.advance(10)
     factories.give_back(first)
-    _, tenures = history.holders(addresses.parse_address("10.0.0.0"))
+    _, tenures = history_addresses.holders(addresses.parse_address("10.0.0.0"))
     assert [tenure.state for tenure in tenures] == ["cooling", "held"]
     assert tenures[0].since == tenures[1].until
     assert tenures[0].until == tenures[0].since + timedelta(seconds=60)
@@ -66,7 +68,7 @@ def test_now_is_told_by_the_clock_even_when_nothing_was_tidied(clock) -> None:
     assert _who("10.0.0.0") == [("a", "cooling")]
     clock.advance(61)
     assert _who("10.0.0.0") == []
-    allocations.end_cooldowns()
+    requests.end_cooldowns()
     assert _who("10.0.0.0") == []
 
 
@@ -110,7 +112,7 @@ def test_of_a_pool_that_is_gone(clock) -> None:
     factories.give_back(block)
     pools.delete(pool.pk, by=factories.BY)
     factories.pool("10.0.0.0/24", within=pool.cluster)
-    matches, _ = history.holders(addresses.parse_address("10.0.0.0"), at=at)
+    matches, _ = history_addresses.holders(addresses.parse_address("10.0.0.0"), at=at)
     assert [(match.pool, match.holder["id"]) for match in matches] == [("old", "a")]
 
 

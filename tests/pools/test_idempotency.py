@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pools import idempotency
 from pools.core import errors
 from pools.models import AllocationRequest, Block, IdempotencyKey
-from pools.services import allocations
+from pools.platform import idempotency
+from pools.register.allocator import requests
 from tests import factories
 
 
@@ -114,7 +114,7 @@ def test_a_pending_request_is_answered_again(count: int) -> None:
     ask = factories.wanted(factories.holder(), count=count)
 
     def again() -> Any:
-        return allocations.allocate(pool.pk, ask, by=factories.BY, key=key, wait=True)
+        return requests.allocate(pool.pk, ask, by=factories.BY, key=key, wait=True)
 
     first = again()
     assert isinstance(first, AllocationRequest)

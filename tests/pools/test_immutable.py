@@ -8,7 +8,7 @@ import pytest
 
 from pools.core import errors
 from pools.models import Block, Pool, PoolCIDR
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 
 

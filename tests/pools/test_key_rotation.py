@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from pools.clusters import faults, secrets
+from pools.clusters import connections
+from pools.clusters.reconcile import sync
 from pools.models import Connection, ConnectionEvent
-from pools.reconcile import passes
-from pools.services import connections
+from pools.platform.outbound import faults, secrets
 from tests import factories
 from tests.kube import certificates, kubeconfigs
 
@@ -43,7 +43,7 @@ def test_rotated_and_the_old_key_taken_away(settings: Any) -> None:
     settings.IPAM_KEY_RING = [new]
     for row, token in ((first, "token-a"), (second, "token-b")):
         row.refresh_from_db()
-        assert passes.access(row).token == token
+        assert sync.access(row).token == token
     assert ConnectionEvent.objects.count() == events
 
 
@@ -68,5 +68,5 @@ def test_a_row_s_secret_opens_in_no_other_row() -> None:
     Connection.objects.filter(pk=second.pk).update(sealed=first.sealed)
     second.refresh_from_db()
     with pytest.raises(faults.SecretForeign):
-        passes.access(second)
-    assert secrets.configured().open(first.sealed, owner=passes.owner(first.cluster_id))
+        sync.access(second)
+    assert secrets.configured().open(first.sealed, owner=sync.owner(first.cluster_id))

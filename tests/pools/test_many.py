@@ -87,10 +87,10 @@ def test_every_block_has_its_event(count: int) -> None:
 
 
 def test_the_answer_is_what_is_stored() -> None:
-    from pools.core import block_answer
+    from pools.core import block_fields
 
     pool = factories.pool("10.0.0.0/24")
     for block in factories.ask(pool, *factories.holders(3), org="o", env="e").blocks:
         stored = Block.objects.filter(pk=block["id"]).values().get()
-        said = block_answer.answer(stored, pool=pool.name, cluster=pool.cluster.name)
+        said = block_fields.answer(stored, pool=pool.name, cluster=pool.cluster.name)
         assert said == block

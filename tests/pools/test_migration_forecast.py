@@ -5,29 +5,27 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import Any
 
+from pools.cidr_migrations import forecast, migrations
 from pools.core import addresses
-from pools.core.preflight import Verdict
+from pools.core.cilium.preflight import Verdict
 from pools.models import AddressSpace, Cluster, ObservedObject, Pool
 from pools.models.fields import Now
-from pools.services import cidr_migrations, migration_forecast
 from tests import factories
 
 OLD = "10.20.0.0/24"
 
 
-def _forecast(
-    pool: Pool, to: str | None = None, span: str | None = None
-) -> migration_forecast.Forecast:
-    want = cidr_migrations.wanted(
+def _forecast(pool: Pool, to: str | None = None, span: str | None = None) -> forecast.Forecast:
+    want = migrations.wanted(
         pool,
         ip_network(OLD),
         span=addresses.parse_range(span) if span else None,
         to=ip_network(to) if to else None,
     )
-    return migration_forecast.of(want, by=factories.BY)
+    return forecast.of(want, by=factories.BY)
 
 
-def _verdicts(found: migration_forecast.Forecast) -> dict[str, Verdict]:
+def _verdicts(found: forecast.Forecast) -> dict[str, Verdict]:
     return {finding.rule: finding.verdict for finding in found.findings}
 
 

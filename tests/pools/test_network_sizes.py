@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from pools import usage
 from pools.core import errors
 from pools.models import Block
+from pools.register import usage
 from tests import factories
 
 TINY = [

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pools.cilium import node_demand
 from pools.models import Cluster
-from pools.services import node_demand
 from tests import factories
 
 

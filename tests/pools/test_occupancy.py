@@ -6,9 +6,9 @@ from ipaddress import ip_network
 
 import pytest
 
-from pools.services import occupancy, previews
-from pools.services import pools as pool_services
-from pools.services.occupancy import Used
+from pools.register import occupancy, previews
+from pools.register import pools as pool_services
+from pools.register.occupancy import Used
 from tests import factories
 from tests.pools.conftest import Clock
 

@@ -6,11 +6,12 @@ import dataclasses
 
 import pytest
 
-from pools import events, usage
+from pools.cilium import pool_sync
 from pools.core import errors
-from pools.core.podippool import PodIPPool
+from pools.core.cilium.podippool import PodIPPool
 from pools.models import Block, FreeSpan, Pool, PoolCIDR
-from pools.services import following, pools
+from pools.platform import events
+from pools.register import pools, usage
 from tests import factories
 
 FIRST, SECOND = "10.0.0.0/28", "10.1.0.0/28"
@@ -30,7 +31,7 @@ def _says(*cidrs: str, name: str = "green", reserved: tuple[str, ...] = ()) -> P
 
 
 def _bring(pool: Pool, *cidrs: str, reserved: tuple[str, ...] = ()) -> None:
-    following.bring(Pool.objects.get(pk=pool.pk), _says(*cidrs, reserved=reserved), by=BY)
+    pool_sync.bring(Pool.objects.get(pk=pool.pk), _says(*cidrs, reserved=reserved), by=BY)
 
 
 def _orphans() -> list[str]:
@@ -66,7 +67,7 @@ def test_another_pool_does_not_get_it(pool: Pool) -> None:
     """R3, cilium/cilium#41986: removed while in use, added again under another pool's name."""
     _bring(pool, SECOND)
     with pytest.raises(errors.CIDROverlap, match=r"10\.0\.0\.0/28 of the pool .*green"):
-        following.take_in(pool.cluster, [_says("10.0.0.0/29", name="blue")], by=BY)
+        pool_sync.take_in(pool.cluster, [_says("10.0.0.0/29", name="blue")], by=BY)
 
 
 def test_it_goes_when_nothing_holds_it_any_more(pool: Pool) -> None:
@@ -74,9 +75,9 @@ def test_it_goes_when_nothing_holds_it_any_more(pool: Pool) -> None:
     _bring(pool, SECOND)
     first = Block.objects.get(holder_id="n1")
     factories.give_back({**held, "id": first.pk, "holder": {"kind": "node", "id": "n1", "uid": ""}})
-    assert following.tidy(following.orphaned(pool.cluster), by=BY) == 0
+    assert pool_sync.tidy(pool_sync.orphaned(pool.cluster), by=BY) == 0
     factories.give_back(held)
-    assert following.tidy(following.orphaned(pool.cluster), by=BY) == 1
+    assert pool_sync.tidy(pool_sync.orphaned(pool.cluster), by=BY) == 1
     assert [str(cidr) for cidr in pool.cidrs.all()] == [SECOND]
 
 
@@ -88,7 +89,7 @@ def test_a_range_of_an_orphan_gives_nothing_back(pool: Pool) -> None:
 
 
 def test_a_lost_pool_in_use_is_kept_until_nothing_holds_it(pool: Pool) -> None:
-    following.lose(pool, by=BY)
+    pool_sync.lose(pool, by=BY)
     pool.refresh_from_db()
     assert pool.orphaned_at is not None
     assert factories.drain(pool) == []
@@ -96,12 +97,12 @@ def test_a_lost_pool_in_use_is_kept_until_nothing_holds_it(pool: Pool) -> None:
     block = Block.objects.get(holder_id="n1")
     Block.objects.filter(pk=block.pk).update(state="cooling", released_at=block.allocated_at,
                                                    available_from=block.allocated_at)  # fmt: skip
-    following.tidy(following.orphaned(pool.cluster), by=BY)
+    pool_sync.tidy(pool_sync.orphaned(pool.cluster), by=BY)
     assert not Pool.objects.exists()
 
 
 def test_a_lost_pool_comes_back(pool: Pool) -> None:
-    following.lose(pool, by=BY)
+    pool_sync.lose(pool, by=BY)
     _bring(pool, SECOND, FIRST)
     pool.refresh_from_db()
     assert pool.orphaned_at is None
@@ -111,7 +112,7 @@ def test_a_lost_pool_comes_back(pool: Pool) -> None:
 
 def test_a_lost_pool_that_nothing_holds_goes() -> None:
     pool = factories.pool(FIRST, category="pod", mask=30)
-    following.lose(pool, by=BY)
+    pool_sync.lose(pool, by=BY)
     assert not Pool.objects.exists()
 
 
@@ -134,5 +135,5 @@ def test_changing_the_rest_of_the_pool_leaves_orphans_alone(pool: Pool) -> None:
 def test_nothing_is_drawn_of_an_orphan_that_the_window_did_not_reach() -> None:
     pool = factories.pool("10.4.0.0/18", SECOND, category="pod", mask=30)
     factories.take(pool)
-    following.bring(pool, _says(SECOND, name=pool.name), by=BY)
+    pool_sync.bring(pool, _says(SECOND, name=pool.name), by=BY)
     assert len(factories.drain(pool)) == 4

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 
 from pools.models import AddressSpace, Cluster, Pool, PoolCIDR
-from pools.services import overlaps
-from pools.services.overlaps import Kind
+from pools.register import overlaps
+from pools.register.overlaps import Kind
 from tests import factories
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pools.cilium import pod_choice
+from pools.cilium.pod_choice import Named
 from pools.models import Cluster
-from pools.services import pod_choice
-from pools.services.pod_choice import Named
 from tests import factories
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pools.core.podippool import Family
-from pools.services import pools, previews
+from pools.core.cilium.podippool import Family
+from pools.register import pools, previews
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pools import allocation
 from pools.core import errors
-from pools.services import allocations
+from pools.register.allocator import allocation, requests
 from tests import factories
 
 
@@ -74,7 +73,7 @@ def test_a_late_one_for_a_block_that_was_anothers_since_is_told_so(cooldown: int
     second = factories.take(pool, factories.holder("next"))
     factories.give_back(second)
     clock.advance(61)
-    allocations.end_cooldowns()  # the block is available again, and `next` was its last holder
+    requests.end_cooldowns()  # the block is available again, and `next` was its last holder
     before = factories.row(second)
     assert before.state == "available"
     with pytest.raises(errors.HolderChanged):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection
 
-from pools import allocation
 from pools.core import errors
 from pools.models import Block, FreeSpan, Pool, PoolCIDR
-from pools.services import allocations, clusters, pools
+from pools.register import clusters, pools
+from pools.register.allocator import allocation, requests
 from tests import factories
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ def test_a_removed_cidr_gives_no_more_blocks_of_its_window() -> None:
 def test_what_a_finished_request_got_does_not_keep_its_cidr() -> None:
     pool = factories.pool("10.0.0.0/32", cooldown=0)
     first, waiting = factories.take(pool), factories.holder()
-    allocations.allocate(pool.pk, factories.wanted(waiting), by=factories.BY, wait=True)
+    requests.allocate(pool.pk, factories.wanted(waiting), by=factories.BY, wait=True)
     factories.give_back(first)
-    assert allocations.retry(pool.pk) == 1
+    assert requests.retry(pool.pk) == 1
     allocation.release(first["id"], waiting, by=factories.BY)
     pools.remove_cidr(factories.cidr(pool).pk, by=factories.BY)
     connection.check_constraints()  # what a commit would do

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pools import usage
 from pools.core import errors
 from pools.models import ReservedRange
-from pools.services import allocations, pools
+from pools.register import pools, usage
+from pools.register.allocator import requests
 from tests import factories
 
 
@@ -68,7 +68,7 @@ def test_a_block_that_cooled_down_in_it_comes_back(tidied: bool, clock) -> None:
     clock.advance(61)
     assert factories.drain(pool) == []
     if tidied:
-        assert allocations.end_cooldowns() == 1
+        assert requests.end_cooldowns() == 1
     _unreserve(reserved)
     assert factories.drain(pool) == ["10.0.0.0/32"]
 

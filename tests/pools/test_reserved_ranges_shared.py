@@ -7,7 +7,7 @@ from django.db import DatabaseError, transaction
 
 from pools.core import errors
 from pools.models import ReservedRange
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 
 

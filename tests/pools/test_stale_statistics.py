@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pools.services import allocations, history
+from pools.register.allocator import requests
+from pools.register.history import addresses
 from tests import factories, stale
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _released(pool: Pool, number: int) -> None:
 
 
 def _tidied(_pool: Pool, _number: int) -> None:
-    allocations.end_cooldowns()
+    requests.end_cooldowns()
 
 
 def _reserved(pool: Pool, number: int) -> None:
@@ -74,11 +75,11 @@ def _reserved(pool: Pool, number: int) -> None:
 
 
 def _asked(_pool: Pool, number: int) -> None:
-    history.holders(ip_address(f"10.0.9.{number}"))
+    addresses.holders(ip_address(f"10.0.9.{number}"))
 
 
 def _retried(pool: Pool, _number: int) -> None:
-    allocations.retry(pool.pk)
+    requests.retry(pool.pk)
 
 
 ACTS = [_one, _again, _several, _exact, _released, _tidied, _reserved, _asked, _retried]

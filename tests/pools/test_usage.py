@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pools import usage
 from pools.models import Pool
-from pools.services import allocations, pools
+from pools.register import pools, usage
+from pools.register.allocator import requests
 from tests import factories
 
 
@@ -29,7 +29,7 @@ def test_it_follows_a_block_through_its_life(clock) -> None:
     assert _numbers(pool) == (254, 0, 1, 0, 253)
     clock.advance(61)
     assert _numbers(pool) == (254, 0, 0, 0, 254)
-    allocations.end_cooldowns()
+    requests.end_cooldowns()
     assert _numbers(pool) == (254, 0, 0, 0, 254)
 
 
@@ -43,7 +43,7 @@ def test_what_is_reserved_and_in_use_counts_as_in_use(clock) -> None:
     assert _numbers(pool) == (254, 6, 4, 5, 239)
     clock.advance(61)
     assert _numbers(pool) == (254, 6, 0, 9, 239)
-    allocations.end_cooldowns()
+    requests.end_cooldowns()
     assert _numbers(pool) == (254, 6, 0, 9, 239)
     pools.unreserve(reserved, by=factories.BY)
     assert _numbers(pool) == (254, 6, 0, 0, 248)

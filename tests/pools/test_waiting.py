@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from pools import allocation
 from pools.core import errors
 from pools.models import AllocationRequest, Block, Event, Pool
-from pools.services import allocations, pools
+from pools.register import pools
+from pools.register.allocator import allocation, requests
 from tests import factories
 
 
 def _wait(pool: Pool, *who: allocation.Holder, **settings: Any) -> AllocationRequest:
     wanted = factories.wanted(*who, **settings)
-    request = allocations.allocate(pool.pk, wanted, by=factories.BY, wait=True)
+    request = requests.allocate(pool.pk, wanted, by=factories.BY, wait=True)
     assert isinstance(request, AllocationRequest)
     return request
 
@@ -27,7 +27,7 @@ def _state(request: AllocationRequest) -> str:
 
 def test_with_space_nobody_waits() -> None:
     pool = factories.pool("10.0.0.0/24")
-    answer = allocations.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    answer = requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
     assert isinstance(answer, allocation.Allocation)
     assert not AllocationRequest.objects.exists()
 
@@ -38,13 +38,13 @@ def test_a_release_serves_it() -> None:
     request = _wait(pool, who, org="o", env="e")
     assert (_state(request), request.holder_id) == ("pending", "late")
     assert request.last_error
-    assert allocations.retry(pool.pk) == 0
+    assert requests.retry(pool.pk) == 0
     assert factories.give_back(block).waited_for
-    assert allocations.retry(pool.pk) == 1
+    assert requests.retry(pool.pk) == 1
     assert _state(request) == "fulfilled"
     (got,) = Block.objects.filter(pk__in=request.block_ids)
     assert (got.holder_id, got.org, got.env) == ("late", "o", "e")
-    assert allocations.retry(pool.pk) == 0
+    assert requests.retry(pool.pk) == 0
 
 
 def test_so_does_the_end_of_a_cooldown_in_the_workers_cycle(clock) -> None:
@@ -52,9 +52,9 @@ def test_so_does_the_end_of_a_cooldown_in_the_workers_cycle(clock) -> None:
     factories.give_back(factories.take(pool))
     request = _wait(pool)
     clock.advance(60)
-    assert allocations.retry() == 0
+    assert requests.retry() == 0
     clock.advance(60)
-    assert allocations.retry() == 1
+    assert requests.retry() == 1
     assert _state(request) == "fulfilled"
 
 
@@ -68,7 +68,7 @@ def test_so_does_more_space(grow: str, clock) -> None:
     else:
         pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
     clock.advance(60)
-    assert allocations.retry() == 1
+    assert requests.retry() == 1
     assert _state(request) == "fulfilled"
 
 
@@ -77,7 +77,7 @@ def test_who_came_first_is_served_first() -> None:
     block = factories.take(pool)
     first, second = _wait(pool), _wait(pool)
     factories.give_back(block)
-    assert allocations.retry(pool.pk) == 1
+    assert requests.retry(pool.pk) == 1
     assert (_state(first), _state(second)) == ("fulfilled", "pending")
 
 
@@ -86,9 +86,9 @@ def test_all_or_nothing_here_too() -> None:
     blocks = factories.ask(pool, factories.holder(), count=2).blocks
     request = _wait(pool, factories.holder())
     factories.give_back(blocks[0])
-    assert allocations.retry(pool.pk) == 0
+    assert requests.retry(pool.pk) == 0
     factories.give_back(blocks[2])
-    assert allocations.retry(pool.pk) == 1
+    assert requests.retry(pool.pk) == 1
     request.refresh_from_db()
     assert {block.family for block in Block.objects.filter(pk__in=request.block_ids)} == {4, 6}
 
@@ -98,11 +98,11 @@ def test_cancelled_it_is_not_served() -> None:
     block = factories.take(pool)
     request = _wait(pool)
     for _ in range(2):
-        assert allocations.cancel(request.pk, by=factories.BY).state == "cancelled"
+        assert requests.cancel(request.pk, by=factories.BY).state == "cancelled"
     assert not factories.give_back(block).waited_for
-    assert allocations.retry(pool.pk) == 0
+    assert requests.retry(pool.pk) == 0
     with pytest.raises(errors.NotFound):
-        allocations.cancel(0, by=factories.BY)
+        requests.cancel(0, by=factories.BY)
 
 
 def test_what_can_never_succeed_ends_and_stops_nobody_else() -> None:
@@ -114,7 +114,7 @@ def test_what_can_never_succeed_ends_and_stops_nobody_else() -> None:
     factories.take(other, busy)
     allocation.release(block["id"], None, by=factories.WITH_REASON, force=True)
     allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
-    assert allocations.retry(pool.pk) == 1
+    assert requests.retry(pool.pk) == 1
     assert (_state(never), _state(served)) == ("cancelled", "fulfilled")
     assert "of another pool" in never.last_error
 
@@ -132,7 +132,7 @@ def test_many_waiting_for_one_pool_do_not_starve_the_others(clock) -> None:
     factories.give_back(block)  # and the nudge is lost
     for _ in range(3):
         clock.advance(31)
-        allocations.retry()
+        requests.retry()
     assert _state(request) == "fulfilled"
 
 
@@ -141,7 +141,7 @@ def test_events_say_who_was_served() -> None:
     block = factories.take(pool)
     _wait(pool, factories.holder("late"))
     factories.give_back(block)
-    allocations.retry(pool.pk)
+    requests.retry(pool.pk)
     told = list(Event.objects.filter(holder_id="late").values_list("type", "actor"))
     assert told == [("block.allocated", "worker"), ("block.allocation_failed", "tester")]
 
@@ -150,4 +150,4 @@ def test_a_request_survives_being_stored() -> None:
     wanted = factories.wanted(
         factories.holder("a", uid="u"), cidr="10.0.0.0/32", family=4, count=2, org="o", env="e"
     )
-    assert allocations.from_json(allocations.to_json(wanted)) == wanted
+    assert requests.from_json(requests.to_json(wanted)) == wanted

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from pools import window
 from pools.models import Window
+from pools.register.allocator import window
 from tests import factories
 
 

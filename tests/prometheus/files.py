@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from ipam_site import data_folder
-from pools.services.metrics import families
+from pools.platform.metrics import families
 
 PROMETHEUS = data_folder.PROJECT / "deploy" / "prometheus"
 GRAFANA = data_folder.PROJECT / "deploy" / "grafana"

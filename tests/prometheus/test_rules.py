@@ -15,7 +15,7 @@ import yaml
 from django.core.management import CommandError, get_commands, load_command_class
 from django.urls import resolve
 
-from pools.reconcile import leases
+from pools.clusters.reconcile import leases
 from tests.prometheus import files
 
 PROMTOOL = shutil.which("promtool")

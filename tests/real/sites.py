@@ -8,7 +8,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from pools.handlers import registry
+from pools.clusters.reconcile import registry
 from tests.kube import gateways
 from tests.reconcile import processes, small
 

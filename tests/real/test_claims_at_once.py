@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from claims.ipamclaims import ipamclaims
 from claims.models import Network
-from claims.services import ipamclaims
-from pools import events
 from pools.models import Run, Watcher
 from pools.models.connections import Duty
 from pools.models.observed import Trigger
+from pools.platform import events
 from tests import eventually
 from tests.claims.networks import ovn
 from tests.real import sites

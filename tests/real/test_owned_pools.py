@@ -8,7 +8,7 @@ import pytest
 
 from pools.models import Drift
 from pools.models.connections import Duty
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 from tests.handlers.fleet import manifest, reserved
 from tests.real.owned_pools import OWNERS, A, B, C, Owned

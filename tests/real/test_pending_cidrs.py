@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from pools import usage
+from pools.cidr_migrations import migrations, progress
+from pools.cidr_migrations.progress import Standing, Step
+from pools.cilium import preflights
 from pools.core import addresses, errors
 from pools.models import CIDRMigration, PoolCIDR
 from pools.models.connections import Duty
-from pools.services import cidr_migrations, migration_progress, pools, preflights
-from pools.services.migration_progress import Standing, Step
+from pools.register import pools, usage
 from tests import factories
 from tests.edges import api as apis
 from tests.real.owned_pools import OWNERS, A, B, C, Owned
@@ -85,15 +86,15 @@ def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) 
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])
 @pytest.mark.parametrize("version", ["v2"])
 def test_a_migration_has_removed_when_the_cluster_says_so(owned: Owned) -> None:
-    wanted = cidr_migrations.wanted(owned.pool("green"), addresses.parse_cidr(A))
-    migration = cidr_migrations.begin(wanted, by=factories.BY)
-    cidr_migrations.take(migration.pk, Step.RESERVE, by=factories.BY)
+    wanted = migrations.wanted(owned.pool("green"), addresses.parse_cidr(A))
+    migration = migrations.begin(wanted, by=factories.BY)
+    migrations.take(migration.pk, Step.RESERVE, by=factories.BY)
     owned.passed()
-    cidr_migrations.take(migration.pk, Step.REMOVE, by=factories.BY)
+    migrations.take(migration.pk, Step.REMOVE, by=factories.BY)
     owned.passed()
 
     def standing() -> Standing:
-        return migration_progress.of(cidr_migrations.of(migration.pk)).standing
+        return progress.of(migrations.of(migration.pk)).standing
 
     assert standing() is Standing.REMOVING
     owned.apply("green", B)

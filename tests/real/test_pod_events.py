@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from claims.ipamclaims import pod_events
 from claims.models import IPPool, Network
-from claims.services import pod_events
 from pools.models.connections import Duty
 from tests.claims import worlds
 from tests.claims.ipamclaims import world

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from pools.clusters import kubeconfig, secrets
+from pools.clusters.client import kubeconfig
+from pools.clusters.reconcile import connecting
 from pools.models import Connection
-from pools.reconcile import connecting
+from pools.platform.outbound import secrets
 from tests.edges import api as apis
 from tests.kube import gateways
 from tests.real import sites

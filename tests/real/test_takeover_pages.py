@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.models.connections import Duty
-from pools.services import pools
+from pools.register import pools
 from tests import factories
 from tests.e2e.conftest import browser, chromium, visit  # noqa: F401  # fixtures
 from tests.real.owned_pools import A, B, Owned

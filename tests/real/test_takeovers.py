@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from pools.clusters import kubeconfig, secrets
+from pools.clusters.client import kubeconfig
+from pools.clusters.reconcile import connecting
 from pools.models import Connection, Event
 from pools.models.connections import Duty
-from pools.reconcile import connecting
-from pools.services import pools
+from pools.platform.outbound import secrets
+from pools.register import pools
 from tests import factories, people
 from tests.edges import api as apis
 from tests.handlers.fleet import manifest

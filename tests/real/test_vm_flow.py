@@ -15,7 +15,7 @@ import yaml
 from django.core import management
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from claims.core.network_selection import CLAIM, DEFAULT_NETWORK
+from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
 from claims.models import Decision, IPAMClaim, Network, Place
 from claims.webhooks import hooks
 from pools.models import Block, ObservedObject

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from pools.reconcile import watching
+    from pools.clusters.reconcile import watcher as reconcile_watcher
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -89,8 +89,8 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command
 
-    from pools.handlers import registry
-    from pools.reconcile import watching
+    from pools.clusters.reconcile import registry
+    from pools.clusters.reconcile import watcher as reconcile_watcher
     from tests.reconcile import small
 
     if sys.argv[1] == "cilium":
@@ -104,13 +104,13 @@ def main() -> None:
     if sys.argv[1] == "watch":
         call_command("watch")
     elif sys.argv[1] == "watch-stopped-amidst-its-wait":
-        watching.Watcher.run = _wait
+        reconcile_watcher.Watcher.run = _wait
         call_command("watch")
     elif sys.argv[1] == "work":
         _pass(int(sys.argv[2]), [handler])
 
 
-def _wait(watcher: watching.Watcher) -> None:
+def _wait(watcher: reconcile_watcher.Watcher) -> None:
     """As `run` does between two looks; the signal comes while it has the lock of what it waits for."""
     with watcher._wake._cond:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -119,12 +119,12 @@ def _wait(watcher: watching.Watcher) -> None:
 
 
 def _pass(connection_id: int, handlers: Sequence[Any]) -> None:
-    from pools.reconcile import leases, passes
+    from pools.clusters.reconcile import leases, sync
 
     while (lease := leases.take(connection_id, leases.worker())) is None:
         time.sleep(0.05)
     sys.stdout.write(f"took {lease.fence}\n")
-    run = passes.run(lease, handlers)
+    run = sync.run(lease, handlers)
     sys.stdout.write(f"ended {run.error_code or run.succeeded}\n")
 
 

@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pools.clusters import kubeconfig, secrets
-from pools.clusters.client import Manifest
-from pools.core import errors, resources
-from pools.core.resources import Resource
+from pools.clusters.client import kubeconfig
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile import connecting, leases, sync
+from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.core import errors
+from pools.core.kubernetes import resources
+from pools.core.kubernetes.resources import Resource
 from pools.models import Connection, ObservedObject, Run
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import connecting, leases, passes
-from pools.reconcile.kinds import Found, Pass, Seen, Write
+from pools.platform.outbound import secrets
 from tests import factories
 from tests.kube.fake import FakeCluster
 
@@ -97,7 +99,7 @@ def reconcile(
     dry = trigger == Trigger.DRY_RUN
     lease = (leases.borrow if dry else leases.take)(connection.pk, leases.worker())
     assert lease is not None
-    return passes.run(lease, handlers, trigger=trigger, **options)
+    return sync.run(lease, handlers, trigger=trigger, **options)
 
 
 def rows(connection: Connection, kind: str = "CiliumNode") -> list[ObservedObject]:

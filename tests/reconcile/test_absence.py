@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
+from pools.clusters.reconcile import comparison
 from pools.models import Connection, ObservedObject
 from pools.models.fields import Now
-from pools.reconcile import seen
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
@@ -32,7 +32,9 @@ def test_r4_one_list_without_it_is_not_its_end(
     assert small.rows(connection)[0].missed_at is not None
 
 
-@pytest.mark.parametrize(("seconds", "forgotten"), [(seen.GRACE - 5, []), (seen.GRACE, ["a"])])
+@pytest.mark.parametrize(
+    ("seconds", "forgotten"), [(comparison.GRACE - 5, []), (comparison.GRACE, ["a"])]
+)
 def test_r4_two_complete_lists_apart(
     seconds: float,
     forgotten: list[str],

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from pools.clusters.reconcile import connecting, watch_positions
+from pools.clusters.reconcile.streams import Stream
+from pools.clusters.reconcile.watch_positions import Position
 from pools.models import Connection, Run
-from pools.reconcile import connecting, positions
-from pools.reconcile.positions import Position
-from pools.reconcile.streams import Stream
 from tests import eventually
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
@@ -22,7 +22,7 @@ def at(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Positio
     """Where a list left the kind."""
     fake.put(small.node("a"))
     small.reconcile(connection, nodes)
-    found = positions.read(Connection.objects.get().positions, nodes.kind)
+    found = watch_positions.read(Connection.objects.get().positions, nodes.kind)
     assert found is not None
     return found
 
@@ -75,7 +75,7 @@ def test_point_04_a_bookmark_moves_the_position_and_no_object(
     told, to = _moved(fake, stream)
     assert told == []
     assert to.version != at.version
-    assert positions.move(connection.pk, "CiliumNode", at, to)
+    assert watch_positions.move(connection.pk, "CiliumNode", at, to)
     assert (Run.objects.count(), small.rows(connection)) == (runs, before)
 
 

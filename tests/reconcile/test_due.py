@@ -10,10 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from pools import tasks
-from pools.handlers import registry
+from pools.clusters.reconcile import leases, registry
 from pools.models import Connection, Run
 from pools.models.observed import Trigger
-from pools.reconcile import leases
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 

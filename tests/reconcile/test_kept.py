@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from pools.clusters.client import Manifest
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile.handler import Handler
 from pools.models import Connection
-from pools.reconcile import leases, positions, telling
-from pools.reconcile.kinds import Handler
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
@@ -42,12 +42,12 @@ def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) 
 
 def tell(connection: Connection, nodes: Handler, *told: tuple[str, Manifest]) -> None:
     connection.refresh_from_db()
-    at = positions.read(connection.positions, nodes.kind)
+    at = watch_positions.read(connection.positions, nodes.kind)
     lease = leases.borrow(connection.pk, leases.worker())
     assert at is not None
     assert lease is not None
     to = dataclasses.replace(at, version=f"{at.version}0")
-    run = telling.absorb_events(lease, [nodes], nodes.kind, told, at=at, to=to)
+    run = watch_events.absorb_events(lease, [nodes], nodes.kind, told, at=at, to=to)
     assert not run.error_code
 
 

@@ -10,10 +10,10 @@ import pytest
 from django.db import connection as database
 from django.db import transaction
 
+from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.models import Connection, Run
 from pools.models.connections import Duty
-from pools.reconcile import leases, passes
 from tests import eventually, factories
 from tests.concurrent import threads
 from tests.kube.fake import FakeCluster
@@ -242,4 +242,4 @@ def test_an_error_of_our_own_hands_the_lease_back(
         small.reconcile(connection, nodes)
     now = Connection.objects.get()
     assert (now.error_code, now.failures, now.leased_until) == ("internal_error", 1, None)
-    assert Run.objects.get().error_code == passes.PassFailed.code
+    assert Run.objects.get().error_code == sync.PassFailed.code

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.db import connection as database
 
+from pools.clusters.reconcile import comparison, storage
+from pools.clusters.reconcile.handler import Pass, Seen
 from pools.core import errors
 from pools.models import Connection, ObservedObject
-from pools.reconcile import seen, storing
-from pools.reconcile.kinds import Pass, Seen
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
@@ -119,7 +119,7 @@ def test_who_cannot_be_forgotten_is_kept_and_tried_again(
     nodes: small.Small,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(seen, "GRACE", 0)
+    monkeypatch.setattr(comparison, "GRACE", 0)
     for name in ("a", "bad"):
         fake.put(small.node(name))
     small.reconcile(connection, nodes)
@@ -157,19 +157,19 @@ def test_a_bad_kind_does_not_stop_the_others(
 def test_rows_are_made_by_position(fake: FakeCluster) -> None:
     names = [field.attname for field in ObservedObject._meta.concrete_fields]
     names.remove("cidrs")  # written by a trigger, read by statements of the database alone
-    assert tuple(names) == storing.FIELDS
+    assert tuple(names) == storage.FIELDS
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "a\ud800b", "\\\0"])
 def test_f21_what_no_database_holds_has_no_text(text: str) -> None:
-    (item,) = next(storing.batches([named("odd", text)]))
+    (item,) = next(storage.batches([named("odd", text)]))
     assert item.text == ""
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), None, 1 << 64, -(10**400), 1.5])
 def test_f21_numbers_are_stored_as_they_are_or_not_at_all(number: float | None) -> None:
     manifest = small.node("odd") | {"odd": number}
-    (item,) = next(storing.batches([manifest]))
+    (item,) = next(storage.batches([manifest]))
     if isinstance(number, float) and not math.isfinite(number):
         assert item.text == ""
     else:
@@ -177,7 +177,7 @@ def test_f21_numbers_are_stored_as_they_are_or_not_at_all(number: float | None) 
 
 
 def test_no_statement_carries_more_than_it_can() -> None:
-    batches = list(storing.batches(big(f"n-{number}") for number in range(12)))
+    batches = list(storage.batches(big(f"n-{number}") for number in range(12)))
     assert [len(batch) for batch in batches] == [5, 5, 2]
-    assert len(list(storing.batches([small.node("a")] * 4500))) == 3
+    assert len(list(storage.batches([small.node("a")] * 4500))) == 3
     assert json.loads(batches[0][0].text)["metadata"]["name"] == "n-0"

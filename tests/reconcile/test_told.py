@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.client import Manifest
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile import leases, watch_events, watch_positions
+from pools.clusters.reconcile.handler import Pass
+from pools.clusters.reconcile.watch_positions import Position
 from pools.models import Connection, Run
 from pools.models.observed import Trigger
-from pools.reconcile import leases, positions, telling
-from pools.reconcile.kinds import Pass
-from pools.reconcile.positions import Position
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 
 
 def at(connection: Connection, kind: str = "CiliumNode") -> Position:
     connection.refresh_from_db()
-    found = positions.read(connection.positions, kind)
+    found = watch_positions.read(connection.positions, kind)
     assert found is not None
     return found
 
@@ -34,7 +34,7 @@ def tell(
     lease = leases.borrow(connection.pk, "watcher")
     assert lease is not None
     version = told[-1][1]["metadata"]["resourceVersion"] if told else "0"
-    return telling.absorb_events(
+    return watch_events.absorb_events(
         lease,
         [nodes, *others],
         nodes.kind,
@@ -84,7 +84,7 @@ def test_point_05_late_events_are_dropped(
     fake.remove("ciliumnodes", "gone")
     small.reconcile(listed, nodes)
     run = tell(listed, nodes, ("MODIFIED", old), ("ADDED", gone), since=since)
-    assert run.error_code == telling.OVERTAKEN
+    assert run.error_code == watch_events.OVERTAKEN
     assert run.pk is None
     assert small.names(listed) == ["a"]
     assert small.rows(listed)[0].manifest["metadata"]["labels"] == {"zone": "new"}

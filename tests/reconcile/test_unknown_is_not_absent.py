@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pools.clusters.reconcile import sync
 from pools.models import Connection, Finding, Run
-from pools.reconcile import passes
 from tests import clock
 from tests.kube import gateways
 from tests.kube.fake import FakeCluster
@@ -131,7 +131,7 @@ def test_f17_another_cluster_behind_the_address(
     fake.log.clear()
     for _ in range(2):
         run = small.reconcile(connection, nodes)
-        assert run.error_code == passes.IdentityChanged.code
+        assert run.error_code == sync.IdentityChanged.code
     assert not fake.log.writes
     assert not fake.log.of("list", "ciliumnodes")
     assert not nodes.forgotten

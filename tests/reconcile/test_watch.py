@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
+from pools.clusters.reconcile import watchers
 from pools.models import Connection, Run, Watcher
 from pools.models.connections import Duty
 from pools.models.observed import Trigger
-from pools.reconcile import watchers
 from tests import eventually
 from tests.kube.fake import FakeCluster
 from tests.reconcile import processes, small

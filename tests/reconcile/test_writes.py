@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.client import Manifest
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import Pass, Write
 from pools.models import Connection, Drift
 from pools.models.observed import Trigger
-from pools.reconcile.kinds import Pass, Write
 from tests.kube.fake import FakeCluster
 from tests.reconcile import small
 

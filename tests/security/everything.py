@@ -9,9 +9,10 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from knox.models import AuthToken
 
+from claims.access import memberships
 from claims.models import Entry, Network, NetworkSettings
 from claims.models.ippools import Source
-from claims.services import memberships, waves
+from claims.waves import waves
 from pools.models import (
     Block,
     Cluster,
@@ -24,7 +25,7 @@ from pools.models import (
     Run,
 )
 from pools.models.fields import Now
-from pools.services.notices import outbox, targets
+from pools.platform.alerts import outbox, targets
 from pools.webhooks import keys
 from tests import factories
 from tests.claims import worlds

@@ -23,10 +23,10 @@ from django.test import Client
 from claims.models import Entry, IPPool, Membership, Network
 from ipam_site.supervisor.postgres import SUPERUSER
 from pools import tasks
-from pools.core.block_answer import BlockAnswer
+from pools.core.block_fields import BlockAnswer
 from pools.models import AuditSegment, BlockEvent, Pool
-from pools.services import audit
-from pools.services.notices import outbox, targets
+from pools.platform.alerts import outbox, targets
+from pools.platform.audit import sealing
 from tests import factories
 from tests.notices import receivers
 from tests.pools.conftest import Clock
@@ -95,7 +95,7 @@ def clock() -> Clock:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
     """A pool with ten held blocks, whose events are sealed in segments of three."""
-    monkeypatch.setattr(audit, "SIZE", 3)
+    monkeypatch.setattr(sealing, "SIZE", 3)
     made = factories.pool("10.0.0.0/24", reserved=["10.0.0.9-10.0.0.9"])
     factories.ask(made, *factories.holders(10))
     tasks.seal_events()
@@ -186,7 +186,7 @@ def write_the_chain_anew() -> None:
         "DELETE FROM pools_segmentname", "DELETE FROM pools_segmenttally", "DELETE FROM pools_auditsegment",
         "DELETE FROM pools_auditstate",
     )  # fmt: skip
-    audit.seal()
+    sealing.seal()
 
 
 def test_a_chain_that_was_written_anew_is_shown_by_an_anchor(pool: Pool) -> None:

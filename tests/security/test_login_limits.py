@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pools.models import LoginFailures
-from pools.services import login_limits
+from pools.platform import login_limits
 from tests.pools.conftest import Clock
 
 PASSWORD = "a long enough pass phrase"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from claims.core import macs
-from claims.core.vm_import.found import problem
+from claims.core.vm_import.vm_interface import problem
 from pools.core import addresses, errors
-from pools.core.cells import unescaped
 from pools.core.errors import Problem
+from pools.core.spreadsheet_cells import unescaped
 
 LONGEST_NAME = 253
 MOST_IN_A_CELL = 64

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from claims.core.vm_import import cells, found
-from claims.core.vm_import.found import Found, Skipped, problem
+from claims.core.vm_import import cells, vm_interface
+from claims.core.vm_import.vm_interface import Found, Skipped, problem
 from pools.core.errors import Problem
 
 Json = Mapping[str, Any]
@@ -76,7 +76,7 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[Found]:
         ips = cells.parse_addresses(*listed)
         wrong = cells.parse_mac(mac) if mac else ()
         told = (*told_of_vm, *lost)
-        problems, no_mac = found.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
+        problems, no_mac = vm_interface.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
         refused = bool(told_of_vm or wrong or ips.unread or no_mac)
         yield Found(row, name, mac, ips.ips, network, namespace, "", note, problems, refused)
 

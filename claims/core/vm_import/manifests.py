@@ -1,6 +1,6 @@
 """IPPools and IPAMClaims as files, each entry and each claim a row of its own.
 
-Keys that a text has twice come as pools.core.reading.Repeated (pools.documents), and so each of them
+Keys that a text has twice come as pools.core.object_reader.Repeated (pools.platform.documents), and so each of them
 is a row, with the problem `duplicate_key`.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from claims.core import ipamclaim, ippool
-from claims.core.vm_import import cells, found
-from claims.core.vm_import.found import Found, problem
+from claims.core import ippool
+from claims.core.ipamclaims import ipamclaim
+from claims.core.vm_import import cells, vm_interface
+from claims.core.vm_import.vm_interface import Found, problem
 from pools.core import errors
 from pools.core.errors import Problem
-from pools.core.reading import Repeated
+from pools.core.object_reader import Repeated
 
 Json = Mapping[str, Any]
 
@@ -82,7 +83,7 @@ def _entry(row: int, mac: str, value: object, network: str, told: tuple[Problem,
         told = (*told, *wrong, problem("ips", "wrong_type", message, value))
         return Found(row, "", mac, (), network, problems=told, refused=True)
     ips = cells.parse_addresses(*given, aside=False)
-    told, no_mac = found.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
+    told, no_mac = vm_interface.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
     refused = bool(wrong) or ips.unread or no_mac
     return Found(row, "", mac, ips.ips, network, problems=told, refused=refused)
 
@@ -92,9 +93,9 @@ def _claim(row: int, claim: ipamclaim.Claim) -> Found:
     ips = claim.ips_requested or claim.ips
     told = claim.problems
     if not claim.mac:
-        told = (*told, found.MAC_MISSING)
+        told = (*told, vm_interface.MAC_MISSING)
     if not ips:
-        told = (*told, found.NO_ADDRESS)
+        told = (*told, vm_interface.NO_ADDRESS)
     return Found(
         row,
         claim.vm,

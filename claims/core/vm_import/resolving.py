@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from claims.core import address_requests, claim_names, entries
+from claims.core import address_requests, entries
+from claims.core.ipamclaims import names
 from claims.core.vm_import import vm_names
 from pools.core import errors, holders
 
@@ -165,7 +166,7 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
 
 
 def _claim_name(vm: str, network: str) -> str | None:
-    name = claim_names.compose_key(vm, network)
+    name = names.compose_key(vm, network)
     return name if name and name[-1] not in ".-" else None
 
 

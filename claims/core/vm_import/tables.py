@@ -6,9 +6,9 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from claims.core.vm_import import cells, columns, found
+from claims.core.vm_import import cells, columns, vm_interface
 from claims.core.vm_import.columns import Layout
-from claims.core.vm_import.found import Found, Skipped, problem
+from claims.core.vm_import.vm_interface import Found, Skipped, problem
 from pools.core.errors import Problem
 
 Row = tuple[int, Sequence[str]]  # the number of the row, from 1; its cells, short rows being short
@@ -49,7 +49,7 @@ def _together(one: Found, other: Found) -> Found:
     ips = tuple(dict.fromkeys((*one.ips, *other.ips)))
     problems = dict.fromkeys((*one.problems, *other.problems))
     if ips:
-        problems.pop(found.NO_ADDRESS, None)
+        problems.pop(vm_interface.NO_ADDRESS, None)
     return dataclasses.replace(
         one,
         ips=ips,
@@ -143,7 +143,7 @@ class _Table:
         wrong = cells.parse_mac(mac) if mac else ()
         refused = bool(wrong or problems or ips.unread)
         told = (*problems, *wrong, *ips.problems)
-        told, no_mac = found.lacking(mac, ips.ips, told)
+        told, no_mac = vm_interface.lacking(mac, ips.ips, told)
         return Found(
             number,
             vm,

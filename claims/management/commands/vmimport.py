@@ -11,14 +11,14 @@ from typing import Any
 
 from django.core.management import base
 
+from claims.imports import drafts, worker
+from claims.imports.mapping import Options
+from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import RowVerdict, Status, Target
-from claims.services import import_worker, imports
-from claims.services.import_mapping import Options
-from claims.services.import_uploads import Upload
-from pools import documents, events
 from pools.core import errors
 from pools.models import Cluster
+from pools.platform import documents, events
 
 BAD = 2  # exit code: rows are in conflict or refused
 _SHOWN = 100  # bad rows
@@ -80,9 +80,9 @@ class Command(base.BaseCommand):
         )
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
         by = events.Author(actor="manage.py", source="command")
-        made = imports.create(upload, wanted, by=by)
-        import_worker.work_off(made.pk)
-        return imports.get(made.pk)
+        made = drafts.create(upload, wanted, by=by)
+        worker.work_off(made.pk)
+        return drafts.get(made.pk)
 
     def _tell(self, of: VMImport, bad: Sequence[ImportRow]) -> None:
         self.stdout.write(f"{of} ({of.format}): {of.get_status_display()}")

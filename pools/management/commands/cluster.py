@@ -16,13 +16,14 @@ from typing import Any
 
 from django.core.management import base
 
-from pools import database, events
-from pools.clusters import kubeconfig
+from pools.clusters import connection_test, connections, fleet, served_kinds_text
+from pools.clusters.client import kubeconfig
+from pools.clusters.reconcile import registry
 from pools.core import addresses, errors, holders
-from pools.handlers import registry
 from pools.models import Cluster, Connection, Pool
 from pools.models.connections import Duty, Mode
-from pools.services import clusters, connections, examinations, fleet, served_kinds
+from pools.platform import database, events
+from pools.register import clusters
 from pools.webhooks import configuration
 
 _AUTHOR = events.Author(actor="manage.py", source="command")
@@ -141,7 +142,7 @@ class Command(base.BaseCommand):
         writes = ", ".join(row.duties) or "nothing"
         self.stdout.write(f"  connected to {row.server} {row.version}, {row.mode}, writes {writes}")
         if row.served is not None:
-            self.stdout.write(f"  {served_kinds.sentence(row)}")
+            self.stdout.write(f"  {served_kinds_text.sentence(row)}")
 
     def _warn(self, source: connections.Source) -> None:
         for warning in source.warnings:
@@ -189,7 +190,7 @@ class Command(base.BaseCommand):
 
     def _test(self, options: dict[str, Any]) -> None:
         row = connections.of(_cluster(options))
-        found = examinations.of_connection(row, registry.resources())
+        found = connection_test.of_connection(row, registry.resources())
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), indent=2))
         else:
@@ -199,7 +200,7 @@ class Command(base.BaseCommand):
                 f"{found.code}: {found.message}" if found.code else "passes would fail"
             )
 
-    def _tell(self, found: examinations.Examination) -> None:
+    def _tell(self, found: connection_test.Examination) -> None:
         self.stdout.write(f"{found.server} {found.version} {found.identity}".rstrip())
         for kind in found.kinds:
             shape = f"shape {kind.shape}" if kind.shape else ""

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import base
 
-from pools.services import demo
+from pools.register.demo import demo
 
 
 class Command(base.BaseCommand):

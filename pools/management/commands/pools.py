@@ -10,10 +10,10 @@ from typing import Any
 
 from django.core.management import base
 
-from pools import events
 from pools.core import errors
 from pools.models import Cluster
-from pools.services import imports
+from pools.platform import events
+from pools.register import manifests
 
 
 class Command(base.BaseCommand):
@@ -33,7 +33,7 @@ class Command(base.BaseCommand):
             raise base.CommandError(f"There is no cluster {options['cluster']}.")
         author = events.Author(actor="manage.py", source="command")
         try:
-            reports = imports.pools_from(
+            reports = manifests.pools_from(
                 _read(options["file"]), cluster, by=author, dry_run=options["dry_run"]
             )
         except errors.IpamError as error:
@@ -56,7 +56,7 @@ def _read(name: str) -> bytes:
         raise base.CommandError(f"{name}: {error.strerror}") from error
 
 
-def _line(report: imports.Report) -> str:
+def _line(report: manifests.Report) -> str:
     name = report.name or f"document {report.document + 1}"
     lines = [f"{report.verdict:<10} {name}"]
     lines += [f"           {p.field}: {p.message} ({p.code})" for p in report.problems]

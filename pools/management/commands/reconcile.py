@@ -9,11 +9,10 @@ from typing import Any
 
 from django.core.management import base
 
+from pools.clusters.reconcile import leases, registry, sync
 from pools.core import errors
-from pools.handlers import registry
 from pools.models import Connection, Run
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
 
 _LOOK = 0.2  # seconds between two looks whether the other worker has ended
 _COUNTS = ("seen", "changed", "gone", "written", "failed", "would")
@@ -43,7 +42,7 @@ class Command(base.BaseCommand):
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
         trigger = Trigger.DRY_RUN if dry else Trigger.CHANGE
-        run = passes.run(lease, registry.all(), trigger=trigger)
+        run = sync.run(lease, registry.all(), trigger=trigger)
         if options["json"]:
             self.stdout.write(json.dumps(_document(run)))
         else:

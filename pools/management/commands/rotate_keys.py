@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management import base
 
+from pools.clusters import connections
 from pools.core import errors
-from pools.services import connections
-from pools.services.notices import targets
+from pools.platform.alerts import targets
 
 
 class Command(base.BaseCommand):

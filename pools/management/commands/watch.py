@@ -18,10 +18,11 @@ from django.core.management import base
 from django.db import connection
 from kombu.exceptions import OperationalError
 
-from pools import heartbeat, tasks
-from pools.handlers import registry
-from pools.reconcile import watching
-from pools.services.notices import evaluation
+from pools import tasks
+from pools.clusters.reconcile import registry
+from pools.clusters.reconcile import watcher as reconcile_watcher
+from pools.platform import heartbeat
+from pools.platform.conditions import evaluation
 
 _EVERY = 30  # seconds
 
@@ -35,7 +36,7 @@ class Command(base.BaseCommand):
         parser.add_argument("--clusters", type=int, default=200, help="watched by this one (200)")
 
     def handle(self, **options: Any) -> None:
-        watcher = watching.Watcher(
+        watcher = reconcile_watcher.Watcher(
             registry.all(), most=options["clusters"], got_on=partial(heartbeat.touch, "watcher")
         )
 
@@ -53,7 +54,7 @@ class Command(base.BaseCommand):
         os._exit(0)
 
 
-def _stop(watcher: watching.Watcher, signals: queue.SimpleQueue[int]) -> None:
+def _stop(watcher: reconcile_watcher.Watcher, signals: queue.SimpleQueue[int]) -> None:
     signals.get()
     watcher.stop()
 

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 from django.core.management import base
 
-from pools import events
 from pools.core import errors
 from pools.models import Cluster
+from pools.platform import events
 from pools.webhooks import configuration, keys
 
 _AUTHOR = events.Author(actor="manage.py", source="command")

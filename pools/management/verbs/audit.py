@@ -10,7 +10,8 @@ from typing import Any, TextIO
 
 from pools.core import errors
 from pools.management import output
-from pools.services import audit, audit_anchors, audit_verify
+from pools.platform.audit import anchors as audit_anchors
+from pools.platform.audit import sealing, verification
 
 HELP = "Seal the history, or verify it (status 3 when it is not what was sealed)."
 COLUMNS = ("code", "day", "segment", "numbers", "count", "message")
@@ -48,7 +49,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
     if options["anchors"] is not None:
         anchors += _read(options["anchors"])
     # From a day on is a quick look; the rows have no day.
-    report = audit_verify.verify(since=since, anchors=anchors, tables=since is None)
+    report = verification.verify(since=since, anchors=anchors, tables=since is None)
     form = options["output"]
     output.write((fault.as_json() for fault in report.faults), COLUMNS, form, out)
     if form == "table":
@@ -57,7 +58,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 
 def _seal(out: TextIO) -> int:
-    made = audit.seal(seconds=float("inf"))
+    made = sealing.seal(seconds=float("inf"))
     out.write(f"{made.events} events in {made.segments} segments were sealed.\n")
     if made.waiting:
         out.write("The rest waits for a transaction that has not ended.\n")
@@ -66,7 +67,7 @@ def _seal(out: TextIO) -> int:
     return output.DONE
 
 
-def _summary(report: audit_verify.Report) -> str:
+def _summary(report: verification.Report) -> str:
     verdict = "whole" if report.ok else f"broken: {report.fault_count} faults"
     purged = f", {report.purged} purged" if report.purged else ""
     return (

@@ -7,7 +7,7 @@ import pathlib
 from typing import Any, TextIO
 
 from pools.management import output
-from pools.services import backups
+from pools.register import backups
 
 HELP = "Write a backup of the database: one snapshot, complete or not at all, readable by you only."
 

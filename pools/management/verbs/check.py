@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
-from pools import events
 from pools.management import output
 from pools.models import CheckRun
-from pools.services.checking import registry, reports, runs
+from pools.platform import events
+from pools.platform.checks import registry, reports, runs
 
 HELP = "Prove the invariants of the register (status 3: something is wrong)."
 _BY = events.Author(actor="manage.py", source="command")

@@ -9,11 +9,11 @@ from typing import Any, TextIO
 
 from django.db.models import F, QuerySet
 
-from pools import database
-from pools.core import errors, forecast_words
+from pools.core import errors, forecast_text
 from pools.management import output
 from pools.models import Cluster, PoolForecast
-from pools.services import forecasts
+from pools.platform import database
+from pools.register.utilization import forecasts
 
 HELP = "When pools will be full (status 3: one within the days of --within)."
 _COLUMNS = (
@@ -71,7 +71,7 @@ def _rows(rows: QuerySet[PoolForecast], today: date) -> Iterator[dict[str, Any]]
             "earliest": one.earliest,
             "latest": one.latest,
             "per_day": round(one.per_day, 3),
-            "forecast": forecast_words.sentence(
+            "forecast": forecast_text.sentence(
                 one.state,
                 today=today,
                 missing=one.missing,

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
-from pools.api import query
 from pools.core import errors
 from pools.management import output
-from pools.services import leak_list, leaks
+from pools.platform.rest import query
+from pools.register.leaks import detection, listing
 
 HELP = "List leaked blocks (status 3 when there are any)."
 # What `ipam reclaim --from-report` reads back.
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    rows = leaks.suspected() if options["suspected"] else leaks.leaked()
+    rows = detection.suspected() if options["suspected"] else detection.leaked()
     if options["cluster"]:
         cluster = query.find_cluster(options["cluster"])
         if cluster is None:
@@ -40,10 +40,10 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
         rows = rows.filter(holder_kind=options["holder_kind"])
     form = options["output"]
     columns = _SHOWN if form == "table" else COLUMNS
-    count = output.write(_flat(leak_list.every(rows)), columns, form, out)
+    count = output.write(_flat(listing.every(rows)), columns, form, out)
     return output.FOUND if count else output.DONE
 
 
-def _flat(shapes: Iterator[leak_list.Shape]) -> Iterator[output.Row]:
+def _flat(shapes: Iterator[listing.Shape]) -> Iterator[output.Row]:
     for one in shapes:
         yield one | {f"holder_{part}": value for part, value in one["holder"].items()}

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from pools.management import output
 from pools.models.pools import Category
-from pools.services import block_lists
+from pools.register import block_lists
 
 HELP = "List held and cooling blocks, as many as there are."
 _NAMES = ("cluster", "pool", "category", "family", "state", "holder_kind", "org", "env")

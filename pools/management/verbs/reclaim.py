@@ -7,10 +7,10 @@ import getpass
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
-from pools import events
 from pools.core import errors, holders
 from pools.management import output
-from pools.services import leak_list, leak_reports, reclaiming
+from pools.platform import events
+from pools.register.leaks import listing, reclaim, reports
 
 HELP = "Take leaked blocks back into their cooldown, with a reason."
 _COLUMNS = ("block_id", "cidr", "holder", "result", "code", "message")
@@ -38,19 +38,17 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
     reason = holders.parse_reason(options["reason"], field="reason")
     by = events.Author(actor=getpass.getuser(), source="command", reason=reason)
     wanted = (
-        leak_reports.read(options["from_report"])
+        reports.read(options["from_report"])
         if options["from_report"]
-        else leak_reports.named(options["block"], cluster=options["cluster"])
+        else reports.named(options["block"], cluster=options["cluster"])
     )
-    refused: list[reclaiming.Result] = []
-    results = reclaiming.reclaim_all(wanted, by=by, dry_run=options["dry_run"])
+    refused: list[reclaim.Result] = []
+    results = reclaim.reclaim_all(wanted, by=by, dry_run=options["dry_run"])
     output.write(_rows(results, refused), _COLUMNS, options["output"], out)
     return output.REFUSED if refused else output.DONE
 
 
-def _rows(
-    results: Iterator[reclaiming.Result], refused: list[reclaiming.Result]
-) -> Iterator[output.Row]:
+def _rows(results: Iterator[reclaim.Result], refused: list[reclaim.Result]) -> Iterator[output.Row]:
     for one in results:
         if one.error:
             refused.append(one)
@@ -58,7 +56,7 @@ def _rows(
             "block_id": one.wanted.block_id,
             "cidr": one.block["cidr"] if one.block else "",
             "holder": f"{one.wanted.kind} {one.wanted.id}",
-            "result": leak_list.outcome(one),
+            "result": listing.outcome(one),
             "code": one.error.code if one.error else "",
             "message": one.error.message if one.error else "",
         }

@@ -7,12 +7,13 @@ import getpass
 from datetime import timedelta
 from typing import Any, TextIO
 
-from pools import events, recovering
+from pools.clusters import recovery_mode
 from pools.core import addresses, errors, holders
 from pools.core.demand import Holder, Wanted
 from pools.management import output
 from pools.models import Pool, Recovery
-from pools.services import recovery
+from pools.platform import events
+from pools.register.allocator import recovery
 
 HELP = "Stop all allocation until every connected cluster was listed once, as after a restore."
 COLUMNS = ("active", "since", "reason", "actor", "waits_for", "ended_at", "ended_by")
@@ -54,14 +55,14 @@ def author(reason: str) -> events.Author:
 
 
 def _begin(options: dict[str, Any], out: TextIO) -> int:
-    lost = recovering.lost_since_backup() if options["restored"] else timedelta()
-    recovering.begin(by=author(options["reason"]), lost=lost)
+    lost = recovery_mode.lost_since_backup() if options["restored"] else timedelta()
+    recovery_mode.begin(by=author(options["reason"]), lost=lost)
     return said(out)
 
 
 def said(out: TextIO) -> int:
     """What is waited for, after it began."""
-    left = recovering.waits_for()
+    left = recovery_mode.waits_for()
     if left:
         out.write(f"Nothing is allocated until these clusters were listed: {', '.join(left)}\n")
     else:
@@ -83,11 +84,11 @@ def _row(row: Recovery) -> dict[str, Any]:
         name: getattr(row, name) for name in ("since", "reason", "actor", "ended_at", "ended_by")
     }
     active = row.ended_at is None
-    return {**shown, "active": active, "waits_for": recovering.waits_for() if active else []}
+    return {**shown, "active": active, "waits_for": recovery_mode.waits_for() if active else []}
 
 
 def _end(options: dict[str, Any], out: TextIO) -> int:
-    recovering.end(by=author(options["reason"]), force=options["force"])
+    recovery_mode.end(by=author(options["reason"]), force=options["force"])
     out.write("The recovery has ended: blocks are allocated again.\n")
     return output.DONE
 

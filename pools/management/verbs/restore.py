@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from pools.management import output
 from pools.management.verbs import recovery
-from pools.services import backups
+from pools.register import backups
 
 HELP = "Restore a backup; nothing is allocated then until every connected cluster was listed once."
 

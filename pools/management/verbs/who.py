@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, TextIO
 
-from pools import database
-from pools.api import query
-from pools.core import addresses, block_answer, errors
+from pools.core import addresses, block_fields, errors
 from pools.management import output
-from pools.services import history, history_holders
-from pools.services.history import Tenure
+from pools.platform import database
+from pools.platform.rest import query
+from pools.register.history import addresses as history_addresses
+from pools.register.history import holders
+from pools.register.history.addresses import Tenure
 
 HELP = "Who has an address, what a MAC or a holder has: now, or at a time (status 3 when nobody)."
 COLUMNS = (
@@ -45,7 +46,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 def _cluster(name: str) -> int:
     found = query.find_cluster(name)
-    former = found.pk if found else history.former_cluster(name)
+    former = found.pk if found else history_addresses.former_cluster(name)
     if former is None:
         raise errors.NotFound(f"There is no cluster {name}, and was none.")
     return former
@@ -54,10 +55,10 @@ def _cluster(name: str) -> int:
 def _rows(who: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
     with contextlib.suppress(errors.InvalidInput):
         address = addresses.parse_address(who, door=addresses.Door.TEXT)
-        matches, _ = history.holders(address, cluster_id=cluster_id, at=at)
+        matches, _ = history_addresses.holders(address, cluster_id=cluster_id, at=at)
         yield from map(_row, matches)
         return
-    named = [row for reader in history_holders.NAMED for row in reader(who, cluster_id, at)]
+    named = [row for reader in holders.NAMED for row in reader(who, cluster_id, at)]
     yield from (_complete(row) for row in named)
     kind, colon, holder = who.partition(":")
     macs = {row["mac"] for row in named} - {""}
@@ -68,7 +69,7 @@ def _rows(who: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row
 
 
 def _held(holder: str, kind: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
-    found = history_holders.held(holder=holder, kind=kind, cluster_id=cluster_id, at=at, limit=MOST)
+    found = holders.held(holder=holder, kind=kind, cluster_id=cluster_id, at=at, limit=MOST)
     yield from map(_row, found.tenures)
 
 
@@ -81,4 +82,4 @@ def _row(tenure: Tenure) -> output.Row:
 def _complete(row: Mapping[str, Any]) -> output.Row:
     """What an entry or a claim says, in the columns of a tenure."""
     told = {name: row.get(name, "") for name in COLUMNS}
-    return {**told, "since": block_answer.time(row["since"])}
+    return {**told, "since": block_fields.time(row["since"])}

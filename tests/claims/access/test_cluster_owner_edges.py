@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from claims.access import memberships
 from claims.models import ClusterOwner, Entry, Network
-from claims.services import memberships
 from tests.claims import worlds
 from tests.claims.access import two_worlds
 from tests.edges import api as apis

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, User
 
+from claims.access import cluster_owners, memberships
+from claims.access import namespaces as access_namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
-from claims.services import access, cluster_owners, memberships
+from pools.clusters import connections
 from pools.models import Cluster, Connection
-from pools.services import clusters, connections
+from pools.register import clusters
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db
@@ -33,30 +35,32 @@ def vera() -> Any:
 
 
 def namespaces(of: Cluster) -> set[str]:
-    return set(access.own(vera()).namespaces.get(of.pk, ()))
+    return set(access_namespaces.own(vera()).namespaces.get(of.pk, ()))
 
 
 def test_a_user_of_that_name_owns_the_namespace_until_the_binding_goes(cluster: Cluster) -> None:
     assert not vera().has_perm(RIGHT)
     row = worlds.bound(cluster, "shop", "vera")
-    assert access.scope(vera()) == access.Scope(namespaces={cluster.pk: frozenset({"shop"})})
+    assert access_namespaces.scope(vera()) == access_namespaces.Scope(
+        namespaces={cluster.pk: frozenset({"shop"})}
+    )
     assert set(vera().get_all_permissions()) == {
         f"claims.{one}"
         for one in Group.objects.get(name="vm-owner").permissions.values_list("codename", flat=True)
     }
     assert vera().has_module_perms("claims")
-    access.require_request(vera(), cluster.pk, "shop")
+    access_namespaces.require_request(vera(), cluster.pk, "shop")
     # Nothing was written to her.
     assert (vera().is_staff, vera().groups.exists()) == (False, False)
     row.delete()
-    assert access.scope(vera()) == access.Scope()
+    assert access_namespaces.scope(vera()) == access_namespaces.Scope()
     assert not vera().get_all_permissions()
 
 
 def test_whoever_is_made_later_is_one_at_once(cluster: Cluster) -> None:
     worlds.bound(cluster, "shop", "otto")
     otto = User.objects.create(username="otto")
-    assert access.own(otto).has(cluster.pk, "shop")
+    assert access_namespaces.own(otto).has(cluster.pk, "shop")
     assert otto.has_perm(RIGHT)
 
 
@@ -79,7 +83,7 @@ def test_a_group_of_another_cluster_is_another_group(cluster: Cluster) -> None:
     worlds.bound(cluster, "bank", "crew", kind="Group")
     other = worlds.bound(worlds.cluster("other"), "shop", "otto").connection
     ClusterGroupMember.objects.create(connection=other, group="crew", username="vera")
-    assert access.own(vera()) == access.Scope()
+    assert access_namespaces.own(vera()) == access_namespaces.Scope()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +100,7 @@ def test_memberships_and_clusters_add_up(cluster: Cluster) -> None:
     memberships.create(cluster, ["depot"], by=worlds.BY, user=vera())
     worlds.bound(cluster, "shop", "vera")
     worlds.bound(cluster, "shop", "vera", role="kubevirt.io:admin")
-    seen = access.own(vera())
+    seen = access_namespaces.own(vera())
     assert seen.namespaces == {cluster.pk: frozenset({"shop", "depot"})}
 
 
@@ -112,7 +116,7 @@ def test_other_roles_lose_nothing(cluster: Cluster, role: str) -> None:
     vera().groups.add(Group.objects.get(name=role))
     before, row = vera().get_all_permissions(), worlds.bound(cluster, "shop", "vera")
     assert vera().get_all_permissions() == before | cluster_owners.rights(vera())
-    assert access.scope(vera()).everything
+    assert access_namespaces.scope(vera()).everything
     row.delete()
     assert vera().get_all_permissions() == before
 
@@ -120,7 +124,7 @@ def test_other_roles_lose_nothing(cluster: Cluster, role: str) -> None:
 def test_who_is_not_active_is_given_nothing(cluster: Cluster) -> None:
     worlds.bound(cluster, "shop", "vera")
     User.objects.update(is_active=False)
-    assert access.own(vera()) == access.Scope()
+    assert access_namespaces.own(vera()) == access_namespaces.Scope()
     assert cluster_owners.rights(vera()) == frozenset()
     assert not vera().has_perm(RIGHT)
 
@@ -132,7 +136,7 @@ def test_a_cluster_that_is_not_connected_makes_nobody_an_owner(cluster: Cluster)
     worlds.bound(cluster, "shop", "vera")
     clusters.remove(cluster, by=worlds.BY)
     assert not ClusterOwner.objects.exists()
-    assert access.own(vera()) == access.Scope()
+    assert access_namespaces.own(vera()) == access_namespaces.Scope()
 
 
 @pytest.mark.parametrize("names", [[], ["kubevirt.io:admin"]])

@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
+from claims.access import memberships
 from claims.models import NAD, IPAMClaim, Network
-from claims.services import memberships
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db

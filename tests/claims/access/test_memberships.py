@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
 
+from claims.access import namespaces
 from claims.models import Membership, MembershipEvent
-from claims.services import access
 from pools.models import Cluster
 from tests.edges import api as apis
 
@@ -44,7 +44,9 @@ def test_a_membership_makes_a_vm_owner(api: apis.Api) -> None:
         "role_binding": None,
     }  # fmt: skip
     prod = Cluster.objects.get(name="prod").pk
-    assert access.scope(vera()) == access.Scope(namespaces={prod: frozenset({"shop", "bank"})})
+    assert namespaces.scope(vera()) == namespaces.Scope(
+        namespaces={prod: frozenset({"shop", "bank"})}
+    )
     assert vera().has_perm("claims.view_entry")
     assert vera().is_staff
     assert not any(name.startswith("pools.") for name in vera().get_all_permissions())
@@ -68,7 +70,7 @@ def test_who_is_more_than_a_vm_owner_stays_that(api: apis.Api) -> None:
     User.objects.filter(username="vera").update(is_staff=True)
     vera().groups.add(Group.objects.get(name="viewer"))
     made = api.made(PATH, body())
-    assert access.scope(vera()).everything
+    assert namespaces.scope(vera()).everything
     api("DELETE", f"{PATH}{made['id']}/")
     assert [group.name for group in vera().groups.all()] == ["viewer"]
     assert vera().is_staff
@@ -77,13 +79,13 @@ def test_who_is_more_than_a_vm_owner_stays_that(api: apis.Api) -> None:
 def test_users_of_a_group_count_without_being_listed(api: apis.Api) -> None:
     made = api.made(PATH, body(user=None, group="team-shop"))
     assert (made["user"], made["group"]) == (None, "team-shop")
-    assert access.scope(vera()) == access.Scope()
+    assert namespaces.scope(vera()) == namespaces.Scope()
     vera().groups.add(Group.objects.get(name="team-shop"))
     prod = Cluster.objects.get(name="prod").pk
-    assert access.scope(vera()).has(prod, "shop")
+    assert namespaces.scope(vera()).has(prod, "shop")
     assert vera().has_perm("claims.request_address")
     api("DELETE", f"{PATH}{made['id']}/")
-    assert access.scope(vera()) == access.Scope()
+    assert namespaces.scope(vera()) == namespaces.Scope()
     assert not vera().has_perm("claims.request_address")
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, User
 
+from claims.access import memberships
+from claims.access import namespaces as access_namespaces
 from claims.models import (
     NAD,
     Decision,
@@ -18,7 +20,6 @@ from claims.models import (
     Place,
     Workload,
 )
-from claims.services import access, memberships
 from pools.core import errors
 from pools.models import Cluster, Pool
 from pools.models.fields import Now
@@ -66,13 +67,13 @@ TABLES = (Network, NAD, IPPool, Entry, IPAMClaim, Workload, Place, Decision)
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_shows_the_namespaces_of_a_membership(cluster: Cluster, table: Any) -> None:
-    seen = access.scope(owner(cluster, SEEN))
+    seen = access_namespaces.scope(owner(cluster, SEEN))
     assert table.objects.count() == 3
-    found = list(access.visible(table.objects.all(), seen))
+    found = list(access_namespaces.visible(table.objects.all(), seen))
     assert len(found) == 1
     assert getattr(found[0], "namespace", SEEN) == SEEN
-    assert access.visible(table.objects.all(), access.EVERYTHING).count() == 3
-    assert access.visible(table.objects.all(), access.Scope()).count() == 0
+    assert access_namespaces.visible(table.objects.all(), access_namespaces.EVERYTHING).count() == 3
+    assert access_namespaces.visible(table.objects.all(), access_namespaces.Scope()).count() == 0
 
 
 def test_a_network_is_seen_by_each_namespace_that_uses_it(cluster: Cluster) -> None:
@@ -80,48 +81,50 @@ def test_a_network_is_seen_by_each_namespace_that_uses_it(cluster: Cluster) -> N
     NAD.objects.create(network=shared, namespace=SEEN, name="a")
     NAD.objects.create(network=shared, namespace=SEEN, name="b")
     NAD.objects.create(network=shared, namespace=FOREIGN, name="a")
-    seen = access.scope(owner(cluster, SEEN))
-    names = [one.name for one in access.networks(Network.objects.all(), seen)]
+    seen = access_namespaces.scope(owner(cluster, SEEN))
+    names = [one.name for one in access_namespaces.networks(Network.objects.all(), seen)]
     assert sorted(names) == ["shared", "shop-net"]
-    assert access.nads(NAD.objects.filter(network=shared), seen).count() == 2
+    assert access_namespaces.nads(NAD.objects.filter(network=shared), seen).count() == 2
 
 
 def test_of_other_tables_a_vm_owner_sees_nothing(cluster: Cluster) -> None:
-    seen = access.scope(owner(cluster, SEEN))
-    assert list(access.visible(Cluster.objects.all(), seen)) == [cluster]
+    seen = access_namespaces.scope(owner(cluster, SEEN))
+    assert list(access_namespaces.visible(Cluster.objects.all(), seen)) == [cluster]
     for table in (Pool, Membership, User):
-        assert not access.visible(table.objects.all(), seen).exists()
-        assert access.visible(table.objects.all(), access.EVERYTHING).query
+        assert not access_namespaces.visible(table.objects.all(), seen).exists()
+        assert access_namespaces.visible(table.objects.all(), access_namespaces.EVERYTHING).query
 
 
 def test_many_namespaces_cost_one_statement(
     cluster: Cluster, django_assert_num_queries: Any
 ) -> None:
-    seen = access.scope(owner(cluster, *(f"ns-{n}" for n in range(999)), SEEN))
+    seen = access_namespaces.scope(owner(cluster, *(f"ns-{n}" for n in range(999)), SEEN))
     with django_assert_num_queries(1):
-        assert len(access.entries(Entry.objects.all(), seen)) == 1
+        assert len(access_namespaces.entries(Entry.objects.all(), seen)) == 1
 
 
 def test_memberships_add_up(cluster: Cluster) -> None:
     user = owner(cluster, SEEN)
     memberships.create(cluster, [FOREIGN], by=factories.BY, group="team")
     user.groups.add(Group.objects.get(name="team"))
-    assert access.entries(Entry.objects.all(), access.scope(user)).count() == 2
+    assert (
+        access_namespaces.entries(Entry.objects.all(), access_namespaces.scope(user)).count() == 2
+    )
     user.is_active = False
-    assert access.scope(user) == access.Scope()
+    assert access_namespaces.scope(user) == access_namespaces.Scope()
 
 
 def test_vm_owners_act_in_namespaces_of_their_own_only(cluster: Cluster) -> None:
     user = owner(cluster, SEEN)
-    access.require_request(user, cluster.pk, SEEN)
+    access_namespaces.require_request(user, cluster.pk, SEEN)
     for other in (FOREIGN, "absent", ""):
         with pytest.raises(errors.NotAllowed, match="namespaces of your own"):
-            access.require_request(user, cluster.pk, other)
+            access_namespaces.require_request(user, cluster.pk, other)
     user.groups.add(Group.objects.get(name="viewer"))
     user = User.objects.get(pk=user.pk)
-    assert access.scope(user).everything
+    assert access_namespaces.scope(user).everything
     with pytest.raises(errors.NotAllowed):
-        access.require_request(user, cluster.pk, FOREIGN)
+        access_namespaces.require_request(user, cluster.pk, FOREIGN)
 
 
 @pytest.mark.parametrize(("role", "allowed"), [("viewer", False), ("operator", True)])
@@ -129,7 +132,7 @@ def test_other_roles_act_everywhere_or_nowhere(cluster: Cluster, role: str, allo
     user = User.objects.create(username="otto")
     user.groups.set([Group.objects.get(name=role)])
     if allowed:
-        access.require_request(user, cluster.pk, FOREIGN)
+        access_namespaces.require_request(user, cluster.pk, FOREIGN)
         return
     with pytest.raises(errors.NotAllowed):
-        access.require_request(user, cluster.pk, FOREIGN)
+        access_namespaces.require_request(user, cluster.pk, FOREIGN)

@@ -15,13 +15,15 @@ from django.db import connection
 from django.test import Client
 from knox.models import AuthToken
 
+from claims.access import memberships
+from claims.address_index import index
 from claims.models import NAD, Decision, Entry, EntryEvent, IPAMClaim, IPPool, Network, Workload
-from claims.services import memberships, places
-from pools import allocation, events
 from pools.models import Cluster, Pool
 from pools.models.fields import Now
 from pools.models.history import SEQUENCE
-from pools.services import allocations, clusters
+from pools.platform import events
+from pools.register import clusters
+from pools.register.allocator import allocation, requests
 from tests.claims import worlds
 
 KINDS: tuple[Any, ...] = (Network, IPPool, Entry, IPAMClaim, Workload, NAD, Decision)
@@ -135,7 +137,7 @@ def add_foreign(owner: Owner) -> None:
             _fill(network, "10.90.0.{}/24", "5")
             pool = Pool.objects.get(pk=network.pool_id)
             wanted = allocation.Wanted(holders=(allocation.Holder("vm", "zulu-held"),))
-            allocations.allocate(pool.pk, wanted, by=BY)
+            requests.allocate(pool.pk, wanted, by=BY)
         _fill(owner.shared, "10.50.0.{}/24", "6")
     _number_from(_OWN_IDS + 500)  # what the owner makes from now on
 
@@ -156,7 +158,7 @@ def _fill(network: Network, address: str, mac: str) -> None:
         Entry.objects.create(ippool=ippool, mac=f"02:5a:5a:5a:dd:0{n}", ips=[address.format(175)], namespace="zulu-ns")
         for n in (1, 2)
     ]  # fmt: skip
-    places.write(entries=double)
+    index.write(entries=double)
     # Entries without a namespace are for those who see everything.
     worlds.entry(ippool, f"02:5a:5a:5a:{mac}{mac}:99", address.format(178))
     _decision(network.cluster, "zulu-ns", "zulu-vm-171")

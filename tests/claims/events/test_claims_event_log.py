@@ -10,11 +10,11 @@ from django.db import connection
 from django.urls import reverse
 
 from claims import sql
+from claims.access import memberships
 from claims.models import Entry, IPAMClaim, IPPool, Network
-from claims.services import memberships
-from pools import events
 from pools.models import Cluster, Event
-from pools.services import retention
+from pools.platform import events
+from pools.platform.audit import retention
 from tests import factories, people
 from tests.edges import api as apis
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from claims.imports import drafts
+from claims.imports.mapping import Options
+from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
-from claims.services import imports
-from claims.services.import_mapping import Options
-from claims.services.import_uploads import Upload
 from tests.claims.worlds import BY
 
 Row = tuple[Any, ...]
@@ -30,7 +30,7 @@ def many(count: int, *, first: int = 1) -> list[dict[str, Any]]:
 def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:
     by = options.pop("by", BY)
     settings = {"network": network, "namespace": "blue"} | options
-    return imports.create(Upload("rows", list(rows)), Options(network.cluster, **settings), by=by)
+    return drafts.create(Upload("rows", list(rows)), Options(network.cluster, **settings), by=by)
 
 
 def verdicts(of: VMImport) -> dict[int, tuple[str, set[str]]]:

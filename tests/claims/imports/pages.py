@@ -9,8 +9,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from claims.access import memberships
 from claims.models import NAD, Network, VMImport
-from claims.services import memberships
 from tests.claims import worlds
 
 NEW = "admin:claims_vmimport_add"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from claims.core.vm_import import cells
-from claims.services import import_files
+from claims.imports.files import formats
 from pools.core import errors
 from tests import effort
 from tests.claims.imports import corpus
@@ -69,7 +69,7 @@ JSON_LIKE = st.recursive(
 )
 
 
-def _survives(opened: Callable[[], import_files.Reading]) -> None:
+def _survives(opened: Callable[[], formats.Reading]) -> None:
     refused = None
     try:
         for found in opened().rows():
@@ -93,13 +93,13 @@ def _can_be_told(problems: Sequence[errors.Problem]) -> None:
 @SAME
 @hypothesis.given(st.binary() | ANY_TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_bytes(content: bytes) -> None:
-    _survives(lambda: import_files.open_file("x", content))
+    _survives(lambda: formats.open_file("x", content))
 
 
 @SAME
 @hypothesis.given(ANY_TEXT | st.lists(st.lists(CELL, max_size=4).map(" ".join)).map("\n".join))
 def test_pasted_texts(text: str) -> None:
-    _survives(lambda: import_files.from_text(text))
+    _survives(lambda: formats.from_text(text))
 
 
 @SAME
@@ -108,19 +108,17 @@ def test_pasted_texts(text: str) -> None:
 )
 def test_tables(header: list[str], rows: list[list[str]], delimiter: str) -> None:
     text = corpus.to_csv([header, *rows], delimiter=delimiter)
-    _survives(lambda: import_files.open_file("x", text.encode("utf-8", "surrogatepass")))
+    _survives(lambda: formats.open_file("x", text.encode("utf-8", "surrogatepass")))
 
 
 @SAME
 @hypothesis.given(JSON_LIKE, st.sampled_from(["vms", "rows", "items", ""]))
 def test_documents(value: object, under: str) -> None:
+    _survives(lambda: formats.open_file("x", corpus.to_json({under: value} if under else value)))
+    _survives(lambda: formats.from_rows(value))  # type: ignore[arg-type]
+    _survives(lambda: formats.open_file("x", corpus.to_json([corpus.vsphere_vm(nics=value)])))
     _survives(
-        lambda: import_files.open_file("x", corpus.to_json({under: value} if under else value))
-    )
-    _survives(lambda: import_files.from_rows(value))  # type: ignore[arg-type]
-    _survives(lambda: import_files.open_file("x", corpus.to_json([corpus.vsphere_vm(nics=value)])))
-    _survives(
-        lambda: import_files.open_file("x", corpus.to_json(corpus.vsphere_vm(guestNetworks=value)))
+        lambda: formats.open_file("x", corpus.to_json(corpus.vsphere_vm(guestNetworks=value)))
     )
 
 
@@ -151,7 +149,7 @@ def test_damaged_files(kind: str) -> None:
             content[chance.randrange(len(content))] = chance.randrange(256)
         if chance.random() < 0.2:
             del content[chance.randrange(len(content)) :]
-        _survives(lambda content=bytes(content): import_files.open_file("x", content))
+        _survives(lambda content=bytes(content): formats.open_file("x", content))
 
 
 @pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/workbook.xml", "xl/styles.xml"])
@@ -173,7 +171,7 @@ def test_damaged_parts_of_workbooks(part: str) -> None:
         at = chance.randrange(len(whole))
         cut = whole[:at] + chance.choice(words) + whole[at + chance.randrange(4) :]
         _survives(
-            lambda cut=cut: import_files.open_file("x", corpus.replaced(WHOLE["xlsx"], {part: cut}))
+            lambda cut=cut: formats.open_file("x", corpus.replaced(WHOLE["xlsx"], {part: cut}))
         )
 
 
@@ -200,4 +198,4 @@ HEAVY = {
 @pytest.mark.parametrize("case", HEAVY)
 def test_nothing_takes_long(case: str) -> None:
     with effort.at_most(15_000):
-        _survives(lambda: import_files.open_file("x", HEAVY[case]))
+        _survives(lambda: formats.open_file("x", HEAVY[case]))

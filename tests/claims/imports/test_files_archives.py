@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from claims.services import import_files
+from claims.imports.files import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
@@ -20,7 +20,7 @@ VKERNEL = b"Host,Port Group,Device,Mac Address,DHCP,IP Address\r\ne,m,vmk0,00:50
 
 def _refused(content: bytes) -> str:
     with pytest.raises(errors.InvalidInput) as refused:
-        list(import_files.open_file("x", content).rows())
+        list(formats.open_file("x", content).rows())
     return refused.value.code
 
 
@@ -36,7 +36,7 @@ def test_vnetwork_is_found_whatever_its_name(names: tuple[str, str]) -> None:
         "empty.csv": b"",
         "picture.png": b"\x89PNG\r\n\x1a\n\0\0",
     }
-    reading = import_files.open_file("x", corpus.to_zip(members))
+    reading = formats.open_file("x", corpus.to_zip(members))
     found = list(reading.rows())
     assert (reading.format, reading.total, len(found)) == ("rvtools-zip", 3, 3)
     assert {one.sheet for one in found} == {"vNetwork"}
@@ -44,7 +44,7 @@ def test_vnetwork_is_found_whatever_its_name(names: tuple[str, str]) -> None:
 
 def test_several_vcenters_in_one_archive() -> None:
     other = corpus.to_csv(corpus.rows(corpus.nic(7), corpus.nic(8, Template="True")), delimiter=";")
-    reading = import_files.open_file(
+    reading = formats.open_file(
         "x", corpus.to_zip({"a.csv": VNETWORK, "b.csv": other.encode("utf-16")})
     )
     assert [one.row for one in reading.rows()] == [2, 3, 4, 2]
@@ -52,7 +52,7 @@ def test_several_vcenters_in_one_archive() -> None:
 
 
 def test_vinfo_alone_is_refused_row_by_row() -> None:
-    reading = import_files.open_file("x", corpus.to_zip({"a.csv": VINFO.encode()}))
+    reading = formats.open_file("x", corpus.to_zip({"a.csv": VINFO.encode()}))
     assert [one.refused for one in reading.rows()] == [True]
     assert [one.code for one in reading.notes] == ["vinfo_only"]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from claims.services import import_files
+from claims.imports.files import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
@@ -45,7 +45,7 @@ FILES = {
 @pytest.mark.parametrize("case", FILES)
 def test_documents_are_told_by_their_content(case: str) -> None:
     content, name, count = FILES[case]
-    reading = import_files.open_file("x.csv", content)
+    reading = formats.open_file("x.csv", content)
     assert (reading.format, len(list(reading.rows()))) == (name, count)
 
 
@@ -56,7 +56,7 @@ def test_keys_that_are_there_twice_are_kept_and_shown() -> None:
     pool += f' "{corpus.mac(1)}": ["10.0.0.2/24"]}}}}}}'
     listed = f'{{"kind": "List", "items": [{pool}]}}'
     for content in (text, pool, listed):
-        found = list(import_files.from_text(content).rows())
+        found = list(formats.from_text(content).rows())
         assert [one.ips for one in found] == [("10.0.0.1/24",), ("10.0.0.2/24",)]
         assert {each.code for one in found for each in one.problems} == {"duplicate_key"}
 
@@ -83,7 +83,7 @@ def test_keys_that_are_there_twice_are_kept_and_shown() -> None:
 )
 def test_what_is_no_usable_document_is_refused(content: str, code: str) -> None:
     with pytest.raises(errors.InvalidInput) as refused:
-        import_files.from_text(content)
+        formats.from_text(content)
     assert refused.value.code == code
 
 
@@ -104,7 +104,7 @@ def test_what_is_no_usable_document_is_refused(content: str, code: str) -> None:
     ],
 )
 def test_rows_of_a_program(row: object, codes: list[str]) -> None:
-    (found,) = import_files.from_rows([row]).rows()
+    (found,) = formats.from_rows([row]).rows()
     assert [one.code for one in found.problems] == codes
     assert found.refused == bool(set(codes) - {"no_address"})
 
@@ -112,5 +112,5 @@ def test_rows_of_a_program(row: object, codes: list[str]) -> None:
 def test_rows_are_a_list_of_bounded_length() -> None:
     for rows, code in (({}, "wrong_type"), ([{}] * 100_001, "too_many_rows")):
         with pytest.raises(errors.InvalidInput) as refused:
-            import_files.from_rows(rows)  # type: ignore[arg-type]
+            formats.from_rows(rows)  # type: ignore[arg-type]
         assert refused.value.code == code

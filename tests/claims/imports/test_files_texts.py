@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from claims.services import import_files
+from claims.imports.files import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
@@ -29,14 +29,14 @@ SHAPE_5 = (
 )
 
 
-def _read(content: bytes) -> tuple[import_files.Reading, list[import_files.Found]]:
-    reading = import_files.open_file("x", content)
+def _read(content: bytes) -> tuple[formats.Reading, list[formats.Found]]:
+    reading = formats.open_file("x", content)
     return reading, list(reading.rows())
 
 
 def _refused(content: bytes) -> str:
     with pytest.raises(errors.InvalidInput) as refused:
-        list(import_files.open_file("x", content).rows())
+        list(formats.open_file("x", content).rows())
     return refused.value.code
 
 
@@ -126,28 +126,28 @@ def test_what_is_no_usable_text_is_refused(content: bytes, code: str) -> None:
 
 def test_the_place_of_a_bad_byte_and_the_line_of_an_open_quote_are_said() -> None:
     with pytest.raises(errors.InvalidInput, match="byte 14 "):
-        import_files.open_file("x", b"VM,MAC,IP\r\nabc\x81,a,b")
+        formats.open_file("x", b"VM,MAC,IP\r\nabc\x81,a,b")
     with pytest.raises(errors.InvalidInput, match=r"line 4: .*never closed"):
-        import_files.open_file("x", b'VM,MAC,IP\r\na,b,c\r\na,"b,c\r\na,b,c')
+        formats.open_file("x", b'VM,MAC,IP\r\na,b,c\r\na,"b,c\r\na,b,c')
 
 
 def test_the_largest_number_of_rows_is_taken_and_blank_ones_do_not_count() -> None:
     lines = (f",{corpus.mac(n)},10.0.0.1\r\n\r\n" for n in range(100_000))
-    reading = import_files.open_file("x", ("VM,MAC,IP\r\n" + "".join(lines)).encode())
+    reading = formats.open_file("x", ("VM,MAC,IP\r\n" + "".join(lines)).encode())
     assert reading.total == 100_000
     assert sum(1 for _ in reading.rows()) == 100_000
 
 
 def test_rows_can_be_taken_again_and_skipped_ones_are_counted_anew() -> None:
     table = corpus.rows(corpus.nic(1), corpus.nic(2, Template="True"), corpus.nic(3, VM="vCLS-1"))
-    reading = import_files.open_file("x", corpus.to_csv(table).encode())
+    reading = formats.open_file("x", corpus.to_csv(table).encode())
     assert [list(reading.rows()), list(reading.rows())] == [list(reading.rows())] * 2
     assert reading.skipped == {"template": 1, "vcls": 1}
 
 
 def test_a_stream_is_read_like_bytes_and_the_name_is_never_used() -> None:
     stream = io.BytesIO(corpus.rvtools_csv(2))
-    reading = import_files.open_file("../../etc/passwd\0.xlsx" + "x" * 300, stream)
+    reading = formats.open_file("../../etc/passwd\0.xlsx" + "x" * 300, stream)
     assert reading.format == "rvtools-csv"
 
 
@@ -165,7 +165,7 @@ def test_a_stream_is_read_like_bytes_and_the_name_is_never_used() -> None:
     ],
 )
 def test_pasted_lists(text: str, expected: list[tuple[str, str]]) -> None:
-    reading = import_files.from_text(text)
+    reading = formats.from_text(text)
     assert [(one.vm, ", ".join(one.ips)) for one in reading.rows()] == expected
     assert reading.format == "two-column"
 

@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.formula import ArrayFormula
 
-from claims.services import import_files
+from claims.imports.files import formats
 from pools.core import errors
 from tests.claims.imports import corpus
 
@@ -17,18 +17,18 @@ HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
 SHEET = "xl/worksheets/sheet1.xml"
 
 
-def _read(content: bytes) -> tuple[import_files.Reading, list[import_files.Found]]:
-    reading = import_files.open_file("x", content)
+def _read(content: bytes) -> tuple[formats.Reading, list[formats.Found]]:
+    reading = formats.open_file("x", content)
     return reading, list(reading.rows())
 
 
 def _refused(content: bytes) -> str:
     with pytest.raises(errors.InvalidInput) as refused:
-        list(import_files.open_file("x.csv", content).rows())
+        list(formats.open_file("x.csv", content).rows())
     return refused.value.code
 
 
-def _one(*cells: object) -> import_files.Found:
+def _one(*cells: object) -> formats.Found:
     _, found = _read(corpus.to_xlsx({"VMs": [HEADER, cells]}))
     assert len(found) == 1
     return found[0]
@@ -245,7 +245,7 @@ def test_too_many_rows_are_told_while_reading() -> None:
     )
     header = b"<row>" + b"".join(b"<c t='str'><v>" + name.encode() + b"</v></c>" for name in HEADER)
     sheet = b"<a>" + header + b"</row>" + rows + b"</a>"
-    reading = import_files.open_file("x", corpus.replaced(_workbook(), {SHEET: sheet}))
+    reading = formats.open_file("x", corpus.replaced(_workbook(), {SHEET: sheet}))
     with pytest.raises(errors.InvalidInput) as refused:
         for _ in reading.rows():
             pass
@@ -254,12 +254,12 @@ def test_too_many_rows_are_told_while_reading() -> None:
 
 def test_the_template_is_read_back() -> None:
     for content, name in (
-        (import_files.template_csv(), "template-csv"),
-        (import_files.template_xlsx(), "template-xlsx"),
+        (formats.template_csv(), "template-csv"),
+        (formats.template_xlsx(), "template-xlsx"),
     ):
         reading, found = _read(content)
         assert (reading.format, reading.notes, len(found)) == (name, (), 1)
         assert found[0].ips == ("192.0.2.21/24", "2001:db8::21/64")
         assert not found[0].problems
-    sheet = openpyxl.load_workbook(io.BytesIO(import_files.template_xlsx())).active
+    sheet = openpyxl.load_workbook(io.BytesIO(formats.template_xlsx())).active
     assert {cell.number_format for row in sheet.iter_rows() for cell in row} == {"@"}

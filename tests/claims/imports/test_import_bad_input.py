@@ -12,8 +12,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from claims.imports import drafts as import_drafts
 from claims.models import Entry, ImportRow, Network, VMImport
-from claims.services import imports
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row
@@ -210,7 +210,7 @@ def test_whatever_rows_come(network: Network, rows: list[Any], target: str) -> N
     assert listed.status_code == 200
     written = ImportRow.objects.filter(vm_import=made["id"], written=True).count()
     assert written == made["counts"]["new"] + made["counts"]["changed"]
-    imports.undo(made["id"], by=BY)
+    import_drafts.undo(made["id"], by=BY)
     assert Entry.objects.count() == before
 
 

@@ -10,10 +10,11 @@ import pytest
 from django.db import connection, transaction
 
 from claims import tasks
+from claims.imports import drafts as import_drafts
+from claims.imports import leases, worker
 from claims.models import Entry, ImportFile, ImportRow, VMImport
 from claims.models.imports import Status
-from claims.services import import_work, import_worker, imports
-from pools import window
+from pools.register.allocator import window
 from tests.claims import worlds
 from tests.claims.imports import drafts, workers
 from tests.claims.worlds import BY
@@ -67,21 +68,21 @@ def lease_ends(of: VMImport) -> None:
 
 
 def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
-    assert import_work.due() == [waiting.pk]
+    assert leases.due() == [waiting.pk]
     assert tasks.work_off_import(waiting.pk)
-    of = imports.get(waiting.pk)
+    of = import_drafts.get(waiting.pk)
     assert (of.status, of.counts["new"], of.rows_done) == (Status.DRAFTED, COUNT, COUNT)
     assert not ImportFile.objects.exists()
-    assert imports.commit(of.pk, by=BY).status == Status.COMMITTING
+    assert import_drafts.commit(of.pk, by=BY).status == Status.COMMITTING
     assert tasks.work_off_import(of.pk)
     assert (status(of), Entry.objects.count()) == (Status.COMMITTED, COUNT)
-    assert import_work.due() == []
+    assert leases.due() == []
     assert not tasks.work_off_import(of.pk)
 
 
 def test_committed_in_one_go(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    import_worker.work_off(waiting.pk)
+    worker.work_off(waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
@@ -92,16 +93,16 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
         kill(waiting, blocked)
     assert status(waiting) == Status.DRAFTING
     assert not ImportRow.objects.exists()
-    assert import_work.due() == []  # its lease goes on
+    assert leases.due() == []  # its lease goes on
     lease_ends(waiting)
-    assert import_work.due() == [waiting.pk]
-    import_worker.work_off(waiting.pk)
+    assert leases.due() == [waiting.pk]
+    worker.work_off(waiting.pk)
     assert (status(waiting), ImportRow.objects.count()) == (Status.DRAFTED, COUNT)
 
 
 def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) -> None:
-    import_worker.work_off(waiting.pk)
-    imports.commit(waiting.pk, by=BY)
+    worker.work_off(waiting.pk)
+    import_drafts.commit(waiting.pk, by=BY)
     assert waiting.network is not None
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
@@ -110,13 +111,13 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
     assert status(waiting) == Status.COMMITTING
     assert not Entry.objects.exists()
     lease_ends(waiting)
-    import_worker.work_off(waiting.pk)
+    worker.work_off(waiting.pk)
     assert (status(waiting), Entry.objects.count()) == (Status.COMMITTED, COUNT)
 
 
 def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
-    import_worker.work_off(waiting.pk)
-    imports.commit(waiting.pk, by=BY)
+    worker.work_off(waiting.pk)
+    import_drafts.commit(waiting.pk, by=BY)
     assert waiting.network is not None
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
@@ -130,48 +131,48 @@ def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
 
 
 def test_what_nobody_works_on_is_cancelled_at_once(waiting: VMImport) -> None:
-    assert imports.cancel(waiting.pk, by=BY).status == Status.CANCELLED
-    assert not import_worker.work_off(waiting.pk)
+    assert import_drafts.cancel(waiting.pk, by=BY).status == Status.CANCELLED
+    assert not worker.work_off(waiting.pk)
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing(waiting: VMImport) -> None:
-    work = import_work.take(waiting.pk)
+    work = leases.take(waiting.pk)
     assert work is not None
     lease_ends(waiting)
-    import_worker.work_off(waiting.pk)
-    with pytest.raises(import_work.leases.LeaseLost), transaction.atomic():
-        import_work.end(work)
+    worker.work_off(waiting.pk)
+    with pytest.raises(leases.leases.LeaseLost), transaction.atomic():
+        leases.end(work)
     assert status(waiting) == Status.DRAFTED
 
 
 def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
-    for _ in range(import_work.TRIES):
-        assert import_work.take(waiting.pk)
+    for _ in range(leases.TRIES):
+        assert leases.take(waiting.pk)
         lease_ends(waiting)
-    import_worker.work_off(waiting.pk)
-    of = imports.get(waiting.pk)
+    worker.work_off(waiting.pk)
+    of = import_drafts.get(waiting.pk)
     assert (of.status, "5 times" in of.error) == (Status.FAILED, True)
 
 
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
-    import_worker.work_off(waiting.pk)
-    imports.commit(waiting.pk, by=BY)
+    worker.work_off(waiting.pk)
+    import_drafts.commit(waiting.pk, by=BY)
     assert waiting.network is not None
     worlds.workload(waiting.network, "other", "00:50:56:ff:00:00", "10.0.1.2")
-    import_worker.work_off(waiting.pk)
-    of = imports.get(waiting.pk)
+    worker.work_off(waiting.pk)
+    of = import_drafts.get(waiting.pk)
     assert (of.status, of.error_code) == (Status.DRAFTED, "import_has_bad_rows")
     assert (of.counts["conflict"], Entry.objects.count()) == (1, 0)
 
 
 def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
-    import_worker.work_off(waiting.pk)
-    assert imports.undo(waiting.pk, by=BY).undo_wanted
-    assert import_work.due() == [waiting.pk]
+    worker.work_off(waiting.pk)
+    assert import_drafts.undo(waiting.pk, by=BY).undo_wanted
+    assert leases.due() == [waiting.pk]
     assert waiting.network is not None
     worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")
-    import_worker.work_off(waiting.pk)
-    of = imports.get(waiting.pk)
+    worker.work_off(waiting.pk)
+    of = import_drafts.get(waiting.pk)
     assert (of.status, of.error_code, of.undo_wanted) == ("committed", "import_in_use", False)
     assert Entry.objects.count() == COUNT

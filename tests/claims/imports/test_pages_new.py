@@ -9,9 +9,10 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from claims.admin import import_form, scoped
+from claims.admin import scoped
+from claims.admin.imports import form
+from claims.imports.files import formats
 from claims.models import Network, VMImport
-from claims.services import import_files
 from tests.claims import worlds
 from tests.claims.imports import pages
 
@@ -97,12 +98,12 @@ def test_a_file_that_is_none_says_why(network: Network) -> None:
 def test_a_large_body_is_refused_before_it_is_read(network: Network) -> None:
     client = pages.browser()
     answer = client.post(
-        reverse(pages.NEW), pages.typed(network), CONTENT_LENGTH=import_files.LARGEST * 2
+        reverse(pages.NEW), pages.typed(network), CONTENT_LENGTH=formats.LARGEST * 2
     )
-    assert import_form.TOO_LARGE in pages.text(answer, 413)
+    assert form.TOO_LARGE in pages.text(answer, 413)
     text = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     answer = client.post(reverse(pages.NEW), pages.typed(network, how="text", text=text))
-    assert import_form.PASTED_TOO_LARGE in pages.text(answer, 413)
+    assert form.PASTED_TOO_LARGE in pages.text(answer, 413)
 
 
 def test_a_forged_form_is_refused(network: Network) -> None:

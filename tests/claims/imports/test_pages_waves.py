@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.models import NAD, Network, Wave, WaveVM
-from claims.services import waves
+from claims.waves import waves
 from tests.claims import worlds
 from tests.claims.imports import drafts, pages
 

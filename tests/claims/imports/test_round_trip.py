@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from claims.services import imports
-from claims.services.import_mapping import Options
-from claims.services.import_uploads import Upload
+from claims.imports import drafts
+from claims.imports.mapping import Options
+from claims.imports.uploads import Upload
 from tests.claims import worlds
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ def test_an_export_of_entries_is_unchanged_as_an_import() -> None:
     text = _exported()
     assert b"'=1+1" in text  # no formula for a spreadsheet
     upload = Upload("file", io.BytesIO(text), "entries.csv")
-    draft = imports.create(
+    draft = drafts.create(
         upload, Options(network.cluster, network=network, namespace="blue"), by=worlds.BY
     )
     assert {verdict: count for verdict, count in draft.counts.items() if count} == {"unchanged": 2}

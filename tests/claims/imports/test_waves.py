@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from claims.models import Network, WaveVM
-from claims.services import wave_readiness, waves
+from claims.waves import readiness as wave_readiness
+from claims.waves import waves
 from tests.claims import worlds
 from tests.claims.imports import drafts
 from tests.claims.imports.drafts import mac, row

@@ -22,6 +22,6 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    from claims.services import import_worker
+    from claims.imports import worker
 
-    import_worker.work_off(int(sys.argv[1]))
+    worker.work_off(int(sys.argv[1]))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from claims.ipamclaims import findings, ipamclaims
 from claims.models import IPAMClaim, Network
-from claims.services import claim_findings, ipamclaims
 from pools.core import errors
 from pools.models import Finding
 from pools.models.fields import Now
@@ -40,7 +40,7 @@ def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definiti
     assert (row.mac, row.ips_requested, row.follows_cluster) == (MAC, ["10.0.0.7/24"], False)
     assert world.held() == {"10.0.0.7": "blue/vm1"}
     unwritable = [f"blue/{NAME}"] if definition == SHIPPED else []
-    assert world.findings().get(claim_findings.UNWRITABLE, []) == unwritable
+    assert world.findings().get(findings.UNWRITABLE, []) == unwritable
     assert world.passed()["written"] == 0
 
 
@@ -53,7 +53,7 @@ def test_what_is_said_of_a_request_fits_the_condition(world: World, granted: boo
     made(network, ips=["10.0.0.7/24"])
     world.passed()
     assert world.condition(NAME)[1] == str(granted)
-    rows = Finding.objects.filter(code=claim_findings.UNWRITABLE)
+    rows = Finding.objects.filter(code=findings.UNWRITABLE)
     if granted:
         assert not rows.exists(), "the status says what was asked for"
         made(network, "vm2", mac=MAC)
@@ -115,7 +115,7 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
     world.claim()
     world.passed()
     Finding.objects.create(
-        cluster=world.cluster, kind="IPAMClaim", code=claim_findings.LEAKED, message="",
+        cluster=world.cluster, kind="IPAMClaim", code=findings.LEAKED, message="",
         subject="blue/vm1.podnet", since=Now(),
     )  # fmt: skip
     ipamclaims.release(world.row().pk, by=factories.WITH_REASON)

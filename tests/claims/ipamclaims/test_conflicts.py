@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from claims.address_index import index
 from claims.models import Entry, Place, Workload
-from claims.services import places
-from pools import allocation, events
 from pools.models import FailureEvent
+from pools.platform import events
+from pools.register.allocator import allocation
 from tests import factories
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
@@ -56,7 +57,7 @@ def test_an_address_is_free_again(world: World) -> None:
     world.passed()
     failed = world.status()["conditions"][0]["lastTransitionTime"]
     with events.recorded(BY):
-        places.remove(entries=[entry.pk])
+        index.remove(entries=[entry.pk])
         Entry.objects.all().delete()
     world.passed()
     assert world.status()["ips"] == ["10.0.0.5/24"]

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from claims.ipamclaims import findings
 from claims.models import IPAMClaim
-from claims.services import claim_findings
-from pools.clusters import faults
-from pools.clusters.client import Gateway
-from pools.core.resources import Resource
+from pools.clusters.client.api_client import Gateway
+from pools.clusters.reconcile import comparison
+from pools.core.kubernetes.resources import Resource
 from pools.models import Finding, ObservedObject
 from pools.models.fields import Now
-from pools.reconcile import seen
+from pools.platform.outbound import faults
 from tests.claims import worlds
 from tests.claims.ipamclaims.world import MAC, OTHER_MAC, World
 from tests.pools.conftest import Clock
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def leaks(world: World) -> list[str]:
-    return world.findings().get(claim_findings.LEAKED, [])
+    return world.findings().get(findings.LEAKED, [])
 
 
 def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> None:
@@ -32,16 +32,16 @@ def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> No
     observed.machine("vm2")
     observed.claim(uid=uid, status={"ips": ["10.0.0.8/24"]})
     observed.passed()
-    clock.advance(seen.GRACE + 1)
+    clock.advance(comparison.GRACE + 1)
     observed.passed()
     assert leaks(observed) == []
     observed.server.remove("virtualmachines", "vm1", "blue")
     observed.passed()
     assert leaks(observed) == [], "one list without it is no proof"
-    clock.advance(seen.GRACE + 1)
+    clock.advance(comparison.GRACE + 1)
     observed.passed()
     assert leaks(observed) == ["blue/vm1.podnet"]
-    row = Finding.objects.get(code=claim_findings.LEAKED)
+    row = Finding.objects.get(code=findings.LEAKED)
     assert row.details["ips"] == ["10.0.0.8/24"]
     assert row.details["command"].startswith(
         "kubectl patch ipamclaims.k8s.cni.cncf.io vm1.podnet -n blue"
@@ -54,7 +54,7 @@ def test_r2_the_owner_is_told_by_its_uid(observed: World, clock: Clock) -> None:
     observed.machine()
     observed.claim(uid="an older one", status={"ips": ["10.0.0.8/24"]})
     observed.passed()
-    clock.advance(seen.GRACE + 1)
+    clock.advance(comparison.GRACE + 1)
     observed.passed()
     assert leaks(observed) == ["blue/vm1.podnet"]
 
@@ -76,7 +76,7 @@ def test_unknown_is_not_absent(
     observed.network()
     observed.claim(status={"ips": ["10.0.0.8/24"]})
     observed.passed()
-    clock.advance(seen.GRACE + 1)
+    clock.advance(comparison.GRACE + 1)
     real = Gateway.list
 
     def partly(self: Gateway, resource: Resource, **more: Any) -> Any:
@@ -100,7 +100,7 @@ def test_the_owner_of_a_vmi_alone_is_not_looked_for_among_vms(
     made["metadata"]["ownerReferences"][0]["kind"] = "VirtualMachineInstance"
     observed.server.put(made)
     observed.passed()
-    clock.advance(seen.GRACE + 1)
+    clock.advance(comparison.GRACE + 1)
     observed.passed()
     assert leaks(observed) == []
 
@@ -109,9 +109,9 @@ def test_a_deletion_that_does_not_end(observed: World) -> None:
     observed.network()
     observed.claim(status={"ips": ["10.0.0.8/24"]})
     observed.passed()
-    IPAMClaim.objects.update(deleted_at=Now() - timedelta(seconds=claim_findings.STUCK_AFTER + 1))
+    IPAMClaim.objects.update(deleted_at=Now() - timedelta(seconds=findings.STUCK_AFTER + 1))
     observed.passed()
-    assert observed.findings()[claim_findings.STUCK] == ["blue/vm1.podnet"]
+    assert observed.findings()[findings.STUCK] == ["blue/vm1.podnet"]
 
 
 def test_what_disagrees(observed: World) -> None:
@@ -125,14 +125,14 @@ def test_what_disagrees(observed: World) -> None:
     observed.claim("vm6", network="nowhere", status={"ips": ["10.0.0.1/24"]})
     observed.passed()
     found = observed.findings()
-    assert found[claim_findings.OF_ENTRY] == ["blue/vm1.podnet"]
-    assert found[claim_findings.OF_WORKLOAD] == ["blue/vm2.podnet"]
-    assert found[claim_findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
-    assert found[claim_findings.OUTSIDE] == ["blue/vm5.podnet"]
-    assert found[claim_findings.UNKNOWN_NETWORK] == ["blue/vm6.podnet"]
+    assert found[findings.OF_ENTRY] == ["blue/vm1.podnet"]
+    assert found[findings.OF_WORKLOAD] == ["blue/vm2.podnet"]
+    assert found[findings.DUPLICATE] == ["blue/vm2.podnet", "blue/vm3.podnet"]
+    assert found[findings.OUTSIDE] == ["blue/vm5.podnet"]
+    assert found[findings.UNKNOWN_NETWORK] == ["blue/vm6.podnet"]
     assert set(found) == {
-        claim_findings.OF_ENTRY, claim_findings.OF_WORKLOAD, claim_findings.DUPLICATE,
-        claim_findings.OUTSIDE, claim_findings.UNKNOWN_NETWORK,
+        findings.OF_ENTRY, findings.OF_WORKLOAD, findings.DUPLICATE,
+        findings.OUTSIDE, findings.UNKNOWN_NETWORK,
     }  # fmt: skip
 
 
@@ -149,8 +149,8 @@ def test_names(observed: World) -> None:
     observed.claim("vm2", name="vm2.two", network="random.net")
     observed.passed()
     found = observed.findings()
-    assert found[claim_findings.COLLISION] == ["blue/a.b.c", "blue/vm2.random.net"]
-    assert found[claim_findings.NAME] == ["blue/vm1.elsewhere"]
+    assert found[findings.COLLISION] == ["blue/a.b.c", "blue/vm2.random.net"]
+    assert found[findings.NAME] == ["blue/vm1.elsewhere"]
 
 
 def test_a_claim_that_cannot_be_read_is_in_trouble_alone(observed: World) -> None:

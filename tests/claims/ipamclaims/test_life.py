@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from claims.address_index import index
+from claims.ipamclaims import allocation, ingest
 from claims.models import IPAMClaim, IPAMClaimEvent, Workload
-from claims.services import claim_answers, claim_intake, places
-from pools import events
-from pools.clusters import faults
-from pools.clusters.client import Gateway
+from pools.clusters.client.api_client import Gateway
+from pools.clusters.reconcile import apply, comparison
 from pools.models import ObservedObject
-from pools.reconcile import seen, settling
+from pools.platform import events
+from pools.platform.outbound import faults
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both
 from tests.claims.ipamclaims.world import BY, MAC, SHIPPED, World, manifest
@@ -58,7 +59,7 @@ def test_a_vm_that_stops_keeps_its_addresses(world: World) -> None:
     running = worlds.workload(network, "vm1", MAC, "10.0.0.2/24", vm_uid="uid-blue-vm1")
     world.passed()
     with events.recorded(BY):
-        places.remove(workloads=[running.pk])
+        index.remove(workloads=[running.pk])
         running.delete()
     world.passed()
     assert world.status()["ips"] == ["10.0.0.2/24"]
@@ -74,7 +75,7 @@ def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
     _gone(world)
     world.passed()
     assert world.held() == {"10.0.0.2": "blue/vm1"}, "one list without it is no proof (I16)"
-    clock.advance(seen.GRACE + 1)
+    clock.advance(comparison.GRACE + 1)
     world.passed()
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
     assert not IPAMClaim.objects.filter(cluster=world.cluster).exists()
@@ -203,7 +204,7 @@ def test_a_worker_that_is_killed_in_between(
     world.network()
     world.claim()
     name = "_send_all" if where == "granted" else "_take_in"
-    real = getattr(settling, name)
+    real = getattr(apply, name)
 
     def dies(pass_: Any, handler: Any, *rest: Any) -> None:
         if handler is world.handler:
@@ -211,7 +212,7 @@ def test_a_worker_that_is_killed_in_between(
         real(pass_, handler, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(settling, name, dies)
+        patched.setattr(apply, name, dies)
         with pytest.raises(Killed):
             world.run()
     assert world.held() == {"10.0.0.2": "blue/vm1"}
@@ -229,14 +230,14 @@ def test_a_claim_that_breaks_an_answer_fails_alone(
     world.network()
     for number in range(3):
         world.claim(f"vm{number}")
-    real = claim_answers.answer
+    real = allocation.answer
 
     def poisoned(claims: Any, *args: Any, **more: Any) -> int:
         if any(claim.vm == "vm1" for claim in claims):
             raise KeyError("bug")
         return real(claims, *args, **more)
 
-    monkeypatch.setattr(claim_answers, "answer", poisoned)
+    monkeypatch.setattr(allocation, "answer", poisoned)
     world.passed()
     assert set(world.held().values()) == {"blue/vm0", "blue/vm2"}
     assert world.condition("vm1.podnet")[2] == "InternalError"
@@ -251,7 +252,7 @@ def test_many_are_taken_in_with_few_statements(
         for n in range(1, 201)
     ]
     with django_assert_max_num_queries(40), events.recorded(BY):
-        claim_intake.take_in(world.cluster, found, answering=False)
+        ingest.take_in(world.cluster, found, answering=False)
     assert IPAMClaim.objects.count() == 200
     assert len(world.held()) == 200
     assert not ObservedObject.objects.exists()

@@ -8,16 +8,16 @@ from http import HTTPStatus
 from typing import Any
 
 from claims.core.resources import IPAM_CLAIM, VM
-from claims.handlers.ipamclaims import IPAMClaims
+from claims.ipamclaims.handler import IPAMClaims
 from claims.models import IPAMClaim, Network
-from pools import events
+from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
+from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
 from pools.models import Block, Connection, Finding, ObservedObject, Run
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes, positions, telling
-from pools.reconcile.kinds import Found, Pass, Seen, Write
-from pools.services import pools
+from pools.platform import events
+from pools.register import pools
 from tests import factories
 from tests.claims import worlds
 from tests.kube import gateways
@@ -154,7 +154,7 @@ class World:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
-        return passes.run(
+        return sync.run(
             lease,
             [Machines(), self.handler],
             trigger=trigger,
@@ -173,9 +173,9 @@ class World:
         lease = leases.borrow(self.connection.pk, "watcher")
         assert lease is not None
         self.connection.refresh_from_db()
-        at = positions.read(self.connection.positions, IPAM_CLAIM.kind)
+        at = watch_positions.read(self.connection.positions, IPAM_CLAIM.kind)
         assert at is not None
-        return telling.absorb_events(
+        return watch_events.absorb_events(
             lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, at=at, to=at,
             open_gateway=lambda _: gateways.to(self.server),
         )  # fmt: skip

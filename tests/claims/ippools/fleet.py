@@ -6,14 +6,14 @@ from typing import Any
 
 from claims.core.entries import EntrySpec
 from claims.core.resources import IPPOOL
-from claims.handlers.ippools import IPPools
+from claims.entries import entries, ippools
+from claims.entries.ippool_handler import IPPools
 from claims.models import Entry, IPPool, Network
-from claims.services import entries, ippools
+from pools.clusters.reconcile import leases, sync
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
 from tests.claims import worlds
 from tests.kube import api, gateways
 
@@ -37,7 +37,7 @@ class Fleet:
     def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> Run:
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None
-        return passes.run(
+        return sync.run(
             lease, [IPPools()], trigger=trigger, open_gateway=lambda _: gateways.to(self.server)
         )
 

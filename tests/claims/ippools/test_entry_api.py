@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from claims.entries import ippools
 from claims.models import Entry, IPPool, Network
-from claims.services import ippools
 from tests.claims import worlds
 from tests.core.test_entries_together import CONFLICTS, CORRECT
 from tests.edges.api import Api

@@ -9,8 +9,9 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
+from claims.access import memberships
+from claims.entries import ippools
 from claims.models import NAD, Entry, IPPool, Network
-from claims.services import ippools, memberships
 from tests import people
 from tests.claims import worlds
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from claims.access import memberships
 from claims.models import NAD, Entry, IPPool, Network
-from claims.services import memberships
 from tests.claims import worlds
 from tests.edges.api import Api
 

@@ -8,8 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from claims.core.entries import EntrySpec
+from claims.entries import entries, ippools
 from claims.models import Entry, EntryEvent, IPPool, Network, Place
-from claims.services import entries, ippools
 from pools.core import errors
 from pools.models import Block
 from tests.claims import worlds

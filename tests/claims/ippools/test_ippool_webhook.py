@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from claims.core.entries import EntrySpec
+from claims.entries import entries, ippools
 from claims.models import IPPool, Network
-from claims.services import entries, ippools
 from pools.webhooks import keys
 from tests.claims import worlds
 from tests.claims.ippools.fleet import manifest

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from claims.core.entries import EntrySpec
+from claims.entries import entries, ippools
 from claims.models import NAD, Entry
-from claims.services import entries, ippools
+from pools.clusters import drift
 from pools.core import errors
 from pools.models import Finding
 from pools.models.connections import Duty
-from pools.services import drift
 from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet, manifest
 from tests.pools.conftest import Clock

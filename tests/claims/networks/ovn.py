@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 from claims.core import resources
-from claims.handlers.nads import NetworkAttachmentDefinitions
-from claims.handlers.networks import UserDefinedNetworks
 from claims.models import NAD, Network
+from claims.networks.nad_handler import NetworkAttachmentDefinitions
+from claims.networks.udn_handler import UserDefinedNetworks
+from pools.clusters.reconcile import leases, sync
 from pools.models import Connection, Drift, Finding, ObservedObject, PoolCIDR, ReservedRange, Run
 from pools.models.connections import Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
 from tests import factories
 from tests.kube import gateways
 
@@ -45,7 +45,7 @@ class Ovn:
             UserDefinedNetworks(resources.UDN),
             NetworkAttachmentDefinitions(),
         ]
-        run = passes.run(
+        run = sync.run(
             lease,
             handlers,
             trigger=Trigger.SCHEDULE,

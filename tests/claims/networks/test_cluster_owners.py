@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from claims.handlers import owners
-from claims.handlers.nads import NetworkAttachmentDefinitions
+from claims.access import handlers as access_handlers
+from claims.access import namespaces
 from claims.models import ClusterGroupMember, ClusterOwner
-from claims.services import access
+from claims.networks.nad_handler import NetworkAttachmentDefinitions
+from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
 from pools.models import Finding, ObservedObject, Run
-from pools.reconcile import leases, passes, positions, telling
 from tests.claims.networks.ovn import Manifest, Ovn, nad
 from tests.kube import gateways
 
@@ -38,9 +38,13 @@ def _empty(ovn: Ovn) -> None:
 def passed(ovn: Ovn, token: str | None = None) -> Run:
     lease = leases.take(ovn.connection.pk, "test")
     assert lease is not None
-    handlers = [NetworkAttachmentDefinitions(), owners.RoleBindings(), owners.Groups()]
+    handlers = [
+        NetworkAttachmentDefinitions(),
+        access_handlers.RoleBindings(),
+        access_handlers.Groups(),
+    ]
     with gateways.to(ovn.server, token=token) as gateway:
-        run = passes.run(lease, handlers, open_gateway=lambda _: gateway)
+        run = sync.run(lease, handlers, open_gateway=lambda _: gateway)
     assert run.succeeded, (run.error_code, run.error, run.kinds)
     return run
 
@@ -48,15 +52,15 @@ def passed(ovn: Ovn, token: str | None = None) -> Run:
 def tell(ovn: Ovn, *events: tuple[str, Manifest]) -> None:
     """What a watch of RoleBindings says."""
     ovn.connection.refresh_from_db()
-    kind = owners.RoleBindings.kind
-    at = positions.read(ovn.connection.positions, kind)
+    kind = access_handlers.RoleBindings.kind
+    at = watch_positions.read(ovn.connection.positions, kind)
     lease = leases.borrow(ovn.connection.pk, leases.worker())
     assert at is not None
     assert lease is not None
     to = dataclasses.replace(at, version=f"{at.version}0")
-    handlers = [owners.RoleBindings(), owners.Groups()]
+    handlers = [access_handlers.RoleBindings(), access_handlers.Groups()]
     with gateways.to(ovn.server) as gateway:
-        run = telling.absorb_events(
+        run = watch_events.absorb_events(
             lease, handlers, kind, events, at=at, to=to, open_gateway=lambda _: gateway
         )
     assert not run.error_code, (run.error_code, run.error)
@@ -95,7 +99,7 @@ def told() -> list[tuple[str, str, str, str]]:
 
 
 def sees(ovn: Ovn) -> bool:
-    return access.own(User.objects.get(username="vera")).has(ovn.cluster.pk, "default")
+    return namespaces.own(User.objects.get(username="vera")).has(ovn.cluster.pk, "default")
 
 
 def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from claims.api import network_schema
+from claims.api.schemas import networks as network_schema
 from claims.models import NAD, Membership, Network
-from claims.services import named, networks
+from claims.networks import names as network_names
+from claims.networks import networks
 from pools.models import Cluster, Connection, PoolCIDR
 from pools.models.connections import Mode
 from pools.models.fields import Now
@@ -187,7 +188,7 @@ def test_the_manifest(api: Api) -> None:
     assert answer.headers["Content-Type"] == "application/yaml"
     assert yaml.safe_load(answer.content) == manifest
     assert api("GET", f"{place}?format=xml").json()["code"] == "invalid_choice"
-    nobody = named.network(Cluster.objects.get().pk, "unknown")
+    nobody = network_names.network(Cluster.objects.get().pk, "unknown")
     assert api("GET", f"networks/{nobody.pk}/manifest/").status_code == 404
 
 
@@ -196,7 +197,7 @@ def test_filters(api: Api) -> None:
     made(api, name="cluster_udn_red", subnets=["10.8.0.0/16", "fd08::/64"], lifecycle=None,
          default_gateways=None, reserved_subnets=None, infrastructure_subnets=None)  # fmt: skip
     made(api, name="shop_net", kind="udn", namespace="shop", namespaces=None)
-    named.network(Cluster.objects.get().pk, "mentioned")
+    network_names.network(Cluster.objects.get().pk, "mentioned")
     NAD.objects.create(
         network_id=blue["id"], namespace="team", name="blue", allow_persistent_ips=True
     )

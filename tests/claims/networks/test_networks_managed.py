@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from claims.core import resources
-from claims.core.network_rules import select
-from claims.core.networks import UDN
+from claims.core.networks.rules import select
+from claims.core.networks.udn import UDN
 from claims.models import Network
-from claims.services import named, networks
+from claims.networks import names, networks
 from pools.core import errors
 from pools.models import AddressSpace, Pool
 from tests import factories
@@ -155,7 +155,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
 
 
 def test_names_are_free_once(ovn: Ovn) -> None:
-    known = named.network(ovn.cluster.pk, "cluster_udn_prod")
+    known = names.network(ovn.cluster.pk, "cluster_udn_prod")
     assert make(ovn).pk == known.pk
     with pytest.raises(errors.AlreadyExists):
         make(ovn)
@@ -194,9 +194,9 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     with pytest.raises(errors.NetworkInUse, match=r"the IPPool blue .*1 IPAMClaim \(blue/one"):
         networks.delete(ovn.network(), by=BY)
     ippool.delete()
-    from claims.services import places
+    from claims.address_index import index
 
-    places.remove(claims=[claim.pk])
+    index.remove(claims=[claim.pk])
     claim.delete()
     pool = ovn.network().pool
     assert pool is not None

@@ -6,10 +6,10 @@ from ipaddress import ip_network
 
 import pytest
 
-from claims.services import networks
-from pools import allocation
+from claims.networks import networks
 from pools.core.demand import Holder, Wanted
 from pools.models import Block
+from pools.register.allocator import allocation
 from tests.checks import conftest as checks
 from tests.claims import worlds
 from tests.claims.networks.ovn import SUBNET, Ovn, cudn, nad

@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from claims.core.networks import UDN
+from claims.core.networks.udn import UDN
 from claims.models import NAD, Membership, Network
-from claims.services import named, networks
+from claims.networks import names, networks
 from pools.models import Cluster, Connection
 from pools.models.connections import Mode
 from pools.models.fields import Now
@@ -69,7 +69,7 @@ def test_an_empty_list_says_what_to_do(browser: Client) -> None:
 def test_the_list(browser: Client) -> None:
     blue = network()
     network("red", lifecycle="")
-    named.network(worlds.cluster().pk, "only-mentioned")
+    names.network(worlds.cluster().pk, "only-mentioned")
     NAD.objects.create(network=blue, namespace="shop", name="n", allow_persistent_ips=True)
     worlds.entry(worlds.ippool(blue), "00:1a:4b:00:00:01", "10.0.0.5/16")
     page = text(browser, LIST)
@@ -113,7 +113,7 @@ def test_one_network(browser: Client) -> None:
     page = text(browser, place)
     assert "It cannot hold static VMs, because" in page
     assert "layer2 is a must" in page
-    unknown = named.network(worlds.cluster().pk, "mentioned")
+    unknown = names.network(worlds.cluster().pk, "mentioned")
     page = text(browser, reverse("admin:claims_network_change", args=[unknown.pk]))
     assert "Nobody knows yet" in page
 

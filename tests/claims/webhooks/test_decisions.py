@@ -10,8 +10,8 @@ import pytest
 
 from claims import tasks
 from claims.models import Decision, IPPool
-from claims.services import decisions
-from pools import database
+from claims.workloads import webhook_decisions
+from pools.platform import database
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, world
 from tests.core.vm_world import MAC, pod
@@ -54,7 +54,7 @@ def test_a_launcher_pod_without_a_vm(door: Door) -> None:
 
 
 def test_long_names_are_cut(door: Door) -> None:
-    decisions.record(door.cluster.pk, path="mutate-pods", code="x", message="m" * 2000)
+    webhook_decisions.record(door.cluster.pk, path="mutate-pods", code="x", message="m" * 2000)
     assert len(Decision.objects.get().message) == 1000
 
 

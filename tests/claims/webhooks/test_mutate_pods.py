@@ -11,9 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from claims.core import ippool
-from claims.core.network_selection import DEFAULT_NETWORK
+from claims.core.workloads.network_selection import DEFAULT_NETWORK
+from claims.entries import ippool_sync
 from claims.models import Decision, Entry, IPPool, NetworkSettings
-from claims.services import ippool_following
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, bring, review, see, world
 from tests.core.vm_world import MAC, Manifest, pod, vm_manifest
@@ -110,7 +110,7 @@ def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     said = ippool.Written(
         pool.name, pool.network.name, (("02:00:00:00:00:99".upper(), ["10.9.0.5/16"]),)
     )
-    ippool_following.take_in(pool.cluster, said, uid="u", decides=False, by=worlds.BY)
+    ippool_sync.take_in(pool.cluster, said, uid="u", decides=False, by=worlds.BY)
     see(door.cluster, vm_manifest(mac=OTHER))
     response = door.ask(pod())
     assert "patch" not in response

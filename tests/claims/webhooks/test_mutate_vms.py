@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claims.core.network_selection import ADDRESSES, DEFAULT_NETWORK
+from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
 from claims.models import Decision, IPPool, NetworkSettings
 from tests.claims import worlds
 from tests.claims.webhooks.doors import Door, review, world

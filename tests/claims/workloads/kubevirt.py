@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from claims.handlers.nads import NetworkAttachmentDefinitions
-from claims.handlers.workloads import Pods, VirtualMachineInstances, VirtualMachines
 from claims.models import Workload
+from claims.networks.nad_handler import NetworkAttachmentDefinitions
+from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
+from pools.clusters.reconcile import leases, sync
 from pools.models import ObservedObject, Run
 from pools.models.observed import Trigger
-from pools.reconcile import leases, passes
 from tests.claims.networks.ovn import Ovn
 from tests.kube import gateways
 
@@ -33,7 +33,7 @@ class KubeVirt(Ovn):
         """A full pass, as a worker makes it; `without` a kind of which nothing is known yet."""
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None
-        run = passes.run(
+        run = sync.run(
             lease,
             [one for one in handlers() if one.kind != without], trigger=Trigger.SCHEDULE, open_gateway=lambda _: gateways.to(self.server)
         )  # fmt: skip

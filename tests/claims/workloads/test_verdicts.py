@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claims.models import Network, Verdict
-from claims.services import workloads
+from claims.workloads import results
 from pools.models import Cluster, ObservedObject
 from pools.models.fields import Now
 from tests.claims import worlds
@@ -20,17 +20,17 @@ FIVE, SIX = "10.0.0.5/24", "10.0.0.6/24"
 
 def told(network: Network) -> list[tuple[str, set[str]]]:
     """Verdict and codes of the reasons, in the order of the rows."""
-    rows = list(workloads.rows().filter(network=network).order_by(*workloads.ORDER).values())
-    shapes = workloads.shapes(rows)
+    rows = list(results.rows().filter(network=network).order_by(*results.ORDER).values())
+    shapes = results.shapes(rows)
     for shape in shapes:
         differs = {"other_mac", "other_vm", "address_not_running", "address_not_registered"}
         codes = {one["code"] for one in shape["reasons"]}
         assert (shape["verdict"] == "different") == bool(codes & differs)
     found = [(shape["verdict"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
     entries = [(shape["registered"]["id"], shape) for shape in shapes if _entry(shape)]
-    assert workloads.seen([pk for pk, _ in entries]) == dict(reversed(entries))
-    counted = {answer: sum(one == answer for one, _ in found) for answer in workloads.Answer}
-    assert workloads.counts(network.pk) == counted
+    assert results.seen([pk for pk, _ in entries]) == dict(reversed(entries))
+    counted = {answer: sum(one == answer for one, _ in found) for answer in results.Answer}
+    assert results.counts(network.pk) == counted
     return found
 
 
@@ -76,7 +76,7 @@ def test_addresses_are_compared_as_a_set(ips: tuple[str, ...]) -> None:
     network = worlds.network(subnets=("10.0.0.0/24", "fd00::/64"))
     worlds.entry(worlds.ippool(network), A, FIVE, "fd00::5/64")
     worlds.workload(network, "db", A, *ips)
-    found = workloads.rows().filter(network=network).get()
+    found = results.rows().filter(network=network).get()
     assert found.verdict == "matching"
 
 
@@ -141,7 +141,7 @@ def test_what_runs_with_some_entries() -> None:
     ippool = worlds.ippool(network)
     one, two = worlds.entry(ippool, A, FIVE), worlds.entry(ippool, B, SIX)
     runs = worlds.workload(network, "db", A, FIVE)
-    found = workloads.seen([one.pk, two.pk])
+    found = results.seen([one.pk, two.pk])
     assert {pk: shape["verdict"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
     assert found[one.pk]["workload"]["id"] == runs.pk
     assert Verdict.objects.filter(entry=two).get().verdict == "missing"

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from claims.access import namespaces
 from claims.models import NAD, Entry, IPPool, Network
-from claims.services import access, workloads
+from claims.workloads import results
 from tests.claims import worlds
 from tests.edges.api import Api
 
@@ -115,10 +116,10 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
     worlds.workload(network, "foreign", "02:00:00:00:00:1a", "10.0.0.20/24")
     worlds.entry(ippool, "02:00:00:00:00:1b", "10.0.0.21/24", vm="foreign-2", namespace="blue")
     worlds.workload(network, "mine", "02:00:00:00:00:1b", "10.0.0.21/24", namespace="red")
-    scope = access.Scope(namespaces={network.cluster_id: frozenset({"red"})})
-    rows = list(workloads.rows(scope).filter(network=network).order_by(*workloads.ORDER).values())
-    shapes = workloads.shapes(rows)
+    scope = namespaces.Scope(namespaces={network.cluster_id: frozenset({"red"})})
+    rows = list(results.rows(scope).filter(network=network).order_by(*results.ORDER).values())
+    shapes = results.shapes(rows)
     assert [(one["verdict"], one["workload"]["name"]) for one in shapes] == [("different", "mine")]
     own = Entry.objects.get(namespace="red")
-    assert workloads.seen(Entry.objects.values_list("pk", flat=True), scope) == {own.pk: shapes[0]}
-    assert workloads.counts(network.pk, scope)["different"] == 1
+    assert results.seen(Entry.objects.values_list("pk", flat=True), scope) == {own.pk: shapes[0]}
+    assert results.counts(network.pk, scope)["different"] == 1

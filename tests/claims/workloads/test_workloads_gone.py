@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
 from pools.models import Block
 from pools.models.blocks import State
-from pools.reconcile import leases, passes, positions, telling
 from tests.claims.workloads import kubevirt
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
 from tests.kube import gateways
@@ -19,12 +19,12 @@ FIVE = "10.0.0.5/16"
 def tell(cluster: KubeVirt, kind: str, *told: tuple[str, kubevirt.Manifest]) -> None:
     """What a watch told, between two passes."""
     cluster.connection.refresh_from_db()
-    at = positions.read(cluster.connection.positions, kind)
+    at = watch_positions.read(cluster.connection.positions, kind)
     lease = leases.borrow(cluster.connection.pk, "watcher")
     assert at is not None
     assert lease is not None
     to = dataclasses.replace(at, version=f"{at.version}0")
-    run = telling.absorb_events(
+    run = watch_events.absorb_events(
         lease, kubevirt.handlers(), kind, told, at=at, to=to,
         open_gateway=lambda _: gateways.to(cluster.server),
     )  # fmt: skip
@@ -62,7 +62,7 @@ def test_a_cluster_without_nads_says_nothing_of_workloads(cluster: KubeVirt) -> 
     for _ in range(2):
         lease = leases.take(cluster.connection.pk, "test")
         assert lease is not None
-        run = passes.run(
+        run = sync.run(
             lease, kubevirt.handlers(), open_gateway=lambda _: gateways.to(cluster.server)
         )
         assert run.kinds["Pod"]["code"] == "crd_missing"

@@ -10,10 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from claims.core.workloads import Attachment, Pod
+from claims.core.workloads.attachments import Attachment, Pod
 from claims.models import NAD, Entry, Network, Place, Workload
-from claims.services import adoption, running, workloads
-from pools import database, events
+from claims.workloads import adoption, results, running
+from pools.platform import database, events
 from tests.claims import worlds
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
 
@@ -73,15 +73,15 @@ def test_verdicts_take_as_many_statements_for_many(
     for network, count in ((few, 20), (many, MANY)):
         fill(network, count)
         expected = {"matching": count * 4 // 5, "unknown": count // 5, "missing": 0, "different": 0}
-        assert workloads.counts(network.pk) == expected
+        assert results.counts(network.pk) == expected
 
     def page(network: Network) -> None:
-        rows = workloads.rows().filter(network=network, verdict="unknown")
-        workloads.shapes(list(rows.order_by(*workloads.ORDER).values()[:100]))
+        rows = results.rows().filter(network=network, verdict="unknown")
+        results.shapes(list(rows.order_by(*results.ORDER).values()[:100]))
 
     def seen(network: Network) -> None:
         ids = Entry.objects.filter(ippool__network=network).values_list("pk", flat=True)[:100]
-        assert workloads.seen(list(ids))
+        assert results.seen(list(ids))
 
     for work in (page, seen, lambda network: adoption.plan(network, verdict="unknown")):
         counted = [statements(lambda: work(network)) for network in (few, many)]  # noqa: B023

@@ -11,7 +11,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from pools.core import label_selector
+from pools.core.kubernetes import label_selector
 from tests.kube.fake import patches, refusals
 from tests.kube.fake.access import User
 

@@ -1,0 +1,140 @@
+"""VM owners whom clusters make: users and groups in RoleBindings to some roles (IPAM_VM_OWNER_ROLES).
+
+A cluster makes owners of its own namespaces only, for as long as it is connected, and they are never
+more than VM owners: nothing is written to our users and groups. What they may do is worked out when
+they ask, so that it begins and ends with the binding, whoever is made or joins a group when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
+
+from claims.core import role_bindings
+from claims.models import ClusterGroupMember, ClusterOwner
+from claims.models.access import Role
+from claims.models.cluster_owners import Subject
+from pools.models import Connection, ObservedObject
+from pools.models.fields import Now
+from pools.platform import database
+
+OWNERS = str(Role.VM_OWNER)  # the group with the permissions of the role has the role's name
+
+
+def roles() -> frozenset[str]:
+    """The names of the clusters' roles that make VM owners; none: clusters make none."""
+    return frozenset(settings.IPAM_VM_OWNER_ROLES)
+
+
+# What clusters say of somebody: by name, by a group of ours, by a group of the cluster. Names are compared
+# exactly. Our group vm-owner is the role itself and not meant by any cluster.
+OF_USER = f"""
+    SELECT o.id FROM claims_clusterowner o
+    WHERE o.role = ANY (%s::text[]) AND (
+        o.subject_kind = '{Subject.USER}' AND o.subject = %s::text
+        OR o.subject_kind = '{Subject.GROUP}' AND (
+            o.subject IN (
+                SELECT g.name FROM auth_group g JOIN auth_user_groups ug ON ug.group_id = g.id
+                WHERE ug.user_id = %s::bigint AND g.name <> '{OWNERS}')
+            OR EXISTS (
+                SELECT FROM claims_clustergroupmember m
+                WHERE m.connection_id = o.connection_id AND m."group" = o.subject
+                    AND m.username = %s::text)))
+"""  # noqa: S608  # names of ours
+
+
+def asked(user: Any) -> list[object]:
+    """The values of `OF_USER`."""
+    name = user.get_username()
+    return [sorted(roles()), name, user.pk, name]
+
+
+def of_user(user: Any) -> QuerySet[ClusterOwner]:
+    """What clusters say of somebody."""
+    if not user.is_active:  # an anonymous one is not
+        return ClusterOwner.objects.none()
+    return ClusterOwner.objects.filter(pk__in=RawSQL(OF_USER, asked(user)))  # noqa: S611  # as above
+
+
+def rights(user: Any) -> frozenset[str]:
+    """The permissions of the role, `app.codename`, for somebody whom a cluster makes a VM owner.
+
+    One statement for each object of a user, which is as old as the request.
+    """
+    found: frozenset[str] | None = getattr(user, "_cluster_owner_rights", None)
+    if found is None:
+        names = database.rows(_RIGHTS, [OWNERS, *asked(user)]) if user.is_active else []
+        found = user._cluster_owner_rights = frozenset(name for (name,) in names)
+    return found
+
+
+_RIGHTS = f"""
+    SELECT c.app_label || '.' || p.codename
+    FROM auth_group g JOIN auth_group_permissions gp ON gp.group_id = g.id
+    JOIN auth_permission p ON p.id = gp.permission_id
+    JOIN django_content_type c ON c.id = p.content_type_id
+    WHERE g.name = %s::text AND EXISTS ({OF_USER})
+"""  # noqa: S608  # as above
+
+
+# --- from the cluster -----------------------------------------------------------------------------
+
+
+def follow_bindings(connection: Connection, kind: str) -> None:
+    """Make the table say what the RoleBindings of a cluster say, as they were seen last."""
+    wanted = {}
+    for uid, manifest in _seen(connection, kind):
+        found = role_bindings.binding(manifest)
+        for subject in found.subjects if found.role in roles() else ():
+            wanted[uid, *subject] = found
+    rows = ClusterOwner.objects.filter(connection=connection)
+    known = {(row.uid, row.subject_kind, row.subject): row for row in rows}
+    # A binding never changes its role or name; another one has another uid.
+    rows.filter(pk__in=[row.pk for key, row in known.items() if key not in wanted]).delete()
+    ClusterOwner.objects.bulk_create(
+        ClusterOwner(
+            connection=connection,
+            uid=key[0],
+            binding=found.name,
+            namespace=found.namespace,
+            role=found.role,
+            subject_kind=key[1],
+            subject=key[2],
+            since=Now(),
+        )
+        for key, found in wanted.items()
+        if key not in known
+    )
+
+
+def follow_groups(connection: Connection, kind: str) -> None:
+    """The users of those groups of a cluster that a binding names."""
+    named = ClusterOwner.objects.filter(connection=connection, subject_kind=Subject.GROUP)
+    groups = sorted(set(named.values_list("subject", flat=True)))
+    wanted = set()
+    for _, manifest in _seen(connection, kind, names=groups):
+        found = role_bindings.members(manifest)
+        wanted |= {(found.name, user) for user in found.users}
+    rows = ClusterGroupMember.objects.filter(connection=connection)
+    known = {(group, user): pk for pk, group, user in rows.values_list("pk", "group", "username")}
+    rows.filter(pk__in=[pk for key, pk in known.items() if key not in wanted]).delete()
+    ClusterGroupMember.objects.bulk_create(
+        ClusterGroupMember(connection=connection, group=group, username=user)
+        for group, user in sorted(wanted - known.keys())
+    )
+
+
+def _seen(
+    connection: Connection, kind: str, names: Iterable[str] | None = None
+) -> Iterable[tuple[str, Any]]:
+    """(uid, manifest) of the objects that the last complete list had, or a watch told of."""
+    rows = ObservedObject.objects.filter(
+        cluster=connection.cluster_id, kind=kind, missed_at=None, problem_code=""
+    )
+    if names is not None:
+        rows = rows.filter(name__in=names)
+    return rows.order_by("uid").values_list("uid", "manifest")

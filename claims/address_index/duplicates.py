@@ -1,0 +1,274 @@
+"""What contradicts an entry, a claim or a workload, named place by place for people.
+
+When two places contradict each other is said in claims/address_index/conflicts.py; here all of them are found
+for some rows, or for an entry that somebody is typing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+from claims.access.namespaces import EVERYTHING, Scope
+from claims.address_index import own_addresses
+from claims.address_index.block_sync import holder_name
+from claims.address_index.conflicts import SAME_ADDRESS_CONTRADICTS, SAME_MAC_CONTRADICTS
+from claims.models import Entry, IPAMClaim, Network, Workload
+from pools.platform import database
+
+MAC, IP = "mac", "ip"
+_SHOWN = 20  # places of one value
+
+
+@dataclass(frozen=True)
+class Where:
+    """One place that names the same value.
+
+    `type` is entry, ipamclaim, workload, gateway, infrastructure, reserved_range, reserved_subnet,
+    block (somebody holds the address in the network's pool), or `other` for what the reader may not
+    see; `name` is that of the IPPool, the claim, the workload, the range or the holder.
+    """
+
+    type: str
+    id: int | None = None
+    name: str = ""
+    namespace: str = ""
+    vm: str = ""
+    mac: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if value not in (None, "")}
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A MAC or an address that others name, too; `note` when that is allowed and only said."""
+
+    kind: str
+    value: str
+    places: tuple[Where, ...]
+    note: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "kind": self.kind,
+            "value": self.value,
+            "with": [where.as_json() for where in self.places],
+        }
+        return found | {"note": True} if self.note else found
+
+
+def of_entries(entries: Sequence[Entry], seen: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
+    """By the entry's id; what stands twice in the register, or is used by the network itself."""
+    return _of("entry", [one.pk for one in entries], seen)
+
+
+def of_claims(claims: Sequence[IPAMClaim], seen: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
+    return _of("claim", [one.pk for one in claims], seen)
+
+
+def of_workloads(
+    workloads: Sequence[Workload], seen: Scope = EVERYTHING
+) -> dict[int, list[Duplicate]]:
+    return _of("workload", [one.pk for one in workloads], seen)
+
+
+def of_candidate(
+    network: Network,
+    *,
+    mac: str | None,
+    addresses: Collection[str],
+    vm: str = "",
+    namespace: str = "",
+    entry_id: int | None = None,
+    claim_id: int | None = None,
+    seen: Scope = EVERYTHING,
+) -> list[Duplicate]:
+    """The same for an entry, or a claim, as it would be; `addresses` without prefix length.
+
+    `entry_id` is that of the entry that is being changed, which is no duplicate of itself; `claim_id`
+    that of the claim, 0 for a new one.
+    """
+    wanted = list(dict.fromkeys(addresses))
+    values = {
+        "network": network.pk,
+        "entry": entry_id or 0,
+        "claim": claim_id,
+        "mac": mac,
+        "vm": vm,
+        "namespace": namespace,
+        "addresses": database.joined(wanted),
+    }
+    found = _Found(seen)
+    found.add(database.rows(_OF_CANDIDATE, values, prepare=False))
+    _add_own_mac(found, 0, network, mac)
+    for text in wanted:
+        _add_own(found, 0, network, text)
+        if list(addresses).count(text) > 1:
+            where = Where("entry", entry_id, _ippool_name(network), namespace, vm, mac or "")
+            found.put(0, IP, text, where)
+    name = holder_name(namespace, vm, mac)
+    _add_holders(found, [(0, network.pk, text, name) for text in wanted])
+    return found.of(0)
+
+
+def _ippool_name(network: Network) -> str:
+    ippool = getattr(network, "ippool", None)
+    return ippool.name if ippool else ""
+
+
+def _of(column: str, ids: Sequence[int], seen: Scope) -> dict[int, list[Duplicate]]:
+    if not ids:
+        return {}
+    found = _Found(seen)
+    values = {"ids": database.joined(ids)}
+    found.add(database.rows(_OF_OWNERS[column], values, prepare=False))
+    rows = database.rows(_ADDRESSES.format(column=column), values, prepare=False)
+    networks = Network.objects.in_bulk({network for _, network, *_ in rows})
+    for owner, network_id, address, mac in rows:
+        _add_own_mac(found, owner, networks[network_id], mac)
+        if address:
+            _add_own(found, owner, networks[network_id], address)
+    _add_holders(found, [(owner, network, text, None) for owner, network, text, _ in rows if text])
+    return {owner: found.of(owner) for owner in ids}
+
+
+class _Found:
+    """What was found so far, by owner; what the reader may not see is told without its name."""
+
+    def __init__(self, seen: Scope) -> None:
+        self._seen = seen
+        self._places: dict[int, dict[tuple[str, str, bool], list[Where]]] = {}
+        self._own: dict[int, list[own_addresses.Own]] = {}
+
+    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        for owner, kind, value, type_, row_id, name, cluster_id, namespace, vm, mac in rows:
+            visible = self._seen.has(cluster_id, namespace)
+            where = Where(type_, row_id, name, namespace, vm, str(mac or ""))
+            self.put(owner, kind, value, where if visible else Where("other"))
+
+    def put(self, owner: int, kind: str, value: str, where: Where, *, note: bool = False) -> None:
+        places = self._places.setdefault(owner, {}).setdefault((kind, value, note), [])
+        if where not in places:
+            places.append(where)
+
+    @property
+    def everything(self) -> bool:
+        return self._seen.everything
+
+    def own(self, network: Network) -> list[own_addresses.Own]:
+        if network.pk not in self._own:
+            self._own[network.pk] = own_addresses.of(network)
+        return self._own[network.pk]
+
+    def of(self, owner: int) -> list[Duplicate]:
+        found = self._places.get(owner, {})
+        return [
+            Duplicate(kind, value, tuple(places[:_SHOWN]), note)
+            for (kind, value, note), places in sorted(
+                found.items(), key=lambda each: (each[0][2], each[0][0] != MAC, each[0][1])
+            )
+        ]
+
+
+def _add_own(found: _Found, owner: int, network: Network, text: str) -> None:
+    address = ip_address(text)
+    for own in found.own(network):
+        if _has(own.span.first, own.span.last, address):
+            name = own.name if found.everything or own.type != own_addresses.RESERVED_RANGE else ""
+            found.put(owner, IP, text, Where(own.type, name=name), note=own.note)
+
+
+def _add_own_mac(found: _Found, owner: int, network: Network, mac: str | None) -> None:
+    if mac and (gateway := own_addresses.macs(network).get(mac)):
+        found.put(owner, MAC, mac, Where(own_addresses.GATEWAY, name=gateway))
+
+
+def _has(
+    first: IPv4Address | IPv6Address,
+    last: IPv4Address | IPv6Address,
+    address: IPv4Address | IPv6Address,
+) -> bool:
+    return first.version == address.version and int(first) <= int(address) <= int(last)
+
+
+def _add_holders(
+    found: _Found, wanted: Sequence[tuple[int, int, str, tuple[str, str] | None]]
+) -> None:
+    """Blocks of the pool that somebody holds of whom no entry, claim or workload speaks."""
+    if not wanted:
+        return
+    values = {
+        "networks": database.joined(network for _, network, _, _ in wanted),
+        "addresses": database.joined(text for _, _, text, _ in wanted),
+    }
+    for number, block, kind, holder in database.rows(_HOLDERS, values, prepare=False):
+        owner, _, text, name = wanted[number - 1]
+        if (kind, holder) != name:
+            where = Where("block", block, f"{kind} {holder}")
+            found.put(owner, IP, text, where if found.everything else Where("other"))
+
+
+def _contradicting(these: str, *, but: str = "false") -> str:
+    """The statement for rows of claims_place's shape with an `owner`, leaving some places out."""
+    return f"""
+        WITH p AS ({these}), found AS (
+            SELECT p.owner, 'mac' AS kind, p.mac::text AS value, q.id
+                FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.mac = p.mac
+                WHERE q.id <> p.id AND {SAME_MAC_CONTRADICTS}
+            UNION
+            SELECT p.owner, 'ip', host(p.address), q.id
+                FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.address = p.address
+                WHERE q.id <> p.id AND {SAME_ADDRESS_CONTRADICTS})
+        SELECT DISTINCT f.owner, f.kind, f.value,
+            CASE WHEN q.entry_id IS NOT NULL THEN 'entry'
+                 WHEN q.claim_id IS NOT NULL THEN 'ipamclaim' ELSE 'workload' END AS type,
+            COALESCE(q.entry_id, q.claim_id, q.workload_id) AS of_id,
+            COALESCE(i.name, c.name, w.name), n.cluster_id, q.namespace, q.vm, q.mac::text
+        FROM found f JOIN claims_place q USING (id) JOIN claims_network n ON n.id = q.network_id
+        LEFT JOIN claims_entry e ON e.id = q.entry_id
+        LEFT JOIN claims_ippool i ON i.id = e.ippool_id
+        LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
+        LEFT JOIN claims_workload w ON w.id = q.workload_id
+        WHERE NOT ({but})
+        ORDER BY f.owner, f.kind DESC, f.value, type, of_id
+    """  # noqa: S608  # no value is formatted in
+
+
+_PLACES_OF = """
+    SELECT {column}_id AS owner, * FROM claims_place
+    WHERE {column}_id = ANY(string_to_array(%(ids)s, ',')::bigint[])
+"""
+_OF_OWNERS = {
+    column: _contradicting(_PLACES_OF.format(column=column))
+    for column in ("entry", "claim", "workload")
+}
+_OF_CANDIDATE = _contradicting(
+    """
+    SELECT 0 AS owner, 0::bigint AS id, %(network)s::bigint AS network_id,
+        %(entry)s::bigint AS entry_id, %(claim)s::bigint AS claim_id, NULL::bigint AS workload_id,
+        a.address, %(mac)s::macaddr AS mac, %(namespace)s::text AS namespace, %(vm)s::text AS vm
+    FROM unnest(string_to_array(%(addresses)s, ',')::inet[] || NULL::inet) AS a(address)
+    """,
+    # The entry or the claim that is being changed, as it is so far.
+    but="COALESCE(q.entry_id = %(entry)s, false) OR COALESCE(q.claim_id = %(claim)s, false)",
+)
+
+_ADDRESSES = """
+    SELECT {column}_id, network_id, host(address), mac::text FROM claims_place
+    WHERE {column}_id = ANY(string_to_array(%(ids)s, ',')::bigint[])
+"""
+
+_HOLDERS = """
+    SELECT w.number, b.id, b.holder_kind, b.holder_id
+    FROM unnest(string_to_array(%(networks)s, ',')::bigint[],
+                string_to_array(%(addresses)s, ',')::inet[])
+         WITH ORDINALITY AS w(network_id, address, number)
+    JOIN claims_network n ON n.id = w.network_id
+    JOIN pools_pool p ON p.id = n.pool_id
+    JOIN pools_block b ON b.space_id = p.space_id AND b.cidr = w.address::cidr
+    WHERE b.state = 'held' AND b.holder_kind NOT IN ('vm', 'mac', 'pod')
+    ORDER BY w.number
+"""

@@ -1,0 +1,193 @@
+"""The index of who names which MAC and which address, kept with the rows that it indexes.
+
+Whoever writes entries, claims or workloads calls `write` in the same transaction, and `remove` before
+they are deleted. Duplicates are judged again for what was touched, and the blocks of the networks'
+pools follow (claims/services/{flags,holdings}.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from claims.address_index import block_sync, conflicts
+from claims.address_index.changed_keys import Touched
+from claims.models import Entry, IPAMClaim, IPPool, Workload
+from claims.models.workloads import WorkloadKind
+from pools.platform import database
+
+OWNERS = ("entry", "claim", "workload")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One place, as the table has it but for its owner and its flags."""
+
+    network_id: int
+    address: str | None
+    mac: str | None
+    namespace: str
+    vm: str
+    holds: bool = True
+
+    @property
+    def names_something(self) -> bool:
+        return bool(self.address or self.mac or self.vm)
+
+
+@dataclass
+class Change:
+    """What has to be written, and all that it touches."""
+
+    gone: list[int] = field(default_factory=list)
+    new: list[tuple[str, int, _Row]] = field(default_factory=list)  # column, owner, row
+    touched: Touched = field(default_factory=Touched)
+
+
+def write(
+    *,
+    entries: Sequence[Entry] = (),
+    claims: Sequence[IPAMClaim] = (),
+    workloads: Sequence[Workload] = (),
+) -> None:
+    """Index rows that are saved; those that did not change cost one read."""
+    _apply(compared(entries=entries, claims=claims, workloads=workloads))
+
+
+def compared(
+    *,
+    entries: Sequence[Entry] = (),
+    claims: Sequence[IPAMClaim] = (),
+    workloads: Sequence[Workload] = (),
+) -> Change:
+    """How the index differs from what these rows say."""
+    change = Change()
+    networks = _networks_of(entries)
+    _compare(change, "entry", entries, lambda one: _of_entry(one, networks[one.ippool_id]))
+    _compare(change, "claim", claims, _of_claim)
+    _compare(change, "workload", workloads, _of_workload)
+    return change
+
+
+def remove(
+    *, entries: Collection[int] = (), claims: Collection[int] = (), workloads: Collection[int] = ()
+) -> None:
+    """Take the rows with these ids out of the index; they are deleted by the caller, afterwards."""
+    change = Change()
+    for column, ids in zip(OWNERS, (entries, claims, workloads), strict=True):
+        for rows in _known(column, ids).values():
+            for place_id, row, holder in rows:
+                change.gone.append(place_id)
+                change.touched.add(row.network_id, row.mac, row.address, holder)
+    _apply(change)
+
+
+def _networks_of(entries: Sequence[Entry]) -> dict[int, int]:
+    ids = {one.ippool_id for one in entries}
+    return dict(IPPool.objects.filter(pk__in=ids).values_list("pk", "network_id")) if ids else {}
+
+
+def _of_entry(entry: Entry, network_id: int) -> Iterator[_Row]:
+    for text in entry.ips:
+        yield _Row(network_id, _host(text), entry.mac, entry.namespace, entry.vm)
+
+
+def _of_claim(claim: IPAMClaim) -> Iterator[_Row]:
+    granted = dict.fromkeys(_host(text) for text in claim.ips)
+    asked = dict.fromkeys(_host(text) for text in claim.ips_requested)
+    rows: list[tuple[str | None, bool]] = [(one, True) for one in granted]
+    rows += [(one, False) for one in asked if one not in granted]
+    for address, holds in rows or [(None, False)]:
+        yield _Row(claim.network_id, address, claim.mac, claim.namespace, claim.vm, holds)
+
+
+def _of_workload(workload: Workload) -> Iterator[_Row]:
+    addresses: list[str | None] = list(dict.fromkeys(_host(text) for text in workload.ips))
+    for address in addresses or [None]:
+        yield _Row(workload.network_id, address, workload.mac, workload.namespace, workload.name)
+
+
+def _host(text: str) -> str:
+    return text.partition("/")[0]
+
+
+def _compare(
+    change: Change, column: str, owners: Sequence[Any], rows_of: Callable[[Any], Iterable[_Row]]
+) -> None:
+    known = _known(column, [one.pk for one in owners])
+    for owner in owners:
+        wanted = [row for row in rows_of(owner) if row.names_something]
+        holder = _holder(column, owner)
+        for place_id, row, former in known.get(owner.pk, ()):
+            if row in wanted and former == holder:
+                wanted.remove(row)  # once: an address may stand in an entry twice
+            else:
+                change.gone.append(place_id)
+                change.touched.add(row.network_id, row.mac, row.address, former)
+        for row in wanted:
+            change.new.append((column, owner.pk, row))
+            change.touched.add(row.network_id, row.mac, row.address, None)
+
+
+def _holder(column: str, owner: Any) -> tuple[str, str]:
+    if column == "workload":
+        kind = "vm" if owner.kind == WorkloadKind.VMI else "pod"
+        return kind, f"{owner.namespace}/{owner.name}"
+    return block_sync.holder_name(owner.namespace, owner.vm, owner.mac)
+
+
+def _known(column: str, ids: Collection[int]) -> dict[int, list[tuple[int, _Row, tuple[str, str]]]]:
+    found: dict[int, list[tuple[int, _Row, tuple[str, str]]]] = {}
+    if not ids:
+        return found
+    for owner, place_id, network, address, mac, namespace, vm, holds, kind in database.rows(
+        _KNOWN.format(column=column), [database.joined(ids)], prepare=False
+    ):
+        row = _Row(network, address, mac and str(mac), namespace, vm, holds)
+        name = (
+            (kind, block_sync.full_name(namespace, vm))
+            if kind
+            else block_sync.holder_name(namespace, vm, row.mac)
+        )
+        found.setdefault(owner, []).append((place_id, row, name))
+    return found
+
+
+_KNOWN = """
+    SELECT p.{column}_id, p.id, p.network_id, host(p.address), p.mac::text, p.namespace, p.vm,
+        p.holds, CASE w.kind WHEN 'vmi' THEN 'vm' ELSE w.kind END
+    FROM claims_place p LEFT JOIN claims_workload w ON w.id = p.workload_id
+    WHERE p.{column}_id = ANY(string_to_array(%s, ',')::bigint[])
+    ORDER BY p.id
+"""
+
+
+def _apply(change: Change) -> None:
+    index(change)
+    if change.touched:
+        block_sync.settle(change.touched)
+
+
+def index(change: Change) -> None:
+    """Bring the index and its flags to what the rows say, and no block to anybody."""
+    if change.gone:
+        database.rows(_DELETE, [database.joined(change.gone)], prepare=False)
+    if change.new:
+        database.copy("claims_place", _COLUMNS, map(_line, change.new))
+    if change.touched:
+        conflicts.recheck(change.touched)
+
+
+_DELETE = """
+    DELETE FROM claims_place WHERE id = ANY(string_to_array(%s, ',')::bigint[]) RETURNING id
+"""
+_COLUMNS = (
+    "entry_id", "claim_id", "workload_id", "network_id", "address", "mac", "namespace", "vm", "holds",
+)  # fmt: skip
+
+
+def _line(new: tuple[str, int, _Row]) -> tuple[object, ...]:
+    column, owner, row = new
+    owners = [owner if column == one else None for one in OWNERS]
+    return (*owners, row.network_id, row.address, row.mac, row.namespace, row.vm, row.holds)

@@ -1,0 +1,110 @@
+"""Duplicates as people read them: each with all the places that name the same, and links to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from claims.address_index.duplicates import Duplicate, Where
+from claims.models import Entry, IPAMClaim, Network, Workload
+from pools.models import Block
+from pools.platform.admin import display
+
+_MODELS: dict[str, type[Model]] = {
+    "entry": Entry,
+    "ipamclaim": IPAMClaim,
+    "workload": Workload,
+    "block": Block,
+}
+_WORDS = {
+    "entry": "MAC entry",
+    "ipamclaim": "IPAMClaim",
+    "workload": "running",
+    "gateway": "gateway",
+    "infrastructure": "infrastructure subnet",
+    "reserved_range": "reserved range",
+    "reserved_subnet": "reserved subnet",
+    "block": "held by",
+    "other": "somebody else",
+}
+
+
+def words(where: Where) -> str:
+    """`MAC entry of web (shop)`, `gateway 10.0.0.1`."""
+    if where.type == "entry":
+        of = where.vm or where.mac
+        name = f"of {where.namespace}/{of}" if where.namespace else f"of {of}"
+        text = f"{_WORDS[where.type]} {name}"
+        return f"{text} in {where.name}" if where.name else text
+    name = f"{where.namespace}/{where.name}" if where.namespace else where.name
+    return f"{_WORDS.get(where.type, where.type)} {name}".strip()
+
+
+def url(where: Where, network: Network | None = None) -> str:
+    """Where the place is shown; "" when no page shows it."""
+    model = _MODELS.get(where.type)
+    if model is not None:
+        if where.id is None or not admin.site.is_registered(model):
+            return ""
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+        return reverse(name, args=[where.id])
+    return display.url_of(network) if network is not None and where.type != "other" else ""
+
+
+def linked(where: Where, network: Network | None = None) -> SafeString | str:
+    at = url(where, network)
+    return display.link(at, words(where)) if at else words(where)
+
+
+def badge(found: Sequence[Duplicate], network: Network | None = None) -> SafeString:
+    """What contradicts a row, named; a note is told and no contradiction."""
+    if not found:
+        return display.DASH
+    return format_html(
+        '<span class="cad-stack">{}</span>',
+        format_html_join("", "{}", ((_line(one, network),) for one in found)),
+    )
+
+
+def _line(one: Duplicate, network: Network | None) -> SafeString:
+    places = format_html_join(", ", "{}", ((linked(where, network),) for where in one.places))
+    if one.note:
+        return format_html(
+            '<span><span class="cad-dim">{} lies in</span> {}</span>', one.value, places
+        )
+    kind = "MAC" if one.kind == "mac" else "IP"
+    return format_html(
+        '<span><span class="cad-state cad-state-conflict" title="{}"><span aria-hidden="true">▲</span>'
+        " {}</span> also {}</span>",
+        one.value,
+        f"duplicate {kind}",
+        places,
+    )
+
+
+def told(found: Iterable[Duplicate], network: Network | None = None) -> list[dict[str, Any]]:
+    """The same for the form that warns while somebody types."""
+    return [
+        {
+            "kind": one.kind,
+            "value": one.value,
+            "note": one.note,
+            "places": [{"text": words(where), "url": url(where, network)} for where in one.places],
+        }
+        for one in found
+    ]
+
+
+def sentences(found: Iterable[Duplicate]) -> list[str]:
+    """For a message after saving."""
+    return [
+        f"{one.value} is a duplicate: also {', '.join(map(words, one.places))}."
+        for one in found
+        if not one.note
+    ]

@@ -1,0 +1,242 @@
+"""MAC entries: which VM has which address, and what contradicts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from claims.address_index import duplicates
+from claims.admin import duplicate_list, scoped, tables
+from claims.admin.entries import form
+from claims.entries import entries as services
+from claims.entries import requests, search
+from claims.models import Entry, IPPool, Place, Workload
+from claims.models.ippools import Source
+from pools.core import errors
+from pools.platform.admin import display, lists, pages
+
+LIST = "admin:claims_entry_changelist"
+
+
+class EntryList(lists.BoundedList):
+    """Entries with their duplicates and with what runs: a few queries for all rows of the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found: list[Any] = list(self.result_list)
+        told = duplicates.of_entries(found, scoped.seen(request))
+        running = running_with(request, found)
+        for entry in found:
+            entry.shown_duplicates = told.get(entry.pk, [])
+            entry.shown_running = running.get((entry.ippool.network_id, entry.mac))
+            entry.shown_links = scoped.seen(request).everything
+        self.result_list = found
+
+
+def running_with(request: HttpRequest, found: list[Any]) -> dict[tuple[int, str], Workload]:
+    """By network and MAC, what runs with the MACs of these entries, of what is seen."""
+    rows = scoped.rows(request, Workload).filter(
+        network__in={entry.ippool.network_id for entry in found},
+        mac__in={entry.mac for entry in found},
+    )
+    return {(row.network_id, row.mac or ""): row for row in rows.order_by("-pk")}
+
+
+def seen_in_cluster(entry: Entry, running: Workload | None) -> SafeString:
+    """Whether what runs with the entry's MAC has its addresses, in a word."""
+    if running is None:
+        return display.DASH
+    there = sorted(ip.partition("/")[0] for ip in running.ips)
+    if there == sorted(ip.partition("/")[0] for ip in entry.ips):
+        return _seen("ok", "●", "runs", f"{running} runs with these addresses")
+    with_ = ", ".join(there) or "no address"
+    return _seen("open", "≠", "other address", f"{running} runs with {with_}")
+
+
+def _seen(kind: str, sign: str, word: str, title: str) -> SafeString:
+    return format_html(
+        '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
+        kind,
+        title,
+        sign,
+        word,
+    )
+
+
+class DuplicateFilter(lists.Choice):
+    title = "duplicates"
+    parameter_name = "duplicate"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("mac", "duplicate MAC"), ("ip", "duplicate IP")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
+        if self.value() not in {"mac", "ip"}:
+            return rows
+        flagged = Place.objects.filter(entry__isnull=False, **{f"duplicate_{self.value()}": True})
+        return rows.filter(pk__in=flagged.values("entry_id"))
+
+
+class ClusterFilter(scoped.ClusterFilter):
+    at = "ippool__cluster_id"
+
+
+class NetworkFilter(scoped.NetworkFilter):
+    at = "ippool__network_id"
+
+
+class SourceFilter(lists.Choice):
+    title = "source"
+    parameter_name = "source"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Source.choices]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
+        return rows.filter(source=self.value()) if self.value() else rows
+
+
+class NamespaceFilter(lists.Choice):
+    title = "namespace"
+    parameter_name = "namespace"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        names = scoped.rows(request, Entry).exclude(namespace="").order_by("namespace")
+        found = names.values_list("namespace", flat=True).distinct()[: scoped.MOST]
+        return [(name, name) for name in found]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
+        return rows.filter(namespace=self.value()) if self.value() else rows
+
+
+@admin.register(Entry)
+class EntryAdmin(scoped.Scoped[Entry]):
+    list_display = ("shown_mac", "shown_ips", "shown_vm", "namespace", "shown_network", "shown_source", "shown_seen", "shown_duplicates")  # fmt: skip
+    list_display_links = None
+    list_per_page = 50
+    list_filter = (DuplicateFilter, ClusterFilter, NetworkFilter, NamespaceFilter, SourceFilter)
+    exported = (
+        "id", "ippool.cluster.name", "ippool.network.name", "ippool.name", "mac", "ips", "vm",
+        "namespace", "source", "note",
+    )  # fmt: skip
+    search_fields = ("vm",)
+    search_help_text = "MAC, IP address, VM, namespace or note"
+    ordering = ("ippool", "mac", "id")
+    list_before_template = "cadastre/entries_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
+        rows = super().get_queryset(request)
+        return rows.select_related("ippool__network__cluster", "ippool__cluster")
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[EntryList]:
+        return EntryList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Entry], search_term: str
+    ) -> tuple[QuerySet[Entry], bool]:
+        words = search_term.strip()
+        return (search.found(queryset, words) if words else queryset), False
+
+    @admin.display(description="MAC", ordering="mac")
+    def shown_mac(self, entry: Entry) -> SafeString:
+        url = display.url_of(entry)
+        return format_html('<a class="cad-mono cad-nowrap" href="{}">{}</a>', url, entry.mac)
+
+    @admin.display(description="IPs")
+    def shown_ips(self, entry: Entry) -> SafeString:
+        listed = format_html_join(
+            "", "<span>{}</span>", ((display.address(ip),) for ip in entry.ips)
+        )
+        return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)
+
+    @admin.display(description="VM", ordering="vm")
+    def shown_vm(self, entry: Entry) -> SafeString:
+        return tables.vm(entry.namespace, entry.vm, entry.vm)
+
+    @admin.display(description="network", ordering="ippool__network__name")
+    def shown_network(self, entry: Entry) -> SafeString:
+        return display.to(entry.ippool.network, entry.ippool.network.name)
+
+    @admin.display(description="source", ordering="source")
+    def shown_source(self, entry: Entry) -> SafeString:
+        note = f": {entry.note}" if entry.note else ""
+        return format_html(
+            '<span title="{}{}">{}</span>', entry.get_source_display(), note, entry.source
+        )
+
+    @admin.display(description="seen in cluster")
+    def shown_seen(self, entry: Any) -> SafeString:
+        return seen_in_cluster(entry, entry.shown_running)
+
+    @admin.display(description="duplicates")
+    def shown_duplicates(self, entry: Any) -> SafeString:
+        return duplicate_list.badge(entry.shown_duplicates, entry.ippool.network)
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        more = {
+            "nothing_yet": not scoped.rows(request, Entry).exists(),
+            "ippools_exist": scoped.rows(request, IPPool).exists(),
+            "everything": scoped.seen(request).everything,
+            "may_add": form.may_add(request),
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, more)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return form.may_add(request)
+
+    def get_urls(self) -> list[URLPattern]:
+        check = pages.in_admin(form.check)
+        return [path("check/", check, name="claims_entry_check"), *super().get_urls()]
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        return form.add(request)
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_entry")
+        return form.change(request, self.row_or_404(request, object_id))
+
+    def delete_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_entry")
+        entry = self.row_or_404(request, object_id)
+        if not requests.may_withdraw(request.user, entry):
+            pages.require(request, "claims.delete_entry")
+        if request.method == "POST":
+            try:
+                services.delete([entry.pk], by=pages.author(request))
+            except errors.IpamError as error:
+                messages.error(request, pages.sentence(error.message))
+                return HttpResponseRedirect(display.url_of(entry))
+            messages.success(request, f"{entry.mac} has no addresses any more.")
+            return HttpResponseRedirect(reverse(LIST))
+        return pages.page(
+            request,
+            "entry_delete.html",
+            title=f"Delete {entry.mac}?",
+            opts=Entry._meta,
+            original=entry,
+            entry=entry,
+            running=running_with(request, [entry]).get((entry.ippool.network_id, entry.mac)),
+        )
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_entry", "pools.view_event")
+        entry = self.row_or_404(request, object_id)
+        query = {"q": entry.mac, "type": "entry"}
+        return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))

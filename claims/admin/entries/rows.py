@@ -1,0 +1,143 @@
+"""Many entries on one page: changed where they stand, with warnings while somebody types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from claims.admin import scoped
+from claims.admin.entries import form
+from claims.core.entries import EntrySpec
+from claims.entries import entries as services
+from claims.entries import search
+from claims.models import Entry, IPPool, Place
+from pools.core import errors
+from pools.platform.admin import lists, pages
+
+_NAMES = ("mac", "ips", "vm", "namespace", "note")
+PER_PAGE = 50
+NEW = 3  # empty rows
+_MOST = PER_PAGE + NEW
+
+
+@dataclass
+class Row:
+    """One row of the form: what stands in it, and what is wrong with it."""
+
+    prefix: str
+    entry: Entry | None
+    said: dict[str, str]
+    remove: bool = False
+    problems: list[str] = field(default_factory=list)
+    spec: EntrySpec | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.said.values())
+
+    @property
+    def is_changed(self) -> bool:
+        return self.entry is None or self.said != _said(self.entry)
+
+
+def _said(entry: Entry) -> dict[str, str]:
+    found = {name: str(getattr(entry, name)) for name in _NAMES}
+    return {**found, "ips": ", ".join(entry.ips)}
+
+
+def view(request: HttpRequest, of: IPPool) -> HttpResponseBase:
+    """The page; a POST saves all rows or none."""
+    pages.require(request, "claims.change_entry", "claims.view_every_namespace")
+    page = max(lists.number(request.GET.get("p", "")), 1)
+    words = request.GET.get("q", "")
+    rows = scoped.rows(request, Entry).filter(ippool=of)
+    if words.strip() and "\0" not in words:
+        rows = search.found(rows, words)
+    if request.GET.get("duplicate"):
+        flagged = Place.objects.filter(network=of.network_id, entry__isnull=False)
+        flagged = flagged.filter(duplicate_mac=True) | flagged.filter(duplicate_ip=True)
+        rows = rows.filter(pk__in=flagged.values("entry_id"))
+    first = (page - 1) * PER_PAGE
+    found = list(rows.order_by("mac", "pk")[first : first + PER_PAGE + 1])
+    if request.method == "POST":
+        shown = _posted(request, of)
+        if _saved(request, of, shown):
+            return HttpResponseRedirect(request.get_full_path())
+    else:
+        shown = [Row(str(one.pk), one, _said(one)) for one in found[:PER_PAGE]]
+        shown += [Row(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
+    return pages.page(
+        request,
+        "entry_rows.html",
+        title=f"Entries of {of.name}",
+        opts=IPPool._meta,
+        original=of,
+        ippool=of,
+        rows=shown,
+        words=words,
+        page=page,
+        more=len(found) > PER_PAGE,
+        check_url=reverse("admin:claims_entry_check"),
+        wrong=any(row.problems for row in shown),
+    )
+
+
+def _posted(request: HttpRequest, of: IPPool) -> list[Row]:
+    """The rows that came back; one whose entry is gone meanwhile becomes a new one."""
+    prefixes = [name.removesuffix("-mac") for name in request.POST if name.endswith("-mac")][:_MOST]
+    ids = [number for prefix in prefixes if (number := lists.number(prefix))]
+    known = scoped.rows(request, Entry).filter(ippool=of).in_bulk(ids)
+    return [
+        Row(
+            prefix,
+            known.get(lists.number(prefix)),
+            {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in _NAMES},
+            remove=f"{prefix}-remove" in request.POST,
+        )
+        for prefix in prefixes
+    ]
+
+
+def _saved(request: HttpRequest, of: IPPool, shown: list[Row]) -> bool:
+    kept = [row for row in shown if not row.remove and not (row.entry is None and row.is_empty)]
+    changed = [row for row in kept if row.is_changed]
+    for row in changed:
+        row.spec, problems = form.read(row.said, of)
+        row.problems = [pages.sentence(problem.message) for problem in problems]
+    if any(row.problems for row in changed):
+        return False
+    gone = [row.entry.pk for row in shown if row.remove and row.entry is not None]
+    if gone:
+        pages.require(request, "claims.delete_entry")
+    try:
+        with transaction.atomic():
+            saved = _store(request, of, changed, gone)
+    except errors.IpamError as error:
+        messages.error(request, pages.sentence(error.message))
+        return False
+    if saved or gone:
+        messages.success(request, _told(len(saved), len(gone)))
+        form.warn(request, saved)
+    return True
+
+
+def _store(request: HttpRequest, of: IPPool, changed: list[Row], gone: list[int]) -> list[Entry]:
+    by = pages.author(request)
+    if gone:
+        services.delete(gone, by=by)
+    saved = [
+        services.change(row.entry.pk, row.spec, by=by)
+        for row in changed
+        if row.entry is not None and row.spec is not None
+    ]
+    new = [row.spec for row in changed if row.entry is None and row.spec is not None]
+    return saved + (form.add_all(request, of, new) if new else [])
+
+
+def _told(saved: int, gone: int) -> str:
+    parts = [f"{saved} saved"] * bool(saved) + [f"{gone} deleted"] * bool(gone)
+    return f"Entries: {', '.join(parts)}."

@@ -1,0 +1,153 @@
+"""What is done with an import by the buttons of its page: each calls one service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.db import transaction
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.utils.html import format_html
+
+from claims import tasks
+from claims.access import namespaces
+from claims.admin.imports import display
+from claims.imports import corrections, drafts
+from claims.models import VMImport
+from claims.models.imports import Status
+from claims.waves import waves
+from pools.core import errors
+from pools.platform.admin import display as admin_display
+from pools.platform.admin import lists, pages
+
+
+def take(request: HttpRequest, of: VMImport) -> HttpResponseBase:
+    """Back to where the button stands, with a message of what it did or why it did not."""
+    action = _ACTIONS.get(request.POST.get("action", ""))
+    if action is None:
+        raise BadRequest("There is no such action.")
+    with pages.told(request):
+        action(request, of)
+    here = request.get_full_path()
+    row = _number(request)
+    return HttpResponseRedirect(f"{here}#row-{row}" if row else here)
+
+
+def _number(request: HttpRequest) -> int:
+    return lists.number(request.POST.get("row", ""))
+
+
+def _row(request: HttpRequest) -> int:
+    number = _number(request)
+    if not 0 < number < 1 << 31:
+        raise errors.NotFound("There is no such row.")
+    return number
+
+
+def _who(request: HttpRequest) -> dict[str, Any]:
+    return {"by": pages.author(request), "user": request.user}
+
+
+def _correct(request: HttpRequest, of: VMImport) -> None:
+    """What was typed is kept as the row's, right or wrong: the row says what is still wrong."""
+    said = request.POST
+    values: dict[str, Any] = {
+        name: said[name][: corrections.MOST_IPS * 100]
+        for name in corrections.COLUMNS
+        if name in said
+    }
+    if "ips" in values:
+        values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
+    row = corrections.correct(of.pk, _row(request), values, **_who(request))
+    if row.verdict not in {"conflict", "refused"}:
+        messages.success(request, f"Row {row.row} is {row.verdict} now.")
+        return
+    still = "still in conflict" if row.verdict == "conflict" else "still refused"
+    why = pages.sentence(row.reasons[0]["message"]) if row.reasons else ""
+    messages.warning(request, f"Row {row.row} is {still}. {why}")
+
+
+def _skip(request: HttpRequest, of: VMImport) -> None:
+    corrections.skip(of.pk, [_row(request)], skipped=True, **_who(request))
+
+
+def _unskip(request: HttpRequest, of: VMImport) -> None:
+    corrections.skip(of.pk, [_row(request)], skipped=False, **_who(request))
+
+
+def _free(request: HttpRequest, of: VMImport) -> None:
+    row = corrections.take_free(of.pk, _row(request), **_who(request))
+    messages.success(request, f"Row {row.row} gets {', '.join(row.ips)}.")
+
+
+def _missing(request: HttpRequest, of: VMImport) -> None:
+    done = corrections.take_missing(of.pk, **_who(request))
+    messages.success(request, f"Completed: {display.told(done.counts)}.")
+
+
+def _check(request: HttpRequest, of: VMImport) -> None:
+    done = drafts.check_again(of.pk, **_who(request))
+    messages.success(
+        request, f"Compared with the register as it is now: {display.told(done.counts)}."
+    )
+
+
+def _commit(request: HttpRequest, of: VMImport) -> None:
+    skip_bad = request.POST.get("skip_bad") == "true"
+    done = drafts.commit(of.pk, skip_bad=skip_bad, **_who(request))
+    if done.status == Status.COMMITTING:
+        tasks.ring(done.pk)
+    else:
+        messages.success(request, f"Written: {display.told(done.counts)}.")
+
+
+def _undo(request: HttpRequest, of: VMImport) -> None:
+    done = drafts.undo(of.pk, **_who(request))
+    if done.undo_wanted:
+        tasks.ring(done.pk)
+        messages.success(request, "A worker takes back what the import wrote.")
+        return
+    messages.success(request, "The register is as it was before the import.")
+
+
+def _cancel(request: HttpRequest, of: VMImport) -> None:
+    done = drafts.cancel(of.pk, **_who(request))
+    said = (
+        "was cancelled" if done.status == Status.CANCELLED else "ends as soon as its worker sees it"
+    )
+    messages.success(request, f"The import {said}; nothing is written.")
+
+
+def _wave(request: HttpRequest, of: VMImport) -> None:
+    """Its VMs into a new wave when one is named, else into one that there is."""
+    pages.require(request, "claims.change_wave", namespaces.EVERY_NAMESPACE)
+    by = pages.author(request)
+    name = request.POST.get("wave_name", "").strip()
+    with transaction.atomic():
+        if name:
+            pages.require(request, "claims.add_wave")
+            wave = waves.create(of.cluster, name, by=by)
+        else:
+            wave = waves.get(lists.number(request.POST.get("wave", "")))
+            if wave.cluster_id != of.cluster_id:
+                raise errors.NotFound(f"{of.cluster} has no such wave.")
+        added = waves.add_import(wave.pk, of, by=by)
+    link = admin_display.link(admin_display.url_of(wave), wave.name)
+    messages.success(
+        request, format_html("The wave {} has {} more VMs.", link, admin_display.digits(added))
+    )
+
+
+_ACTIONS = {
+    "correct": _correct,
+    "skip": _skip,
+    "unskip": _unskip,
+    "free": _free,
+    "missing": _missing,
+    "check": _check,
+    "commit": _commit,
+    "undo": _undo,
+    "cancel": _cancel,
+    "wave": _wave,
+}

@@ -1,0 +1,175 @@
+"""Imports: files of VMs as drafts, written, undone; and who did so when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import URLPattern, path
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from claims.admin import scoped
+from claims.admin.imports import display, form, page
+from claims.admin.imports import progress as import_progress
+from claims.imports import drafts
+from claims.models import Network, VMImport
+from claims.models.imports import Status, Target
+from pools.platform.admin import display as admin_display
+from pools.platform.admin import lists, pages
+
+
+class ImportList(lists.BoundedList):
+    """Imports, with what else of them is seen."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found: list[Any] = list(self.result_list)
+        for one in found:
+            one.shown_links = scoped.seen(request).everything
+        self.result_list = found
+
+
+class StatusFilter(lists.Choice):
+    title = "status"
+    parameter_name = "status"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Status.choices]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(status=self.value()) if self.value() else rows
+
+
+class TargetFilter(lists.Choice):
+    title = "target"
+    parameter_name = "target"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Target.choices]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(target=self.value()) if self.value() else rows
+
+
+@admin.register(VMImport)
+class ImportAdmin(lists.Listed[VMImport]):
+    list_display = ("shown_name", "shown_status", "shown_counts", "shown_where", "shown_target", "shown_by", "shown_when")  # fmt: skip
+    list_display_links = None
+    list_per_page = 50
+    list_filter = (StatusFilter, TargetFilter, scoped.ClusterFilter)
+    exported = (
+        "id", "file_name", "format", "cluster.name", "target", "status", "counts", "actor",
+        "created_at", "committed_at", "undone_at",
+    )  # fmt: skip
+    search_fields = ("file_name",)
+    search_help_text = "File, or who imported it"
+    ordering = ("-pk",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/imports_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[VMImport]:
+        return drafts.visible(request.user)
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ImportList]:
+        return ImportList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[VMImport], search_term: str
+    ) -> tuple[QuerySet[VMImport], bool]:
+        words = search_term.strip()
+        if not words or "\0" in words:
+            return queryset, False
+        by_name = queryset.filter(file_name__icontains=words)
+        return by_name | queryset.filter(actor__icontains=words), False
+
+    @admin.display(description="import")
+    def shown_name(self, of: VMImport) -> SafeString:
+        return format_html(
+            '<span class="cad-stack">{}<span class="cad-dim">{}</span></span>',
+            admin_display.to(of, of.file_name or f"Import {of.pk}"),
+            display.format_of(of),
+        )
+
+    @admin.display(description="status")
+    def shown_status(self, of: VMImport) -> SafeString:
+        return display.status(of)
+
+    @admin.display(description="rows")
+    def shown_counts(self, of: VMImport) -> SafeString:
+        said = [
+            (display.verdict(name), admin_display.digits(of.counts[name]))
+            for name in display.VERDICT_HELP
+            if of.counts.get(name)
+        ]
+        if not said:
+            return admin_display.DASH
+        lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', said)
+        return format_html('<span class="cad-stack">{}</span>', lines)
+
+    @admin.display(description="to")
+    def shown_where(self, of: Any) -> SafeString:
+        cluster = admin_display.to(of.cluster) if of.shown_links else of.cluster.name
+        network = admin_display.to(of.network, of.network.name) if of.network else "by port group"
+        return format_html(
+            '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
+            network,
+            cluster,
+        )
+
+    @admin.display(description="as")
+    def shown_target(self, of: VMImport) -> str:
+        return of.get_target_display()
+
+    @admin.display(description="by")
+    def shown_by(self, of: VMImport) -> str | SafeString:
+        return of.actor or admin_display.DASH
+
+    @admin.display(description="begun")
+    def shown_when(self, of: VMImport) -> SafeString:
+        return admin_display.when(of.created_at)
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        more = {
+            "nothing_yet": not drafts.visible(request.user).exists(),
+            "networks_exist": scoped.rows(request, Network).exists(),
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, more)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("claims.add_vmimport")
+
+    def get_urls(self) -> list[URLPattern]:
+        check = pages.in_admin(form.check)
+        progress = pages.in_admin(self.progress_view)
+        return [
+            path("check/", check, name="claims_vmimport_check"),
+            path("<int:import_id>/progress/", progress, name="claims_vmimport_progress"),
+            *super().get_urls(),
+        ]
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        pages.require(request, "claims.add_vmimport")
+        return form.add(request)
+
+    # A file is read for the token of its form: import_form.add looks at its size first.
+    add_view.csrf_exempt = True  # type: ignore[attr-defined]
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_vmimport")
+        of = scoped.row_or_404(drafts.visible(request.user), object_id)
+        return page.view(request, of)
+
+    def progress_view(self, request: HttpRequest, import_id: int) -> HttpResponseBase:
+        pages.require(request, "claims.view_vmimport")
+        return import_progress.view(scoped.row_or_404(drafts.visible(request.user), import_id))

@@ -1,0 +1,217 @@
+"""One import: what its rows would do, where they go, and what became of what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from claims.access import namespaces
+from claims.admin import scoped
+from claims.admin.imports import actions, display, mapping, progress
+from claims.core import address_requests
+from claims.entries import ippools
+from claims.imports import corrections, drafts, search, vm_status
+from claims.models import ImportRow, VMImport, Wave
+from claims.models.imports import RowVerdict, Status, Target
+from claims.networks import networks
+from pools.platform.admin import display as admin_display
+from pools.platform.admin import lists, pages
+
+PER_PAGE = 50
+_OPEN = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
+# Reasons that stand in nobody's way.
+_NOTES = frozenset({"prefix_added", "vm_name_changed", "repeated_row", "reserved_subnet"})
+# What a file has that is no row: in words for one and for many.
+_LEFT_OUT = {
+    "blank": "blank line,blank lines",
+    "header": "header that comes again,headers that come again",
+    "template": "template,templates",
+    "srm_placeholder": "placeholder of Site Recovery Manager,placeholders of Site Recovery Manager",
+    "vcls": "vSphere Cluster Services VM,vSphere Cluster Services VMs",
+    "guest_only_interface": "interface that only the guest has,interfaces that only the guest has",
+}
+
+
+def view(request: HttpRequest, of: VMImport) -> HttpResponseBase:
+    wrong = None
+    if request.method == "POST":
+        pages.require(request, "claims.change_vmimport")
+        if request.POST.get("action") != "map":
+            return actions.take(request, of)
+        with pages.told(request):
+            wrong = mapping.save(request, of)
+        if not wrong:
+            return HttpResponseRedirect(request.get_full_path())
+    working = progress.words(of)["working"]
+    rows = None if working or of.status in {Status.FAILED, Status.CANCELLED} else _rows(request, of)
+    drafted = of.status == Status.DRAFTED
+    may_change = request.user.has_perm("claims.change_vmimport")
+    return pages.page(
+        request,
+        "import_one.html",
+        title=of.file_name or f"Import {of.pk}",
+        opts=VMImport._meta,
+        original=of,
+        of=of,
+        state=display.status(of),
+        format=display.format_of(of),
+        everything=scoped.seen(request).everything,
+        progress=progress.words(of) if working else None,
+        progress_url=reverse("admin:claims_vmimport_progress", args=[of.pk]),
+        may_cancel=may_change and of.status in _OPEN,
+        may_change=may_change and drafted,
+        drafted=drafted,
+        left_out=[
+            (_LEFT_OUT.get(name, f"{name},{name}"), count) for name, count in of.left_out.items()
+        ],
+        effect=_effect(of),
+        lacking=corrections.lacking(of).count() if drafted and may_change else 0,
+        groups=mapping.shown(request, of, wrong) if drafted else None,
+        listed=rows,
+        waves=_waves(request, of),
+        **(_after(of, may_change=may_change) if of.status == Status.COMMITTED else {}),
+        call=f"imports/{of.pk}/",
+    )
+
+
+def _effect(of: VMImport) -> dict[str, Any]:
+    """What writing it does, in numbers."""
+    counts = dict.fromkeys(RowVerdict.values, 0) | of.counts
+    return {
+        **counts,
+        "writes": counts["new"] + counts["changed"],
+        "bad": counts["conflict"] + counts["refused"],
+        "total": sum(counts.values()),
+        "one": "IPAMClaim" if of.target == Target.IPAMCLAIMS else "entry",
+        "many": "IPAMClaims" if of.target == Target.IPAMCLAIMS else "entries",
+    }
+
+
+# --- its rows -------------------------------------------------------------------------------------
+
+
+def _rows(request: HttpRequest, of: VMImport) -> dict[str, Any]:
+    """One page of the rows that are chosen, with the chips that choose them."""
+    chosen = request.GET.get("verdict", "")
+    chosen = chosen if chosen in RowVerdict.values else ""
+    words = request.GET.get("q", "").replace("\0", "").strip()
+    after = lists.number(request.GET.get("after", ""))
+    rows: QuerySet[ImportRow] = drafts.rows_of(of)
+    if chosen:
+        rows = rows.filter(verdict=chosen)
+    if words:
+        rows = search.found(rows, words)
+    page = list(
+        rows.filter(number__gt=min(after, (1 << 31) - 1)).order_by("number")[: PER_PAGE + 1]
+    )
+    kept = {"verdict": chosen, "q": words}
+    more = page[PER_PAGE - 1].number if len(page) > PER_PAGE else 0
+    return {
+        "rows": list(_shown(of, page[:PER_PAGE])),
+        "chips": list(_chips(of, chosen, words)),
+        "words": words,
+        "verdict": chosen,
+        "after": after,
+        "first": _url(of, **kept) if after else "",
+        "more": _url(of, **kept, after=more) if more else "",
+        "here": _url(of, **kept, after=after),
+    }
+
+
+def _url(of: VMImport, **query: Any) -> str:
+    found = {name: value for name, value in query.items() if value}
+    return reverse("admin:claims_vmimport_change", args=[of.pk], query=found)
+
+
+def _chips(of: VMImport, chosen: str, words: str) -> Iterator[dict[str, Any]]:
+    """All, and each verdict that a row has."""
+    total = sum(of.counts.values())
+    yield {"name": "All", "count": total, "url": _url(of, q=words), "chosen": not chosen}
+    for name in RowVerdict.values:
+        count = of.counts.get(name, 0)
+        if count or name == chosen:
+            yield {
+                "look": display.verdict(name),
+                "count": count,
+                "url": _url(of, q=words, verdict=name),
+                "chosen": name == chosen,
+            }
+
+
+def _shown(of: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any]]:
+    standing: dict[int, str] = {}
+    if of.status == Status.COMMITTED:
+        standing = vm_status.of_rows(of, [row.number for row in rows])
+    for row in rows:
+        stands = standing.get(row.number)
+        yield {
+            "row": row,
+            "verdict": display.verdict(row.verdict),
+            "vm": row.vm or row.source_vm,
+            "renamed": row.source_vm if row.vm and row.source_vm != row.vm else "",
+            "mac": row.mac or row.source_mac,
+            "ips": row.ips or row.source_ips,
+            "namespace": row.namespace or row.source_namespace,
+            "reasons": _reasons(row),
+            "differences": display.differences(row),
+            "standing": display.standing(stands) if stands else "",
+            "choices": list(_choices(row)),
+            "bad": row.verdict in {RowVerdict.CONFLICT, RowVerdict.REFUSED},
+        }
+
+
+def _choices(row: ImportRow) -> Iterator[tuple[str, str]]:
+    """Each address of which the row has another of its family, with what the row has then."""
+    if any(one["code"] == address_requests.TOO_MANY for one in row.reasons):
+        for ip in row.ips:
+            rest = [other for other in row.ips if (":" in other) != (":" in ip)]
+            if len(rest) + 1 < len(row.ips):
+                yield ip, ", ".join([ip, *rest])
+
+
+def _reasons(row: ImportRow) -> list[dict[str, Any]]:
+    """What is in the way first; what the file and the network say alike is told once."""
+    told = {one["message"]: one for one in reversed(row.reasons) if one["code"] != "differs"}
+    once = [
+        one
+        for message, one in reversed(told.items())
+        if not any(other != message and other.endswith(message) for other in told)
+    ]
+    shown = [
+        one | {"note": one["code"] in _NOTES or one["code"].endswith("_set_aside")} for one in once
+    ]
+    return sorted(shown, key=lambda one: bool(one["note"]))
+
+
+# --- after it was written -------------------------------------------------------------------------
+
+
+def _waves(request: HttpRequest, of: VMImport) -> list[Wave] | None:
+    """Those that its VMs can be put into; None for whoever may not."""
+    may = request.user.has_perms(["claims.change_wave", namespaces.EVERY_NAMESPACE])
+    if of.status != Status.COMMITTED or not may:
+        return None
+    return list(Wave.objects.filter(cluster=of.cluster_id).order_by("name")[: scoped.MOST])
+
+
+def _after(of: VMImport, *, may_change: bool) -> dict[str, Any]:
+    found = vm_status.counts(of)
+    written = of.counts.get("new", 0) + of.counts.get("changed", 0)
+    follows = (
+        ippools.is_written(of.cluster_id)
+        if of.target == Target.IPPOOL
+        else networks.managed(of.cluster)
+    )
+    return {
+        "standings": [
+            (display.standing(name), admin_display.digits(number))
+            for name, number in found.items()
+            if number
+        ],
+        "may_undo": may_change and written > 0,
+        "follows": follows,
+    }

@@ -1,0 +1,224 @@
+"""Claims by hand: asking for addresses, changing the request, taking it back, giving addresses back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from claims.access import namespaces
+from claims.admin import scoped
+from claims.core import macs
+from claims.ipamclaims import ipamclaims
+from claims.models import IPAMClaim, Network
+from pools.core import errors, holders
+from pools.platform.admin import display, pages
+from pools.platform.admin import forms as fields
+
+LIST = "admin:claims_ipamclaim_changelist"
+
+
+def may(request: HttpRequest) -> bool:
+    """Whether somebody may ask for addresses at all."""
+    user = request.user
+    return user.has_perm("claims.add_entry") or user.has_perm("claims.request_address")
+
+
+def may_release(request: HttpRequest) -> bool:
+    return request.user.has_perm("claims.delete_ipamclaim")
+
+
+def may_write(request: HttpRequest, claim: IPAMClaim) -> bool:
+    try:
+        namespaces.require_request(request.user, claim.cluster_id, claim.namespace)
+    except errors.NotAllowed:
+        return False
+    return True
+
+
+def _require_write(request: HttpRequest, claim: IPAMClaim) -> None:
+    if not may_write(request, claim):
+        raise PermissionDenied
+
+
+def _seen(request: HttpRequest) -> namespaces.Scope:
+    operator = request.user.has_perm("claims.add_ipamclaim")
+    return namespaces.EVERYTHING if operator else namespaces.own(request.user)
+
+
+class RequestForm(forms.Form):
+    """What a claim asks for."""
+
+    mac = fields.ParsedField(
+        lambda text: macs.parse_mac(text, lenient=True),
+        label="MAC",
+        required=False,
+        widget=fields.addresses_text(placeholder="02:03:04:05:06:07"),
+        help_text="The MAC address of the VM's interface; without one any will do.",
+    )
+    ips = forms.CharField(
+        label="Addresses",
+        required=False,
+        widget=fields.addresses_text(placeholder="10.0.0.5 fd00::5"),
+        help_text="One of each family at most; without any the next free ones are granted.",
+    )
+    note = forms.CharField(label="Note", required=False, max_length=500, widget=fields.text())
+
+    def requested(self, network: Network) -> tuple[str, ...]:
+        """The addresses; what is wrong with them is shown beside the field."""
+        texts = (self.cleaned_data.get("ips") or "").replace(",", " ").split()
+        try:
+            return ipamclaims.parse_ips(texts, network, field="ips")
+        except errors.InvalidInput as error:
+            pages.put(self, error, lambda _problem: "ips")
+            return ()
+
+
+class ClaimForm(RequestForm):
+    """A new claim."""
+
+    network = forms.ModelChoiceField(Network.objects.none(), widget=fields.select())
+    namespace = fields.ParsedField(
+        lambda text: holders.parse_name(text.strip(), kind="label"), widget=fields.text()
+    )
+    vm = fields.name_field(label="VM", help_text="Its name; it need not be there yet.")
+    field_order = ("network", "namespace", "vm", "mac", "ips", "note")
+
+    def __init__(self, *args: Any, networks: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["network"].queryset = networks  # type: ignore[attr-defined]
+
+
+def add(request: HttpRequest) -> HttpResponseBase:
+    if not may(request):
+        raise PermissionDenied
+    networks = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
+    given = request.GET or None
+    form = ClaimForm(request.POST or None, networks=networks, initial=_initial(given))
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        ips = form.requested(said["network"])
+        if not form.errors and (made := _made(request, form, ips)):
+            messages.success(request, f"The claim {made.name} was made.")
+            return HttpResponseRedirect(display.url_of(made))
+    return _form(request, form, "Ask for addresses for a VM", reverse(LIST))
+
+
+def _initial(given: Any) -> dict[str, str]:
+    return {name: given[name] for name in ("network", "namespace", "vm", "mac") if name in given} if given else {}  # fmt: skip
+
+
+def _made(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMClaim | None:
+    said = form.cleaned_data
+    try:
+        namespaces.require_request(request.user, said["network"].cluster_id, said["namespace"])
+        spec = ipamclaims.ClaimSpec(
+            network=said["network"],
+            namespace=said["namespace"],
+            vm=said["vm"],
+            mac=said["mac"],
+            ips=ips,
+            note=said["note"],
+        )
+        return ipamclaims.create(spec, by=pages.author(request), seen=_seen(request))
+    except errors.IpamError as error:
+        pages.put(form, error, lambda problem: "vm" if problem.field == "name" else problem.field)
+    return None
+
+
+def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
+    """The request as long as nothing is granted, and the note."""
+    _require_write(request, claim)
+    known = {"mac": claim.mac or "", "ips": " ".join(claim.ips_requested), "note": claim.note}
+    form = RequestForm(request.POST or None, initial=known)
+    fixed = bool(claim.ips) or claim.follows_cluster
+    if fixed:
+        del form.fields["mac"], form.fields["ips"]
+    if request.method == "POST" and form.is_valid():
+        wanted = ipamclaims.Change(note=form.cleaned_data["note"])
+        if not fixed:
+            wanted = ipamclaims.Change(
+                mac=form.cleaned_data["mac"] or "",
+                ips=form.requested(claim.network),
+                note=form.cleaned_data["note"],
+            )
+        if not form.errors:
+            try:
+                ipamclaims.change(claim.pk, wanted, by=pages.author(request), seen=_seen(request))
+            except errors.IpamError as error:
+                pages.put(form, error)
+            else:
+                messages.success(request, "The claim was changed.")
+                return HttpResponseRedirect(display.url_of(claim))
+    return _form(request, form, f"Change {claim.name}", display.url_of(claim))
+
+
+def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
+    _require_write(request, claim)
+    if request.method == "POST":
+        with pages.told(request):
+            ipamclaims.delete(claim.pk, by=pages.author(request))
+            messages.success(request, f"The claim {claim.name} was taken back.")
+            return HttpResponseRedirect(reverse(LIST))
+        return HttpResponseRedirect(display.url_of(claim))
+    held = ", ".join(claim.ips) or "no address"
+    return _form(
+        request,
+        forms.Form(),
+        f"Take back {claim.name}?",
+        display.url_of(claim),
+        button="Take it back",
+        words=f"The VM {claim.vm} holds {held} by it; what it holds is released.",
+    )
+
+
+def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
+    """Give the register's addresses of a leaked claim back, with a reason."""
+    pages.require(request, "claims.delete_ipamclaim")
+    form = ReasonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with pages.told(request):
+            by = pages.author(request, form.cleaned_data["reason"])
+            ipamclaims.release(claim.pk, by=by)
+            messages.success(request, f"The addresses of {claim.name} were given back.")
+        return HttpResponseRedirect(display.url_of(claim))
+    return _form(
+        request,
+        form,
+        f"Give back {', '.join(claim.ips)}?",
+        display.url_of(claim),
+        button="Give them back",
+        words=(
+            f"The VM {claim.vm} is gone. As long as the object stays in the cluster, OVN-Kubernetes"
+            " keeps the addresses for it: remove its finalizer there, too."
+        ),
+    )
+
+
+class ReasonForm(forms.Form):
+    reason = fields.reason_field()
+
+
+def _form(
+    request: HttpRequest,
+    form: forms.Form,
+    title: str,
+    back: str,
+    *,
+    button: str = "Save",
+    words: str = "",
+) -> HttpResponseBase:
+    return pages.page(
+        request,
+        "claim_form.html",
+        title=title,
+        opts=IPAMClaim._meta,
+        form=form,
+        back=back,
+        button=button,
+        words=words,
+    )

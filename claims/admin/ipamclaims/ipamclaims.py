@@ -1,0 +1,180 @@
+"""Claims: why did this VM not get its address?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from claims.admin import scoped, tables
+from claims.admin.ipamclaims import form, page
+from claims.admin.ipamclaims import problems as ipamclaim_problems
+from claims.ipamclaims import search, states
+from claims.models import IPAMClaim
+from pools.platform.admin import display, lists, pages
+
+
+class ClaimList(lists.BoundedList):
+    """Claims with what to do next: two queries for all rows of the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found: list[Any] = list(self.result_list)
+        codes = states.codes(found)
+        answered = states.clusters_answered({claim.cluster_id for claim in found})
+        for claim in found:
+            claim.shown_next = states.next_step(
+                claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered
+            )
+            claim.shown_links = scoped.seen(request).everything
+        self.result_list = found
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(one, one) for one in states.STATES]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(state=self.value()) if self.value() else rows
+
+
+@admin.register(IPAMClaim)
+class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
+    list_display = ("shown_name", "shown_vm", "shown_network", "shown_requested", "shown_got", "shown_state", "shown_age", "shown_next")  # fmt: skip
+    list_display_links = None
+    list_filter = (StateFilter, scoped.ClusterFilter, scoped.NetworkFilter)
+    exported = (
+        "cluster.name", "namespace", "name", "network.name", "vm", "mac", "ips_requested", "ips",
+        "owner_pod", "state", "created_at", "note",
+    )  # fmt: skip
+    search_fields = ("name",)
+    search_help_text = "Name, VM, MAC or address"
+    ordering = ("-pk",)
+    sortable_by = ("shown_name", "shown_vm", "shown_age")
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/claims_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[IPAMClaim]:
+        rows = super().get_queryset(request).select_related("cluster", "network")
+        return states.with_state(rows)
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
+        return ClaimList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[IPAMClaim], search_term: str
+    ) -> tuple[QuerySet[IPAMClaim], bool]:
+        words = search_term.strip()
+        return (search.of(queryset, words) if words else queryset), False
+
+    @admin.display(description="claim", ordering="name")
+    def shown_name(self, claim: IPAMClaim) -> SafeString:
+        space = format_html('<span class="cad-kind">{}</span>', claim.namespace)
+        return format_html("{} {}", space, tables.claim(claim, claim.name))
+
+    @admin.display(description="VM, running in", ordering="vm")
+    def shown_vm(self, claim: Any) -> SafeString:
+        link = tables.vm(claim.namespace, claim.vm, claim.vm)
+        pod = format_html('<span class="cad-dim">{}</span>', ", ".join(claim.pods) or "no pod")
+        return format_html('<span class="cad-stack"><span>{}</span>{}</span>', link, pod)
+
+    @admin.display(description="network")
+    def shown_network(self, claim: Any) -> SafeString:
+        cluster = format_html('<span class="cad-dim">{}</span>', claim.cluster.name)
+        link = display.to(claim.network, claim.network.name)
+        return format_html('<span class="cad-stack"><span>{}</span>{}</span>', link, cluster)
+
+    @admin.display(description="requested")
+    def shown_requested(self, claim: IPAMClaim) -> SafeString:
+        return stack([claim.mac, *claim.ips_requested])
+
+    @admin.display(description="got")
+    def shown_got(self, claim: IPAMClaim) -> SafeString:
+        return stack(claim.ips)
+
+    @admin.display(description="state")
+    def shown_state(self, claim: Any) -> SafeString:
+        return page.state(claim.state, states.words_of(claim))
+
+    @admin.display(description="age", ordering="created_at")
+    def shown_age(self, claim: IPAMClaim) -> SafeString:
+        return display.when(claim.created_at)
+
+    @admin.display(description="what to do next")
+    def shown_next(self, claim: Any) -> SafeString | str:
+        return claim.shown_next or display.DASH
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        more = {
+            "nothing_yet": not scoped.rows(request, IPAMClaim).exists(),
+            "may_ask": form.may(request),
+            "problems": ipamclaim_problems.count(request),
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, more)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return form.may(request)
+
+    def get_urls(self) -> list[URLPattern]:
+        def own(view: Any) -> Any:
+            def found(request: HttpRequest, claim_id: int) -> HttpResponseBase:
+                pages.require(request, "claims.view_ipamclaim")
+                answer: HttpResponseBase = view(request, self.row_or_404(request, claim_id))
+                return answer
+
+            return pages.in_admin(found)
+
+        problems = pages.in_admin(ipamclaim_problems.view)
+        return [
+            path("problems/", problems, name="claims_ipamclaim_problems"),
+            path("<int:claim_id>/edit/", own(form.edit), name="claims_ipamclaim_edit"),
+            path("<int:claim_id>/release/", own(form.release), name="claims_ipamclaim_release"),
+            *super().get_urls(),
+        ]  # fmt: skip
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        return form.add(request)
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_ipamclaim")
+        return page.view(request, self.row_or_404(request, object_id))
+
+    def delete_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_ipamclaim")
+        return form.delete(request, self.row_or_404(request, object_id))
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_ipamclaim")
+        claim = self.row_or_404(request, object_id)
+        url = reverse("admin:pools_event_changelist", query={"q": claim.name})
+        return HttpResponseRedirect(url)
+
+
+def stack(texts: Sequence[str | None]) -> SafeString:
+    """Addresses and MACs, one below the other."""
+    found = [text for text in texts if text]
+    if not found:
+        return display.DASH
+    listed = format_html_join("", "<span>{}</span>", ((display.address(one),) for one in found))
+    return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)

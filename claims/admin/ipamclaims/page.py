@@ -1,0 +1,78 @@
+"""A claim as one reads it: what was asked, what came, why, and what to do next."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from claims.address_index import duplicates
+from claims.admin import duplicate_list, scoped, tables, vm_text
+from claims.admin.ipamclaims import form
+from claims.core.ipamclaims import dialects
+from claims.ipamclaims import findings, ipamclaims, states
+from claims.models import IPAMClaim
+from pools.platform import documents
+from pools.platform.admin import pages
+
+_LOOKS = {
+    states.BOUND: ("cad-state-ok", "●"),
+    states.PENDING: ("cad-state-pending", "◔"),
+    states.FAILED: ("cad-state-degraded", "▲"),
+    states.CONFLICT: ("cad-state-degraded", "≠"),
+    states.LEAKED: ("cad-state-degraded", "◇"),
+}
+# What tells of entries and claims of others.
+_OF_OTHERS = {findings.OF_ENTRY, findings.DUPLICATE}
+
+
+def state(word: str, title: str = "") -> SafeString:
+    """How a claim stands: word, shape and colour; in words on hover."""
+    look, shape = _LOOKS[word]
+    return format_html(
+        '<span class="cad-state {}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
+        look, title, shape, word,
+    )  # fmt: skip
+
+
+def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
+    seen = scoped.seen(request)
+    found = states.findings(claim)
+    answered = claim.cluster_id in states.clusters_answered({claim.cluster_id})
+    codes = {one.code for one in found}
+    return pages.page(
+        request,
+        "claim.html",
+        title=claim.name,
+        opts=IPAMClaim._meta,
+        original=claim,
+        claim=claim,
+        everything=seen.everything,
+        standing=state(claim.state, states.words_of(claim)),
+        words=states.words_of(claim),
+        condition=dialects.own(claim.conditions),
+        raw=json.dumps(claim.conditions, indent=2, ensure_ascii=False) if claim.conditions else "",
+        next_step=states.next_step(claim, codes, answered=answered),
+        findings=[one for one in found if seen.everything or one.code not in _OF_OTHERS],
+        command=findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
+        duplicates=_duplicates(claim, seen),
+        manifest=documents.dump_yaml(ipamclaims.manifest(claim)),
+        vm_link=tables.vm(claim.namespace, claim.vm),
+        vm=vm_text.of(
+            claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, seen=seen,
+            what="the claim",
+        ),
+        may_write=form.may_write(request, claim),
+        may_release=form.may_release(request) and bool(claim.ips) and bool(
+            codes & {findings.LEAKED, findings.STUCK}
+        ),
+        call=f"ipamclaims/{claim.pk}/",
+    )  # fmt: skip
+
+
+def _duplicates(claim: IPAMClaim, seen: Any) -> SafeString | str:
+    found = duplicates.of_claims([claim], seen).get(claim.pk, [])
+    return duplicate_list.badge(found, claim.network) if found else ""

@@ -1,0 +1,62 @@
+"""Claims with which something is wrong, by what it is, each with what can safely be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+
+from claims.admin import scoped
+from claims.admin.ipamclaims import form
+from claims.core.ipamclaims import ipamclaim
+from claims.ipamclaims import findings as codes
+from claims.models import IPAMClaim
+from pools.models import Finding
+from pools.platform.admin import pages
+
+MOST = 200  # of one kind on the page
+_TITLES = {
+    codes.LEAKED: "Leaked: the VM is gone, the claim stays",
+    codes.STUCK: "To be deleted for long, and still there",
+    codes.UNKNOWN_NETWORK: "Of a network that nobody has seen",
+    codes.REFUSED: "Without an address",
+    codes.DUPLICATE: "An address or a MAC that another has, too",
+    codes.OUTSIDE: "Outside of the network's subnets",
+    codes.OF_ENTRY: "Otherwise than the MAC entry says",
+    codes.OF_WORKLOAD: "Otherwise than the VM runs",
+    codes.NAME: "Called so that nothing finds them",
+    codes.COLLISION: "Names that two would get",
+    codes.UNWRITABLE: "Requests that the object cannot show",
+}
+
+
+def _rows(request: HttpRequest) -> Any:
+    """For those who see everything: a finding may tell of several namespaces."""
+    if not scoped.seen(request).everything:
+        return Finding.objects.none()
+    rows = Finding.objects.filter(kind=ipamclaim.KIND).select_related("cluster")
+    return rows.order_by("cluster__name", "subject")
+
+
+def count(request: HttpRequest) -> int:
+    return int(_rows(request).count())
+
+
+def view(request: HttpRequest) -> HttpResponseBase:
+    pages.require(request, "claims.view_ipamclaim", "claims.view_every_namespace")
+    groups = []
+    for code, title in _TITLES.items():
+        rows = list(_rows(request).filter(code=code)[: MOST + 1])
+        if rows:
+            groups.append((code, title, rows[:MOST], len(rows) > MOST))
+    known = {finding.details.get("id") for _, _, rows, _ in groups for finding in rows}
+    return pages.page(
+        request,
+        "claim_problems.html",
+        title="Claims: what is wrong",
+        opts=IPAMClaim._meta,
+        groups=groups,
+        there=set(IPAMClaim.objects.filter(pk__in=known - {None}).values_list("pk", flat=True)),
+        may_release=form.may_release(request),
+        call="ipamclaims/?state=leaked",
+    )

@@ -1,0 +1,234 @@
+"""Networks: which there are, and which of them can hold static VMs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from claims.admin import scoped
+from claims.admin.networks import form, page
+from claims.core.networks import udn
+from claims.models import NAD, Entry, Network
+from claims.models.networks import Kind
+from claims.networks import networks as services
+from pools.core import errors
+from pools.models import Cluster
+from pools.platform.admin import display, lists, pages
+from pools.register import usage
+
+LIST = "admin:claims_network_changelist"
+
+
+class NetworkList(lists.BoundedList):
+    """Networks with what is counted of them: a few queries for all rows of the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found: list[Any] = list(self.result_list)
+        seen = scoped.seen(request)
+        entries = scoped.rows(request, Entry).filter(ippool__network__in=found)
+        counted = dict(
+            entries.order_by().values_list("ippool__network").annotate(number=Count("pk"))
+        )
+        pools = [one.pool for one in found if one.pool is not None and seen.everything]
+        families = usage.of_pools(pools)
+        for network in found:
+            network.shown_usage = families.get(network.pool_id, {})
+            network.shown_number = counted.get(network.pk, 0)
+            network.shown_links = seen.everything
+        self.result_list = found
+
+
+class ClusterFilter(scoped.ClusterFilter):
+    pass
+
+
+class KindFilter(lists.Choice):
+    title = "kind"
+    parameter_name = "kind"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Kind.choices if value]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
+        return rows.filter(kind=self.value()) if self.value() else rows
+
+
+class StaticFilter(lists.Choice):
+    title = "static VMs"
+    parameter_name = "static"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("yes", "can hold them"), ("no", "cannot")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
+        holds = services.fit(scoped.rows(request, NAD))
+        if self.value() == "yes":
+            return rows.filter(holds)
+        return rows.exclude(holds) if self.value() == "no" else rows
+
+
+class SeenFilter(lists.Choice):
+    """Names that only an IPPool or a claim mentions are shown when somebody asks for them."""
+
+    title = "seen"
+    parameter_name = "known"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("false", "only mentioned"), ("gone", "gone from the cluster"), ("all", "all")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
+        if self.value() == "all":
+            return rows
+        if self.value() == "false":
+            return rows.filter(kind="")
+        rows = rows.exclude(kind="")
+        return rows.exclude(gone_at=None) if self.value() == "gone" else rows
+
+
+@admin.register(Network)
+class NetworkAdmin(scoped.Scoped[Network]):
+    list_display = ("shown_name", "shown_cluster", "shown_subnets", "shown_gateways", "shown_lifecycle", "shown_verdict", "shown_namespaces", "shown_entries", "shown_bars")  # fmt: skip
+    list_display_links = None
+    list_per_page = 50
+    list_filter = (ClusterFilter, KindFilter, StaticFilter, SeenFilter)
+    exported = (
+        "id", "cluster.name", "name", "kind", "namespace", "topology", "role", "lifecycle", "subnets",
+        "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied", "description",
+    )  # fmt: skip
+    search_fields = ("name",)
+    search_help_text = "Name, address or CIDR"
+    ordering = ("cluster__name", "name")
+    list_before_template = "cadastre/networks_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Network]:
+        return services.with_nads(super().get_queryset(request), scoped.rows(request, NAD))
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
+        return NetworkList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Network], search_term: str
+    ) -> tuple[QuerySet[Network], bool]:
+        words = search_term.strip()
+        return (queryset.filter(services.search(words)) if words else queryset), False
+
+    @admin.display(description="logical name", ordering="name")
+    def shown_name(self, network: Network) -> SafeString:
+        gone = display.state("removed", "deleted in the cluster") if network.gone_at else ""
+        return format_html(
+            '<span class="cad-stack">{}<span class="cad-dim">{} {}</span></span>',
+            display.to(network, network.name),
+            page.kind(network),
+            gone,
+        )
+
+    @admin.display(description="cluster", ordering="cluster__name")
+    def shown_cluster(self, network: Any) -> SafeString | str:
+        return display.to(network.cluster) if network.shown_links else network.cluster.name
+
+    @admin.display(description="subnets")
+    def shown_subnets(self, network: Network) -> SafeString:
+        return _stack(network.subnets)
+
+    @admin.display(description="gateways")
+    def shown_gateways(self, network: Network) -> SafeString:
+        return _stack(udn.gateways(network))
+
+    @admin.display(description="lifecycle", ordering="lifecycle")
+    def shown_lifecycle(self, network: Network) -> SafeString | str:
+        return network.lifecycle or display.DASH
+
+    @admin.display(description="static VMs")
+    def shown_verdict(self, network: Any) -> SafeString:
+        return page.verdict(services.verdict(network, network.shown_nads))
+
+    @admin.display(description="namespaces")
+    def shown_namespaces(self, network: Any) -> SafeString:
+        return display.number(len({nad.namespace for nad in network.shown_nads}))
+
+    @admin.display(description="entries")
+    def shown_entries(self, network: Any) -> SafeString:
+        return display.number(network.shown_number)
+
+    @admin.display(description="utilization")
+    def shown_bars(self, network: Any) -> SafeString:
+        if not network.shown_usage:
+            return display.DASH
+        return format_html('<span class="cad-stack">{}</span>', display.bars(network.shown_usage))
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        more = {
+            "nothing_yet": not scoped.rows(request, Network).exists(),
+            "clusters_exist": scoped.rows(request, Cluster).exists(),
+            "everything": scoped.seen(request).everything,
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, more)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("claims.add_network")
+
+    def get_urls(self) -> list[URLPattern]:
+        edit = pages.in_admin(self.edit_view)
+        return [
+            path("<int:network_id>/edit/", edit, name="claims_network_edit"),
+            *super().get_urls(),
+        ]
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        pages.require(request, "claims.add_network")
+        return form.add(request)
+
+    def edit_view(self, request: HttpRequest, network_id: int) -> HttpResponseBase:
+        pages.require(request, "claims.change_network")
+        return form.edit(request, self.row_or_404(request, network_id))
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_network")
+        return page.view(request, self.row_or_404(request, object_id))
+
+    def delete_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.delete_network")
+        network = self.row_or_404(request, object_id)
+        if request.method == "POST":
+            try:
+                services.delete(network, by=pages.author(request))
+            except errors.IpamError as error:
+                messages.error(request, pages.sentence(error.message))
+                return HttpResponseRedirect(display.url_of(self.row_or_404(request, object_id)))
+            messages.success(request, f"{network.name} was deleted.")
+            return HttpResponseRedirect(reverse(LIST))
+        return page.page(request, "network_delete.html", f"Delete {network.name}?", network)
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "claims.view_network")
+        network = self.row_or_404(request, object_id)
+        query = {"q": network.name, "type": "network"}
+        return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
+
+
+def _stack(texts: list[str]) -> SafeString:
+    if not texts:
+        return display.DASH
+    listed = format_html_join("", "<span>{}</span>", ((display.address(one),) for one in texts[:4]))
+    more = len(texts) - 4
+    rest = format_html("<span>and {} more</span>", more) if more > 0 else ""
+    return format_html('<span class="cad-stack">{}{}</span>', listed, rest)

@@ -1,0 +1,87 @@
+"""The form of a wave: its name, when it is planned, a note."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from claims.models import Wave
+from claims.waves import waves
+from pools.core import errors
+from pools.models import Cluster
+from pools.platform.admin import display, pages
+from pools.platform.admin import forms as fields
+
+
+def _moment() -> forms.Widget:
+    attrs = {"type": "datetime-local", "class": "cad-input cad-input-short"}
+    return forms.DateTimeInput(attrs=attrs, format="%Y-%m-%dT%H:%M")
+
+
+class WaveForm(forms.Form):
+    """`cluster` is fixed for a wave that there is."""
+
+    cluster = forms.ModelChoiceField(Cluster.objects.none(), widget=fields.select())
+    name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
+    planned_at = forms.DateTimeField(
+        label="Planned for", required=False, widget=_moment(), help_text="In UTC."
+    )
+    note = forms.CharField(required=False, max_length=500, widget=fields.text())
+
+
+def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
+    """A new wave without VMs; its page adds them."""
+    only = clusters[0].pk if len(clusters[:2]) == 1 else None
+    form = WaveForm(request.POST or None, initial={"cluster": only, **request.GET.dict()})
+    form.fields["cluster"].queryset = clusters  # type: ignore[attr-defined]
+    if request.method == "POST" and form.is_valid():
+        said: dict[str, Any] = dict(form.cleaned_data)
+        try:
+            made = waves.create(
+                said.pop("cluster"), said.pop("name"), **said, by=pages.author(request)
+            )
+        except errors.IpamError as error:
+            _put(form, error)
+        else:
+            messages.success(request, f"The wave {made.name} was made. Put VMs into it.")
+            return HttpResponseRedirect(display.url_of(made))
+    back = reverse("admin:claims_wave_changelist")
+    return _page(request, form, "Add a wave", back, clusters_exist=clusters.exists())
+
+
+def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
+    known = {name: getattr(wave, name) for name in ("name", "planned_at", "note")}
+    form = WaveForm(request.POST or None, initial=known)
+    del form.fields["cluster"]
+    if request.method == "POST" and form.is_valid():
+        try:
+            waves.change(wave.pk, form.cleaned_data, by=pages.author(request))
+        except errors.IpamError as error:
+            _put(form, error)
+        else:
+            messages.success(request, "The wave was changed.")
+            return HttpResponseRedirect(display.url_of(wave))
+    return _page(request, form, f"Edit {wave.name}", display.url_of(wave), clusters_exist=True)
+
+
+def _put(form: WaveForm, error: errors.IpamError) -> None:
+    pages.put(form, error, lambda problem: problem.field or "name")
+
+
+def _page(
+    request: HttpRequest, form: WaveForm, title: str, back: str, *, clusters_exist: bool
+) -> HttpResponseBase:
+    return pages.page(
+        request,
+        "wave_form.html",
+        title=title,
+        opts=Wave._meta,
+        form=form,
+        back=back,
+        clusters_exist=clusters_exist,
+    )

@@ -1,0 +1,178 @@
+"""A wave: what is ready for it and what is not, and the VMs that are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from claims.admin.imports import display
+from claims.imports import drafts
+from claims.models import VMImport, Wave
+from claims.models.imports import Status
+from claims.waves import readiness, waves
+from claims.waves.readiness import NOT_READY, READY, WARNING, Machine, Readiness
+from pools.core import errors
+from pools.platform.admin import display as admin_display
+from pools.platform.admin import lists, pages
+
+SHOWN = 200  # VMs on the page; on paper there are all
+_IMPORTS = 50
+_LOOKS = {
+    READY: ("ok", "●", "ready", "nothing is in the way"),
+    WARNING: ("warning", "▲", "ready, with a warning", "it can move; look at why"),
+    NOT_READY: ("refused", "✕", "not ready", "it would not get what is registered"),
+}
+_YES, _NO = display.sign("ok", "●", "yes"), display.sign("refused", "✕", "no")
+
+
+def look(verdict: str) -> SafeString:
+    return display.sign(*_LOOKS[verdict])
+
+
+def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
+    """With `print`, all VMs and no buttons."""
+    lines = ""
+    if request.method == "POST":
+        pages.require(request, "claims.change_wave")
+        if _done(request, wave):
+            return HttpResponseRedirect(request.get_full_path())
+        lines = request.POST.get("vms", "")
+    found = readiness.of(wave)
+    on_paper = "print" in request.GET
+    chosen = request.GET.get("verdict", "")
+    chosen = chosen if chosen in _LOOKS else ""
+    machines = [one for one in found.machines if not chosen or one.verdict == chosen]
+    return pages.page(
+        request,
+        "wave.html",
+        title=wave.name,
+        opts=Wave._meta,
+        original=wave,
+        wave=wave,
+        found=found,
+        headline=_headline(found),
+        chips=list(_chips(found, wave, chosen)),
+        machines=[_shown(one) for one in (machines if on_paper else machines[:SHOWN])],
+        hidden=0 if on_paper else max(len(machines) - SHOWN, 0),
+        on_paper=on_paper,
+        networks=[
+            {
+                "fit": fit,
+                "look": _NO if fit.reasons else _YES,
+                "free": [(f"IPv{family}", free) for family, free in fit.free.items()],
+            }
+            for fit in found.networks
+        ],
+        may_change=not on_paper and request.user.has_perm("claims.change_wave"),
+        imports=_imports(request, wave),
+        lines=lines,
+        call=f"waves/{wave.pk}/readiness/",
+    )
+
+
+def _headline(found: Readiness) -> tuple[SafeString, str]:
+    total, missing = len(found.machines), found.counts[NOT_READY]
+    if not total:
+        return display.sign("unknown", "○", "empty"), "it has no VMs yet"
+    if missing:
+        return look(
+            NOT_READY
+        ), f"{admin_display.digits(missing)} of {admin_display.digits(total)} VMs"
+    which = "its only VM" if total == 1 else f"all {admin_display.digits(total)} VMs"
+    return look(WARNING if found.counts[WARNING] else READY), which
+
+
+def _chips(found: Readiness, wave: Wave, chosen: str) -> Iterator[dict[str, Any]]:
+    here = admin_display.url_of(wave)
+    yield {"name": "All", "count": len(found.machines), "url": here, "chosen": not chosen}
+    for verdict, count in found.counts.items():
+        if count or verdict == chosen:
+            url = f"{here}?verdict={verdict}"
+            yield {"look": look(verdict), "count": count, "url": url, "chosen": verdict == chosen}
+
+
+def _shown(machine: Machine) -> dict[str, Any]:
+    return {
+        "machine": machine,
+        "look": look(machine.verdict),
+        "interfaces": [
+            (
+                one,
+                display.standing(one.standing),
+                reverse("admin:claims_network_change", args=[one.network_id]),
+            )
+            for one in machine.interfaces
+        ],
+    }
+
+
+def _imports(request: HttpRequest, wave: Wave) -> list[VMImport]:
+    states = (Status.DRAFTED, Status.COMMITTED)
+    found = drafts.visible(request.user).filter(cluster=wave.cluster_id, status__in=states)
+    return list(found[:_IMPORTS])
+
+
+def _done(request: HttpRequest, wave: Wave) -> bool:
+    """Whether what a button does was done; why not is a message."""
+    action = _ACTIONS.get(request.POST.get("action", ""))
+    if action is None:
+        raise BadRequest("There is no such action.")
+    try:
+        action(request, wave)
+    except errors.IpamError as error:
+        for problem in pages.problems(error):
+            messages.error(request, _line(request, problem) + pages.sentence(problem.message))
+        return False
+    return True
+
+
+def _line(request: HttpRequest, problem: errors.Problem) -> str:
+    """`Line 3 (shop/Web): ` where a problem is one of a line."""
+    parts = problem.field.split(".")
+    if len(parts) < 2 or not parts[1].isdigit():
+        return ""
+    number, text = _lines(request)[int(parts[1])]
+    return f"Line {number} ({errors.shown(text)}): "
+
+
+def _lines(request: HttpRequest) -> list[tuple[int, str]]:
+    said = request.POST.get("vms", "").splitlines()
+    return [(number, line.strip()) for number, line in enumerate(said, 1) if line.strip()]
+
+
+def _add(request: HttpRequest, wave: Wave) -> None:
+    lines = [text.rpartition("/") for _, text in _lines(request)]
+    if not lines:
+        raise errors.InvalidInput.of("vms", "required", "write the VMs, one in a line")
+    vms = [(namespace.strip(), vm.strip()) for namespace, _, vm in lines]
+    _tell(request, waves.add(wave.pk, vms, by=pages.author(request)))
+
+
+def _add_import(request: HttpRequest, wave: Wave) -> None:
+    number = lists.number(request.POST.get("import", ""))
+    of = drafts.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
+    if of is None:
+        raise errors.InvalidInput.of("import", "required", "choose an import")
+    _tell(request, waves.add_import(wave.pk, of, by=pages.author(request)))
+
+
+def _tell(request: HttpRequest, added: int) -> None:
+    said = f"{admin_display.digits(added)} VM{'' if added == 1 else 's'} came into the wave"
+    messages.success(request, f"{said}." if added else "All of them were in the wave already.")
+
+
+def _remove(request: HttpRequest, wave: Wave) -> None:
+    ids = [lists.number(one) for one in request.POST.getlist("vm")]
+    gone = waves.remove(wave.pk, ids, by=pages.author(request))
+    messages.success(
+        request, f"{admin_display.digits(gone)} taken out of the wave; the register is as it was."
+    )
+
+
+_ACTIONS = {"add": _add, "add_import": _add_import, "remove": _remove}

@@ -1,0 +1,358 @@
+"""imports/: files of VMs as drafts, corrected row by row, written and undone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from claims import tasks
+from claims.api import scoped
+from claims.api.imports import bodies, representation
+from claims.api.schemas import imports as import_schema
+from claims.imports import corrections, drafts, manifests, search
+from claims.imports.files import formats
+from claims.models import ImportRow, VMImport
+from claims.models.imports import RowVerdict, Status, Target
+from pools.core import errors
+from pools.platform import idempotency
+from pools.platform.rest import pagination, parsing, query, views
+
+_SEE = ("claims.view_vmimport",)
+_CHANGE = ("claims.change_vmimport",)
+
+
+class Imports(views.View):
+    needs = {"GET": _SEE, "POST": ("claims.add_vmimport",)}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """A session's CSRF token may stand in the form, and its file would be read for it."""
+        bodies.refuse_large(request._request)
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(**import_schema.LIST)
+    def get(self, request: Request) -> views.Answer:
+        parameters = query.Query(request)
+        rows = drafts.visible(request.user)
+        if status := parameters.parse("status", query.choice(*Status.values)):
+            rows = rows.filter(status=status)
+        if target := parameters.parse("target", query.choice(*Target.values)):
+            rows = rows.filter(target=target)
+        if cluster := parameters.parse("cluster", scoped.cluster(request)):
+            rows = rows.filter(cluster=cluster)
+        if network := parameters.parse("network", query.integer(1, 1 << 62)):
+            rows = rows.filter(network=network)
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"id": ("id",)},
+                fields=import_schema.IMPORT_FIELDS,
+                shape=lambda found: _briefs([row["id"] for row in found]),
+                default="-id",
+                columns=("id",),
+            )
+        )
+
+    @extend_schema(**import_schema.CREATE)
+    def post(self, request: Request) -> views.Answer:
+        query.Query(request).done()
+        upload, options, said = bodies.read(request)
+
+        def create() -> idempotency.Stored:
+            made = drafts.create(upload, options, by=views.author(request))
+            return idempotency.Stored(201, representation.brief(made))
+
+        done = views.once(request, create, body=said)
+        _ring(done)
+        return views.answer(done.answer, status=done.status)
+
+
+class ImportView(views.View):
+    needs = {"GET": _SEE, "PATCH": _CHANGE}
+
+    @extend_schema(**import_schema.ONE)
+    def get(self, request: Request, import_id: int) -> views.Answer:
+        return views.answer(representation.one(_get(request, import_id)))
+
+    @extend_schema(**import_schema.CHANGE)
+    def patch(self, request: Request, import_id: int) -> views.Answer:
+        found = _get(request, import_id)
+        body = parsing.changes(request, "network", "namespace", "mapping", nullable=("network",))
+        values: dict[str, Any] = {}
+        if body.has("network"):
+            values["network"] = body.parse("network", bodies.network_of(request))
+        elif "network" in body.data:
+            values["network"] = None
+        if body.has("namespace"):
+            values["namespace"] = body.parse("namespace", bodies.namespace_of)
+        if body.has("mapping"):
+            values["mapping"] = body.parse("mapping", bodies.mapping_of)
+        body.report.raise_any()
+        network = values.get("network")
+        if network is not None and network.cluster_id != found.cluster_id:
+            message = f"the import is one of {found.cluster}"
+            raise errors.InvalidInput.of("network", "unknown_network", message)
+        changed = drafts.change(found.pk, values, by=views.author(request), user=request.user)
+        return views.answer(representation.one(changed))
+
+
+class ImportRows(views.View):
+    needs = {"GET": _SEE}
+
+    @extend_schema(**import_schema.ROWS)
+    def get(self, request: Request, import_id: int) -> views.Answer:
+        of = _get(request, import_id)
+        parameters = query.Query(request)
+        rows = filtered(ImportRow.objects.filter(vm_import=of), parameters)
+        return views.answer(
+            pagination.page(
+                request,
+                parameters,
+                rows,
+                orderings={"number": ("number",)},
+                fields=import_schema.ROW_FIELDS,
+                shape=lambda found: _rows(of, [row["number"] for row in found]),
+                default="number",
+                columns=("number",),
+            )
+        )
+
+
+class ImportRowView(views.View):
+    needs = {"GET": _SEE, "PATCH": _CHANGE}
+
+    @extend_schema(**import_schema.ROW_ONE)
+    def get(self, request: Request, import_id: int, number: int) -> views.Answer:
+        return views.answer(_row(_get(request, import_id), number))
+
+    @extend_schema(**import_schema.ROW_CHANGE)
+    def patch(self, request: Request, import_id: int, number: int) -> views.Answer:
+        of = _get(request, import_id)
+        by, user = views.author(request), request.user
+        known = (*corrections.COLUMNS, "skip", "free_address")
+        body = parsing.changes(request, *known)
+        values = {
+            name: body.parse(name, _CORRECTIONS.get(name, _text))
+            for name in corrections.COLUMNS
+            if name in body.data
+        }
+        skip = body.parse("skip", bodies.flag) if body.has("skip") else None
+        free = body.parse("free_address", bodies.flag) if body.has("free_address") else None
+        body.report.raise_any()
+        if sum((bool(values), skip is not None, free is not None)) != 1 or free is False:
+            message = "correct the row, skip it, or give it the next free address: one of these"
+            raise errors.InvalidInput.of("", "conflicting_fields", message)
+        if skip is not None:
+            corrections.skip(of.pk, [number], skipped=skip, by=by, user=user)
+        elif free:
+            corrections.take_free(of.pk, number, by=by, user=user)
+        else:
+            corrections.correct(of.pk, number, values, by=by, user=user)
+        return views.answer(_row(drafts.get(of.pk), number))
+
+
+class ImportCommit(views.View):
+    needs = {"POST": _CHANGE}
+
+    @extend_schema(**import_schema.COMMIT)
+    def post(self, request: Request, import_id: int) -> views.Answer:
+        found = _get(request, import_id)
+        skip_bad = _skip_bad(request)
+
+        def commit() -> idempotency.Stored:
+            by = views.author(request)
+            done = drafts.commit(found.pk, skip_bad=skip_bad, by=by, user=request.user)
+            status = 200 if done.status == Status.COMMITTED else 202
+            return idempotency.Stored(status, representation.brief(done))
+
+        done = views.once(request, commit)
+        _ring(done)
+        return views.answer(done.answer, status=done.status)
+
+
+class ImportCheck(views.View):
+    needs = {"POST": _CHANGE}
+
+    @extend_schema(**import_schema.CHECK)
+    def post(self, request: Request, import_id: int) -> views.Answer:
+        return _done(request, import_id, drafts.check_again)
+
+
+class ImportMissingAddresses(views.View):
+    needs = {"POST": _CHANGE}
+
+    @extend_schema(**import_schema.MISSING_ADDRESSES)
+    def post(self, request: Request, import_id: int) -> views.Answer:
+        return _done(request, import_id, corrections.take_missing)
+
+
+class ImportUndo(views.View):
+    needs = {"POST": _CHANGE}
+
+    @extend_schema(**import_schema.UNDO)
+    def post(self, request: Request, import_id: int) -> views.Answer:
+        query.Query(request).done()
+        found = _get(request, import_id)
+        done = drafts.undo(found.pk, by=views.author(request), user=request.user)
+        if done.undo_wanted:
+            tasks.ring(done.pk)
+        return views.answer(representation.brief(done), status=202 if done.undo_wanted else 200)
+
+
+class ImportCancel(views.View):
+    needs = {"POST": _CHANGE}
+
+    @extend_schema(**import_schema.CANCEL)
+    def post(self, request: Request, import_id: int) -> views.Answer:
+        return _done(request, import_id, drafts.cancel)
+
+
+class ImportManifest(views.View):
+    needs = {"GET": (*_SEE, "claims.view_entry", "claims.view_ipamclaim")}
+
+    @extend_schema(**import_schema.MANIFEST)
+    def get(self, request: Request, import_id: int) -> views.Answer:
+        query.Query(request).done()
+        found = _get(request, import_id)
+        text = manifests.text(found, scoped.seen(request))
+        return _file(text.encode(), "application/yaml", f"import-{found.pk}.yaml")
+
+
+class TemplateCSV(views.View):
+    needs = {"GET": _SEE}
+
+    @extend_schema(**import_schema.TEMPLATE_CSV)
+    def get(self, request: Request) -> views.Answer:
+        query.Query(request).done()
+        return _file(formats.template_csv(), "text/csv; charset=utf-8", "vm-import.csv")
+
+
+class TemplateXLSX(views.View):
+    needs = {"GET": _SEE}
+
+    @extend_schema(**import_schema.TEMPLATE_XLSX)
+    def get(self, request: Request) -> views.Answer:
+        query.Query(request).done()
+        return _file(formats.template_xlsx(), import_schema.XLSX, "vm-import.xlsx")
+
+
+def filtered(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[ImportRow]:
+    """By verdict, namespace, port group, and a part of a VM, a MAC or an address."""
+    if verdict := parameters.parse("verdict", query.choice(*RowVerdict.values)):
+        rows = rows.filter(verdict=verdict)
+    for name in ("namespace", "port_group"):
+        if text := parameters.text(name):
+            rows = rows.filter(**{name: text})
+    if text := parameters.text("q"):
+        rows = search.found(rows, text)
+    return rows
+
+
+def _get(request: Request, import_id: int) -> VMImport:
+    found = drafts.visible(request.user).filter(pk=import_id).first()
+    if found is None:
+        raise errors.NotFound("There is no such object.")
+    return found
+
+
+def _briefs(ids: list[int]) -> list[representation.Shape]:
+    rows = VMImport.objects.select_related("cluster").in_bulk(ids)
+    return [representation.brief(rows[pk]) for pk in ids]
+
+
+def _rows(of: VMImport, numbers: list[int]) -> list[representation.Shape]:
+    rows = ImportRow.objects.filter(vm_import=of, number__in=numbers)
+    known = {row.number: row for row in rows}
+    return representation.rows(of, [known[number] for number in numbers if number in known])
+
+
+def _row(of: VMImport, number: int) -> representation.Shape:
+    found = _rows(of, [number] if number < 1 << 31 else [])
+    if not found:
+        raise errors.NotFound("There is no such object.")
+    return found[0]
+
+
+def _done(request: Request, import_id: int, action: Any) -> views.Answer:
+    query.Query(request).done()
+    found = _get(request, import_id)
+    done = action(found.pk, by=views.author(request), user=request.user)
+    return views.answer(representation.brief(done))
+
+
+def _ring(done: idempotency.Stored) -> None:
+    """After the transaction: a broker that is away spoils nothing."""
+    if done.answer["status"] in {Status.QUEUED, Status.COMMITTING}:
+        tasks.ring(done.answer["id"])
+
+
+def _skip_bad(request: Request) -> bool:
+    if _empty_form(request):
+        return False
+    body = parsing.fields(request, "skip_bad", optional=True)
+    skip_bad = body.has("skip_bad") and body.parse("skip_bad", bodies.flag)
+    body.report.raise_any()
+    return bool(skip_bad)
+
+
+def _empty_form(request: Request) -> bool:
+    """What some clients send when they have nothing to say."""
+    plain = request._request
+    return parsing.media_type(request) == bodies.FORM and not (plain.POST or plain.FILES)
+
+
+def _text(value: object, at: str) -> str:
+    text = parsing.text(value, at)
+    if len(text) > 500:
+        raise errors.InvalidInput.of(at, "too_long", "has at most 500 characters", value)
+    return text
+
+
+def _mac(value: object, at: str) -> str:
+    """Any text is a correction that the draft judges, but one with control characters is none."""
+    text = _text(value, at)
+    if not text.isprintable():
+        raise errors.InvalidInput.of(at, "mac_syntax", "has control characters", value)
+    return text
+
+
+def _ips(value: object, at: str) -> list[str]:
+    if not isinstance(value, list) or len(value) > corrections.MOST_IPS:
+        message = f"a list of at most {corrections.MOST_IPS} addresses is expected"
+        raise errors.InvalidInput.of(at, "wrong_type", message, value)
+    return [_text(one, f"{at}.{index}") for index, one in enumerate(value)]
+
+
+_CORRECTIONS = {"ips": _ips, "mac": _mac}
+
+
+def _file(content: bytes, media_type: str, name: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=media_type, headers=headers)
+
+
+_ONE = "imports/<int:import_id>/"
+urlpatterns = [
+    path("imports/", Imports.as_view(), name="imports"),
+    path("imports/template.csv", TemplateCSV.as_view(), name="import-template-csv"),
+    path("imports/template.xlsx", TemplateXLSX.as_view(), name="import-template-xlsx"),
+    path(_ONE, ImportView.as_view(), name="import"),
+    path(f"{_ONE}rows/", ImportRows.as_view(), name="import-rows"),
+    path(f"{_ONE}rows/<int:number>/", ImportRowView.as_view(), name="import-row"),
+    path(f"{_ONE}commit/", ImportCommit.as_view(), name="import-commit"),
+    path(f"{_ONE}check/", ImportCheck.as_view(), name="import-check"),
+    path(
+        f"{_ONE}missing-addresses/",
+        ImportMissingAddresses.as_view(),
+        name="import-missing-addresses",
+    ),
+    path(f"{_ONE}undo/", ImportUndo.as_view(), name="import-undo"),
+    path(f"{_ONE}cancel/", ImportCancel.as_view(), name="import-cancel"),
+    path(f"{_ONE}manifest/", ImportManifest.as_view(), name="import-manifest"),
+]

@@ -1,0 +1,184 @@
+"""NetworkAttachmentDefinitions: which logical network of OVN-Kubernetes a namespace uses by one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from claims.core.networks import udn
+from claims.core.networks.udn import UDN
+from pools.core import addresses, errors, object_reader
+
+TYPE = "ovn-k8s-cni-overlay"
+# On NADs that OVN-Kubernetes makes of a (Cluster)UserDefinedNetwork.
+GENERATED_LABEL = "k8s.ovn.org/user-defined-network"
+_OWNERS = {"ClusterUserDefinedNetwork", "UserDefinedNetwork"}
+_LONGEST = 1 << 18  # characters of a config: a NAD of more says nothing about one network
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """What a NAD says. `network` is None where another plugin than OVN-Kubernetes reads it, and for
+    the cluster's default network.
+
+    `generated`: OVN-Kubernetes made it of a (Cluster)UserDefinedNetwork, nobody by hand.
+    """
+
+    namespace: str
+    name: str
+    network: UDN | None = None
+    allow_persistent_ips: bool = False
+    generated: bool = False
+    config: object_reader.Json | None = None
+
+
+def parse(manifest: object_reader.Json) -> Attachment:
+    """A NAD as the cluster shows it. NADs of other plugins, and those without a config, are foreign.
+
+    Raises InvalidInput with all problems: config_syntax (its config is no JSON object), required (no
+    network name), wrong_type, not_a_cidr, not_an_address.
+    """
+    report = object_reader.Report(strict=False)
+    doc = object_reader.Fields(manifest, "", report)
+    metadata = doc.section("metadata")
+    namespace, name = (
+        metadata.parse("namespace", udn.text),
+        metadata.parse("name", udn.text),
+    )
+    report.raise_any()
+    foreign = Attachment(namespace or "", name or "")
+    spec = doc.section("spec")
+    if not spec.has("config") or not str(spec.data["config"]).strip():
+        return foreign  # by its name, from a file on the nodes
+    data = _config(spec.data["config"])
+    if data.get("type") != TYPE or _is_default(data):
+        return foreign
+    return Attachment(
+        namespace=foreign.namespace,
+        name=foreign.name,
+        network=network_of(data, namespace=foreign.namespace, name=foreign.name),
+        allow_persistent_ips=data.get("allowPersistentIPs") is True,
+        generated=_generated(metadata),
+        config=data,
+    )
+
+
+def _is_default(config: object_reader.Json) -> bool:
+    """Of the NAD `ovn-kubernetes/default`, which stands for the cluster's own pod network."""
+    return config.get("name") in {"ovn-kubernetes", "default"} and not config.get("topology")
+
+
+def _config(value: object) -> object_reader.Json:
+    given = udn.text(value, "spec.config")
+    if len(given) > _LONGEST:
+        raise errors.InvalidInput.of("spec.config", "config_syntax", "is far too long")
+    try:
+        data = json.loads(given)
+    except (ValueError, RecursionError) as error:
+        message = f"is no JSON: {error}"
+        raise errors.InvalidInput.of("spec.config", "config_syntax", message, given) from None
+    if not isinstance(data, dict):
+        raise errors.InvalidInput.of("spec.config", "config_syntax", "is no JSON object", given)
+    return data
+
+
+def _generated(metadata: object_reader.Fields) -> bool:
+    labels = metadata.data.get("labels")
+    owners = metadata.data.get("ownerReferences")
+    return (isinstance(labels, dict) and GENERATED_LABEL in labels) or (
+        isinstance(owners, list)
+        and any(isinstance(one, dict) and one.get("kind") in _OWNERS for one in owners)
+    )
+
+
+def network_of(config: object_reader.Json, *, namespace: str, name: str) -> UDN:
+    """The network that the config of a NAD of OVN-Kubernetes describes; InvalidInput as `parse`."""
+    report = object_reader.Report(strict=False)
+    found = _network(object_reader.Fields(config, "spec.config", report), namespace, name)
+    report.raise_any()
+    return found
+
+
+def _network(part: object_reader.Fields, namespace: str, object_name: str) -> UDN:
+    topology = udn.optional_text(part, "topology").lower()
+    subnets = _listed(part, "subnets")
+    if topology == udn.LAYER3:
+        subnets = [_without_host_subnet(one) for one in subnets]
+    persistent = part.data.get("allowPersistentIPs") is True
+    return UDN(
+        name=part.parse("name", udn.text) or "",
+        kind=udn.NAD_KIND,
+        object_name=object_name,
+        namespace=namespace,
+        topology=topology,
+        role=udn.optional_text(part, "role").lower() or udn.SECONDARY,
+        ipam_mode=udn.ENABLED if subnets else udn.DISABLED,
+        lifecycle=udn.PERSISTENT if persistent else "",
+        mtu=_mtu(part),
+        subnets=_networks(part, "subnets", subnets),
+        default_gateways=_gateways(part),
+        reserved_subnets=_networks(part, "reservedSubnets"),
+        infrastructure_subnets=_networks(part, "infrastructureSubnets"),
+        exclude_subnets=_networks(part, "excludeSubnets"),
+        join_subnets=_networks(part, "joinSubnet"),
+    )
+
+
+def _mtu(part: object_reader.Fields) -> int | None:
+    value = part.data.get("mtu")
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 < value < 1 << 31 else None
+
+
+def _listed(part: object_reader.Fields, key: str) -> list[str]:
+    """The members of a text with commas; OVN-Kubernetes knows no lists here."""
+    if not part.has(key):
+        return []
+    given = part.parse(key, udn.text) or ""
+    return [one.strip(addresses.BLANKS) for one in given.split(",") if one.strip(addresses.BLANKS)]
+
+
+def _without_host_subnet(subnet: str) -> str:
+    """`10.0.0.0/16/24` -> `10.0.0.0/16`"""
+    return "/".join(subnet.split("/")[:2])
+
+
+def _networks(
+    part: object_reader.Fields, key: str, members: list[str] | None = None
+) -> tuple[str, ...]:
+    found = []
+    for one in _listed(part, key) if members is None else members:
+        with part.report.collecting():
+            found.append(udn.network_text(one, part.path(key)))
+    return tuple(found)
+
+
+def _gateways(part: object_reader.Fields) -> tuple[str, ...]:
+    found = []
+    for one in _listed(part, "defaultGatewayIPs"):
+        with part.report.collecting():
+            found.append(udn.address(one, part.path("defaultGatewayIPs")))
+    return tuple(found)
+
+
+# Which fields of a NAD's config repeat those of its (Cluster)UserDefinedNetwork.
+_REPEATED = (
+    "topology", "role", "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets",
+    "lifecycle",
+)  # fmt: skip
+
+
+def disagreements(nad: UDN, network: udn.NetworkLike) -> list[tuple[str, object, object]]:
+    """(field, what the NAD says, what its network says) where they say different things."""
+    found = []
+    for name in _REPEATED:
+        own, other = getattr(nad, name), getattr(network, name)
+        if isinstance(own, str):
+            differs = own != other
+        else:
+            own, other = list(own), list(other)
+            differs = sorted(own) != sorted(other)
+        if differs:
+            found.append((name, own, other))
+    return found

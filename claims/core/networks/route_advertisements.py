@@ -1,0 +1,72 @@
+"""RouteAdvertisements of OVN-Kubernetes: which networks' routes it announces by BGP.
+
+They select the cluster's default network and ClusterUserDefinedNetworks by label; UserDefinedNetworks
+and NADs cannot be selected (ovn-kubernetes/docs/features/bgp-integration/route-advertisements.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pools.core import object_reader
+from pools.core.kubernetes import label_selector
+
+_CUDNS = "ClusterUserDefinedNetworks"
+_POD_NETWORK = "PodNetwork"
+
+
+@dataclass(frozen=True)
+class RouteAdvertisements:
+    """One object: the labels of networks that it selects, what it announces, and its acceptance.
+
+    `accepted` is None as long as OVN-Kubernetes has not answered.
+    """
+
+    name: str
+    selectors: tuple[label_selector.Selector, ...]
+    pod_network: bool
+    accepted: bool | None
+    message: str = ""
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Return True if pod routes of a ClusterUserDefinedNetwork with these labels are announced."""
+        return self.pod_network and any(each.matches(labels) for each in self.selectors)
+
+
+def parse(manifest: object_reader.Json) -> RouteAdvertisements:
+    """Read an object as the cluster shows it.
+
+    Raises InvalidInput with all problems: required, wrong_type, and those of label selectors.
+    """
+    report = object_reader.Report(strict=False)
+    doc = object_reader.Fields(manifest, "", report)
+    spec, selectors = doc.section("spec"), []
+    for part in spec.objects("networkSelectors"):
+        if part.data.get("networkSelectionType") == _CUDNS:
+            networks = part.section("clusterUserDefinedNetworkSelector")
+            selectors.append(networks.parse("networkSelector", _selector))
+    name = doc.section("metadata").data.get("name")
+    accepted, message = _acceptance(doc.section("status"))
+    report.raise_any()
+    return RouteAdvertisements(
+        name=str(name),
+        selectors=tuple(each for each in selectors if each is not None),
+        pod_network=any(item == _POD_NETWORK for _, item in spec.items("advertisements")),
+        accepted=accepted,
+        message=message,
+    )
+
+
+def _selector(value: object, at: str) -> label_selector.Selector:
+    return label_selector.parse(value, field=at)
+
+
+def _acceptance(status: object_reader.Fields) -> tuple[bool | None, str]:
+    for condition in status.objects("conditions"):
+        if condition.data.get("type") == "Accepted":
+            state: Any = condition.data.get("status")
+            accepted = {"True": True, "False": False}.get(str(state))
+            return accepted, str(condition.data.get("message") or "")
+    return None, ""

@@ -1,0 +1,273 @@
+"""The rules for a new network: those of the CRD (CEL) and of OVN-Kubernetes, all asked at once.
+
+An API server that knows them refuses a wrong network with the first of its own messages, and one
+before 1.25 takes it; and most of a network can never be changed afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from claims.core.networks import udn
+from claims.core.networks.subnet_rules import Lists
+from claims.core.networks.udn import UDN
+from pools.core import addresses, errors, holders, object_reader
+from pools.core.kubernetes import label_selector
+
+# What a body or a form may say of a new network.
+FIELDS = (
+    "name", "kind", "namespace", "topology", "role", "lifecycle", "ipam_mode", "mtu", "subnets",
+    "default_gateways", "reserved_subnets", "infrastructure_subnets", "join_subnets",
+    "namespace_selector", "namespaces",
+)  # fmt: skip
+LONGEST = 253  # characters of a logical name
+_MTU = {4: 576, 6: 1280}
+_LARGEST_MTU = 65536
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+# What the cluster never lets anybody change; (field, in words).
+IMMUTABLE = (
+    ("topology", "The topology."),
+    ("role", "The role, primary or secondary."),
+    ("subnets", "The subnets: none can be added, widened or taken away."),
+    ("default_gateways", "The default gateways, whether named here or left to be worked out."),
+    ("reserved_subnets", "The reserved subnets: a wrong or forgotten one means a new network."),
+    ("infrastructure_subnets", "The infrastructure subnets."),
+    ("lifecycle", "The IPAM mode and lifecycle."),
+    ("mtu", "The MTU."),
+    ("join_subnets", "The join subnets."),
+    ("name", "The name, of which the logical network name is made."),
+)
+MUTABLE = "Only the namespace selector can be changed later, and its description here."
+
+_Parser = Callable[[object, str], Any]
+
+
+def read(body: object_reader.Fields, *, door: addresses.Door = addresses.Door.API) -> UDN:
+    """The network that a body describes; its problems go into the body's report.
+
+    `name` is the logical name; `namespaces` is short for a selector of these. Codes: required,
+    wrong_type, invalid_choice, k8s_name, logical_name, too_long, out_of_range, too_many,
+    one_per_family, mixed_family, cidr_overlap, range_outside_cidr, gateway_conflict, subnet_too_small,
+    primary_only, primary_needs_ipam, lifecycle_needs_ipam, subnets_without_ipam, not_of_this_kind,
+    conflicting_fields, those of label selectors and of the parsers of addresses and CIDRs.
+    """
+    kind = _word(body, "kind", udn.CUDN, (udn.CUDN, udn.UDN_KIND))
+    topology = _word(body, "topology", udn.LAYER2, (udn.LAYER2, udn.LAYER3))
+    role = _word(body, "role", udn.PRIMARY, (udn.PRIMARY, udn.SECONDARY))
+    mode = _word(body, "ipam_mode", udn.ENABLED, (udn.ENABLED, udn.DISABLED))
+    lifecycle = _word(body, "lifecycle", "", (udn.PERSISTENT, ""))
+    namespace = _namespace(body, kind)
+    name = body.parse("name", _name) or ""
+    cidr, host = partial(_cidr, door=door), partial(_address, door=door)
+    lists = Lists(
+        body,
+        subnets=_each(body, "subnets", cidr),
+        gateways=_each(body, "default_gateways", host),
+        reserved=_each(body, "reserved_subnets", cidr),
+        infrastructure=_each(body, "infrastructure_subnets", cidr),
+        join=_each(body, "join_subnets", cidr),
+    )
+    found = UDN(
+        name=name,
+        kind=kind,
+        object_name=_object_name(kind, name, namespace),
+        namespace=namespace,
+        topology=topology,
+        role=role,
+        ipam_mode=mode,
+        lifecycle=lifecycle,
+        mtu=_mtu(body, lists),
+        subnets=tuple(str(one) for _, one in lists.subnets),
+        default_gateways=tuple(str(one) for _, one in lists.gateways),
+        reserved_subnets=tuple(str(one) for _, one in lists.reserved),
+        infrastructure_subnets=tuple(str(one) for _, one in lists.infrastructure),
+        join_subnets=tuple(str(one) for _, one in lists.join),
+        namespace_selector=selector(body, kind),
+    )
+    _check_ipam(body, found)
+    _check_topology(body, found)
+    _check_role(body, found)
+    lists.check(found)
+    return found
+
+
+def check_applied(body: object_reader.Fields, network: UDN) -> UDN:
+    """What is to be written to a cluster: the object's name is a Kubernetes name and makes the
+    network's name, and a ClusterUserDefinedNetwork says which namespaces it is for."""
+    if network.kind != udn.CUDN:
+        message = "only ClusterUserDefinedNetworks are written to a cluster"
+        body.report.add("kind", "not_of_this_kind", message, network.kind)
+        return network
+    expected = udn.object_name(network.kind, network.name)
+    with body.report.collecting():
+        if network.name and not expected:
+            message = (
+                "OVN-Kubernetes calls the network of a ClusterUserDefinedNetwork"
+                f" {udn.CLUSTER_PREFIX}<its name>; did you mean"
+                f" {udn.CLUSTER_PREFIX}{network.name}?"
+            )
+            raise errors.InvalidInput.of("name", "logical_name", message, network.name)
+        if expected:
+            holders.parse_name(expected, field="name")
+    if not (body.has("namespace_selector") or body.has("namespaces")):
+        message = "say which namespaces it is for: an empty selector would be all of them"
+        body.report.add("namespaces", "required", message)
+    return replace(network, object_name=expected)
+
+
+def _check_ipam(body: object_reader.Fields, network: UDN) -> None:
+    if network.ipam_mode == udn.DISABLED:
+        _check_without_ipam(body, network)
+    elif not body.data.get("subnets"):
+        body.report.add("subnets", "required", "name a subnet, or one of each family")
+
+
+def _check_without_ipam(body: object_reader.Fields, network: UDN) -> None:
+    if network.role == udn.PRIMARY:
+        message = "only a secondary network can be without IPAM"
+        body.report.add("ipam_mode", "primary_needs_ipam", message)
+    if network.lifecycle:
+        body.report.add("lifecycle", "lifecycle_needs_ipam", "a lifecycle needs IPAM")
+    for name in ("subnets", *_PRIMARY_LAYER2):
+        if body.data.get(name):
+            message = "are of no use without IPAM: leave them out"
+            body.report.add(name, "subnets_without_ipam", message)
+
+
+def _check_topology(body: object_reader.Fields, network: UDN) -> None:
+    if network.topology == udn.LAYER2:
+        return
+    for name in ("lifecycle", "ipam_mode", "default_gateways", *_PRIMARY_LAYER2):
+        if body.data.get(name) not in (None, "", [], udn.ENABLED):
+            body.report.add(name, "not_of_this_kind", "only a layer2 network has this")
+
+
+_PRIMARY_LAYER2 = ("reserved_subnets", "infrastructure_subnets")
+
+
+def _check_role(body: object_reader.Fields, network: UDN) -> None:
+    if network.role == udn.PRIMARY:
+        return
+    for name in ("default_gateways", "join_subnets", *_PRIMARY_LAYER2):
+        if body.data.get(name):
+            body.report.add(name, "primary_only", "only a primary network has these")
+
+
+def _each(body: object_reader.Fields, key: str, parser: _Parser) -> list[tuple[str, Any]]:
+    found = []
+    for at, item in body.items(key):
+        with body.report.collecting():
+            found.append((at, parser(item, at)))
+    return found
+
+
+def _cidr(value: object, at: str, door: addresses.Door) -> addresses.Network:
+    return addresses.parse_cidr(value, field=at, door=door)
+
+
+def _address(value: object, at: str, door: addresses.Door) -> addresses.Address:
+    return addresses.parse_address(value, field=at, door=door)
+
+
+def _word(body: object_reader.Fields, key: str, default: str, allowed: tuple[str, ...]) -> str:
+    """One of some words, in whatever case: manifests say Layer2 what configs of NADs say layer2."""
+
+    def parse(value: object, at: str) -> str:
+        if not isinstance(value, str):
+            raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+        for word in allowed:
+            if value.lower() == word.lower():
+                return word
+        named = ", ".join(word or '""' for word in allowed)
+        raise errors.InvalidInput.of(at, "invalid_choice", f"must be one of {named}", value)
+
+    if not body.has(key):
+        return default
+    found = body.parse(key, parse)
+    return default if found is None else found
+
+
+def _name(value: object, at: str) -> str:
+    """A logical name: what a CNI config may call a network."""
+    found = holders.parse_identifier(value, field=at, max_length=LONGEST)
+    if any(char.isspace() or char in "/," for char in found):
+        message = "has no blanks, slashes or commas"
+        raise errors.InvalidInput.of(at, "logical_name", message, value)
+    return found
+
+
+def _namespace(body: object_reader.Fields, kind: str) -> str:
+    if kind == udn.CUDN:
+        if body.data.get("namespace"):
+            message = "a ClusterUserDefinedNetwork is in no namespace; see namespaces"
+            body.report.add("namespace", "not_of_this_kind", message, body.data["namespace"])
+        return ""
+    return body.parse("namespace", _label) or ""
+
+
+def _label(value: object, at: str) -> str:
+    return holders.parse_name(value, field=at, kind="label")
+
+
+def _object_name(kind: str, name: str, namespace: str) -> str:
+    """Of a name that follows no rule the object's name is not known; it is taken to be the same."""
+    return udn.object_name(kind, name, namespace) or name
+
+
+def _mtu(body: object_reader.Fields, lists: Lists) -> int | None:
+    if not body.has("mtu"):
+        return None
+    least = max((_MTU[one.version] for _, one in lists.subnets), default=_MTU[4])
+
+    def parse(value: object, at: str) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise errors.InvalidInput.of(at, "wrong_type", "must be a whole number", value)
+        if not least <= value <= _LARGEST_MTU:
+            why = " (IPv6 needs 1280)" if least == _MTU[6] else ""
+            message = f"must be {least} to {_LARGEST_MTU}{why}"
+            raise errors.InvalidInput.of(at, "out_of_range", message, value)
+        return value
+
+    return body.parse("mtu", parse)
+
+
+def selector(body: object_reader.Fields, kind: str) -> object_reader.Json | None:
+    """Of `namespace_selector`, or of the names in `namespaces`; None without both."""
+    names = [name for name in ("namespace_selector", "namespaces") if body.has(name)]
+    if kind != udn.CUDN:
+        for name in names:
+            message = "a UserDefinedNetwork is for its own namespace"
+            body.report.add(name, "not_of_this_kind", message)
+        return None
+    if len(names) > 1:
+        message = "name the namespaces or a selector, not both"
+        body.report.add("namespaces", "conflicting_fields", message)
+    if body.has("namespace_selector"):
+        body.parse("namespace_selector", lambda value, at: label_selector.parse(value, field=at))
+        return body.mapping("namespace_selector")
+    if body.has("namespaces"):
+        return select(sorted({name for _, name in _each(body, "namespaces", _label)}))
+    return None
+
+
+def select(namespaces: list[str]) -> object_reader.Json:
+    """A selector of these namespaces."""
+    if len(namespaces) == 1:
+        return {"matchLabels": {_NAME_LABEL: namespaces[0]}}
+    expression = {"key": _NAME_LABEL, "operator": "In", "values": namespaces}
+    return {"matchExpressions": [expression]}
+
+
+def selected(selector: object) -> Iterator[str]:
+    """The namespaces that a selector names, as far as it names any."""
+    parts: object_reader.Json = selector if isinstance(selector, dict) else {}
+    labels = parts.get("matchLabels")
+    if isinstance(labels, dict) and isinstance(labels.get(_NAME_LABEL), str):
+        yield labels[_NAME_LABEL]
+    for one in parts.get("matchExpressions") or ():
+        if isinstance(one, dict) and (one.get("key"), one.get("operator")) == (_NAME_LABEL, "In"):
+            yield from (value for value in one.get("values") or () if isinstance(value, str))

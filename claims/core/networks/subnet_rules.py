@@ -1,0 +1,130 @@
+"""The rules between the subnets, gateways and reservations of a new network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from claims.core.networks import udn
+from claims.core.networks.udn import UDN
+from pools.core import addresses, object_reader
+
+MOST_RESERVED, MOST_INFRASTRUCTURE, MOST_LAYER3 = 25, 4, 400
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The networks and addresses of a body, each with its path, and the rules between them."""
+
+    body: object_reader.Fields
+    subnets: list[tuple[str, addresses.Network]]
+    gateways: list[tuple[str, addresses.Address]]
+    reserved: list[tuple[str, addresses.Network]]
+    infrastructure: list[tuple[str, addresses.Network]]
+    join: list[tuple[str, addresses.Network]]
+
+    def check(self, network: UDN) -> None:
+        self._check_subnets(network)
+        self._check_gateways()
+        for name, listed, most in (
+            ("reserved_subnets", self.reserved, MOST_RESERVED),
+            ("infrastructure_subnets", self.infrastructure, MOST_INFRASTRUCTURE),
+        ):
+            _check_number(self.body, name, most)
+            for at, one in listed:
+                self._check_inside(at, one)
+        _check_apart(self.body.report, [*self.reserved, *self.infrastructure])
+        _check_number(self.body, "join_subnets", 2)
+        _check_families(self.body.report, self.join)
+        _check_apart(self.body.report, [*self.subnets, *self.join])
+
+    def _check_subnets(self, network: UDN) -> None:
+        if network.topology == udn.LAYER3:
+            _check_number(self.body, "subnets", MOST_LAYER3)
+            return
+        _check_number(self.body, "subnets", 2)
+        _check_families(self.body.report, self.subnets)
+        for at, one in self.subnets:
+            if network.role == udn.PRIMARY and one.num_addresses < 4:
+                message = f"{one} has no room for a gateway and a VM"
+                self.body.report.add(at, "subnet_too_small", message, str(one))
+
+    def _check_gateways(self) -> None:
+        report = self.body.report
+        _check_number(self.body, "default_gateways", 2)
+        _check_families(report, self.gateways, code="gateway_conflict")
+        for at, gateway in self.gateways:
+            for code, message in self._against(gateway):
+                report.add(at, code, message, str(gateway))
+        missing = {one.version for _, one in self.subnets} - {
+            one.version for _, one in self.gateways
+        }
+        if self.gateways and missing:
+            message = f"name one for each family; that of IPv{min(missing)} is missing"
+            report.add("default_gateways", "gateway_conflict", message)
+
+    def _against(self, gateway: addresses.Address) -> Iterator[tuple[str, str]]:
+        """What is wrong with it, the first thing only: (code, message)."""
+        holding = [one for _, one in self.subnets if gateway in one]
+        if not self.subnets:
+            return  # that is told of the subnets
+        if all(one.version != gateway.version for _, one in self.subnets):
+            yield "mixed_family", f"{gateway} is of IPv{gateway.version}, and no subnet is"
+        elif not holding:
+            message = f"{gateway} lies in none of the subnets; it must be an address of one"
+            yield "gateway_conflict", message
+        elif _is_edge(gateway, holding[0]):
+            message = f"{gateway} is the first or last address of {holding[0]}, which is no host's"
+            yield "gateway_conflict", message
+        elif self.infrastructure and not any(gateway in one for _, one in self.infrastructure):
+            yield "gateway_conflict", f"{gateway} must lie in one of the infrastructure subnets"
+
+    def _check_inside(self, at: str, one: addresses.Network) -> None:
+        same = [subnet for _, subnet in self.subnets if subnet.version == one.version]
+        report = self.body.report
+        if self.subnets and not same:
+            message = f"{one} is an IPv{one.version} network, and no subnet is"
+            report.add(at, "mixed_family", message, str(one))
+        elif not any(_holds(subnet, one) for subnet in same):
+            message = f"{one} lies in none of the subnets"
+            report.add(at, "range_outside_cidr", message, str(one))
+
+
+def _holds(outer: addresses.Network, inner: addresses.Network) -> bool:
+    return inner[0] in outer and inner.prefixlen >= outer.prefixlen
+
+
+def _is_edge(address: addresses.Address, network: addresses.Network) -> bool:
+    edges = {network.network_address}
+    if network.version == 4:
+        edges.add(network.broadcast_address)
+    return network.num_addresses > 2 and address in edges
+
+
+def _check_number(body: object_reader.Fields, name: str, most: int) -> None:
+    listed = body.data.get(name)
+    if isinstance(listed, list) and len(listed) > most:
+        message = f"are {len(listed)}; a network takes at most {most}"
+        body.report.add(body.path(name), "too_many", message)
+
+
+def _check_families(
+    report: object_reader.Report, listed: list[tuple[str, Any]], *, code: str = "one_per_family"
+) -> None:
+    seen: dict[int, Any] = {}
+    for at, one in listed:
+        if one.version in seen:
+            message = f"only one of each family: {seen[one.version]} is IPv{one.version} too"
+            report.add(at, code, message, str(one))
+        seen.setdefault(one.version, one)
+
+
+def _check_apart(report: object_reader.Report, listed: list[tuple[str, addresses.Network]]) -> None:
+    """In order of addresses, the one that holds another comes first."""
+    outer: addresses.Network | None = None
+    for at, one in sorted(listed, key=lambda e: (e[1].version, int(e[1][0]), e[1].prefixlen)):
+        if outer is not None and outer.version == one.version and one[0] in outer:
+            report.add(at, "cidr_overlap", f"{one} overlaps {outer}", str(one))
+        else:
+            outer = one

@@ -1,0 +1,361 @@
+"""What VMs and pods are attached to, read from what KubeVirt, Multus and OVN-Kubernetes write on them.
+
+A pod's attachments stand in two annotations: `k8s.ovn.org/pod-networks` of OVN-Kubernetes, an object
+by NAD (`namespace/name`, `namespace/name/1` for a second attachment to the same one, and `default`),
+and `k8s.v1.cni.cncf.io/network-status` of Multus, a list. The first one names the NAD of a primary
+network, too; the second one is read for NADs that the first one does not have (other CNIs).
+
+People and other controllers write annotations: what cannot be read is told in `problems`, and the
+rest of the object counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_interface
+from typing import Any
+
+from claims.core import macs
+from claims.core.workloads import vm_objects
+from pools.core import errors, object_reader
+from pools.core.addresses import Interface
+
+Manifest = dict[str, Any]
+
+POD_NETWORKS = "k8s.ovn.org/pod-networks"
+NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"
+DOMAIN = "kubevirt.io/domain"
+ADDRESSES = "network.kubevirt.io/addresses"
+_LAUNCHER = "virt-launcher"
+_OVER = {"Succeeded", "Failed"}
+_KEY = re.compile(r"([^/]+/[^/]+)(/[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """One interface of a pod on the network of a NAD; `key` tells two of the same NAD apart."""
+
+    nad: str  # namespace/name
+    key: str
+    mac: str | None
+    ips: tuple[Interface, ...]
+    primary: bool = False
+    by_ovn: bool = False
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod; `vm` and `vmi_uid` when it runs a VM. One that is over holds no address any more."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    phase: str
+    since: str  # RFC 3339, as the API server wrote it
+    over: bool
+    vm: str
+    vmi_uid: str
+    annotated: bool  # OVN-Kubernetes has said what it is attached to
+    attachments: tuple[Attachment, ...]
+    problems: tuple[errors.Problem, ...]
+
+
+@dataclass(frozen=True)
+class Nic:
+    """An interface of a VM as its specification and its status have it.
+
+    `nad` is "" for the pod network. `ips` are what the guest or the pod reports, without link-local
+    ones; `reported` says that the status knows the interface at all.
+    """
+
+    name: str
+    nad: str
+    mac: str | None
+    ips: tuple[Interface, ...] = ()
+    reported: bool = False
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A VirtualMachineInstance; `vm_uid` is "" without a VirtualMachine that owns it."""
+
+    namespace: str
+    name: str
+    uid: str
+    vm_uid: str
+    node: str
+    phase: str
+    since: str
+    nics: tuple[Nic, ...]
+    problems: tuple[errors.Problem, ...]
+
+    @property
+    def over(self) -> bool:
+        return self.phase in _OVER
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A VirtualMachine; `addresses` are what its annotation requests, by interface."""
+
+    namespace: str
+    name: str
+    uid: str
+    status: str  # printableStatus: Running, Stopped, Starting, …
+    nics: tuple[Nic, ...]
+    addresses: dict[str, tuple[str, ...]]
+    problems: tuple[errors.Problem, ...]
+
+
+def attached(manifest: Manifest) -> bool:
+    """Whether a pod may be attached to more than the cluster's default network, or runs a VM."""
+    if _is_launcher(manifest):
+        return True
+    annotations = _section(manifest, "metadata", "annotations")
+    networks = _quietly(annotations.get(POD_NETWORKS))
+    if isinstance(networks, dict) and any(key != "default" for key in networks):
+        return True
+    status = _quietly(annotations.get(NETWORK_STATUS))
+    return isinstance(status, list) and any(
+        isinstance(one, dict) and "/" in str(one.get("name", "")) for one in status
+    )
+
+
+def pod(manifest: Manifest) -> Pod:
+    """Raises InvalidInput required when it has no name or uid."""
+    report = object_reader.Report(strict=False)
+    namespace, name, uid = _identity(manifest)
+    metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
+    annotations, spec = _section(metadata, "annotations"), _section(manifest, "spec")
+    vmi_name, vmi_uid = _owner(metadata, "VirtualMachineInstance")
+    labels = _section(metadata, "labels")
+    launcher = _is_launcher(manifest)
+    vm = (
+        vm_objects.text(annotations, DOMAIN)
+        or vmi_name
+        or vm_objects.text(labels, "vm.kubevirt.io/name")
+    )
+    vmi_uid = vmi_uid or vm_objects.text(labels, "kubevirt.io/created-by")
+    found: dict[str, Attachment] = {}
+    if spec.get("hostNetwork") is not True:
+        for one in _of_ovn(annotations.get(POD_NETWORKS), report):
+            found[one.key] = one
+        for one in _of_multus(annotations.get(NETWORK_STATUS), report):
+            found.setdefault(one.key, one)
+    phase = vm_objects.text(status, "phase")
+    return Pod(
+        namespace,
+        name,
+        uid,
+        vm_objects.text(spec, "nodeName"),
+        phase,
+        vm_objects.text(metadata, "creationTimestamp"),
+        phase in _OVER,
+        vm if launcher and vmi_uid else "",
+        vmi_uid if launcher and vm else "",
+        POD_NETWORKS in annotations,
+        tuple(found.values()),
+        tuple(report.problems),
+    )
+
+
+def instance(manifest: Manifest) -> Instance:
+    """A VirtualMachineInstance. Raises InvalidInput required when it has no name or uid."""
+    report = object_reader.Report(strict=False)
+    namespace, name, uid = _identity(manifest)
+    metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
+    known = {
+        vm_objects.text(one, "name"): one for one in vm_objects.objects(status.get("interfaces"))
+    }
+    nics = []
+    for nic in _nics(_section(manifest, "spec"), namespace, report, "spec"):
+        told = known.get(nic.name)
+        if told is None:
+            nics.append(nic)
+            continue
+        at = f"status.interfaces.{nic.name}"
+        mac = _mac(told.get("mac"), f"{at}.mac", report) or nic.mac
+        listed = told.get("ipAddresses") or [told.get("ipAddress")]
+        ips = _hosts(listed, f"{at}.ipAddresses", report)
+        nics.append(Nic(nic.name, nic.nad, mac, ips, reported=True))
+    return Instance(
+        namespace,
+        name,
+        uid,
+        _owner(metadata, "VirtualMachine")[1],
+        vm_objects.text(status, "nodeName"),
+        vm_objects.text(status, "phase"),
+        vm_objects.text(metadata, "creationTimestamp"),
+        tuple(nics),
+        tuple(report.problems),
+    )
+
+
+def machine(manifest: Manifest) -> Machine:
+    """A VirtualMachine. Raises InvalidInput required when it has no name or uid."""
+    report = object_reader.Report(strict=False)
+    namespace, name, uid = _identity(manifest)
+    template = _section(manifest, "spec", "template")
+    nics = _nics(_section(template, "spec"), namespace, report, "spec.template.spec")
+    annotations = _section(template, "metadata", "annotations")
+    requested = _requested(annotations.get(ADDRESSES), report)
+    status = vm_objects.text(_section(manifest, "status"), "printableStatus")
+    return Machine(namespace, name, uid, status, tuple(nics), requested, tuple(report.problems))
+
+
+# --- annotations ----------------------------------------------------------------------------------
+
+
+def _of_ovn(text: object, report: object_reader.Report) -> Iterator[Attachment]:
+    for key, value in _load(text, POD_NETWORKS, dict, report).items():
+        if key == "default":
+            continue
+        at, named = f"{POD_NETWORKS}.{errors.shown(key)}", _KEY.fullmatch(key)
+        if named is None or not isinstance(value, dict):
+            report.add(at, "attachment", "an object under namespace/name is expected", value)
+            continue
+        listed = value.get("ip_addresses") or [value.get("ip_address")]
+        yield Attachment(
+            named[1],
+            key,
+            _mac(value.get("mac_address"), f"{at}.mac_address", report),
+            _hosts(listed, f"{at}.ip_addresses", report),
+            primary=value.get("role") == "primary",
+            by_ovn=True,
+        )
+
+
+def _of_multus(text: object, report: object_reader.Report) -> Iterator[Attachment]:
+    seen: dict[str, int] = {}
+    for index, value in enumerate(_load(text, NETWORK_STATUS, list, report)):
+        at = f"{NETWORK_STATUS}.{index}"
+        if not isinstance(value, dict):
+            report.add(at, "wrong_type", "an object is expected", value)
+            continue
+        nad = vm_objects.text(value, "name")
+        if not _KEY.fullmatch(nad):
+            continue  # the default network, under its CNI's name
+        number = seen[nad] = seen.get(nad, -1) + 1
+        yield Attachment(
+            nad,
+            f"{nad}/{number}" if number else nad,
+            _mac(value.get("mac"), f"{at}.mac", report),
+            _hosts(value.get("ips") or [], f"{at}.ips", report),
+        )
+
+
+def _requested(text: object, report: object_reader.Report) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for interface, listed in _load(text, ADDRESSES, dict, report).items():
+        at = f"{ADDRESSES}.{errors.shown(interface)}"
+        if isinstance(listed, list):
+            found[interface] = tuple(str(one.ip) for one in _hosts(listed, at, report))
+        else:
+            report.add(at, "wrong_type", "a list of addresses is expected", listed)
+    return found
+
+
+def _load(text: object, at: str, kind: type, report: object_reader.Report) -> Any:
+    """The JSON of an annotation; empty, and a problem, when it is none of this kind."""
+    if text is None or text == "":
+        return kind()
+    try:
+        found = json.loads(str(text))
+    except (ValueError, RecursionError):
+        report.add(at, "json_syntax", "is no JSON", text)
+        return kind()
+    if isinstance(found, kind):
+        return found
+    expected = "an object" if kind is dict else "a list"
+    report.add(at, "wrong_type", f"{expected} is expected", text)
+    return kind()
+
+
+def _quietly(text: object) -> object:
+    if not isinstance(text, str):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+# --- parts of objects -----------------------------------------------------------------------------
+
+
+def _identity(manifest: Manifest) -> tuple[str, str, str]:
+    metadata = _section(manifest, "metadata")
+    namespace, name, uid = (vm_objects.text(metadata, key) for key in ("namespace", "name", "uid"))
+    if not (name and uid):
+        raise errors.InvalidInput.of("metadata", "required", "name and uid are required")
+    return namespace, name, uid
+
+
+def _nics(spec: Manifest, namespace: str, report: object_reader.Report, at: str) -> Iterator[Nic]:
+    devices = _section(spec, "domain", "devices")
+    interfaces = {
+        vm_objects.text(one, "name"): one for one in vm_objects.objects(devices.get("interfaces"))
+    }
+    for network in vm_objects.objects(spec.get("networks")):
+        name = vm_objects.text(network, "name")
+        interface = interfaces.get(name, {})
+        if interface.get("state") == "absent":
+            continue
+        path = f"{at}.domain.devices.interfaces.{name}.macAddress"
+        mac = _mac(interface.get("macAddress"), path, report)
+        if isinstance(network.get("multus"), dict):
+            nad = vm_objects.text(network["multus"], "networkName")
+            yield Nic(name, nad if "/" in nad else f"{namespace}/{nad}", mac)
+        elif isinstance(network.get("pod"), dict):
+            yield Nic(name, "", mac)
+
+
+def _is_launcher(manifest: Manifest) -> bool:
+    return _section(manifest, "metadata", "labels").get("kubevirt.io") == _LAUNCHER
+
+
+def _owner(metadata: Manifest, kind: str) -> tuple[str, str]:
+    """Name and uid of the owner of that kind, ("", "") without one."""
+    for one in vm_objects.objects(metadata.get("ownerReferences")):
+        if one.get("kind") == kind and vm_objects.text(one, "apiVersion").startswith(
+            "kubevirt.io/"
+        ):
+            return vm_objects.text(one, "name"), vm_objects.text(one, "uid")
+    return "", ""
+
+
+def _mac(value: object, at: str, report: object_reader.Report) -> str | None:
+    if value is None or value == "":
+        return None
+    with report.collecting():
+        return macs.parse_mac(value, field=at, lenient=True)
+    return None
+
+
+def _hosts(listed: object, at: str, report: object_reader.Report) -> tuple[Interface, ...]:
+    """Addresses with or without a prefix length, without those of the link or the host itself."""
+    if not isinstance(listed, list):
+        report.add(at, "wrong_type", "a list of addresses is expected", listed)
+        return ()
+    found: dict[Interface, None] = {}
+    for text in listed:
+        if text is None or text == "":
+            continue
+        try:
+            # A zone ("fe80::1%eth0") is the guest's own matter.
+            one = ip_interface(text.partition("%")[0] if isinstance(text, str) else "")
+        except ValueError:
+            report.add(at, "not_an_address", "is no IP address", text)
+            continue
+        if not (one.ip.is_link_local or one.ip.is_loopback or one.ip.is_multicast):
+            found[one] = None
+    return tuple(found)
+
+
+def _section(of: Manifest, *keys: str) -> Manifest:
+    found = vm_objects.member(of, *keys)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,253 @@
+"""The annotations that say which networks and addresses a pod gets, read and written.
+
+`k8s.v1.cni.cncf.io/networks` and `v1.multus-cni.io/default-network` hold network selection elements
+(the multi-network specification of the Network Plumbing WG, 4.1), `network.kubevirt.io/addresses`
+what kubevirt/ipam-extensions makes such an element of (pkg/ips).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_interface
+from typing import Any
+
+from claims.core import macs
+from pools.core import addresses, errors, object_reader
+from pools.core.errors import InvalidAnnotation
+
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
+ADDRESSES = "network.kubevirt.io/addresses"
+LARGEST = 262_144  # bytes, of all annotations of an object together; API servers refuse more
+CLAIM = "ipam-claim-reference"
+_LONGEST_INTERFACE = 15  # Linux: IFNAMSIZ with its final zero
+_OTHER_KEYS = (
+    "interface", "portMappings", "bandwidth", "cni-args", "default-route", "infiniband-guid",
+)  # fmt: skip
+_KEYS = ("name", "namespace", "mac", "ips", CLAIM, *_OTHER_KEYS)
+_LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_SHORT = re.compile(rf"(?:({_LABEL})/)?({_LABEL}(?:\.{_LABEL})*)(?:@([^\s/@]+))?")
+_JSON_BEGINS = re.compile(r'[\[{"]')
+
+
+@dataclass(frozen=True)
+class Element:
+    """One network selection element: which NAD, and what is asked of it.
+
+    `ips` are canonical, with a prefix length where one was written. `other` are members that are
+    kept as they are (`interface`, `cni-args`, …).
+    """
+
+    name: str
+    namespace: str = ""
+    mac: str | None = None
+    ips: tuple[str, ...] = ()
+    claim: str = ""
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its members in the order in which spec/002 writes them; empty ones are left out."""
+        members = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "mac": self.mac,
+            "ips": list(self.ips),
+            CLAIM: self.claim,
+        }
+        return {key: value for key, value in members.items() if value} | dict(self.other)
+
+
+def networks(text: object, *, namespace: str = "") -> list[Element]:
+    """The elements of `k8s.v1.cni.cncf.io/networks`: a JSON list, or `ns/name@if,…`.
+
+    An element without a namespace is of the pod's, which is `namespace`. Raises InvalidAnnotation:
+    wrong_type, too_large, json_syntax (with line and column), too_deep, duplicate_key, and with the
+    position list_expected, wrong_type, required, unknown_field, short_form and those of a MAC or an
+    address.
+    """
+    written = _text(text, NETWORKS)
+    if not _JSON_BEGINS.search(written):
+        parts = [part.strip() for part in written.split(",")]
+        return [_short(part, index, namespace) for index, part in enumerate(parts)]
+    return _elements(written, NETWORKS, namespace)
+
+
+def default_network(text: object) -> Element:
+    """The one element of `v1.multus-cni.io/default-network`.
+
+    Raises InvalidAnnotation as `networks` does, and one_element_expected; the short form, which
+    Multus takes and which can ask for no address, is short_form_has_no_ips.
+    """
+    written = _text(text, DEFAULT_NETWORK)
+    if not _JSON_BEGINS.search(written):
+        message = "the short form names no addresses: write a JSON list of one element"
+        raise InvalidAnnotation.of(DEFAULT_NETWORK, "short_form_has_no_ips", message, written)
+    found = _elements(written, DEFAULT_NETWORK, "")
+    if len(found) != 1:
+        message = f"a list of exactly one element is expected, not of {len(found)}"
+        raise InvalidAnnotation.of(DEFAULT_NETWORK, "one_element_expected", message)
+    return found[0]
+
+
+def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
+    """`network.kubevirt.io/addresses`: for interfaces of a VM their addresses, without a length.
+
+    Raises InvalidAnnotation as `networks` does, and object_expected.
+    """
+    data = _json(_text(text, ADDRESSES), ADDRESSES)
+    if not isinstance(data, dict):
+        message = 'an object such as {"default": ["10.0.0.5"]} is expected'
+        raise InvalidAnnotation.of(ADDRESSES, "object_expected", message, data)
+    report = object_reader.Report()
+    fields = object_reader.Fields(data, ADDRESSES, report)
+    found = {key: _each(fields, key, lambda v, at: str(_address(v, at))) for key in data}
+    _raise(report)
+    return found
+
+
+def render(elements: Iterable[Element]) -> str:
+    """The JSON text of elements; equal elements give equal texts."""
+    return _dump([element.as_json() for element in elements])
+
+
+def render_addresses(found: Mapping[str, Sequence[str]]) -> str:
+    """The JSON text of `network.kubevirt.io/addresses`, interfaces in the order of their names."""
+    return _dump({name: list(found[name]) for name in sorted(found)})
+
+
+def _dump(data: object) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+def _text(value: object, at: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidAnnotation.of(at, "wrong_type", "a text is expected", value)
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size > LARGEST:
+        message = f"has {size} bytes; all annotations together may have {LARGEST}"
+        raise InvalidAnnotation.of(at, "too_large", message)
+    if not value.strip():
+        raise InvalidAnnotation.of(at, "blank", "is empty")
+    return value.strip()
+
+
+def _json(text: str, at: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_not_finite)
+    except json.JSONDecodeError as error:
+        message = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise InvalidAnnotation.of(at, "json_syntax", message) from None
+    except RecursionError:
+        raise InvalidAnnotation.of(at, "too_deep", "is nested too deeply") from None
+    except errors.InvalidInput as error:
+        raise InvalidAnnotation.all(error.under(at).problems) from None
+    except ValueError:  # an integer of more digits than Python reads
+        raise InvalidAnnotation.of(at, "bad_number", "has a number of too many digits") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            message = "the key is there twice"
+            raise errors.InvalidInput.of(errors.shown(key), "duplicate_key", message)
+        members[key] = value
+    return members
+
+
+def _not_finite(text: str) -> float:
+    raise errors.InvalidInput.of("", "not_finite", f"{text} is not a finite number")
+
+
+def _elements(text: str, at: str, namespace: str) -> list[Element]:
+    data = _json(text, at)
+    if not isinstance(data, list):
+        message = "a list of network selection elements is expected"
+        raise InvalidAnnotation.of(at, "list_expected", message, data)
+    report = object_reader.Report()
+    found = [
+        _element(each, namespace)
+        for each in object_reader.Fields({at: data}, "", report).objects(at)
+    ]
+    _raise(report)
+    return found
+
+
+def _raise(report: object_reader.Report) -> None:
+    if report.problems:
+        raise InvalidAnnotation.all(report.problems)
+
+
+def _element(fields: object_reader.Fields, namespace: str) -> Element:
+    fields.only(*_KEYS)
+    name = fields.parse("name", _word) or ""
+    return Element(
+        name=name,
+        namespace=_optional(fields, "namespace") or namespace,
+        mac=fields.parse("mac", _mac) if _set(fields, "mac") else None,
+        ips=_each(fields, "ips", _requested),
+        claim=_optional(fields, CLAIM),
+        other={key: fields.data[key] for key in _OTHER_KEYS if fields.data.get(key) is not None},
+    )
+
+
+def _set(fields: object_reader.Fields, key: str) -> bool:
+    """Go's omitempty makes "" and absence one."""
+    return fields.data.get(key) not in (None, "")
+
+
+def _mac(value: object, at: str) -> str:
+    return macs.parse_mac(value, field=at)
+
+
+def _optional(fields: object_reader.Fields, key: str) -> str:
+    return (fields.parse(key, _word) or "") if _set(fields, key) else ""
+
+
+def _word(value: object, at: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+    return value
+
+
+def _each(
+    fields: object_reader.Fields, key: str, parse: Callable[[object, str], str]
+) -> tuple[str, ...]:
+    found = []
+    for at, value in fields.items(key):
+        with fields.report.collecting():
+            found.append(parse(value, at))
+    return tuple(found)
+
+
+def _requested(value: object, at: str) -> str:
+    """An address with or without a prefix length; which of them is needed depends on the plugin."""
+    if isinstance(value, str) and "/" in value:
+        return str(addresses.parse_interface(value, field=at))
+    return str(_address(value, at))
+
+
+def _address(value: object, at: str) -> addresses.Address:
+    return addresses.parse_address(value, field=at)
+
+
+def _short(text: str, index: int, namespace: str) -> Element:
+    found = _SHORT.fullmatch(text)
+    if found is None or len(found[3] or "") > _LONGEST_INTERFACE:
+        message = "namespace/name@interface is expected, or a JSON list"
+        raise InvalidAnnotation.of(f"{NETWORKS}.{index}", "short_form", message, text)
+    other = {"interface": found[3]} if found[3] else {}
+    return Element(name=found[2], namespace=found[1] or namespace, other=other)
+
+
+def same_addresses(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether both are the same host addresses, in whatever order and with whatever lengths."""
+    return {ip_interface(each).ip for each in one} == {ip_interface(each).ip for each in other}
+
+
+def bare(address: str) -> str:
+    """`10.0.0.5/24` without its length."""
+    return str(ip_address(address.partition("/")[0]))

@@ -1,0 +1,86 @@
+"""Objects without what nobody here reads: a pod of a cluster may have a hundred kilobytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from claims.core.workloads import attachments
+
+Manifest = dict[str, Any]
+
+# What is kept of an object: a part as it is (None), or some keys of it.
+_Parts = Mapping[str, Any]
+
+_METADATA = dict.fromkeys(
+    ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+     "ownerReferences", "finalizers")
+)  # fmt: skip
+_LABELS = ("kubevirt.io", "kubevirt.io/created-by", "kubevirt.io/domain", "vm.kubevirt.io/name")
+_ANNOTATIONS = (
+    attachments.POD_NETWORKS,
+    attachments.NETWORK_STATUS,
+    attachments.DOMAIN,
+    attachments.ADDRESSES,
+    "k8s.v1.cni.cncf.io/networks",
+    "v1.multus-cni.io/default-network",
+)
+_OBJECT = {"apiVersion": None, "kind": None}
+_KNOWN = {"labels": dict.fromkeys(_LABELS), "annotations": dict.fromkeys(_ANNOTATIONS)}
+_NICS = {
+    "networks": None,
+    "domain": {"devices": {"interfaces": None}},
+}
+
+_POD = _OBJECT | {
+    "metadata": _METADATA | _KNOWN,
+    "spec": {"nodeName": None, "hostNetwork": None},
+    "status": {"phase": None, "podIP": None, "podIPs": None},
+}
+_INSTANCE = _OBJECT | {
+    "metadata": _METADATA | _KNOWN,
+    "spec": _NICS,
+    "status": {"phase": None, "nodeName": None, "interfaces": None, "activePods": None,
+               "migrationState": None},
+}  # fmt: skip
+_MACHINE = _OBJECT | {
+    "metadata": _METADATA | {"labels": None, "annotations": None},
+    "spec": {
+        "running": None,
+        "runStrategy": None,
+        "template": {"metadata": {"labels": None, "annotations": None}, "spec": _NICS},
+    },
+    "status": {"printableStatus": None, "ready": None, "created": None},
+}
+_ROLE_BINDING = _OBJECT | {"metadata": _METADATA, "roleRef": None, "subjects": None}
+_GROUP = _OBJECT | {"metadata": _METADATA, "users": None}
+
+
+def pod(manifest: Manifest) -> Manifest:
+    return _kept(manifest, _POD)
+
+
+def instance(manifest: Manifest) -> Manifest:
+    return _kept(manifest, _INSTANCE)
+
+
+def machine(manifest: Manifest) -> Manifest:
+    return _kept(manifest, _MACHINE)
+
+
+def role_binding(manifest: Manifest) -> Manifest:
+    return _kept(manifest, _ROLE_BINDING)
+
+
+def group(manifest: Manifest) -> Manifest:
+    return _kept(manifest, _GROUP)
+
+
+def _kept(of: Manifest, parts: _Parts) -> Manifest:
+    kept: Manifest = {}
+    for key, below in parts.items():
+        if key in of:
+            value = of[key]
+            # What is no object where one belongs is kept, and told as what it is.
+            kept[key] = _kept(value, below) if below and isinstance(value, dict) else value
+    return kept

@@ -1,0 +1,104 @@
+"""What VirtualMachines, VirtualMachineInstances and virt-launcher pods say of a VM (kubevirt.io/v1).
+
+Read are objects that an API server has accepted or is about to judge: whatever is no object, list or
+text where one belongs is passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from claims.core import macs
+from claims.core.workloads.vm_addresses import Interface
+from pools.core import errors
+
+LAUNCHER = ("kubevirt.io", "virt-launcher")  # a label
+DOMAIN = "kubevirt.io/domain"  # an annotation of launcher pods
+NAME = "vm.kubevirt.io/name"  # a label; cut at 63 characters
+VM, VMI = "VirtualMachine", "VirtualMachineInstance"
+
+
+def member(value: object, *keys: str) -> Any:
+    """What stands at the path; None when something on the way is absent or no object."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text(value: object, *keys: str) -> str:
+    found = member(value, *keys)
+    return found if isinstance(found, str) else ""
+
+
+def annotation(manifest: object, name: str, *at: str) -> object:
+    """The annotation of the metadata at a path, None when it is absent."""
+    return member(manifest, *(at or ("metadata",)), "annotations", name)
+
+
+def takes_annotations(manifest: object, *at: str) -> bool:
+    """Whether the metadata at a path, and its annotations, are objects as far as they are there."""
+    return all(
+        found is None or isinstance(found, dict)
+        for found in (member(manifest, *at), member(manifest, *at, "annotations"))
+    )
+
+
+def is_launcher(pod: object) -> bool:
+    """Whether a VM runs, or will run, in the pod."""
+    return text(pod, "metadata", "labels", LAUNCHER[0]) == LAUNCHER[1]
+
+
+def vm_name(pod: object) -> str:
+    """The VM of a launcher pod, "" when it says none."""
+    return text(pod, "metadata", "annotations", DOMAIN) or text(pod, "metadata", "labels", NAME)
+
+
+def owner_uid(pod: object) -> str:
+    """The uid of the VMI that a launcher pod belongs to."""
+    for owner in objects(member(pod, "metadata", "ownerReferences")):
+        if owner.get("kind") == VMI:
+            return text(owner, "uid")
+    return ""
+
+
+def interface(manifest: object) -> Interface | None:
+    """The interface to the pod network of a VM or VMI; None when it has none."""
+    inner = ("spec", "template", "spec") if text(manifest, "kind") == VM else ("spec",)
+    spec = member(manifest, *inner)
+    named = (
+        text(one, "name")
+        for one in objects(member(spec, "networks"))
+        if isinstance(one.get("pod"), dict)
+    )
+    name = next(filter(None, named), "")
+    for one in objects(member(spec, "domain", "devices", "interfaces")):
+        if name and one.get("name") == name:
+            return Interface(name, _mac(one.get("macAddress")))
+    return None
+
+
+def network_name(manifest: object, nads: Collection[str], *, namespace: str, primary: bool) -> str:
+    """What a VM or VMI calls a network of these NADs (`namespace/name`), "" when it is not on it.
+
+    `primary`: the network is the primary one of the namespace, which the pod network stands for.
+    """
+    inner = ("spec", "template", "spec") if text(manifest, "kind") == VM else ("spec",)
+    for network in objects(member(manifest, *inner, "networks")):
+        nad = text(network, "multus", "networkName")
+        nad = nad if "/" in nad else f"{namespace}/{nad}"
+        if nad in nads or (primary and isinstance(network.get("pod"), dict)):
+            return text(network, "name")
+    return ""
+
+
+def objects(value: object) -> Iterator[dict[str, Any]]:
+    """Those of a list; none where it is no list."""
+    yield from (one for one in (value if isinstance(value, list) else ()) if isinstance(one, dict))
+
+
+def _mac(value: object) -> str | None:
+    with contextlib.suppress(errors.InvalidInput):
+        return macs.parse_mac(value)
+    return None

@@ -1,0 +1,238 @@
+"""IPPools: one for each network of a cluster; their conditions and who is right about them.
+
+An IPPool that was only taken in from a cluster follows its object. In a managed cluster with the duty
+`ippool-status` it becomes the register's with the first change that somebody makes here; in any other
+cluster its object decides, and a change here is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import F, QuerySet
+
+from claims.access import namespaces
+from claims.address_index import conflicts, index
+from claims.core import entries, ippool
+from claims.models import NAD, Entry, IPPool, Network
+from claims.networks import names
+from pools.clusters.reconcile import leases
+from pools.core import errors, holders
+from pools.models import Cluster, Connection
+from pools.models.connections import Duty
+from pools.platform import database, events
+
+_CLUSTER = "cluster"  # the source of what passes over a cluster change
+
+
+def create(
+    cluster: Cluster, name: str, network_name: str, *, note: str = "", by: events.Author
+) -> IPPool:
+    """An IPPool without entries; a network that nobody has seen yet gets a row of its name.
+
+    Raises AlreadyExists, naming the network's IPPool or the cluster's of that name, or InvalidInput.
+    """
+    with events.recorded(by):
+        _announce(cluster.pk, by)
+        network = names.network(
+            cluster.pk, holders.parse_identifier(network_name, field="network_name")
+        )
+        refuse_second(network)
+        made = IPPool(
+            cluster=cluster,
+            network=network,
+            name=holders.parse_name(name, field="name"),
+            note=note,
+            follows_cluster=by.source == _CLUSTER,
+        )
+        _save(made)
+        keep_conditions(made)
+    return made
+
+
+def refuse_second(network: Network, *, but: int | None = None) -> None:
+    """AlreadyExists when the network has an IPPool (another one than `but`)."""
+    other = IPPool.objects.filter(network=network).first()
+    if other is not None and other.pk != but:
+        raise errors.AlreadyExists(
+            f"The network {network.name} has an IPPool already: {other.name}."
+            " A logical network has one IPPool."
+        )
+
+
+def _save(made: IPPool) -> None:
+    try:
+        database.save(made)
+    except IntegrityError as error:  # two at the same moment
+        if "ippool" not in database.constraint(error):
+            raise
+        raise errors.AlreadyExists("The network, or the name, has an IPPool already.") from error
+
+
+def change(
+    ippool_id: int,
+    *,
+    name: str | None = None,
+    note: str | None = None,
+    by: events.Author,
+    version: int | None = None,
+) -> IPPool:
+    """Rename it, as long as no cluster has it as an object, or note something about it.
+
+    Raises NotFound, VersionMismatch, ClusterDecides, ImmutableInUse, AlreadyExists, InvalidInput.
+    """
+    with changing(ippool_id, by=by, version=version) as changed:
+        of = changed.ippool
+        if name is not None and name != of.name:
+            if of.uid:
+                message = "Its cluster has it under this name, and objects are not renamed."
+                raise errors.ImmutableInUse(message)
+            of.name = holders.parse_name(name, field="name")
+        if note is not None:
+            of.note = note
+        _save(of)
+    return IPPool.objects.get(pk=ippool_id)
+
+
+def delete(ippool_id: int, *, by: events.Author, version: int | None = None) -> None:
+    """Remove it with all its entries, which give their addresses back.
+
+    Its object in a cluster stays, for the register may be the one that forgot. Raises NotFound,
+    VersionMismatch, ClusterDecides.
+    """
+    with changing(ippool_id, by=by, version=version) as changed:
+        ids = list(Entry.objects.filter(ippool=ippool_id).values_list("pk", flat=True))
+        index.remove(entries=ids)
+        database.fetch(_DELETE_ENTRIES, {"ippool": ippool_id})
+        changed.ippool.delete()
+        changed.deleted = True
+
+
+# Not Django's way, which would read a hundred thousand rows first.
+_DELETE_ENTRIES = "DELETE FROM claims_entry WHERE ippool_id = %(ippool)s RETURNING id"
+
+
+@dataclass
+class Changing:
+    """A change of an IPPool that is under way; `values` are stored with it at its end."""
+
+    ippool: IPPool
+    deleted: bool = False
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def changing(
+    ippool_id: int, *, by: events.Author, version: int | None = None
+) -> Iterator[Changing]:
+    """The IPPool, locked; at the end its version rises and its conditions are kept.
+
+    Raises NotFound, VersionMismatch, ClusterDecides.
+    """
+    with events.recorded(by):
+        cluster_id = (
+            IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
+        )
+        if cluster_id is not None:
+            _announce(cluster_id, by)  # before the row: passes take that row first
+        found = (
+            IPPool.objects.select_related("cluster", "network")
+            .select_for_update(of=("self",))
+            .filter(pk=ippool_id)
+            .first()
+        )
+        if found is None:
+            raise errors.NotFound("There is no such object.")
+        if version is not None and found.version != version:
+            raise errors.VersionMismatch
+        follows = follows_after(found, by)
+        change = Changing(found)
+        yield change
+        if change.deleted:
+            return
+        values = {"follows_cluster": follows, **change.values}
+        IPPool.objects.filter(pk=ippool_id).update(version=F("version") + 1, **values)
+        found.refresh_from_db(fields=["version", *values])
+        keep_conditions(found)
+
+
+def follows_after(of: IPPool, by: events.Author) -> bool:
+    """Whether it follows its object after this change; ClusterDecides where it may not be changed."""
+    if by.source == _CLUSTER:
+        return of.follows_cluster
+    if of.follows_cluster and of.gone_at is None and not is_written(of.cluster_id):
+        raise errors.ClusterDecides(
+            f"The IPPool {of.name} is what its object in {of.cluster} says: change it there, or have"
+            " the cluster managed with the duty ippool-status."
+        )
+    return False
+
+
+def is_written(cluster_id: int) -> bool:
+    """Whether IPPools are written to the cluster."""
+    connection = Connection.objects.filter(cluster=cluster_id).first()
+    return connection is not None and connection.does(Duty.IPPOOL_STATUS)
+
+
+def _announce(cluster_id: int, by: events.Author) -> None:
+    if by.source != _CLUSTER:
+        leases.nudge(cluster_id, patient=True)
+
+
+def keep_conditions(of: IPPool) -> None:
+    """Work out its conditions anew, and store them when they say something else."""
+    macs, ips = conflicts.counted(of, limit=ippool.MOST_NAMED)
+    standing = ippool.Standing(macs, ips, of.problems)
+    said = ippool.conditions(standing, before=of.conditions, now=_now())
+    if said != of.conditions:
+        of.conditions = said
+        IPPool.objects.filter(pk=of.pk).update(conditions=said)
+
+
+def _now() -> str:
+    moment: datetime = database.now().astimezone(UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def associated_nads(
+    found: Sequence[IPPool], seen: namespaces.Scope = namespaces.EVERYTHING
+) -> dict[int, list[dict[str, str]]]:
+    """The NADs of the networks of some IPPools, `{"namespace", "name"}`, by the IPPool's id."""
+    by_network: dict[int, list[tuple[str, str]]] = {}
+    rows = NAD.objects.filter(network__in={of.network_id for of in found})
+    for network, namespace, name in namespaces.visible(rows, seen).values_list(
+        "network_id", "namespace", "name"
+    ):
+        by_network.setdefault(network, []).append((namespace, name))
+    return {of.pk: ippool.associated_nads(by_network.get(of.network_id, ())) for of in found}
+
+
+def manifest(
+    of: IPPool, *, rows: QuerySet[Entry] | None = None, status: bool = True
+) -> dict[str, Any]:
+    """The object as the register would have it, entries of one MAC together.
+
+    `rows` are those entries that may be shown, all without a word.
+    """
+    shown = (Entry.objects.all() if rows is None else rows).filter(ippool=of)
+    written = shown.order_by("mac", "id").values_list("mac", "ips")
+    rendered = ippool.render(of.name, of.network.name, written.iterator(chunk_size=10_000))
+    if status:
+        nads = associated_nads([of])[of.pk]
+        rendered["status"] = {"conditions": of.conditions, "associated-nads": nads}
+    return rendered
+
+
+def rules(network: Network, *, lenient: bool = False) -> entries.Rules:
+    """How entries of this network are read."""
+    return entries.rules(network.subnets, lenient=lenient)
+
+
+def problems_of(found: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """As many problems of an object as are kept."""
+    return [dict(one) for one in found[: ippool.MOST_PROBLEMS]]

@@ -1,0 +1,75 @@
+"""Addresses that VM owners ask for: entries for VMs of their own namespaces, nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from claims.access import namespaces
+from claims.address_index import duplicates
+from claims.core.entries import EntrySpec
+from claims.models import Entry, IPPool
+from claims.models.ippools import Source
+from pools.core import errors
+
+_WITHHELD = {"gateway", "infrastructure", "reserved_range"}
+
+
+def check(user: Any, of: IPPool, wanted: Sequence[EntrySpec]) -> None:
+    """Whether somebody may have these entries; each names a VM and a namespace of their own.
+
+    What others have, or the network itself, is refused without a word of who (B41); contradictions
+    among what they see themselves are theirs to have, as an administrator may have them. Raises
+    NotAllowed, InvalidInput, AlreadyAllocated, ReservedAddress.
+    """
+    if not user.has_perm("claims.add_entry") and not user.has_perm("claims.request_address"):
+        raise errors.NotAllowed("This needs the permission claims.request_address.")
+    seen = namespaces.own(user)
+    problems = []
+    for index, spec in enumerate(wanted):
+        at = f"{index}." if len(wanted) > 1 else ""
+        problems += [
+            errors.Problem(f"{at}{name}", "required", "say for which of your VMs it is")
+            for name in ("namespace", "vm")
+            if not getattr(spec, name)
+        ]
+    if problems:
+        raise errors.InvalidInput.all(problems)
+    for spec in wanted:
+        namespaces.require_request(user, of.cluster_id, spec.namespace or "")
+    for spec in wanted:
+        _refuse_taken(of, spec, seen)
+
+
+def _refuse_taken(of: IPPool, spec: EntrySpec, seen: namespaces.Scope) -> None:
+    found = duplicates.of_candidate(
+        of.network,
+        mac=spec.mac,
+        addresses=[ip.partition("/")[0] for ip in spec.ips],
+        vm=spec.vm or "",
+        namespace=spec.namespace or "",
+        seen=seen,
+    )
+    for duplicate in found:
+        types = {where.type for where in duplicate.places}
+        if duplicate.note:
+            continue
+        if types & _WITHHELD:
+            raise errors.ReservedAddress(f"{duplicate.value} is kept for the network itself.")
+        if "other" in types:
+            raise errors.AlreadyAllocated(f"{duplicate.value} is in use already.")
+
+
+def may_withdraw(user: Any, entry: Entry) -> bool:
+    """Whether the user may delete the entry: any, or one that was asked for by an owner of its VM."""
+    if user.has_perm("claims.delete_entry"):
+        return True
+    if entry.source != Source.REQUEST or not user.has_perm("claims.request_address"):
+        return False
+    return namespaces.own(user).has(entry.ippool.cluster_id, entry.namespace)
+
+
+def require_withdrawal(user: Any, entry: Entry) -> None:
+    """NotAllowed unless the user may delete the entry."""
+    if not may_withdraw(user, entry):
+        raise errors.NotAllowed("This needs the permission claims.delete_entry.")

@@ -1,0 +1,194 @@
+"""VM networks of the demo fleet: one that works, with what goes wrong in it, and two that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pgtrigger
+from django.contrib.auth.models import User
+
+from claims.access import memberships
+from claims.address_index import index
+from claims.core.entries import EntrySpec
+from claims.core.ipamclaims import dialects, ipamclaim
+from claims.core.ipamclaims.dialects import Outcome
+from claims.core.networks.udn import UDN
+from claims.entries import entries, ippools
+from claims.ipamclaims import findings
+from claims.models import (
+    NAD,
+    EntryEvent,
+    IPAMClaim,
+    IPAMClaimEvent,
+    IPPool,
+    IPPoolEvent,
+    Membership,
+    MembershipEvent,
+    Network,
+    NetworkEvent,
+    Workload,
+)
+from claims.models.ippools import Source
+from claims.models.workloads import WorkloadKind
+from claims.networks import networks
+from pools.models import Cluster, Finding
+from pools.platform import database
+from pools.register.demo import demo
+
+BLUE, LEGACY, RETIRED = "cluster_udn_tenant-blue", "cluster_udn_legacy", "cluster_udn_retired"
+OWNER = "demo-owner"  # somebody of this name, if there is one, owns the VMs of the namespace shop
+_COUNT = 60
+_NAME = "kubernetes.io/metadata.name"
+
+
+def steps() -> Iterator[demo.Step]:
+    """What happened, for the fleet's own clock."""
+    cluster = demo.FRANKFURT
+    yield demo.Step(12, cluster, _networks)
+    yield demo.Step(11, cluster, _entries)
+    yield demo.Step(10, cluster, _workloads)
+    yield demo.Step(9, cluster, _claims)
+    yield demo.Step(2, cluster, _duplicates)
+    yield demo.Step(1, cluster, _owner)
+
+
+def forget(cluster: Cluster) -> None:
+    """All VM networks of a cluster, with their events."""
+    ids = list(IPPool.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    Workload.objects.filter(network__cluster=cluster).delete()
+    for model in (IPAMClaim, IPPool, Network, Membership):
+        model.objects.filter(cluster=cluster).delete()
+    with pgtrigger.ignore():
+        EntryEvent.objects.filter(ippool_id__in=ids).delete()
+        for event in (NetworkEvent, IPPoolEvent, IPAMClaimEvent, MembershipEvent):
+            event.objects.filter(cluster_id=cluster.pk).delete()
+
+
+# --- what happened --------------------------------------------------------------------------------
+
+
+def _networks(cluster: Cluster) -> None:
+    blue = UDN(
+        name=BLUE, kind="cudn", object_name="tenant-blue", topology="layer2", role="primary",
+        ipam_mode="Enabled", lifecycle="Persistent", subnets=("10.128.0.0/22",),
+        infrastructure_subnets=("10.128.0.0/28",),
+        namespace_selector={
+            "matchExpressions": [
+                {"key": _NAME, "operator": "In", "values": ["bank", "shop"]},
+            ]
+        },
+    )  # fmt: skip
+    made = networks.create_by_hand(cluster, blue, by=demo.BY, description="VMs of two teams")
+    for namespace in ("shop", "bank"):
+        NAD.objects.create(
+            network=made, namespace=namespace, name="tenant-blue", role="primary",
+            allow_persistent_ips=True, subnets=made.subnets,
+        )  # fmt: skip
+    legacy = UDN(
+        name=LEGACY, kind="cudn", object_name="legacy", topology="layer3", role="primary",
+        ipam_mode="Enabled", subnets=("10.132.0.0/20",),
+    )  # fmt: skip
+    networks.create_by_hand(cluster, legacy, by=demo.BY, description="Cannot hold static VMs")
+
+
+def _entries(cluster: Cluster) -> None:
+    blue = ippools.create(cluster, "tenant-blue", BLUE, by=demo.BY)
+    _add(blue, [_entry(number) for number in range(1, _COUNT + 1)])
+    legacy = ippools.create(cluster, "legacy", LEGACY, by=demo.BY)
+    _add(legacy, [EntrySpec("02:42:0a:84:00:01", ("10.132.0.10/20",), "old-1", "bank")])
+    ippools.create(cluster, "retired", RETIRED, by=demo.BY, note="Its network is gone")
+
+
+def _duplicates(cluster: Cluster) -> None:
+    """One MAC with two entries, two addresses with two MACs."""
+    blue = IPPool.objects.get(cluster=cluster, network__name=BLUE)
+    _add(
+        blue,
+        [
+            EntrySpec(_mac(5), (_ip(90),), "shop-05-copy", "shop", "cloned with its MAC"),
+            EntrySpec(_mac(91), (_ip(7),), "bank-91", "bank"),
+            EntrySpec(_mac(92), (_ip(40),), "bank-92", "bank"),
+        ],
+    )
+
+
+def _add(ippool: IPPool, wanted: Sequence[EntrySpec]) -> None:
+    entries.add(ippool.pk, wanted, source=Source.HAND, by=demo.BY)
+
+
+def _workloads(cluster: Cluster) -> None:
+    """Most run as registered, one with another address, one that nobody registered."""
+    network = Network.objects.get(cluster=cluster, name=BLUE)
+    rows = [_workload(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 25)]
+    rows.append(_workload(network, _vm(25), _mac(25), _ip(200)))
+    rows.append(_workload(network, "shop-adhoc", "02:42:0a:80:ff:01", _ip(201)))
+    index.write(workloads=Workload.objects.bulk_create(rows))
+
+
+def _workload(network: Network, name: str, mac: str, ip: str) -> Workload:
+    return Workload(
+        network=network, kind=WorkloadKind.VMI, namespace="shop", name=name, uid=f"demo-vmi-{name}",
+        vm_uid=f"demo-vm-{name}", mac=mac, ips=[ip], node="fra-node-001", phase="Running",
+        pods=[f"virt-launcher-{name}"], since=database.now(),
+    )  # fmt: skip
+
+
+def _claims(cluster: Cluster) -> None:
+    """Bound ones, one whose address another VM has, one that outlived its VM."""
+    network = Network.objects.get(cluster=cluster, name=BLUE)
+    now = database.now()
+    rows = [_bound(network, _vm(number), _mac(number), _ip(number)) for number in range(1, 7)]
+    failed = _claim(network, "bank", "bank-99", "02:42:0a:80:ff:02")
+    failed.ips_requested = [_ip(7)]
+    refusal = dialects.condition(
+        Outcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.SPEC_002
+    )
+    failed.conditions = dialects.merged([], refusal, now=now)
+    leaked = _bound(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
+    leaked.owner_pod, leaked.deleted_at = "", now
+    leaked.finalizers = ["kubevirt.io/persistent-ipam"]
+    rows = IPAMClaim.objects.bulk_create([*rows, failed, leaked])
+    index.write(claims=rows)
+    Finding.objects.create(
+        cluster=cluster, kind=ipamclaim.KIND, code=findings.LEAKED, subject=str(leaked),
+        message="Its VM is gone, its finalizer keeps it.", since=now,
+    )  # fmt: skip
+
+
+def _bound(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
+    claim = _claim(network, "shop", vm, mac)
+    said = dialects.condition(Outcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED)
+    claim.conditions = dialects.merged([], said, now=database.now())
+    claim.ips, claim.owner_pod = [ip], f"virt-launcher-{vm}"
+    return claim
+
+
+def _claim(network: Network, namespace: str, vm: str, mac: str) -> IPAMClaim:
+    return IPAMClaim(
+        cluster=network.cluster, network=network, namespace=namespace, name=f"{vm}.{network.name}",
+        interface="default", vm=vm, vm_uid=f"demo-vm-{vm}", mac=mac,
+    )  # fmt: skip
+
+
+def _owner(cluster: Cluster) -> None:
+    user = User.objects.filter(username=OWNER).first()
+    if user is not None:
+        memberships.create(cluster, ["shop"], by=demo.BY, user=user)
+
+
+def _entry(number: int) -> EntrySpec:
+    """The first half of the VMs is of the namespace shop."""
+    namespace = "shop" if number <= _COUNT // 2 else "bank"
+    return EntrySpec(_mac(number), (_ip(number),), _vm(number), namespace)
+
+
+def _vm(number: int) -> str:
+    return f"{'shop' if number <= _COUNT // 2 else 'bank'}-{number:02}"
+
+
+def _mac(number: int) -> str:
+    return f"02:42:0a:80:00:{number:02x}"
+
+
+def _ip(number: int) -> str:
+    return f"10.128.{1 + number // 200}.{20 + number % 200}/22"

@@ -1,0 +1,100 @@
+"""Who refers to the addresses of VM networks, for the leaks of the register (pools/register/leaks/detection.py).
+
+The owner is the VM, by its uid, not the pods that run it: during a live migration there are two of them
+(R6). An entry is somebody's word that its address is used. A claim stands for its VM: it refers to its
+addresses unless the VM that owned it is known to be gone; of any other owner nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from claims.address_index import block_sync
+from claims.core import resources
+from claims.ipamclaims import ingest, ipamclaims
+from claims.models import IPAMClaim
+from pools.models import Block
+from pools.platform import database
+from pools.register.leaks import detection, reclaim
+
+_PLACED = """
+    SELECT FROM claims_network n JOIN claims_place e ON e.network_id = n.id {joined}
+    WHERE n.cluster_id = %(cluster)s AND n.pool_id = b.pool_id AND e.address = host(b.cidr)::inet
+      AND e.network_id = ANY(ARRAY(SELECT id FROM claims_network WHERE cluster_id = %(cluster)s))
+      AND e.address IS NOT NULL AND e.holds AND {condition}
+"""
+_ENTRY_OR_WORKLOAD = _PLACED.format(
+    joined="", condition="(e.entry_id IS NOT NULL OR e.workload_id IS NOT NULL)"
+)
+_CLAIM = _PLACED.format(
+    joined="""JOIN claims_ipamclaim c ON c.id = e.claim_id
+        LEFT JOIN pools_observedobject o ON o.cluster_id = %(cluster)s AND o.kind = 'IPAMClaim'
+            AND o.uid = c.uid""",
+    condition="""(c.vm_uid = ''
+        OR c.vm_uid IN (SELECT vm.uid FROM pools_observedobject vm
+            WHERE vm.cluster_id = %(cluster)s AND vm.missed_at IS NULL
+              AND vm.kind IN ('VirtualMachine', 'VirtualMachineInstance'))
+        OR jsonb_path_exists(o.manifest,
+            '$.metadata.ownerReferences[*] ? (@.uid == $uid && @.kind != "VirtualMachine"
+                && @.kind != "VirtualMachineInstance")',
+            jsonb_build_object('uid', c.vm_uid)))""",
+)
+_OBJECT = """
+    SELECT FROM pools_observedobject o
+    WHERE o.cluster_id = %(cluster)s AND o.kind IN ({kinds}) AND b.holder_kind = '{holder}'
+      AND o.namespace || '/' || o.name = b.holder_id AND b.holder_uid IN ('', o.uid)
+      AND o.missed_at IS NULL
+"""
+# A name without a namespace is an entry's, and nobody else's.
+_COVERS = """
+    p.category = 'vm' AND b.holder_kind = '{holder}' AND b.holder_id LIKE '%%/%%'
+    AND p.id IN (SELECT n.pool_id FROM claims_network n WHERE n.cluster_id = %(cluster)s)
+"""
+
+
+def give_back(blocks: Collection[Block]) -> None:
+    """The claims that had these blocks are without addresses from now on; all of those cool down."""
+    ids = [pk for (pk,) in database.rows(_CLAIMS, [[block.pk for block in blocks]])]
+    if not ids:
+        return
+    claims = list(IPAMClaim.objects.filter(pk__in=ids).order_by("pk").select_for_update())
+    ingest.lock(claim.network_id for claim in claims)
+    reclaim.cool([pk for (pk,) in database.rows(_BLOCKS, [ids])])
+    for claim in claims:
+        ipamclaims.let_go(claim)
+
+
+_CLAIMS = """
+    SELECT DISTINCT e.claim_id FROM pools_block b JOIN claims_network n ON n.pool_id = b.pool_id
+    JOIN claims_place e ON e.network_id = n.id AND e.address = host(b.cidr)::inet
+    WHERE b.id = ANY(%s::bigint[]) AND e.claim_id IS NOT NULL AND e.holds
+"""
+# A claim has an address of each family, and its VM is gone with all of them.
+_BLOCKS = """
+    SELECT b.id FROM claims_place e JOIN claims_network n ON n.id = e.network_id
+    JOIN pools_pool p ON p.id = n.pool_id
+    JOIN pools_block b ON b.space_id = p.space_id AND b.cidr = e.address::cidr
+    JOIN claims_ipamclaim c ON c.id = e.claim_id
+    WHERE e.claim_id = ANY(%s::bigint[]) AND e.holds AND b.pool_id = p.id AND b.state = 'held'
+      AND b.holder_kind = 'vm' AND b.holder_uid = c.vm_uid
+"""
+
+VMS = detection.Source(
+    "VMs",
+    frozenset({resources.VM.kind, resources.VMI.kind, resources.IPAM_CLAIM.kind}),
+    frozenset({block_sync.VM, block_sync.MAC, block_sync.POD}),
+    _COVERS.format(holder="vm"),
+    (
+        _ENTRY_OR_WORKLOAD,
+        _CLAIM,
+        _OBJECT.format(kinds="'VirtualMachine', 'VirtualMachineInstance'", holder="vm"),
+    ),
+    give_back,
+)
+PODS = detection.Source(
+    "pods",
+    frozenset({resources.POD.kind}),
+    frozenset({block_sync.POD}),
+    _COVERS.format(holder="pod"),
+    (_OBJECT.format(kinds="'Pod'", holder="pod"),),
+)

@@ -1,0 +1,222 @@
+"""A row of a draft is corrected in place, left out, or given the next free address of its network."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
+from typing import Any
+
+from django.db.models import QuerySet
+
+from claims.address_index import own_addresses
+from claims.core import address_requests
+from claims.core.vm_import import resolving
+from claims.imports import drafts, states, validation
+from claims.imports import rows as import_rows
+from claims.ipamclaims.ingest import subnets_of
+from claims.models import ImportRow, Network, VMImport
+from claims.models.imports import RowVerdict, Status
+from pools.core import errors
+from pools.platform import database, events
+
+# What may be corrected, and the columns in which the words of the source stand.
+COLUMNS = {
+    "vm": "source_vm",
+    "mac": "source_mac",
+    "ips": "source_ips",
+    "namespace": "source_namespace",
+    "port_group": "port_group",
+    "note": "note",
+}
+MOST_IPS = 32
+
+
+def correct(
+    import_id: int,
+    number: int,
+    values: Mapping[str, Any],
+    *,
+    by: events.Author,
+    user: Any = None,
+) -> ImportRow:
+    """Change what a row says, by the names of COLUMNS; it, and whatever it touches, is judged again.
+
+    A correction is as lenient as a file: what is still wrong with it is in the row's reasons. Raises
+    NotFound, ImportState, NotAllowed.
+    """
+    with events.recorded(by):
+        of = drafts.locked(import_id, Status.DRAFTED, user=user)
+        row = _row(of, number)
+        before = copy.copy(row)
+        for name, value in values.items():
+            limit = 500 if name == "note" else import_rows.LONGEST
+            cleaned = (
+                [import_rows.clean(one) for one in value if one.strip()]
+                if name == "ips"
+                else import_rows.clean(value, limit)
+            )
+            setattr(row, COLUMNS[name], cleaned)
+        row.found = [one for one in row.found if one["field"].partition(".")[0] not in values]
+        if values.keys() & {"vm", "mac", "ips"}:
+            row.found_refused = False
+        row.corrected, row.skipped = True, False
+        _bring(of, before, row)
+    return _row(of, number)
+
+
+def skip(
+    import_id: int, numbers: Collection[int], *, skipped: bool, by: events.Author, user: Any = None
+) -> VMImport:
+    """Leave rows out, or take them up again. Raises NotFound, ImportState, NotAllowed."""
+    with events.recorded(by):
+        of = drafts.locked(import_id, Status.DRAFTED, user=user)
+        rows = ImportRow.objects.filter(vm_import=of, number__in=numbers)
+        if rows.count() != len(set(numbers)):
+            raise errors.NotFound("There is no such row.")
+        if skipped:
+            rows.update(skipped=True, verdict=RowVerdict.SKIPPED)
+        else:
+            rows.filter(usable=True).update(skipped=False, verdict=RowVerdict.NEW)
+            rows.filter(usable=False).update(skipped=False, verdict=RowVerdict.REFUSED)
+        states.judge(of)
+    return drafts.get(import_id)
+
+
+def take_free(import_id: int, number: int, *, by: events.Author, user: Any = None) -> ImportRow:
+    """Give a row the lowest free address of each family of its network that it has no address of;
+    when it has one of each, other ones.
+
+    Nothing keeps the address until the import is written. Raises NotFound, ImportState, Conflict (the
+    row has no network), PoolExhausted.
+    """
+    with events.recorded(by):
+        of = drafts.locked(import_id, Status.DRAFTED, user=user)
+        row = _row(of, number)
+        network = row.network
+        if row.network_id is None or network is None or not subnets_of(network):
+            raise errors.Conflict("Nobody has said to which network with subnets the row goes.")
+        ips = list(row.ips) if _missing(row.ips, network) else []
+        free = _free(of, network, but=number)
+        ips += [
+            next(free[version]) for version in sorted(free) if version in _missing(ips, network)
+        ]
+        return correct(import_id, number, {"ips": ips}, by=by, user=user)
+
+
+def take_missing(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:
+    """Give each row that has addresses of one family only, where its network has two, the lowest free
+    address of the other.
+
+    Raises NotFound, ImportState, NotAllowed, PoolExhausted.
+    """
+    with events.recorded(by):
+        of = drafts.locked(import_id, Status.DRAFTED, user=user)
+        rows = list(lacking(of).select_related("network").order_by("network_id", "number"))
+        free: dict[int, dict[int, Iterator[str]]] = {}
+        for row in rows:
+            network = row.network
+            if network is None:
+                continue
+            if network.pk not in free:
+                free[network.pk] = _free(of, network)
+            missing = sorted(_missing(row.ips, network))
+            row.source_ips = [*row.source_ips, *(next(free[network.pk][one]) for one in missing)]
+            row.corrected = True
+        ImportRow.objects.bulk_update(rows, ["source_ips", "corrected"], batch_size=5000)
+        import_rows.read_again(of)
+        states.judge(of)
+    return drafts.get(import_id)
+
+
+def lacking(of: VMImport) -> QuerySet[ImportRow]:
+    """The rows that `take_missing` completes."""
+    return ImportRow.objects.filter(
+        vm_import=of,
+        verdict=RowVerdict.REFUSED,
+        problems__contains=[{"code": address_requests.MISSING}],
+    )
+
+
+def _missing(ips: Iterable[str], network: Network) -> set[int]:
+    families: set[int] = {subnet.version for subnet in subnets_of(network)}
+    return families - {ip_interface(text).version for text in ips}
+
+
+def _free(of: VMImport, network: Network, *, but: int = 0) -> dict[int, Iterator[str]]:
+    """By family the addresses that neither the register nor a row of the import (`but` one) has.
+
+    Their iterators raise PoolExhausted.
+    """
+    found: dict[int, Iterator[str]] = {}
+    for subnet in subnets_of(network):
+        if subnet.version not in found:
+            found[subnet.version] = _unused(of, network, subnet, but)
+    return found
+
+
+def _unused(
+    of: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
+) -> Iterator[str]:
+    few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
+    candidate = int(subnet.network_address) + (not few)
+    end = int(subnet.broadcast_address) + 1 - (not few and subnet.version == 4)
+    kept = [
+        (int(one.span.first), int(one.span.last))
+        for one in own_addresses.of(network)
+        if one.span.family == subnet.version
+    ]
+    used = [(one, one) for one in _used(of, network, subnet, but)]
+    for first, last in sorted([*used, *kept, (end, end)]):
+        for number in range(candidate, min(first, end)):
+            address = subnet.network_address + (number - int(subnet.network_address))
+            yield f"{address}/{subnet.prefixlen}"
+        candidate = max(candidate, last + 1)
+    raise errors.PoolExhausted(f"{network.name} has no free IPv{subnet.version} address.")
+
+
+def _row(of: VMImport, number: int) -> ImportRow:
+    rows = ImportRow.objects.select_related("network")
+    row = rows.filter(vm_import=of, number=number).first()
+    if row is None:
+        raise errors.NotFound("There is no such row.")
+    return row
+
+
+def _bring(of: VMImport, before: ImportRow, row: ImportRow) -> None:
+    source = import_rows.source_of(row)
+    to = import_rows.Destinations(of).of(source.port_group)
+    resolved = resolving.resolve(source, to, import_rows.plan(of))
+    for name, value in import_rows.values(resolved).items():
+        setattr(row, name, value)
+    row.entry_id = row.claim_id = row.before = None
+    row.save()
+    states.judge(of, validation.touched(of, before, row))
+
+
+def _used(
+    of: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
+) -> Iterator[int]:
+    values = {
+        "network": network.pk,
+        "space": network.pool.space_id if network.pool else 0,
+        "subnet": str(subnet),
+        "import": of.pk,
+        "number": but,
+    }
+    for (text,) in database.rows(_USED, values, prepare=False):
+        yield int(ip_address(text))
+
+
+_USED = """
+    SELECT host(address) FROM claims_place
+    WHERE network_id = %(network)s AND address <<= %(subnet)s::inet
+  UNION
+    SELECT host(cidr) FROM pools_block
+    WHERE space_id = %(space)s AND cidr <<= %(subnet)s::inet
+        AND (state = 'held' OR state = 'cooling' AND available_from > ipam_clock())
+  UNION
+    SELECT split_part(ip, '/', 1) FROM claims_importrow r, unnest(r.ips) AS ip
+    WHERE r.vm_import_id = %(import)s AND r.network_id = %(network)s AND r.number <> %(number)s
+        AND NOT r.skipped AND split_part(ip, '/', 1)::inet <<= %(subnet)s::inet
+"""

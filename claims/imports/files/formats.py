@@ -1,0 +1,284 @@
+"""Files of administrators, whatever they are: RVTools, MTV's inventory, PowerCLI, our template, lists,
+IPPools and IPAMClaims.
+
+What a file is, is told from its bytes; its name is never used. Everything that makes a file unusable is
+InvalidInput with a code: when it is opened, or, for what only reading to the end can tell of a workbook
+or an archive, while its rows are taken. What is wrong with single rows is in their problems.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import IO, BinaryIO
+
+from claims.core.vm_import import columns, tables
+from claims.core.vm_import.columns import Layout
+from claims.core.vm_import.vm_interface import Found, Skipped
+from claims.imports.files import archives, documents, templates, texts, workbooks
+from claims.imports.files.archives import refused
+from pools.core import errors
+
+__all__ = [
+    "LARGEST",
+    "MOST_ROWS",
+    "Reading",
+    "from_rows",
+    "from_text",
+    "open_file",
+    "template_csv",
+    "template_xlsx",
+]
+
+LARGEST = archives.LARGEST
+MOST_ROWS = texts.MOST_ROWS
+MOST_FOUND = MOST_ROWS  # interfaces: a row may have several
+template_csv = templates.template_csv
+template_xlsx = templates.template_xlsx
+
+_HEADER_WITHIN = 10  # rows with something in them
+_HEADER_ROW = 1000  # the last that is looked at for them
+_ZIP_FORMATS = {
+    columns.VNETWORK: "rvtools-zip",
+    columns.VINFO: "rvtools-zip",
+    columns.TEMPLATE: "template-csv",
+}
+_XLSX_FORMATS = {
+    columns.VNETWORK: "rvtools-xlsx",
+    columns.VINFO: "rvtools-xlsx",
+    columns.TEMPLATE: "template-xlsx",
+}
+_CSV_FORMATS = {
+    columns.VNETWORK: "rvtools-csv",
+    columns.VINFO: "rvtools-csv",
+    columns.TEMPLATE: "template-csv",
+}
+VINFO_ONLY = errors.Problem(
+    "file",
+    "vinfo_only",
+    "vInfo has no MAC addresses, so its rows cannot be imported: export the tab vNetwork",
+)
+
+Source = Callable[[Skipped], Iterator[Found]]
+
+
+@dataclass
+class Reading:
+    """A file that can be read.
+
+    `total` is the number of rows that will be looked at, if it is known before; of a workbook blank
+    ones are among them. `notes` tell what
+    was guessed about the file. `skipped` counts rows that are no VM's by reason (blank, header,
+    template, srm_placeholder, vcls, guest_only_interface) while `rows` goes on.
+    """
+
+    format: str
+    _source: Source
+    total: int | None = None
+    notes: tuple[errors.Problem, ...] = ()
+    skipped: Skipped = field(default_factory=Skipped)
+
+    def rows(self) -> Iterator[Found]:
+        """What the file says, from its beginning each time it is called; nothing is kept.
+
+        Raises InvalidInput too_many_rows, damaged, zip_bomb, xml_entities, field_too_long.
+        """
+        self.skipped.clear()
+        for count, row in enumerate(self._source(self.skipped)):
+            if count >= MOST_FOUND:
+                raise texts.too_many_rows()
+            yield row
+
+
+def open_file(
+    name: str,  # noqa: ARG001  # never trusted
+    content: bytes | BinaryIO,
+    *,
+    counted: bool = False,
+) -> Reading:
+    """Recognise a file of at most 20 MiB; `name` is what the sender calls it.
+
+    A text is read once to its end to count its rows, unless it was `counted` when it came.
+
+    Raises InvalidInput: too_large, empty, encrypted, legacy_format, unsupported_file, macro, zip_bomb,
+    damaged, xml_entities, nested_archive, encoding, header, duplicate_header, csv_syntax,
+    field_too_long, too_many_rows, and the codes of pools.platform.documents for JSON and YAML.
+    """
+    data = content if isinstance(content, bytes) else content.read(LARGEST + 1)
+    archives.check_kind(data)
+    return _archive(data) if data.startswith(archives.ZIP) else _text(data, counted=counted)
+
+
+def from_text(text: str) -> Reading:
+    """A pasted list: a table, JSON, YAML, or lines with blanks between the values."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        message = f"character {error.start} is half of a surrogate pair"
+        raise refused("encoding", message) from None
+    archives.check_kind(data)
+    return _text(data)
+
+
+def from_rows(rows: Sequence[object]) -> Reading:
+    """Rows `{"vm", "mac", "ips"}`, also with `network`, `namespace` and `note`; numbered from 1."""
+    if not isinstance(rows, list | tuple):
+        raise errors.InvalidInput.of("rows", "wrong_type", "a list is expected", rows)
+    if len(rows) > MOST_ROWS:
+        raise texts.too_many_rows()
+    return Reading("rows", lambda _: documents.from_rows(rows), len(rows))
+
+
+def _text(data: bytes, *, counted: bool = False) -> Reading:
+    text = texts.decoded(lambda: io.BytesIO(data))
+    kind = documents.sniff(text)
+    if kind:
+        document = documents.opened(text.whole(), kind)
+        return Reading(document.format, document.rows, document.total, text.notes)
+    table = texts.table(text)
+    if table is None:
+        raise _no_header()
+    total = None if counted else table.count()
+    return _reading([_Part(table.layout, "", table.rows)], _CSV_FORMATS, total, text.notes)
+
+
+def _no_header() -> errors.InvalidInput:
+    message = (
+        "no header was recognised: name the columns as RVTools, PowerCLI or our template do, such as "
+        "VM, MAC address, IP addresses"
+    )
+    return refused("header", message)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A sheet, or a table of an archive."""
+
+    layout: Layout
+    sheet: str
+    rows: Callable[[], Iterator[tables.Row]]
+    notes: tuple[errors.Problem, ...] = ()
+
+
+def _reading(
+    parts: Sequence[_Part],
+    formats: dict[str, str],
+    total: int | None = None,
+    notes: tuple[errors.Problem, ...] = (),
+) -> Reading:
+    """Of several tables those of the kind that says most are read."""
+    if not parts:
+        raise _no_header()
+    rank = min(part.layout.rank for part in parts)
+    best = [part for part in parts if part.layout.rank == rank]
+    kind = best[0].layout.kind
+    for part in best:
+        notes += tuple(note for note in part.notes if note not in notes)
+    if kind == columns.VINFO:
+        notes += (VINFO_ONLY,)
+    return Reading(formats.get(kind, kind), lambda skipped: _found(best, skipped), total, notes)
+
+
+def _found(parts: Iterable[_Part], skipped: Skipped) -> Iterator[Found]:
+    left = MOST_ROWS
+
+    def limited(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
+        nonlocal left
+        for row in rows:
+            left -= any(row[1])
+            if left < 0:
+                raise texts.too_many_rows()
+            yield row
+
+    for part in parts:
+        yield from tables.read(part.layout, limited(part.rows()), skipped, sheet=part.sheet)
+
+
+def _archive(data: bytes) -> Reading:
+    with archives.opened(data) as archive:
+        names = archive.namelist()
+    if workbooks.is_workbook(names):
+        return _workbook(data)
+    if "mimetype" in names and any(name.endswith("content.xml") for name in names):
+        raise refused("unsupported_file", "an OpenDocument file; save it as .xlsx or CSV")
+    return _tables(data)
+
+
+def _workbook(data: bytes) -> Reading:
+    book = workbooks.opened(data)
+    parts, counts = [], []
+    for sheet, part in book.sheets:
+        header = _sheet_header(book.rows(part, None, last=_HEADER_ROW))
+        if header is not None:
+            number, layout = header
+            parts.append(_Part(layout, sheet, _below(book, part, number, layout)))
+            counts.append((layout.rank, book.count(part) - number))
+    reading = _reading(parts, _XLSX_FORMATS)
+    best = min(part.layout.rank for part in parts)
+    reading.total = max(sum(count for rank, count in counts if rank == best), 0)
+    return reading
+
+
+def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
+    """The number of the header's row, 0 of a list without one, and the layout."""
+    first = list(islice(rows, _HEADER_WITHIN))
+    for number, row in first:
+        layout = columns.recognise(row)
+        if layout is not None:
+            return number, layout
+    layout = columns.guess(first[0][1]) if first else None
+    return (0, layout) if layout is not None else None
+
+
+def _below(
+    book: workbooks.Workbook, part: str, header: int, layout: Layout
+) -> Callable[[], Iterator[tables.Row]]:
+    return lambda: (row for row in book.rows(part, layout.wanted) if row[0] > header)
+
+
+def _tables(data: bytes) -> Reading:
+    """An archive of tables, which are told by what is in them, never by their names."""
+    found: list[tuple[texts.Table, _Part]] = []
+    problems: list[errors.Problem] = []
+    with archives.opened(data) as archive:
+        # Kept open by what reads its members later; it is in memory only.
+        kept = zipfile.ZipFile(io.BytesIO(data))
+        for member in archive.infolist():
+            if member.is_dir() or not member.file_size:
+                continue
+            with archive.open(member) as stream:
+                if stream.read(4).startswith(archives.ZIP):
+                    message = "an archive inside the archive; unpack it first"
+                    raise refused("nested_archive", message)
+            try:
+                found += _member(kept, member)
+            except errors.InvalidInput as error:
+                problems += error.problems
+    if problems and not found:
+        raise errors.InvalidInput.all(problems[:1])
+    reading = _reading([part for _, part in found], _ZIP_FORMATS, notes=tuple(problems))
+    best = min(part.layout.rank for _, part in found)
+    with archives.translated():
+        reading.total = sum(table.count() for table, part in found if part.layout.rank == best)
+    return reading
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> list[tuple[texts.Table, _Part]]:
+    def source() -> IO[bytes]:
+        return archive.open(member)
+
+    with archives.translated():
+        text = texts.decoded(source)
+        table = texts.table(text)
+    if table is None:
+        return []
+
+    def rows() -> Iterator[tables.Row]:
+        with archives.translated():
+            yield from table.rows()
+
+    sheet = table.layout.kind if table.layout.rank in (0, 3) else ""
+    return [(table, _Part(table.layout, sheet, rows, text.notes))]

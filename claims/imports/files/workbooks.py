@@ -1,0 +1,366 @@
+"""XLSX workbooks, read row by row with only the columns that are wanted.
+
+The sheets are read with Expat directly: openpyxl's read-only mode builds an object for each cell, keeps
+an element of each row, believes the size that a sheet declares, and cannot tell a text `=1` from a
+formula. No document type, and so no entity, is allowed in any part.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import IO
+from xml.etree.ElementTree import Element, ParseError
+from xml.parsers import expat
+
+from defusedxml import DefusedXmlException, ElementTree
+
+from claims.core.vm_import import cells, columns, tables
+from claims.imports.files import archives
+from claims.imports.files.archives import refused
+
+CHUNK = 1 << 16
+LAST_ROW = 1_048_576
+LONGEST_CELL = 131_072  # characters, as for CSV; Excel's own limit is 32,767
+_DIGITS = "0123456789"
+_DATE_FORMATS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # ECMA-376 18.8.30
+_LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\[\]]*\]')
+_ESCAPED = re.compile("_x(0009|000[aAdD])_")
+_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001  # a spreadsheet has no time zones
+_LARGEST_WHOLE = 10**15
+
+
+@dataclass
+class Workbook:
+    """A workbook's sheets by name and part, its texts, and which formats are dates."""
+
+    content: bytes
+    sheets: list[tuple[str, str]]
+    texts: list[str] = field(default_factory=list)
+    dates: frozenset[str] = frozenset()
+
+    def rows(
+        self, part: str, wanted: frozenset[int] | None, *, last: int = LAST_ROW
+    ) -> Iterator[tables.Row]:
+        """Rows with something in them, by their numbers; other columns than the wanted are "". Ends
+        soon after the row `last`."""
+        with archives.opened(self.content) as archive:
+            reading = _Sheet(self, wanted)
+            with archive.open(part) as stream:
+                for _ in _chunks(reading.parser, stream):
+                    if reading.rows:
+                        yield from reading.rows
+                        reading.rows.clear()
+                    if reading.number > last:
+                        break
+            yield from reading.rows
+
+    def count(self, part: str) -> int:
+        """How many rows the sheet has, blank ones among them: counted in the bytes, at a fraction of
+        the cost of reading them."""
+        found, tail = 0, b""
+        with archives.opened(self.content) as archive, archive.open(part) as stream:
+            while chunk := stream.read(CHUNK * 4):
+                whole = tail + chunk
+                found += whole.count(b"<row ") + whole.count(b":row ")
+                tail = whole[-4:]
+        return found
+
+
+def is_workbook(names: list[str]) -> bool:
+    """Whether the members of an archive are those of an office document."""
+    return "[Content_Types].xml" in names
+
+
+def opened(content: bytes) -> Workbook:
+    """Raises InvalidInput macro, unsupported_file, damaged, xml_entities, zip_bomb, encrypted."""
+    with archives.opened(content) as archive:
+        names = archive.namelist()
+        _check_members(archive, names)
+        part = next((name for name in names if name.endswith("xl/workbook.xml")), "")
+        if not part:
+            raise refused("unsupported_file", "the file is no workbook; save the table as .xlsx")
+        folder = posixpath.dirname(part)
+        book = Workbook(content, _sheets(archive, part, folder))
+        for name, read in (("sharedStrings.xml", _texts), ("styles.xml", _styles)):
+            if f"{folder}/{name}" in names:
+                read(book, archive, f"{folder}/{name}")
+        return book
+
+
+def _check_members(archive: zipfile.ZipFile, names: list[str]) -> None:
+    if any(name.lower().endswith("vbaproject.bin") for name in names):
+        raise refused("macro", "the workbook has macros; save it as .xlsx without them")
+    if "xl/workbook.bin" in names:
+        raise refused("unsupported_file", "a binary workbook (.xlsb); save it as .xlsx")
+    if b"macroenabled" in archive.read("[Content_Types].xml").lower():
+        raise refused("macro", "the workbook may have macros; save it as .xlsx")
+
+
+def _tree(archive: zipfile.ZipFile, name: str) -> Element:
+    try:
+        return ElementTree.fromstring(archive.read(name), forbid_dtd=True)
+    except DefusedXmlException:
+        raise _entities() from None
+    except (ParseError, LookupError, ValueError) as error:
+        raise refused("damaged", f"{name} is no XML: {error}") from None
+
+
+def _entities() -> Exception:
+    return refused("xml_entities", "the workbook has a document type; no office program writes one")
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _sheets(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[str, str]]:
+    there = set(archive.namelist())
+    relations = f"{folder}/_rels/{posixpath.basename(part)}.rels"
+    targets = {}
+    for one in _tree(archive, relations) if relations in there else ():
+        if one.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/" + folder, one.get("Target", "")))
+            targets[one.get("Id", "")] = target.lstrip("/")
+    found = []
+    for one in _tree(archive, part).iter():
+        if _local(one.tag) == "sheet":
+            ids = [value for key, value in one.items() if _local(key) == "id"]
+            target = targets.get(ids[0], "") if ids else ""
+            if target in there and archives.STREAMED.search(target):
+                found.append((one.get("name", "")[:31], target))
+    return found
+
+
+def _styles(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
+    """The numbers of the cell styles that show a number as a date or a time."""
+    dates = {str(number) for number in _DATE_FORMATS}
+    found = set()
+    for part in _tree(archive, name):
+        for index, one in enumerate(part):
+            kind, number = _local(part.tag), one.get("numFmtId", "")
+            if kind == "numFmts" and _shows_date(one.get("formatCode", "")):
+                dates.add(number)
+            elif kind == "cellXfs" and number in dates:
+                found.add(str(index))
+    book.dates = frozenset(found)
+
+
+def _shows_date(code: str) -> bool:
+    return bool(set(_LITERALS.sub("", code).lower()) & set("dmyhs"))
+
+
+def _texts(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
+    reading = _SharedTexts(book.texts)
+    with archive.open(name) as stream:
+        for _ in _chunks(reading.parser, stream):
+            pass
+
+
+def _chunks(parser: expat.XMLParserType, stream: IO[bytes]) -> Iterator[None]:
+    try:
+        while chunk := stream.read(CHUNK):
+            parser.Parse(chunk, False)
+            yield
+        parser.Parse(b"", True)
+    except (expat.ExpatError, LookupError) as error:
+        raise refused("damaged", f"a part of the workbook is no XML: {error}") from None
+
+
+class _Part:
+    """A part that is read by events; subclasses look at local names, whatever the prefix is."""
+
+    def __init__(self) -> None:
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartDoctypeDeclHandler = self._doctype
+        self.pieces: list[str] = []
+        self._local_names: dict[str, str] = {}
+
+    def _doctype(self, *_: object) -> None:
+        raise _entities()
+
+    def local(self, name: str) -> str:
+        found = self._local_names.get(name)
+        if found is None:
+            found = name.rpartition(":")[2]
+            if len(self._local_names) < 1000:
+                self._local_names[name] = found
+        return found
+
+    def listen(self) -> None:
+        self.parser.CharacterDataHandler = self.pieces.append
+
+    def text(self) -> str:
+        """What was heard since; Excel escapes control characters."""
+        self.parser.CharacterDataHandler = None
+        text = "".join(self.pieces)
+        self.pieces.clear()
+        if len(text) > LONGEST_CELL:
+            raise refused("field_too_long", f"a cell has more than {LONGEST_CELL} characters")
+        if "_x00" in text:
+            text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+        return text
+
+
+class _SharedTexts(_Part):
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__()
+        self.texts = texts
+        self._phonetic = False
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+
+    def _start(self, name: str, _: object) -> None:
+        name = self.local(name)
+        if name == "t" and not self._phonetic:
+            self.listen()
+        elif name == "rPh":
+            self._phonetic = True
+
+    def _end(self, name: str) -> None:
+        name = self.local(name)
+        if name == "t":
+            self.parser.CharacterDataHandler = None
+        elif name == "si":
+            self.texts.append(self.text())
+        elif name == "rPh":
+            self._phonetic = False
+
+
+class _Sheet(_Part):
+    """The rows of a sheet; `rows` is emptied by whoever feeds the parser."""
+
+    def __init__(self, book: Workbook, wanted: frozenset[int] | None) -> None:
+        super().__init__()
+        self.rows: list[tables.Row] = []
+        self._book = book
+        self._wanted = wanted
+        self._columns: dict[str, int] = {}
+        self._width = max(wanted, default=-1) + 1 if wanted is not None else 0
+        self.number = 0
+        self._row: list[str] = []
+        self._any = False
+        self._column = -1
+        self._in_cell = False  # in one that is wanted
+        self._kind = self._style = ""
+        self._formula = self._phonetic = False
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name not in ("c", "v", "t", "is"):
+            name = self.local(name)
+        if name == "c":
+            self._begin_cell(attributes)
+        elif self._in_cell:
+            if name == "v" or (name == "t" and not self._phonetic):
+                self.listen()
+            elif name == "f":
+                self._formula = True
+            elif name == "rPh":
+                self._phonetic = True
+        elif name == "row":
+            self._begin_row(attributes.get("r", ""))
+
+    def _begin_row(self, number: str) -> None:
+        plain = number.isascii() and number.isdigit() and len(number) < 8
+        self.number = int(number) if plain else self.number + 1
+        if not 0 < self.number <= LAST_ROW:
+            raise refused("damaged", f"a sheet has at most {LAST_ROW:,} rows")
+        self._row = [""] * self._width
+        self._any = False
+        self._column = -1
+
+    def _begin_cell(self, attributes: dict[str, str]) -> None:
+        place = attributes.get("r")
+        if place:
+            letters = place.rstrip(_DIGITS)
+            column = self._columns.get(letters)
+            if column is None:
+                column = self._columns[letters] = _column(letters)
+        else:
+            column = self._column + 1
+        self._column = column
+        wanted = self._wanted
+        if column in wanted if wanted is not None else column < columns.MOST_COLUMNS:
+            self._in_cell = True
+            self._kind = attributes.get("t", "n")
+            self._style = attributes.get("s", "")
+            self._formula = False
+
+    def _end(self, name: str) -> None:
+        if name not in ("c", "v", "t", "is"):
+            name = self.local(name)
+        if self._in_cell:
+            if name == "c":
+                self._in_cell = self._phonetic = False
+                if self.pieces or self._formula:
+                    self._store()
+            elif name in ("v", "t"):
+                self.parser.CharacterDataHandler = None
+            elif name == "rPh":
+                self._phonetic = False
+        elif name == "row" and self._any:
+            self.rows.append((self.number, self._row))
+
+    def _store(self) -> None:
+        text = self.text()
+        kind = self._kind
+        if self._formula:
+            text = cells.Formula(text or "=")
+        elif kind == "s":
+            text = self._shared(text)
+        elif kind == "n":
+            text = cells.Date(_date(text)) if self._style in self._book.dates else _number(text)
+        elif kind == "d":
+            text = cells.Date(text)
+        elif kind == "b":
+            text = "True" if text.strip() == "1" else "False"
+        elif kind == "e":
+            text = cells.Failure(text)
+        row = self._row
+        if self._column >= len(row):
+            row.extend([""] * (self._column + 1 - len(row)))
+        row[self._column] = text
+        self._any = self._any or bool(text)
+
+    def _shared(self, text: str) -> str:
+        try:
+            index = int(text)
+            return self._book.texts[index] if index >= 0 else ""
+        except (ValueError, IndexError):
+            raise refused("damaged", "a cell names a text that the workbook has not") from None
+
+
+def _column(letters: str) -> int:
+    number = 0
+    if len(letters) > 3 or not letters.isascii() or not letters.isalpha():
+        raise refused("damaged", f"{letters[:10]} is no column")
+    for letter in letters.upper():
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+def _number(text: str) -> cells.Number:
+    """A whole number without point and exponent, as people see it."""
+    if not text.strip(_DIGITS):
+        return cells.Number(text)
+    try:
+        value = float(text)
+    except ValueError:
+        return cells.Number(text)
+    whole = value.is_integer() and abs(value) < _LARGEST_WHOLE
+    return cells.Number(int(value) if whole else text)
+
+
+def _date(text: str) -> str:
+    try:
+        found = _EPOCH + timedelta(days=float(text))
+    except (ValueError, OverflowError):
+        return text
+    return found.isoformat(sep=" ").removesuffix(" 00:00:00")

@@ -1,0 +1,126 @@
+"""Which port groups of an import go to which network, and whose namespaces they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from claims.access import namespaces
+from claims.imports import rows
+from claims.models import Network, PortGroup, VMImport
+from claims.models.imports import Target
+from pools.core import errors, holders
+from pools.models import Cluster
+from pools.platform import database
+
+MOST_PORT_GROUPS = 1_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where the rows go; `mapping` is `{port group: {"network": id, "namespace": ""}}`,
+    or the id alone.
+
+    With a network, port groups that are not mapped go there; without one, to the network of their
+    name, or where they went last. `limited`: `user` may write for namespaces of their own only.
+    """
+
+    cluster: Cluster
+    target: str = Target.IPPOOL.value
+    network: Network | None = None
+    namespace: str = ""
+    mapping: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    commit: bool = False
+    skip_bad: bool = False
+    user: Any = None
+    limited: bool = False
+    notes: tuple[Mapping[str, str], ...] = ()  # of the draft, {"code", "message"}
+
+
+def parse(options: Options, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
+    """The mapping as it is stored; networks of another cluster, or that are not seen, are unknown.
+
+    Raises InvalidInput: wrong_type, too_many, unknown_field, unknown_network, k8s_name.
+    """
+    given = {
+        name: destination(to, f"{field}.{errors.shown(name)}")
+        for name, to in options.mapping.items()
+    }
+    if len(given) > MOST_PORT_GROUPS:
+        message = f"at most {MOST_PORT_GROUPS} port groups"
+        raise errors.InvalidInput.of(field, "too_many", message)
+    seen = namespaces.own(options.user) if options.limited else namespaces.EVERYTHING
+    known = namespaces.visible(Network.objects.filter(cluster=options.cluster), seen)
+    wanted = [to.get("network") for to in given.values()]
+    numbers = [one for one in wanted if isinstance(one, int) and 0 < one < 1 << 62]
+    networks = set(known.filter(pk__in=numbers).values_list("pk", flat=True))
+    found: dict[str, dict[str, Any]] = {}
+    for name, to in given.items():
+        at = f"{field}.{errors.shown(name)}"
+        network, namespace = to.get("network"), to.get("namespace") or ""
+        if network is not None and (type(network) is not int or network not in networks):
+            message = f"{options.cluster} has no such network"
+            raise errors.InvalidInput.of(f"{at}.network", "unknown_network", message, network)
+        if namespace:
+            holders.parse_name(namespace, field=f"{at}.namespace", kind="label")
+        key = rows.clean(name)
+        found[key] = {"network": network, "namespace": namespace}
+    return found
+
+
+def destination(to: object, at: str) -> Mapping[str, Any]:
+    """Where a port group goes, as an object; the id of a network alone is one, too.
+
+    Raises InvalidInput wrong_type.
+    """
+    if isinstance(to, int) and not isinstance(to, bool):
+        return {"network": to}
+    if not isinstance(to, Mapping) or to.keys() - {"network", "namespace"}:
+        message = 'the id of a network, or an object {"network": id, "namespace": name} is expected'
+        raise errors.InvalidInput.of(at, "wrong_type", message, to)
+    return to
+
+
+def remember(of: VMImport, options: Options) -> None:
+    """The next file of this cluster has the same port groups; what a VM owner says is theirs alone."""
+    known = [
+        PortGroup(
+            cluster_id=of.cluster_id, name=name, network_id=to["network"], namespace=to["namespace"]
+        )
+        for name, to in of.mapping.items()
+        if to["network"] and name
+    ]
+    if known and not options.limited:
+        PortGroup.objects.bulk_create(
+            known,
+            update_conflicts=True,
+            unique_fields=["cluster", "name"],
+            update_fields=["network", "namespace"],
+        )
+
+
+def port_groups(of: VMImport) -> list[dict[str, Any]]:
+    """The port groups of an import with the number of their rows, and where these go.
+
+    `[{"name", "rows", "network", "namespace"}]`; network null where nobody has said it.
+    """
+    to = rows.Destinations(of)
+    found = []
+    for name, count in database.rows(_PORT_GROUPS, [of.pk]):
+        there = to.of(name)
+        found.append(
+            {
+                "name": name,
+                "rows": count,
+                "network": there.network_id if there else None,
+                "namespace": there.namespace if there else "",
+            }
+        )
+    return found
+
+
+_PORT_GROUPS = """
+    SELECT port_group, count(*) FROM claims_importrow WHERE vm_import_id = %s
+    GROUP BY port_group ORDER BY port_group LIMIT 1000
+"""

@@ -1,0 +1,60 @@
+"""The network of an import that names none: the only one whose subnets hold all of its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
+from itertools import islice
+from typing import Any
+
+from claims.access import namespaces
+from claims.imports.uploads import Upload
+from claims.models import NAD, Network
+from claims.networks import networks
+from pools.core import addresses
+
+LOOKED_AT = 2_000  # rows; those behind them are judged in the draft
+CHOSEN = "network_by_addresses"
+
+
+def by_addresses(upload: Upload, user: Any) -> Network | None:
+    """Of those that the user sees and that can hold static VMs; None when not just one has room.
+
+    Raises InvalidInput for what cannot be read.
+    """
+    seen = namespaces.scope(user)
+    nads = namespaces.visible(NAD.objects.all(), seen)
+    rows = namespaces.visible(Network.objects.filter(networks.fit(nads)), seen)
+    known = {row: [ip_network(one) for one in row.subnets] for row in rows}
+    told = False
+    for address in _addresses(upload):
+        told = True
+        known = {
+            row: subnets
+            for row, subnets in known.items()
+            if any(address.version == one.version and address in one for one in subnets)
+        }
+        if not known:
+            return None
+    return next(iter(known)) if told and len(known) == 1 else None
+
+
+def _addresses(upload: Upload) -> Iterator[addresses.Address]:
+    """Those that can be read."""
+    found: dict[addresses.Address, None] = {}
+    for row in islice(upload.open().rows(), LOOKED_AT):
+        for text in row.ips:
+            try:
+                found[ip_address(text.partition("/")[0])] = None
+            except ValueError:
+                continue
+    yield from found
+
+
+def note(network: Network) -> dict[str, str]:
+    """What the draft says of it."""
+    message = (
+        f"no network was chosen: {network.name} is the only one that can hold static VMs and has all of"
+        " these addresses in its subnets"
+    )
+    return {"code": CHOSEN, "message": message}

@@ -1,0 +1,63 @@
+"""What was sent for an import, kept for a worker where it is large."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from claims.imports.files import formats
+from claims.models import ImportFile, VMImport
+from pools.platform import database
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What was sent: `file` (a stream), `text` that was pasted, or `rows` of a JSON list."""
+
+    kind: str
+    content: Any
+    name: str = ""
+
+    def open(self, *, counted: bool = False) -> formats.Reading:
+        """Raises InvalidInput. `counted`: it was opened before, when it came."""
+        if self.kind == "rows":
+            return formats.from_rows(self.content)
+        if self.kind == "text":
+            return formats.from_text(self.content)
+        stream: BinaryIO = self.content
+        stream.seek(0)
+        return formats.open_file(self.name, stream, counted=counted)
+
+    def stored(self) -> bytes:
+        """The same as bytes, for a worker."""
+        if self.kind == "rows":
+            return json.dumps(self.content).encode()
+        if self.kind == "text":
+            return str(self.content).encode()
+        self.content.seek(0)
+        found: bytes = self.content.read()
+        return found
+
+
+def keep(upload: Upload, of: VMImport) -> None:
+    """Store what was sent; it goes when it has been read into rows."""
+    database.rows(_KEEP, [of.pk, upload.kind, upload.stored()], prepare=False)
+
+
+# As bytes: twenty megabytes would become forty of text.
+_KEEP = """
+    INSERT INTO claims_importfile (vm_import_id, kind, content) VALUES (%s, %s, %b) RETURNING id
+"""
+
+
+def kept(of: VMImport) -> Upload:
+    """What was sent for an import that waits for a worker."""
+    file, name = ImportFile.objects.get(vm_import=of), of.file_name
+    content = bytes(file.content)
+    if file.kind == "rows":
+        return Upload("rows", json.loads(content))
+    if file.kind == "text":
+        return Upload("text", content.decode())
+    return Upload("file", io.BytesIO(content), name)

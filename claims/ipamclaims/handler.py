@@ -1,0 +1,169 @@
+"""IPAMClaims: recorded as they are, or answered as OVN-Kubernetes answers them (duty claims).
+
+The register has the addresses before the cluster hears of them: granted in one transaction, then
+written to the status by a field manager of its own, never by force. What could not be granted is
+tried again in every pass, and whenever something that matters has changed. Objects are made and
+changed, and never deleted.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+
+from claims.core.ipamclaims import ipamclaim
+from claims.core.ipamclaims.dialects import Dialect
+from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
+from claims.ipamclaims import allocation, ingest, pod_events, status_writer
+from claims.ipamclaims import findings as ipamclaim_findings
+from claims.ipamclaims.ingest import Seen as Taken
+from claims.models import IPAMClaim
+from pools.clusters import recovery_mode
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile import ingest as reconcile_ingest
+from pools.clusters.reconcile import watch_positions
+from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, Found, Pass, Seen, Write
+from pools.core.kubernetes.differences import Structure
+from pools.core.kubernetes.resources import Resource
+from pools.models import ObservedObject
+from pools.models.connections import Duty
+from pools.platform import database
+
+_STRUCTURE = Structure(
+    lists={("metadata", "finalizers"): (), ("metadata", "ownerReferences"): ("uid",)}
+)
+_MATTERS = (CLUSTER_UDN, UDN, NAD, IPPOOL, VM, VMI)
+_BATCH = 500  # claims that are answered in one transaction
+_NOT_WORKED_OUT = "The register could not work out an answer; see the log of its worker"
+
+log = logging.getLogger(__name__)
+
+
+class IPAMClaims:
+    """The handler; what it knows is in the register, so that any process can go on."""
+
+    kind = ipamclaim.KIND
+    resources: Sequence[Resource] = (IPAM_CLAIM,)
+    prompt = True
+    follows = tuple(one.kind for one in (*_MATTERS, POD))
+
+    def parse(self, manifest: Manifest) -> Taken:
+        claim = ipamclaim.parse(manifest)
+        return Taken(claim, ours=status_writer.wrote(manifest, MANAGER))
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+        answering = pass_.connection.does(Duty.CLAIMS)
+        ingest.take_in(pass_.cluster, [one.parsed for one in seen], answering=answering)
+        for one in seen:
+            if problems := one.parsed.claim.problems:
+                one.row.problem_code = problems[0].code[:63]
+                one.row.problem = status_writer.broken(problems)
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+        ingest.forget(pass_.cluster, [row.uid for row in rows])
+
+    def desired(self, pass_: Pass) -> Iterator[Write]:
+        words = functools.cache(lambda: ipamclaim.dialect(pass_.gateway.schema(_resource(pass_))))
+        cluster_id = pass_.cluster.pk
+        pods_known = _knows(pass_, POD.kind) and _knows(pass_, VMI.kind)
+        if not pass_.connection.does(Duty.CLAIMS):
+            with pass_.holding():
+                ingest.follow_pods(cluster_id, known=pods_known)
+            return
+        with pass_.holding():
+            ingest.own_vms(cluster_id)
+        if self._ready(pass_):
+            _answer(pass_, words)
+        with pass_.holding():
+            ingest.follow_pods(cluster_id, known=pods_known)
+        pod_events.tell(pass_)
+        made = status_writer.made_here(cluster_id)
+        if made:
+            pass_.notes[self.kind] = status_writer.unwritable(made, words())
+        unsaid = status_writer.unsaid(cluster_id, STATUS_MANAGER)
+        now = database.now()
+        resource = _resource(pass_)
+        for claim in made:
+            make = partial(_spec, claim=claim, words=words())
+            yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
+        for claim in unsaid:
+            make = partial(_status, claim=claim, words=words(), now=now)
+            yield Write(
+                resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE,
+                subresource="status", manager=STATUS_MANAGER,
+            )  # fmt: skip
+
+    def findings(self, pass_: Pass) -> Iterable[Found]:
+        knows_vms = _knows(pass_, VM.kind)
+        yield from ipamclaim_findings.of(
+            pass_.cluster.pk,
+            answering=pass_.connection.does(Duty.CLAIMS),
+            owners=[VM.kind, *([VMI.kind] if _knows(pass_, VMI.kind) else [])] if knows_vms else [],
+            unwritable=pass_.notes.get(self.kind, ()),
+        )
+
+    def _ready(self, pass_: Pass) -> bool:
+        """Whether what may hold an address is known, up to this moment (cilium/cilium#21482).
+
+        Of a kind that was never seen in the cluster nothing is waited for: it may not be installed.
+        """
+        seen = ObservedObject.objects.filter(
+            cluster=pass_.cluster, kind__in=[self.kind, *(one.kind for one in _MATTERS)]
+        )
+        kinds = seen.order_by().values_list("kind", flat=True).distinct()
+        return all(_knows(pass_, kind) for kind in kinds)
+
+
+def _knows(pass_: Pass, kind: str) -> bool:
+    """Whether all objects of a kind are known: listed in this pass, or watched since a list."""
+    if pass_.told:
+        return watch_positions.read(pass_.connection.positions, kind) is not None
+    return kind in pass_.complete
+
+
+def _answer(pass_: Pass, words: Callable[[], Dialect]) -> None:
+    """Grant what can be granted; a claim with which something is wrong fails alone."""
+    waiting = allocation.waiting(pass_.cluster.pk)
+    if not waiting:
+        return
+    told = words()
+    broken = _broken(pass_, waiting)
+
+    def work(some: Sequence[IPAMClaim]) -> None:
+        allocation.answer(some, told, by=pass_.by, broken=broken)
+
+    for _, group in itertools.groupby(waiting, key=lambda claim: claim.network_id):
+        those = list(group)
+        for first in range(0, len(those), _BATCH):
+            with pass_.holding():
+                if not recovery_mode.may_grant():
+                    return
+                for culprit, error in reconcile_ingest.halving(those[first : first + _BATCH], work):
+                    log.error("the claim %s could not be answered", culprit, exc_info=error)
+                    allocation.refuse(culprit, told, _NOT_WORKED_OUT)
+
+
+def _broken(pass_: Pass, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
+    """By uid, what of these claims' objects cannot be understood."""
+    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=IPAMClaims.kind)
+    wrong = rows.exclude(problem_code="").values_list("uid", "problem")
+    uids = {claim.uid for claim in waiting}
+    return {uid: text for uid, text in wrong if uid in uids}
+
+
+def _spec(current: Manifest | None, claim: IPAMClaim, words: Dialect) -> Manifest | None:
+    return status_writer.spec(claim, current, words)
+
+
+def _status(
+    current: Manifest | None, claim: IPAMClaim, words: Dialect, now: datetime
+) -> Manifest | None:
+    return status_writer.status(claim, current, words, now, manager=STATUS_MANAGER)
+
+
+def _resource(pass_: Pass) -> Resource:
+    return pass_.served[IPAMClaims.kind]

@@ -1,0 +1,257 @@
+"""IPAMClaims as a cluster has them, taken into the register; everything stands in a caller's transaction.
+
+A claim with addresses in its status is the truth. While the register is the one who answers (the duty
+`claims`), what it has granted stays, also when the object does not show it yet: addresses of a claim
+are never overwritten, and belong to the uid of its VM.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Any
+
+from claims.address_index import block_sync, index
+from claims.address_index.changed_keys import Touched
+from claims.core.ipamclaims import ipamclaim
+from claims.core.ipamclaims.ipamclaim import Claim
+from claims.models import IPAMClaim, Network
+from pools.core import addresses
+from pools.models import Cluster
+from pools.platform import database
+from pools.register.allocator import window
+
+# What an object says of a claim, with the types of the columns.
+_FIELDS = {
+    "network_id": "bigint", "interface": "text", "mac": "macaddr", "ips_requested": "text[]",
+    "vm": "text", "vm_uid": "text", "ips": "text[]", "owner_pod": "text", "conditions": "jsonb",
+    "finalizers": "text[]", "deleted_at": "timestamptz", "uid": "text", "follows_cluster": "boolean",
+    "gone_at": "timestamptz",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A claim as its object says it; `ours` when the register wrote its spec."""
+
+    claim: Claim
+    ours: bool = False
+
+
+def take_in(cluster: Cluster, found: Sequence[Seen], *, answering: bool) -> None:
+    """Bring the register to what objects say, many at once.
+
+    `answering` says that the register grants addresses in this cluster.
+    """
+    networks = _networks(cluster, {one.claim.network for one in found})
+    known = _known(cluster, [one.claim for one in found])
+    touched = {network.pk for network in networks.values()}
+    touched |= {row.network_id for row in known.values()}
+    lock(touched)
+    new, changed, others = [], [], []
+    for one in found:
+        claim, network = one.claim, networks[one.claim.network]
+        row = known.get((claim.namespace, claim.name))
+        if row is None:
+            row = IPAMClaim(cluster=cluster, namespace=claim.namespace, name=claim.name)
+            row.follows_cluster = not one.ours
+            _bring(row, one, network, answering=answering)
+            new.append(row)
+            known[claim.namespace, claim.name] = row
+            continue
+        before = _values(row)
+        _bring(row, one, network, answering=answering)
+        if _values(row) == before:
+            continue
+        if row.pk:
+            changed.append(row)
+            if row.vm_uid != before["vm_uid"]:
+                others.append(row)
+    IPAMClaim.objects.bulk_create(new)
+    store(changed)
+    index.write(claims=[*new, *changed])
+    settle_owners(others)
+
+
+def _values(row: IPAMClaim) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _FIELDS}
+
+
+def store(rows: Iterable[IPAMClaim], *columns: str) -> None:
+    """Write these columns, or all that an object says, of many rows in one statement."""
+    names = columns or tuple(_FIELDS)
+    values = [{"id": row.pk} | {name: getattr(row, name) for name in names} for row in rows]
+    if values:
+        statement = _STORE.format(
+            changes=", ".join(f"{name} = w.{name}" for name in names),
+            types=", ".join(f"{name} {_FIELDS[name]}" for name in names),
+        )
+        database.rows(statement, [json.dumps(values, default=str)], prepare=False)
+
+
+_STORE = """
+    UPDATE claims_ipamclaim c SET {changes}
+    FROM jsonb_to_recordset(%s::jsonb) AS w(id bigint, {types}) WHERE c.id = w.id RETURNING c.id
+"""
+
+
+def _known(cluster: Cluster, found: Sequence[Claim]) -> dict[tuple[str, str], IPAMClaim]:
+    rows = IPAMClaim.objects.filter(cluster=cluster, name__in={one.name for one in found})
+    return {(row.namespace, row.name): row for row in rows}
+
+
+def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
+    """By name; those that nobody has seen yet get a row of kind UNKNOWN."""
+    wanted = set(names)
+    rows = Network.objects.filter(cluster=cluster, name__in=wanted)
+    found = {row.name: row for row in rows}
+    missing = sorted(wanted - set(found))
+    if missing:
+        Network.objects.bulk_create(
+            [Network(cluster=cluster, name=name) for name in missing], ignore_conflicts=True
+        )
+        found |= {row.name: row for row in rows.all()}
+    return found
+
+
+def lock(network_ids: Iterable[int]) -> None:
+    """Hold the locks of these networks' pools, before any row of a claim is written."""
+    rows = Network.objects.filter(pk__in=set(network_ids), pool__isnull=False)
+    for pool_id in sorted(rows.values_list("pool_id", flat=True)):
+        window.lock(pool_id or 0)
+
+
+def subnets_of(network: Network) -> list[addresses.Network]:
+    """The subnets, as far as they can be read."""
+    found = []
+    for text in network.subnets:
+        try:
+            found.append(ip_network(text))
+        except ValueError:
+            continue
+    return found
+
+
+def _bring(row: IPAMClaim, one: Seen, network: Network, *, answering: bool) -> None:
+    claim = one.claim
+    same_object = row.uid in {"", claim.uid}
+    same_vm = bool(claim.vm_uid) and row.vm_uid == claim.vm_uid
+    moved = row.pk is not None and row.network_id != network.pk
+    if not same_object:
+        row.gone_at = None
+    stays = answering and (same_object or same_vm) and not moved
+    ips = [ipamclaim.with_prefix(text, subnets_of(network)) for text in claim.ips]
+    if row.gone_at is not None:  # somebody gave its addresses back, though the object is there
+        ips = []
+    elif not ips and stays and row.ips:
+        ips = row.ips  # the cluster was not told yet, or has lost it
+    if claim.ips or not (ips and row.conditions):
+        row.conditions = list(claim.conditions)
+    row.ips = ips
+    if claim.owner_pod or not (stays and ips):
+        row.owner_pod = claim.owner_pod
+    _request(row, one)
+    row.network = network
+    row.interface = claim.interface
+    # A claim that nobody owns stands for itself, so that its addresses have a holder.
+    unowned = "" if row.mac else claim.name
+    kept = "" if row.follows_cluster else row.vm
+    row.vm_uid = claim.vm_uid or (row.vm_uid if not row.follows_cluster and same_object else "")
+    row.vm = claim.vm or kept or unowned
+    row.finalizers = list(claim.finalizers)
+    row.deleted_at = claim.deleted_at
+    row.uid = claim.uid
+
+
+def _request(row: IPAMClaim, one: Seen) -> None:
+    """Requests of the register's own claims are the register's, unless somebody else made others."""
+    claim = one.claim
+    asks = bool(claim.mac or claim.ips_requested)
+    if asks and not one.ours:
+        row.follows_cluster = True
+    if row.follows_cluster or row.pk is None:
+        row.mac, row.ips_requested = claim.mac, list(claim.ips_requested)
+
+
+def forget(cluster: Cluster, uids: Iterable[str]) -> int:
+    """The objects with these uids are gone for good: their claims go, and their addresses cool down."""
+    rows = list(IPAMClaim.objects.filter(cluster=cluster, uid__in=[uid for uid in uids if uid]))
+    delete(rows)
+    return len(rows)
+
+
+def delete(rows: Sequence[IPAMClaim]) -> None:
+    if not rows:
+        return
+    lock(row.network_id for row in rows)
+    ids = [row.pk for row in rows]
+    index.remove(claims=ids)
+    IPAMClaim.objects.filter(pk__in=ids).delete()
+
+
+def settle_owners(rows: Sequence[IPAMClaim]) -> None:
+    """The blocks of claims whose VM has another uid now."""
+    touched = Touched()
+    for row in rows:
+        name = block_sync.holder_name(row.namespace, row.vm, row.mac)
+        for text in row.ips:
+            touched.add(row.network_id, None, str(ipamclaim.host(text)), name)
+    if touched:
+        block_sync.settle(touched)
+
+
+def own_vms(cluster_id: int) -> None:
+    """Claims that were made here belong to the VM of their name from when it is there."""
+    ids = [pk for (pk,) in database.rows(_OWN_VMS, [cluster_id])]
+    if ids:
+        settle_owners(list(IPAMClaim.objects.filter(pk__in=ids)))
+
+
+_OWN_VMS = """
+    UPDATE claims_ipamclaim c SET vm_uid = o.uid FROM pools_observedobject o
+    WHERE c.cluster_id = %s AND NOT c.follows_cluster AND c.vm_uid = '' AND c.vm <> ''
+      AND o.cluster_id = c.cluster_id AND o.kind = 'VirtualMachine'
+      AND o.namespace = c.namespace AND o.name = c.vm AND o.missed_at IS NULL
+    RETURNING c.id
+"""
+
+
+def follow_pods(cluster_id: int, *, known: bool) -> None:
+    """The owner pod is one that runs the VM; while it migrates, the one that was it before (R6).
+
+    `known` says that all pods and VM instances of the cluster are: then a pod that is gone is named no
+    more, be it that OVN-Kubernetes still names it.
+    """
+    database.rows(_FOLLOW_PODS, [cluster_id])
+    if known:
+        database.rows(_FORGET_PODS, [cluster_id])
+
+
+_FOLLOW_PODS = """
+    UPDATE claims_ipamclaim c SET owner_pod = w.pods[1] FROM claims_workload w
+    WHERE c.cluster_id = %s AND cardinality(c.ips) > 0 AND c.deleted_at IS NULL
+      AND w.network_id = c.network_id AND w.kind = 'vmi' AND w.namespace = c.namespace
+      AND w.name = c.vm AND c.vm_uid IN ('', w.uid, w.vm_uid)
+      AND cardinality(w.pods) > 0 AND NOT c.owner_pod = ANY (w.pods)
+    RETURNING c.id
+"""
+
+# While there is an instance of the VM its pod may be one of which nothing was told yet.
+_FORGET_PODS = """
+    WITH astray AS MATERIALIZED (
+        SELECT c.id FROM claims_ipamclaim c
+        WHERE c.cluster_id = %s AND c.owner_pod <> '' AND c.vm_uid <> ''
+          AND NOT EXISTS (
+            SELECT FROM claims_workload w
+            WHERE w.namespace = c.namespace AND w.name = c.vm AND w.kind = 'vmi'
+              AND c.owner_pod = ANY (w.pods)))
+    UPDATE claims_ipamclaim c SET owner_pod = '' FROM astray
+    WHERE c.id = astray.id AND NOT EXISTS (
+        SELECT FROM pools_observedobject o
+        WHERE o.cluster_id = c.cluster_id AND o.namespace = c.namespace
+          AND (o.kind, o.name) IN (('Pod', c.owner_pod), ('VirtualMachineInstance', c.vm))
+          AND COALESCE(o.manifest #>> '{status,phase}', '') NOT IN ('Succeeded', 'Failed'))
+    RETURNING c.id
+"""

@@ -1,0 +1,247 @@
+"""IPAMClaims by hand: made, changed and taken back in the register.
+
+In a managed cluster with the duty `claims` the next pass writes the object, and grants the addresses;
+elsewhere the claim is recorded only, and its manifest can be downloaded. An object that is there in the
+cluster is deleted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError
+
+from claims.access import namespaces
+from claims.address_index import duplicates, index, own_addresses
+from claims.core import entries
+from claims.core.ipamclaims import dialects, ipamclaim, names
+from claims.core.ipamclaims.dialects import Dialect
+from claims.ipamclaims import findings, ingest, naming, states, status_writer
+from claims.models import IPAMClaim, Network
+from pools.clusters.reconcile import leases
+from pools.core import errors, holders
+from pools.models.fields import Now
+from pools.platform import database, events
+
+_GIVE_BACK = {findings.LEAKED, findings.STUCK}  # findings that allow a release
+
+
+@dataclass(frozen=True)
+class ClaimSpec:
+    """A claim that somebody makes; `name` is that of ipam-extensions for the VM unless it is said."""
+
+    network: Network
+    namespace: str
+    vm: str = ""
+    name: str = ""
+    mac: str | None = None
+    ips: Sequence[str] = ()
+    interface: str = ""
+    note: str = ""
+
+
+def create(
+    spec: ClaimSpec, *, by: events.Author, seen: namespaces.Scope = namespaces.EVERYTHING
+) -> IPAMClaim:
+    """A claim that no cluster has yet.
+
+    Who does not see everything asks for what is free only, and is not told who has it. Raises
+    InvalidInput (the name), AlreadyExists, AlreadyAllocated, ReservedAddress.
+    """
+    name = spec.name or naming.claim_name(spec.network, spec.namespace, spec.vm)
+    holders.parse_name(name, field="name")
+    vm = spec.vm or names.vm_of(name, spec.network.name)
+    if not (vm or spec.mac):
+        raise errors.InvalidInput.of("vm", "required", "say for which VM it is")
+    made = IPAMClaim(
+        cluster=spec.network.cluster,
+        network=spec.network,
+        namespace=spec.namespace,
+        name=name,
+        interface=spec.interface,
+        mac=spec.mac,
+        ips_requested=list(spec.ips),
+        vm=vm,
+        note=spec.note,
+    )
+    with _changing(made, by):
+        _refuse_taken(made, seen)
+        if IPAMClaim.objects.filter(
+            cluster=made.cluster, namespace=made.namespace, name=name
+        ).exists():
+            raise errors.AlreadyExists(f"{made.namespace} has an IPAMClaim {name}.")
+        made.save()
+        index.write(claims=[made])
+    return made
+
+
+@contextmanager
+def _changing(claim: IPAMClaim, by: events.Author) -> Iterator[None]:
+    """The cluster's row first, then the lock of the pool, then rows: as passes take them."""
+    try:
+        with events.recorded(by):
+            leases.nudge(claim.cluster_id, patient=True)
+            ingest.lock([claim.network_id])
+            yield
+    except IntegrityError as error:
+        if database.constraint(error) != "ipamclaim_name_unique":
+            raise
+        raise errors.AlreadyExists from error
+
+
+def _refuse_taken(claim: IPAMClaim, seen: namespaces.Scope) -> None:
+    """Nobody gets the gateway's MAC; who does not see everything gets nothing that is taken, either."""
+    gateway = own_addresses.macs(claim.network).get(claim.mac or "")
+    if gateway:
+        raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the gateway {gateway}.")
+    if seen.everything:
+        return
+    found = duplicates.of_candidate(
+        claim.network,
+        mac=claim.mac,
+        addresses=[text.partition("/")[0] for text in claim.ips_requested],
+        vm=claim.vm,
+        namespace=claim.namespace,
+        claim_id=claim.pk or 0,
+        seen=seen,
+    )
+    for one in found:
+        types = {where.type for where in one.places}
+        if one.note:
+            continue
+        if types & {"gateway", "infrastructure", "reserved_range"}:
+            raise errors.ReservedAddress(f"{one.value} is kept for the network itself.")
+        if "other" in types:
+            raise errors.AlreadyAllocated(f"{one.value} is in use already.")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to be another; None stays as it is. `mac` "" takes the request away."""
+
+    mac: str | None = None
+    ips: Sequence[str] | None = None
+    note: str | None = None
+
+    @property
+    def requests(self) -> bool:
+        return self.mac is not None or self.ips is not None
+
+
+def change(
+    claim_id: int,
+    wanted: Change,
+    *,
+    by: events.Author,
+    seen: namespaces.Scope = namespaces.EVERYTHING,
+) -> IPAMClaim:
+    """Change what a claim asks for, as long as it has no addresses; its note always.
+
+    Raises NotFound, ImmutableInUse, ClusterDecides, AlreadyAllocated, ReservedAddress.
+    """
+    claim = _get(claim_id)
+    with _changing(claim, by):
+        claim = _get(claim_id, lock=True)
+        if wanted.requests:
+            if claim.ips:
+                raise errors.ImmutableInUse("The claim has its addresses, which are never changed.")
+            if claim.follows_cluster:
+                raise errors.ClusterDecides("The claim is the cluster's: change its object there.")
+            claim.mac = claim.mac if wanted.mac is None else wanted.mac or None
+            claim.ips_requested = claim.ips_requested if wanted.ips is None else list(wanted.ips)
+            _refuse_taken(claim, seen)
+        if wanted.note is not None:
+            claim.note = wanted.note
+        claim.save()
+        index.write(claims=[claim])
+    return claim
+
+
+def delete(claim_id: int, *, by: events.Author) -> None:
+    """A claim that no cluster has; its addresses cool down.
+
+    Raises NotFound; ClusterDecides for one that is there: it goes when its object is gone.
+    """
+    claim = _get(claim_id)
+    with _changing(claim, by):
+        claim = _get(claim_id, lock=True)
+        if claim.uid:
+            command = f"kubectl delete ipamclaims.k8s.cni.cncf.io {claim.name} -n {claim.namespace}"
+            message = f"The claim is in the cluster: delete it there. {command}"
+            raise errors.ClusterDecides(message)
+        ingest.delete([claim])
+
+
+def release(claim_id: int, *, by: events.Author) -> IPAMClaim:
+    """Give back the register's addresses of a claim that nobody has any more, with a reason.
+
+    Only of one that was found leaked, or that is to be deleted for long; its object stays, and nothing
+    is granted to it again. Raises NotFound, InvalidInput, Conflict.
+    """
+    if not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "Say why its addresses are given back.")
+    claim = _get(claim_id)
+    with _changing(claim, by):
+        claim = _get(claim_id, lock=True)
+        if not claim.ips:
+            raise errors.Conflict("The claim has no addresses.")
+        if not {one.code for one in states.findings(claim)} & _GIVE_BACK:
+            raise errors.Conflict(
+                "The claim was not found to be leaked: its VM is there, or it is not known to be gone."
+            )
+        let_go(claim)
+    return claim
+
+
+def let_go(claim: IPAMClaim) -> None:
+    """Without addresses from now on, though its object is there; in a transaction of the caller."""
+    claim.ips = []
+    claim.gone_at = Now()
+    claim.save()
+    claim.refresh_from_db()
+    index.write(claims=[claim])
+
+
+def _get(claim_id: int, *, lock: bool = False) -> IPAMClaim:
+    rows = IPAMClaim.objects.select_related("cluster", "network")
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    found = rows.filter(pk=claim_id).first()
+    if found is None:
+        raise errors.NotFound("There is no such object.")
+    return found
+
+
+def parse_ips(value: object, network: Network, *, field: str = "ips_requested") -> tuple[str, ...]:
+    """Requested addresses, with a prefix length or without, one of each family at most.
+
+    Raises InvalidInput: the codes of entries.parse_ips, one_per_family.
+    """
+    if value == []:
+        return ()
+    found = entries.parse_ips(value, entries.rules(network.subnets, lenient=True), field)
+    families = [ipamclaim.host(text).version for text in found]
+    if len(set(families)) != len(families):
+        message = "a claim has at most one address of each family"
+        raise errors.InvalidInput.of(field, "one_per_family", message, ", ".join(found))
+    return found
+
+
+# --- manifests ------------------------------------------------------------------------------------
+
+
+def dialect_of(claim: IPAMClaim) -> Dialect:
+    """How its cluster writes claims, as far as its object shows; a claim with requests shows them."""
+    seen = findings.seen_object(claim)
+    pod = ((seen.manifest if seen else {}).get("status") or {}).get("ownerPod")
+    asks = bool(claim.mac or claim.ips_requested)
+    words = dialects.SPEC_002 if isinstance(pod, str) or asks else dialects.SHIPPED
+    return dialects.taking_requests(words)
+
+
+def manifest(claim: IPAMClaim) -> dict[str, Any]:
+    """The claim as an object, its status as the register has it."""
+    return status_writer.manifest(claim, dialect_of(claim), with_status=True)

@@ -1,0 +1,41 @@
+"""The name of a VM's IPAMClaim, for every entry point that makes one: form, REST and imports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from claims.core.ipamclaims import names as ipamclaim_names
+from claims.core.networks import udn
+from claims.core.workloads import vm_objects
+from claims.models import NAD, Network
+from pools.models import ObservedObject
+
+
+def claim_name(network: Network, namespace: str, vm: str) -> str:
+    """`<vm>.<what the VM calls the network>`; `<vm>.<network>` for a VM that is not observed yet."""
+    return ipamclaim_names.compose_key(
+        vm, vm_networks(network, vm).get((namespace, vm), network.name)
+    )
+
+
+def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, str], str]:
+    """What observed VMs (namespace, name) call the network in `spec.networks`; `vm` names one of them."""
+    nads = NAD.objects.filter(network=network).values_list("namespace", "name", "role")
+    names = {f"{namespace}/{name}" for namespace, name, _ in nads}
+    primary = {namespace for namespace, _, role in nads if role == udn.PRIMARY}
+    rows = ObservedObject.objects.filter(
+        cluster_id=network.cluster_id,
+        kind__in=[vm_objects.VM, vm_objects.VMI],
+        namespace__in={namespace for namespace, _, _ in nads},
+        **({} if vm is None else {"name": vm}),
+    )
+    found: dict[tuple[str, str], str] = {}
+    for namespace, name, manifest in rows.order_by("-kind").values_list(
+        "namespace", "name", "manifest"
+    ):
+        called = vm_objects.network_name(
+            manifest, names, namespace=namespace, primary=namespace in primary
+        )
+        if called:
+            found[namespace, name] = called  # the VirtualMachine's comes last
+    return found

@@ -1,0 +1,150 @@
+"""How claims stand: in one word for lists, in a sentence for people, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Concat
+from django.db.models.lookups import Exact
+
+from claims.core.ipamclaims import dialects, ipamclaim
+from claims.core.ipamclaims.dialects import Outcome
+from claims.ipamclaims import findings as ipamclaim_findings
+from claims.models import IPAMClaim, Place, Workload
+from claims.models.workloads import WorkloadKind
+from pools.models import Connection, Finding
+from pools.models.connections import Duty
+
+BOUND, PENDING, FAILED, CONFLICT, LEAKED = "bound", "pending", "failed", "conflict", "leaked"
+STATES = (BOUND, PENDING, FAILED, CONFLICT, LEAKED)
+_CONFLICTS = (Outcome.IP_CONFLICT, Outcome.MAC_CONFLICT)
+
+
+def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
+    """The rows, each with its `state`, what stands foremost about it, and the `pods` that run its VM."""
+    failed = Q(ips=[]) & _said(*Outcome)
+    conflicting = Q(ips=[]) & _said(*_CONFLICTS)
+    flagged = Place.objects.filter(claim=OuterRef("pk"), holds=True)
+    duplicate = Exists(flagged.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
+    same_vm = Q(uid=OuterRef("vm_uid")) | Q(vm_uid=OuterRef("vm_uid"))
+    running = Workload.objects.filter(
+        same_vm | Q(Exact(OuterRef("vm_uid"), Value(""))),
+        network=OuterRef("network"),
+        kind=WorkloadKind.VMI,
+        namespace=OuterRef("namespace"),
+        name=OuterRef("vm"),
+    )
+    return rows.annotate(
+        pods=Coalesce(
+            Subquery(running.order_by("-since", "-pk").values("pods")[:1]),
+            Value(list[str]()),
+            output_field=Workload._meta.get_field("pods"),
+        ),
+        state=Case(
+            When(_found(ipamclaim_findings.LEAKED), then=Value(LEAKED)),
+            When(conflicting | Q(duplicate), then=Value(CONFLICT)),
+            When(failed, then=Value(FAILED)),
+            When(ips=[], then=Value(PENDING)),
+            default=Value(BOUND),
+        ),
+    )
+
+
+def _said(*outcomes: Outcome) -> Q:
+    """Whose condition says that they got nothing, for one of these reasons."""
+    found = Q(pk__in=[])
+    for words in (dialects.SHIPPED, dialects.SPEC_002):
+        said = {"type": words.condition, "status": "False"}
+        if Outcome.ERROR in outcomes:  # whatever the reason
+            found |= Q(conditions__contains=[said])
+            continue
+        for one in outcomes:
+            found |= Q(conditions__contains=[said | {"reason": words.reasons[one]}])
+    return found
+
+
+def _found(*codes: str) -> Exists:
+    subject = Concat(OuterRef("namespace"), Value("/"), OuterRef("name"))
+    rows = Finding.objects.filter(cluster=OuterRef("cluster"), kind=ipamclaim.KIND)
+    return Exists(rows.filter(code__in=codes, subject=subject))
+
+
+def findings(claim: IPAMClaim) -> list[Finding]:
+    rows = Finding.objects.filter(cluster=claim.cluster_id, kind=ipamclaim.KIND)
+    return list(rows.filter(subject=str(claim)).order_by("severity", "code"))
+
+
+def codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
+    """By their ids, the codes of the findings about these claims."""
+    named = {(claim.cluster_id, str(claim)): claim.pk for claim in claims}
+    rows = Finding.objects.filter(
+        kind=ipamclaim.KIND,
+        cluster__in={cluster for cluster, _ in named},
+        subject__in={subject for _, subject in named},
+    )
+    found: dict[int, set[str]] = {}
+    for cluster, subject, code in rows.values_list("cluster_id", "subject", "code"):
+        if (cluster, subject) in named:
+            found.setdefault(named[cluster, subject], set()).add(code)
+    return found
+
+
+def clusters_answered(ids: Collection[int]) -> set[int]:
+    """Those of the clusters in which the register grants addresses and writes objects."""
+    rows = Connection.objects.filter(cluster__in=ids)
+    return {one.cluster_id for one in rows if one.does(Duty.CLAIMS)}
+
+
+def words_of(claim: IPAMClaim) -> str:
+    """What a person is told of how the claim stands."""
+    condition = dialects.own(claim.conditions)
+    outcome = dialects.outcome_of(condition)
+    if claim.gone_at is not None:
+        return "its addresses were given back here"
+    if claim.ips:
+        return "it has its addresses"
+    if outcome is None or outcome is Outcome.ALLOCATED:
+        return "not answered yet"
+    return _WORDS[outcome]
+
+
+_WORDS = {
+    Outcome.IP_CONFLICT: "another has the address",
+    Outcome.MAC_CONFLICT: "another VM has the MAC",
+    Outcome.EXHAUSTED: "the network is full",
+    Outcome.ERROR: "it cannot be granted",
+}
+
+
+_OF_FINDINGS = {
+    ipamclaim_findings.LEAKED: (
+        "The VM is gone. Remove the finalizer in the cluster, or give the addresses back here."
+    ),
+    ipamclaim_findings.STUCK: "See what keeps the object: its finalizer goes when the VM is gone.",
+    ipamclaim_findings.UNKNOWN_NETWORK: "Create the network, or correct its name in the claim.",
+}
+_OF_OUTCOMES = {
+    Outcome.IP_CONFLICT: "Ask for another address, or free this one. It is tried again by itself.",
+    Outcome.MAC_CONFLICT: "Give one of the two VMs another MAC.",
+    Outcome.EXHAUSTED: "Free addresses of the network. It is tried again by itself.",
+    Outcome.ERROR: "Correct what the claim asks for.",
+}
+
+
+def next_step(claim: Any, codes: Collection[str], *, answered: bool) -> str:
+    """What somebody does next about a claim, with its state, of which these findings stand."""
+    for code, text in _OF_FINDINGS.items():
+        if code in codes:
+            return text
+    if claim.ips and claim.state == CONFLICT:
+        return "See who else has its MAC or address, and give one of the two another."
+    if claim.ips:
+        return "" if claim.pods or claim.owner_pod else "Start the VM: it gets these addresses."
+    outcome = dialects.outcome_of(dialects.own(claim.conditions))
+    if outcome in _OF_OUTCOMES:
+        return _OF_OUTCOMES[outcome]
+    if not answered:
+        return "Wait for OVN-Kubernetes, which answers in this cluster."
+    return "Wait for the next pass over the cluster."

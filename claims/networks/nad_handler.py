@@ -1,0 +1,110 @@
+"""NetworkAttachmentDefinitions: through which namespaces networks are used.
+
+Those of other plugins than OVN-Kubernetes are known to be foreign, and left alone. A network that has
+NADs and no (Cluster)UserDefinedNetwork was made by hand: its first NAD says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.db.models import QuerySet
+
+from claims.core import resources
+from claims.core.networks import nads
+from claims.core.networks.nads import Attachment
+from claims.core.networks.udn import UDN
+from claims.models import NAD, Network
+from claims.networks import findings as network_findings
+from claims.networks import names as network_names
+from claims.networks import networks as services
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.core import errors
+from pools.core.kubernetes.resources import Resource
+from pools.models import ObservedObject
+
+
+class NetworkAttachmentDefinitions:
+    """The handler; see the module."""
+
+    kind = resources.NAD.kind
+    resources: Sequence[Resource] = (resources.NAD,)
+
+    def parse(self, manifest: Manifest) -> Attachment:
+        return nads.parse(manifest)
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+        """Many at once: a network for all namespaces of a cluster has a NAD in each."""
+        uids = [one.row.uid for one in seen]
+        gone = {nad.uid: nad for nad in _of(pass_).filter(uid__in=uids)}
+        touched = {nad.network_id for nad in gone.values()}
+        wanted = [_row(one, network) for one, network in _with_networks(pass_, seen)]
+        for nad in wanted:
+            if nad.uid in gone and _place(gone[nad.uid]) == _place(nad):
+                del gone[nad.uid]
+        NAD.objects.filter(pk__in=[nad.pk for nad in gone.values()]).delete()
+        NAD.objects.bulk_create(
+            wanted,
+            update_conflicts=True,
+            unique_fields=["network", "namespace", "name"],
+            update_fields=["uid", "role", "allow_persistent_ips", "subnets", "config"],
+        )
+        _define(pass_, touched | {nad.network_id for nad in wanted})
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+        found = _of(pass_).filter(uid__in=[row.uid for row in rows])
+        touched = set(found.values_list("network_id", flat=True))
+        found.delete()
+        _define(pass_, touched)
+
+    def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
+        return ()
+
+    def findings(self, pass_: Pass) -> Iterator[Found]:
+        yield from network_findings.of_nads(pass_)
+
+
+def _of(pass_: Pass) -> QuerySet[NAD]:
+    return NAD.objects.filter(network__cluster=pass_.cluster)
+
+
+def _place(nad: NAD) -> tuple[int, str, str]:
+    return nad.network_id, nad.namespace, nad.name
+
+
+def _with_networks(pass_: Pass, seen: Sequence[Seen]) -> Iterator[tuple[Seen, Network]]:
+    """Those that are read by OVN-Kubernetes, each with its network's row."""
+    ours = [one for one in seen if one.parsed.network is not None]
+    names = sorted({one.parsed.network.name for one in ours})
+    networks = {name: network_names.network(pass_.cluster.pk, name) for name in names}
+    for one in ours:
+        yield one, networks[one.parsed.network.name]
+
+
+def _row(one: Seen, network: Network) -> NAD:
+    said: Attachment = one.parsed
+    return NAD(
+        network=network,
+        namespace=said.namespace,
+        name=said.name,
+        uid=one.row.uid,
+        role=said.network.role[:16] if said.network else "",
+        allow_persistent_ips=said.allow_persistent_ips,
+        subnets=list(said.network.subnets) if said.network else [],
+        config=said.config,
+    )
+
+
+def _define(pass_: Pass, network_ids: set[int]) -> None:
+    rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.MADE)
+    for network in rows.select_related("cluster", "pool").prefetch_related("nads"):
+        services.define_by_nads(network, list(_said(network)), by=pass_.by)
+
+
+def _said(network: Network) -> Iterator[UDN]:
+    for nad in network.nads.all():
+        try:
+            yield nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
+        except errors.InvalidInput:
+            continue  # it could be read once

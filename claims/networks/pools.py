@@ -1,0 +1,249 @@
+"""A network's subnets as a pool: map, utilization and reserved ranges like those of any other.
+
+Each network has an address space of its own, because OVN-Kubernetes isolates it: its subnets may be
+those of another network, or of the cluster's pods. Gateways, infrastructure subnets and reserved
+subnets are reserved ranges, told apart by their reasons from those that people made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
+
+from claims.address_index import block_sync, conflicts
+from claims.core.networks import udn
+from claims.models import Network
+from pools.cilium import pool_sync
+from pools.core import addresses, blocks, errors, holders
+from pools.core.addresses import AddressRange
+from pools.core.cilium.podippool import CidrEntry, Family
+from pools.models import AddressSpace, Cluster, Pool, PoolCIDR, ReservedRange
+from pools.models.pools import Category
+from pools.platform import events
+from pools.register import pools
+
+GATEWAY = "default gateway of the network"
+INFRASTRUCTURE = "infrastructure subnet of the network"
+RESERVED = "reserved subnet of the network: on request only"
+_OWN = {GATEWAY, INFRASTRUCTURE, RESERVED}
+
+
+def name_of(network_name: str) -> str:
+    """The name of a network's pool: the logical name.
+
+    Only a NAD made by hand gives a network a name that a CiliumPodIPPool of the cluster may have,
+    too; its pool is called `network/<name>`, which no Kubernetes object is.
+    """
+    try:
+        holders.parse_name(network_name)
+    except errors.InvalidInput:
+        return network_name
+    return f"network/{network_name}"
+
+
+def bring(network: Network, *, by: events.Author) -> bool:
+    """Bring the pool to what the network says; False when it says so already.
+
+    A subnet that the network has lost goes, or stays as an orphan while addresses of it are in use.
+    Raises CIDROverlap when subnets of the network overlap each other, InvalidInput.
+    """
+    with events.recorded(by):
+        changed = _bring(network, by)
+        if changed:
+            block_sync.settle_all(network)
+            conflicts.full(network)
+    return changed
+
+
+def _bring(network: Network, by: events.Author) -> bool:
+    wanted = list(dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets)))
+    if network.pool is None:
+        if not wanted:
+            return False
+        network.pool = _make(network, wanted, by)
+        Network.objects.filter(pk=network.pk).update(pool=network.pool)
+        _bring_ranges(network, network.pool, by)
+        return True
+    pool = network.pool
+    present = list(_cidrs(pool))
+    if not wanted:
+        return _lose(network, pool, present, by)
+    changed = False
+    if pool.orphaned_at is not None:
+        Pool.objects.filter(pk=pool.pk).update(orphaned_at=None)
+        changed = True
+    if _listed(present) != _in_order(wanted):
+        change = pools.PoolChange(families=_families(pool, wanted), keep_orphans=True)
+        pools.change(pool.pk, change, by=by)
+        network.pool = Pool.objects.get(pk=pool.pk)
+        changed = True
+    return _bring_ranges(network, network.pool, by) or changed
+
+
+def astray(cluster: Cluster) -> list[Network]:
+    """Networks whose pool does not say what they say: somebody changed or deleted the pool."""
+    rows = Network.objects.filter(cluster=cluster, gone_at=None).exclude(subnets=[])
+    found = rows.select_related("cluster", "pool").prefetch_related("pool__cidrs__reserved_ranges")
+    return [network for network in found if network.pool is None or _differs(network, network.pool)]
+
+
+def _differs(network: Network, pool: Pool) -> bool:
+    present = sorted(pool.cidrs.all(), key=lambda row: row.cidr.version)
+    wanted = list(dict.fromkeys(map(ip_network, network.subnets)))
+    if _listed(present) != _in_order(wanted):
+        return True
+    reservations = list(_reservations(network))
+    return any(
+        any(_range_changes(cidr, reservations)) for cidr in present if cidr.orphaned_at is None
+    )
+
+
+def _listed(present: list[PoolCIDR]) -> list[addresses.Network]:
+    return [cidr.cidr for cidr in present if cidr.orphaned_at is None]
+
+
+def _in_order(wanted: list[addresses.Network]) -> list[addresses.Network]:
+    """As the pool lists them: IPv4 first, each family in the network's order."""
+    return sorted(wanted, key=lambda one: one.version)
+
+
+def _cidrs(pool: Pool) -> list[PoolCIDR]:
+    rows = PoolCIDR.objects.filter(pool=pool).select_related("pool").order_by("position", "id")
+    found = list(rows.prefetch_related("reserved_ranges"))
+    return sorted(found, key=lambda row: row.cidr.version)
+
+
+def _make(network: Network, wanted: list[addresses.Network], by: events.Author) -> Pool:
+    space, _ = AddressSpace.objects.get_or_create(cluster=network.cluster, name=network.name)
+    families: dict[int, Family] = {
+        version: Family(
+            tuple(CidrEntry(one) for one in wanted if one.version == version),
+            32 if version == 4 else 128,
+        )
+        for version in sorted({one.version for one in wanted})
+    }
+    spec = pools.PoolSpec(
+        cluster=network.cluster,
+        name=name_of(network.name),
+        category=Category.VM,
+        families=families,
+        space=space,
+        description=f"The subnets of the network {network.name}"[:500],
+    )
+    return pools.create(spec, by=by)
+
+
+def _families(pool: Pool, wanted: list[addresses.Network]) -> dict[int, Family]:
+    """With the ranges as they are: those are brought to the network's one by one, with reasons."""
+    known = {
+        entry.cidr: entry for family in pools.families(pool).values() for entry in family.cidrs
+    }
+    found = {}
+    for version, size in ((4, 32), (6, 128)):
+        own = tuple(known.get(one, CidrEntry(one)) for one in wanted if one.version == version)
+        if own or pool.mask_size(version) is not None:
+            found[version] = Family(own, size)
+    return found
+
+
+def _lose(network: Network, pool: Pool, present: list[PoolCIDR], by: events.Author) -> bool:
+    if pool.orphaned_at is not None or not present:
+        return False
+    pool_sync.lose(pool, by=by)
+    network.pool = Pool.objects.filter(pk=pool.pk).first()
+    return True
+
+
+def forget(network: Network, *, by: events.Author) -> None:
+    """Remove the pool and its address space; PoolInUse with the holders while addresses are held."""
+    with events.recorded(by):
+        if network.pool is not None:
+            pools.delete(network.pool.pk, by=by)
+            network.pool = None
+        space = AddressSpace.objects.filter(cluster=network.cluster_id, name=network.name)
+        if not Pool.objects.filter(space__in=space).exists():
+            space.delete()
+
+
+def has_orphans(cluster: Cluster) -> bool:
+    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
+    return rows.exclude(orphaned_at=None).exists()
+
+
+def tidy(cluster: Cluster, *, by: events.Author) -> int:
+    """Remove orphaned subnets of which nothing is in use any more; how many went."""
+    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
+    found = list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
+    return pool_sync.tidy(found, by=by) if found else 0
+
+
+def orphans(cluster: Cluster) -> list[PoolCIDR]:
+    """Subnets that their networks have lost while addresses of them are in use."""
+    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__network__isnull=False)
+    rows = rows.exclude(orphaned_at=None)
+    return list(rows.select_related("pool__cluster", "pool__network").order_by("pool_id", "id"))
+
+
+# --- reserved ranges ------------------------------------------------------------------------------
+
+
+def _bring_ranges(network: Network, pool: Pool, by: events.Author) -> bool:
+    changed = False
+    reservations = list(_reservations(network))
+    for cidr in _cidrs(pool):
+        if cidr.orphaned_at is None:
+            changed = _bring_ranges_of(cidr, reservations, by) or changed
+    return changed
+
+
+def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
+    """The first one that has an address says why it is reserved."""
+    for text in network.infrastructure_subnets:
+        yield AddressRange.covering(ip_network(text)), INFRASTRUCTURE
+    for text in udn.gateways(network):
+        gateway = ip_address(text)
+        yield AddressRange(gateway, gateway), GATEWAY
+    for text in network.reserved_subnets:
+        yield AddressRange.covering(ip_network(text)), RESERVED
+
+
+def _bring_ranges_of(
+    cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]], by: events.Author
+) -> bool:
+    going, coming = _range_changes(cidr, reservations)
+    for row in going:
+        pools.unreserve(row.pk, by=by)
+    for span, reason in coming:
+        pools.reserve(cidr.pk, span, by=by, reason=reason)
+    return bool(going or coming)
+
+
+def _range_changes(
+    cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]]
+) -> tuple[list[ReservedRange], list[tuple[AddressRange, str]]]:
+    """The network's own ranges of a CIDR that are too many, and those that are missing."""
+    rows = list(cidr.reserved_ranges.all())
+    # What people reserved stays theirs: the network's own ranges leave it out.
+    taken = [_span(row.first, row.last) for row in rows if row.reason not in _OWN]
+    wanted: dict[blocks.Span, str] = {}
+    for span, reason in reservations:
+        if span.within(cidr.cidr):
+            for piece in blocks.subtract([_span(span.first, span.last)], taken):
+                wanted[piece] = reason
+                taken.append(piece)
+    going = []
+    for row in rows:
+        if row.reason in _OWN and wanted.get(_span(row.first, row.last)) == row.reason:
+            del wanted[_span(row.first, row.last)]
+        elif row.reason in _OWN:
+            going.append(row)
+    kind = type(cidr.cidr.network_address)
+    coming = [
+        (AddressRange(kind(piece.first), kind(piece.last)), reason)
+        for piece, reason in sorted(wanted.items())
+    ]
+    return going, coming
+
+
+def _span(first: addresses.Address, last: addresses.Address) -> blocks.Span:
+    return blocks.Span(int(first), int(last))

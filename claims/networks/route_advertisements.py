@@ -1,0 +1,75 @@
+"""Which RouteAdvertisements of its cluster select a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from claims.core import resources
+from claims.core.networks import route_advertisements
+from claims.core.networks.route_advertisements import RouteAdvertisements
+from claims.models import Network
+from claims.models.networks import Kind
+from pools.clusters.reconcile import watch_positions
+from pools.core import errors
+from pools.models import Connection, ObservedObject
+
+_KIND = resources.ROUTE_ADVERTISEMENTS.kind
+
+
+def of_networks(networks: Iterable[Network]) -> dict[int, list[RouteAdvertisements] | None]:
+    """Return, by network id, the RouteAdvertisements that select the network, in order of their names.
+
+    None means unknown: the network's cluster was never asked for them, or does not serve them. Three
+    queries for any number of networks.
+    """
+    rows = list(networks)
+    clusters = {network.cluster_id for network in rows}
+    connections = Connection.objects.filter(cluster__in=clusters)
+    read = {
+        connection.cluster_id
+        for connection in connections.only("cluster_id", "positions")
+        if watch_positions.read(connection.positions, _KIND)
+    }
+    objects = _objects(read)
+    labels = _labels([network for network in rows if objects.get(network.cluster_id)])
+    return {
+        network.pk: [
+            each
+            for each in objects.get(network.cluster_id, ())
+            if network.pk in labels and each.selects(labels[network.pk])
+        ]
+        if network.cluster_id in read
+        else None
+        for network in rows
+    }
+
+
+def _objects(clusters: Iterable[int]) -> dict[int, list[RouteAdvertisements]]:
+    rows = ObservedObject.objects.filter(cluster__in=clusters, kind=_KIND, missed_at=None)
+    objects: dict[int, list[RouteAdvertisements]] = {}
+    for row in rows.order_by("name"):
+        try:
+            objects.setdefault(row.cluster_id, []).append(route_advertisements.parse(row.manifest))
+        except errors.InvalidInput:
+            continue  # the object's own problem says so
+    return objects
+
+
+def _labels(networks: list[Network]) -> dict[int, dict[str, str]]:
+    """The labels of the ClusterUserDefinedNetworks of these networks, by network id."""
+    by_object = {
+        (network.cluster_id, network.object_name): network.pk
+        for network in networks
+        if network.kind == Kind.CUDN
+    }
+    rows = ObservedObject.objects.filter(
+        cluster__in={cluster for cluster, _ in by_object},
+        kind=resources.CLUSTER_UDN.kind,
+        name__in={name for _, name in by_object},
+    )
+    values = rows.values_list("cluster_id", "name", "manifest__metadata__labels")
+    return {
+        by_object[cluster, name]: labels or {}
+        for cluster, name, labels in values
+        if (cluster, name) in by_object
+    }

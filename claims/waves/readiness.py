@@ -1,0 +1,260 @@
+"""Is everything ready for a wave? What is registered for each VM, what contradicts it, where it goes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from claims.core import address_requests, migration_settings
+from claims.core.ipamclaims import dialects
+from claims.core.ipamclaims.dialects import Outcome
+from claims.core.migration_settings import Setting
+from claims.models import NAD, Network, Wave
+from claims.networks import networks
+from pools.core import spreadsheet_cells
+from pools.platform import database
+from pools.register import usage
+
+READY, WARNING, NOT_READY = "ready", "warning", "not-ready"
+_HARD = {
+    "not_registered", "duplicate_mac", "duplicate_ip", "network_unfit", "no_nad", "claim_refused",
+    "no_address", "too_many_addresses", "family_missing", "outside_subnet", "unusable_address",
+}  # fmt: skip
+Reason = tuple[str, str]  # code, message
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What the register has for a VM on one network; `standing` as import_standing says it."""
+
+    network_id: int
+    network: str
+    source: str  # ippool, ipamclaim
+    mac: str | None
+    ips: tuple[str, ...]
+    standing: str
+
+
+@dataclass
+class Machine:
+    """A VM of the wave; not ready for the reasons that are hard, ready with warnings for others."""
+
+    id: int
+    namespace: str
+    vm: str
+    source_vm: str
+    interfaces: list[Interface] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        if any(code in _HARD for code, _ in self.reasons):
+            return NOT_READY
+        return WARNING if self.reasons else READY
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A network that VMs of the wave go to; `free` addresses by family."""
+
+    network: Network
+    reasons: tuple[Reason, ...]
+    notes: tuple[Reason, ...]
+    free: dict[int, int]
+    vms: int
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The report of a wave."""
+
+    wave: Wave
+    machines: list[Machine]
+    networks: list[Fit]
+    settings: list[Setting]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        verdicts = [one.verdict for one in self.machines]
+        return {name: verdicts.count(name) for name in (READY, WARNING, NOT_READY)}
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.machines) and not self.counts[NOT_READY]
+
+
+def of(wave: Wave) -> Readiness:
+    """Few statements, whatever the number of VMs."""
+    machines = _machines(wave)
+    fits = _fits(machines)
+    _judge_networks(machines, fits)
+    known = sorted({one.namespace for one in machines.values() if one.namespace})
+    targets = [
+        migration_settings.Target(one.network.name, one.network.role, one.network.subnets)
+        for one in fits.values()
+    ]
+    settings = list(migration_settings.needed(targets, known))
+    return Readiness(wave, list(machines.values()), list(fits.values()), settings)
+
+
+def _machines(wave: Wave) -> dict[int, Machine]:
+    found: dict[int, Machine] = {}
+    for row in database.fetch(_ROWS, {"wave": wave.pk, "cluster": wave.cluster_id}):
+        machine = found.get(row["id"])
+        if machine is None:
+            machine = Machine(row["id"], row["namespace"], row["vm"], row["source_vm"])
+            found[machine.id] = machine
+            _judge_name(machine, row)
+        if row["network_id"] is not None:
+            _add(machine, row)
+    return found
+
+
+def _judge_name(machine: Machine, row: Any) -> None:
+    if row["network_id"] is None:
+        machine.reasons.append(("not_registered", "Neither an entry nor a claim is registered."))
+    if not machine.namespace:
+        machine.reasons.append(("no_namespace", "Nobody has said in which namespace it will be."))
+
+
+def _add(machine: Machine, row: Any) -> None:
+    machine.interfaces.append(
+        Interface(
+            row["network_id"],
+            row["network"],
+            row["source"],
+            row["mac"],
+            tuple(row["ips"]),
+            row["standing"],
+        )
+    )
+    for code, value in (("duplicate_mac", row["bad_mac"]), ("duplicate_ip", row["bad_ip"])):
+        if value:
+            what = "MAC address" if code == "duplicate_mac" else "address"
+            machine.reasons.append((code, f"The {what} {value} is used twice on {row['network']}."))
+    if not row["ips"] and row["source"] == "ippool":
+        machine.reasons.append(("no_address", "Its entry has no address."))
+    if row["standing"] == "differing":
+        message = f"It runs on {row['network']} with something else than is registered."
+        machine.reasons.append(("differing", message))
+    condition = dialects.own(json.loads(row["conditions"] or "[]"))
+    if condition and not row["granted"]:
+        outcome = dialects.outcome_of(condition)
+        if outcome is not None and outcome != Outcome.ALLOCATED:
+            machine.reasons.append(("claim_refused", condition.get("message") or str(outcome)))
+
+
+def _fits(machines: dict[int, Machine]) -> dict[int, Fit]:
+    counted: dict[int, set[int]] = {}
+    for machine in machines.values():
+        for one in machine.interfaces:
+            counted.setdefault(one.network_id, set()).add(machine.id)
+    rows = Network.objects.filter(pk__in=counted).select_related("cluster", "pool")
+    found = list(rows.prefetch_related("nads").order_by("name"))
+    room = usage.of_pools([network.pool for network in found if network.pool])
+    fits = {}
+    for network in found:
+        verdict = networks.verdict(network)
+        free = room.get(network.pool_id or 0, {})
+        fits[network.pk] = Fit(
+            network,
+            tuple((one.code, one.message) for one in verdict.reasons),
+            tuple((one.code, one.message) for one in verdict.notes),
+            {family: one.free for family, one in free.items()},
+            len(counted[network.pk]),
+        )
+    return fits
+
+
+def _judge_networks(machines: dict[int, Machine], fits: dict[int, Fit]) -> None:
+    nads = NAD.objects.filter(network__in=fits).values_list("network_id", "namespace")
+    used = set(nads)
+    for machine in machines.values():
+        for network_id in dict.fromkeys(one.network_id for one in machine.interfaces):
+            fit = fits[network_id]
+            if fit.reasons:
+                message = f"{fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
+                machine.reasons.append(("network_unfit", message))
+            for one in machine.interfaces:
+                if one.network_id == network_id and (problem := _unfit(one, fit.network)):
+                    machine.reasons.append(problem)
+            if machine.namespace and (network_id, machine.namespace) not in used:
+                message = f"{machine.namespace} has no network attachment definition of {fit.network.name}."
+                machine.reasons.append(("no_nad", message))
+
+
+def _unfit(interface: Interface, network: Network) -> Reason | None:
+    """Why OVN-Kubernetes would refuse the addresses."""
+    source = "Its entry" if interface.source == "ippool" else "Its IPAMClaim"
+    try:
+        address_requests.fit(interface.ips, network, source)
+    except address_requests.DeclinedError as declined:
+        return declined.code, f"{declined.message}."
+    return None
+
+
+# One row for each entry and claim of each VM, or one without any.
+_ROWS = """
+    WITH v AS MATERIALIZED (
+        SELECT id, namespace, vm, source_vm FROM claims_wavevm WHERE wave_id = %(wave)s),
+    said AS MATERIALIZED (
+        SELECT v.id, i.network_id, 'ippool' AS source, e.id AS entry_id, NULL::bigint AS claim_id,
+            e.mac, e.ips, true AS granted, NULL::jsonb AS conditions
+        FROM v JOIN claims_entry e ON e.vm = v.vm AND e.namespace IN ('', v.namespace)
+        JOIN claims_ippool i ON i.id = e.ippool_id AND i.cluster_id = %(cluster)s
+      UNION ALL
+        SELECT v.id, c.network_id, 'ipamclaim', NULL, c.id, c.mac,
+            CASE WHEN c.ips = '{}' THEN c.ips_requested ELSE c.ips END, c.ips <> '{}', c.conditions
+        FROM v JOIN claims_ipamclaim c ON c.vm = v.vm AND c.namespace = v.namespace
+            AND c.cluster_id = %(cluster)s AND c.gone_at IS NULL)
+    SELECT v.id, v.namespace, v.vm, v.source_vm, s.network_id, n.name AS network, s.source,
+        s.mac::text AS mac, s.ips, s.granted, s.conditions::text, d.bad_mac, d.bad_ip,
+        CASE WHEN w.id IS NULL THEN CASE WHEN o.seen THEN 'seen' ELSE 'provisioned' END
+            WHEN (w.mac IS NULL OR s.mac IS NULL OR w.mac = s.mac) AND (w.ips = '{}'
+                OR s.ips = '{}' OR claims_hosts(w.ips) = claims_hosts(s.ips)) THEN 'running'
+            ELSE 'differing' END AS standing
+    FROM v LEFT JOIN said s ON s.id = v.id
+    LEFT JOIN claims_network n ON n.id = s.network_id
+    LEFT JOIN LATERAL (
+        SELECT min(p.mac::text) FILTER (WHERE p.duplicate_mac) AS bad_mac,
+            min(host(p.address)) FILTER (WHERE p.duplicate_ip) AS bad_ip
+        FROM claims_place p WHERE p.entry_id = s.entry_id OR p.claim_id = s.claim_id) d ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM claims_workload x WHERE x.network_id = s.network_id AND x.kind = 'vmi'
+            AND x.namespace = v.namespace AND x.name = v.vm ORDER BY x.since DESC LIMIT 1) w ON true
+    LEFT JOIN LATERAL (
+        SELECT EXISTS (SELECT FROM pools_observedobject b WHERE b.cluster_id = %(cluster)s
+            AND b.kind = 'VirtualMachine' AND b.namespace = v.namespace AND b.name = v.vm
+            AND b.missed_at IS NULL) AS seen) o ON true
+    ORDER BY v.namespace, v.vm, v.id, n.name, s.source
+"""
+
+_HEADER = (
+    "namespace", "vm", "source_vm", "verdict", "network", "source", "mac", "ips", "standing",
+    "reasons",
+)  # fmt: skip
+
+
+def as_csv(found: Readiness) -> str:
+    """One line for each interface, or one for a VM without any; safe for spreadsheets."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(_HEADER)
+    for machine in found.machines:
+        writer.writerows(
+            [spreadsheet_cells.escaped(text) for text in line] for line in _lines(machine)
+        )
+    return stream.getvalue()
+
+
+def _lines(machine: Machine) -> Iterator[Sequence[str]]:
+    who = (machine.namespace, machine.vm, machine.source_vm, machine.verdict)
+    why = "; ".join(message for _, message in machine.reasons)
+    if not machine.interfaces:
+        yield (*who, "", "", "", "", "", why)
+    for one in machine.interfaces:
+        yield (*who, one.network, one.source, one.mac or "", ", ".join(one.ips), one.standing, why)

@@ -1,0 +1,125 @@
+"""Waves: VMs that are migrated together. The cluster need not have them yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from claims.models import VMImport, Wave, WaveVM
+from claims.models.imports import RowVerdict
+from pools.core import errors, holders
+from pools.models import Cluster
+from pools.platform import database, events
+
+MOST_VMS = 10_000
+_COMING = (RowVerdict.NEW, RowVerdict.CHANGED, RowVerdict.UNCHANGED)
+VM = tuple[str, str]  # namespace, name
+
+
+def create(
+    cluster: Cluster,
+    name: str,
+    *,
+    planned_at: datetime | None = None,
+    note: str = "",
+    by: events.Author,
+) -> Wave:
+    """Raises InvalidInput, AlreadyExists."""
+    with events.recorded(by):
+        wave = Wave(
+            cluster=cluster,
+            name=holders.parse_reason(name, field="name"),
+            planned_at=planned_at,
+            note=holders.parse_reason(note, field="note", required=False),
+        )
+        _save(wave)
+    return wave
+
+
+def change(wave_id: int, values: Mapping[str, Any], *, by: events.Author) -> Wave:
+    """`name`, `planned_at`, `note`. Raises NotFound, InvalidInput, AlreadyExists."""
+    with events.recorded(by):
+        wave = get(wave_id, lock=True)
+        if "name" in values:
+            wave.name = holders.parse_reason(values["name"], field="name")
+        if "note" in values:
+            wave.note = holders.parse_reason(values["note"], field="note", required=False)
+        if "planned_at" in values:
+            wave.planned_at = values["planned_at"]
+        _save(wave)
+    return wave
+
+
+def _save(wave: Wave) -> None:
+    same = Wave.objects.filter(cluster=wave.cluster_id, name=wave.name).exclude(pk=wave.pk)
+    if same.exists():
+        raise errors.AlreadyExists(f"{wave.cluster} has a wave {wave.name}.")
+    database.save(wave)
+
+
+def delete(wave_id: int, *, by: events.Author) -> None:
+    """Forget a wave; its VMs stay as they are. Raises NotFound."""
+    with events.recorded(by):
+        get(wave_id, lock=True).delete()
+
+
+def get(wave_id: int, *, lock: bool = False) -> Wave:
+    rows = Wave.objects.select_related("cluster")
+    wave = (rows.select_for_update(of=("self",)) if lock else rows).filter(pk=wave_id).first()
+    if wave is None:
+        raise errors.NotFound("There is no such object.")
+    return wave
+
+
+def add(wave_id: int, vms: Sequence[VM], *, by: events.Author) -> int:
+    """Put VMs into a wave, by namespace and name; how many were not in it.
+
+    Raises NotFound, InvalidInput (k8s_name, too_many).
+    """
+    wanted = [
+        WaveVM(
+            wave_id=wave_id,
+            namespace=_namespace(namespace, f"vms.{index}.namespace"),
+            vm=holders.parse_name(vm, field=f"vms.{index}.vm"),
+        )
+        for index, (namespace, vm) in enumerate(vms)
+    ]
+    return _add(wave_id, wanted, by)
+
+
+def add_import(
+    wave_id: int, of: VMImport, *, verdicts: Collection[str] = _COMING, by: events.Author
+) -> int:
+    """Put the VMs of an import into a wave: those that it writes, or those of some verdicts."""
+    rows = of.rows.filter(verdict__in=verdicts).exclude(vm="")
+    found = rows.order_by("number").values_list("namespace", "vm", "source_vm")
+    wanted = {
+        (namespace, vm): WaveVM(wave_id=wave_id, namespace=namespace, vm=vm, source_vm=source)
+        for namespace, vm, source in found
+    }
+    return _add(wave_id, list(wanted.values()), by)
+
+
+def _add(wave_id: int, wanted: Sequence[WaveVM], by: events.Author) -> int:
+    with events.recorded(by):
+        get(wave_id, lock=True)
+        rows = WaveVM.objects.filter(wave=wave_id)
+        before = rows.count()
+        if before + len(wanted) > MOST_VMS:
+            message = f"a wave has at most {MOST_VMS} VMs"
+            raise errors.InvalidInput.of("vms", "too_many", message)
+        WaveVM.objects.bulk_create(wanted, ignore_conflicts=True)
+        return rows.count() - before
+
+
+def remove(wave_id: int, ids: Collection[int], *, by: events.Author) -> int:
+    """Take VMs out of a wave, by the ids of their rows; how many were in it. Raises NotFound."""
+    with events.recorded(by):
+        get(wave_id, lock=True)
+        gone, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
+    return gone
+
+
+def _namespace(name: str, at: str) -> str:
+    return "" if name == "" else holders.parse_name(name, field=at, kind="label")

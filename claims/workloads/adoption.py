@@ -1,0 +1,218 @@
+"""Taking what runs into the register: the IPPool says afterwards what the cluster does already.
+
+A plan says first what would change; adopting works the plan out anew and carries it out in one
+transaction. What agrees already is left alone, so that adopting twice is adopting once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from claims.access.namespaces import EVERYTHING, Scope
+from claims.core import entries as rules
+from claims.core.entries import EntrySpec
+from claims.entries import entries, ippools
+from claims.models import Entry, IPPool, Network, Workload
+from claims.models.ippools import Source
+from claims.models.verdicts import Answer
+from claims.models.workloads import WorkloadKind
+from claims.workloads import results
+from pools.core import errors
+from pools.platform import events
+
+CREATE, CHANGE, UNCHANGED, REFUSE = "create", "change", "unchanged", "refuse"
+ADOPTABLE = (Answer.UNKNOWN.value, Answer.DIFFERENT.value)
+MOST = 10_000  # workloads at once, by their ids
+_BY = ("mac", "vm", "address")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What adopting does about one workload; `code` and `message` say why it is refused."""
+
+    workload: Workload
+    action: str
+    entry: Entry | None = None  # before it is changed
+    spec: EntrySpec | None = None
+    code: str = ""
+    message: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """`{"workload", "action", "entry", "before", "after", "code", "message"}`."""
+        before, after = self.entry, self.spec
+        return {
+            "workload": self.workload.pk,
+            "name": str(self.workload),
+            "action": self.action,
+            "entry": before.pk if before else None,
+            "before": {"mac": before.mac, "ips": before.ips} if before else None,
+            "after": {"mac": after.mac, "ips": list(after.ips)} if after else None,
+            "code": self.code,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All steps; `ippool` is the name of the IPPool, `makes_ippool` when there is none yet."""
+
+    network: Network
+    ippool: str
+    makes_ippool: bool
+    steps: list[Step] = field(default_factory=list)
+
+    def count(self, action: str) -> int:
+        return sum(step.action == action for step in self.steps)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "ippool": self.ippool,
+            "makes_ippool": self.makes_ippool,
+            **{action: self.count(action) for action in (CREATE, CHANGE, UNCHANGED, REFUSE)},
+            "steps": [step.as_json() for step in self.steps],
+        }
+
+
+def plan(
+    network: Network,
+    *,
+    ids: Collection[int] | None = None,
+    verdict: str = "",
+    seen: Scope = EVERYTHING,
+) -> Plan:
+    """What adopting some workloads of a network would do, or all of a verdict.
+
+    Raises NotFound for a workload that the network does not have, or that is not seen.
+    """
+    rows = list(_rows(network, ids, verdict, seen))
+    by_workload: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_workload.setdefault(row["workload_id"], []).append(row)
+    found = Workload.objects.in_bulk(by_workload)
+    if ids is not None and set(ids) != set(found):
+        raise errors.NotFound("There is no such workload on this network.")
+    known = {row["entry_id"] for row in rows if row["entry_id"]}
+    entry_rows = Entry.objects.in_bulk(known)
+    taken = _agreeing(network, known)
+    steps = []
+    for pk, pairs in sorted(by_workload.items()):
+        step = _step(found[pk], _entry_of(found[pk], pairs, entry_rows, taken), network, pairs)
+        if step.entry:
+            taken.add(step.entry.pk)  # one entry follows one workload
+        steps.append(step)
+    ippool = IPPool.objects.filter(network=network).first()
+    return Plan(network, ippool.name if ippool else _name(network), ippool is None, steps)
+
+
+def adopt(
+    network: Network,
+    *,
+    ids: Collection[int] | None = None,
+    verdict: str = "",
+    seen: Scope = EVERYTHING,
+    by: events.Author,
+) -> Plan:
+    """Carry the plan out; what it refuses is left as it is, and told.
+
+    Raises NotFound, and ClusterDecides for an IPPool that only its cluster may change.
+    """
+    with events.recorded(by):
+        Network.objects.select_for_update().get(pk=network.pk)
+        made = plan(network, ids=ids, verdict=verdict, seen=seen)
+        if made.count(CREATE) or made.count(CHANGE):
+            _carry_out(made, by)
+    return made
+
+
+def _rows(
+    network: Network, ids: Collection[int] | None, verdict: str, seen: Scope
+) -> Iterator[dict[str, Any]]:
+    rows = results.rows(seen).filter(network_id=network.pk)
+    rows = rows.filter(workload_id__isnull=False)
+    rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(verdict=verdict)
+    yield from rows.order_by(*results.ORDER).values()
+
+
+def _agreeing(network: Network, entry_ids: Collection[int]) -> set[int]:
+    """Those of the entries that some workload runs with exactly."""
+    if not entry_ids:
+        return set()
+    rows = results.rows().filter(network_id=network.pk, verdict=Answer.MATCHING)
+    return set(rows.filter(entry_id__in=entry_ids).values_list("entry_id", flat=True))
+
+
+def _entry_of(
+    workload: Workload,
+    pairs: Sequence[dict[str, Any]],
+    known: Mapping[int, Entry],
+    taken: Collection[int],
+) -> Entry | None:
+    """The entry that is to follow the workload: by its MAC, else by its VM, else by an address.
+
+    None that follows another one, nor one that shares no more than an address and names another VM:
+    a new entry then shows the contradiction as a duplicate.
+    """
+    for row in sorted(pairs, key=lambda row: _BY.index(row["by"] or _BY[0])):
+        entry = known.get(row["entry_id"])
+        if entry is None or entry.pk in taken:
+            continue
+        if row["by"] != "address" or entry.vm in {"", workload.name}:
+            return entry
+    return None
+
+
+def _step(
+    workload: Workload, entry: Entry | None, network: Network, pairs: Sequence[dict[str, Any]]
+) -> Step:
+    if any(row["verdict"] == Answer.MATCHING and row["entry_id"] for row in pairs):
+        return Step(workload, UNCHANGED)
+    if workload.mac is None or not workload.ips:
+        lacking = "MAC address" if workload.mac is None else "addresses"
+        message = f"The cluster does not tell its {lacking}."
+        return Step(workload, REFUSE, code="nothing_to_adopt", message=message)
+    try:
+        ips = rules.parse_ips(workload.ips, ippools.rules(network))
+    except errors.InvalidInput as error:
+        return Step(workload, REFUSE, code=error.code, message=error.message)
+    vm = workload.name if workload.kind == WorkloadKind.VMI else ""
+    spec = EntrySpec(workload.mac, ips, vm, workload.namespace)
+    return Step(workload, CHANGE if entry else CREATE, entry, spec)
+
+
+def _name(network: Network) -> str:
+    """A name that an object may have, and that the cluster's IPPools have not."""
+    words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
+    name = words.strip(".-")[:200] or "network"
+    taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
+    return f"{name}-{network.pk}" if taken else name
+
+
+def _carry_out(made: Plan, by: events.Author) -> None:
+    network = made.network
+    ippool = IPPool.objects.filter(network=network).first()
+    if ippool is None:
+        ippool = ippools.create(network.cluster, made.ippool, network.name, by=by)
+    news = [step.spec for step in made.steps if step.action == CREATE and step.spec]
+    if news:
+        entries.add(ippool.pk, news, source=Source.ADOPTED, by=by)
+    changed = [_changed(step) for step in made.steps if step.action == CHANGE]
+    if changed:
+        Entry.objects.filter(pk__in=[row.pk for row in changed]).update(source=Source.ADOPTED)
+        entries.bring(ippool, entries.Difference(changed=changed), {}, by=by)
+
+
+def _changed(step: Step) -> entries.Known:
+    if step.entry is None or step.spec is None:
+        raise ValueError("a change needs both")
+    row, spec = step.entry, step.spec
+    return entries.Known(
+        row.pk,
+        spec.mac,
+        spec.ips,
+        spec.vm or row.vm,
+        spec.namespace or row.namespace,
+        row.note,
+    )

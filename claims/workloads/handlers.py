@@ -1,0 +1,101 @@
+"""VirtualMachines, their instances, and pods: what is attached to the networks of a cluster.
+
+All of them are only read, and only where NADs are served. Of pods those are kept that run a VM or are
+attached to more than the cluster's default network; of all objects what is looked at. An annotation
+that cannot be read is that object's problem; the rest of it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from claims.core import resources
+from claims.core.workloads import attachments, projection
+from claims.core.workloads.attachments import Instance, Machine, Pod
+from claims.workloads import running
+from claims.workloads.running import Told
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.core.kubernetes.resources import Resource
+from pools.models import ObservedObject
+
+
+class _Read:
+    """What the three kinds have in common: nothing is written to them."""
+
+    def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002
+        return ()
+
+    def findings(self, pass_: Pass) -> Iterable[Found]:  # noqa: ARG002
+        return ()
+
+
+class VirtualMachines(_Read):
+    """Known, so that a VM that is stopped is told from one that does not exist."""
+
+    kind = resources.VM.kind
+    resources: Sequence[Resource] = (resources.VM,)
+
+    def parse(self, manifest: Manifest) -> Machine:
+        return attachments.machine(manifest)
+
+    def slim(self, manifest: Manifest) -> Manifest:
+        return projection.machine(manifest)
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:  # noqa: ARG002
+        _tell(seen)
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+        """What runs of it has objects of its own."""
+
+
+class VirtualMachineInstances(_Read):
+    """The VMs that run."""
+
+    kind = resources.VMI.kind
+    resources: Sequence[Resource] = (resources.VMI,)
+
+    def parse(self, manifest: Manifest) -> Instance:
+        return attachments.instance(manifest)
+
+    def slim(self, manifest: Manifest) -> Manifest:
+        return projection.instance(manifest)
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+        running.keep(pass_.cluster.pk, Told(instances={one.row.uid: one.parsed for one in seen}))
+        _tell(seen)
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+        running.keep(pass_.cluster.pk, Told(gone=rows))
+
+
+class Pods(_Read):
+    """The launcher pods of VMs, and all others that are attached to a network."""
+
+    kind = resources.POD.kind
+    resources: Sequence[Resource] = (resources.POD,)
+
+    def wants(self, manifest: Manifest) -> bool:
+        return attachments.attached(manifest)
+
+    def slim(self, manifest: Manifest) -> Manifest:
+        return projection.pod(manifest)
+
+    def parse(self, manifest: Manifest) -> Pod:
+        return attachments.pod(manifest)
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+        """A pod on a network that is not known yet is looked at again."""
+        pods = {one.row.uid: one.parsed for one in seen}
+        networks = running.keep(pass_.cluster.pk, Told(pods=pods))
+        for one in seen:
+            one.row.pending = not one.parsed.over and networks.lacks(one.parsed)
+        _tell(seen)
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+        running.keep(pass_.cluster.pk, Told(gone=rows))
+
+
+def _tell(seen: Sequence[Seen]) -> None:
+    for one in seen:
+        one.row.problem_code, one.row.problem = running.problems(one.parsed.problems)

@@ -1,0 +1,263 @@
+"""Does what runs agree with the register? Verdicts of a network's entries, claims and workloads.
+
+The comparison is one statement in the database, whatever the number (claims/sql/verdicts.sql). For
+somebody who sees some namespaces only, what is foreign does not exist: each namespace is compared by
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from claims.access.namespaces import EVERYTHING, Scope
+from claims.core.workloads import results
+from claims.core.workloads.results import Side
+from claims.models import Entry, IPAMClaim, OwnVerdict, Verdict, Workload
+from claims.models.verdicts import Answer
+from claims.models.workloads import WorkloadKind
+from pools.core.block_fields import time
+from pools.platform import database
+
+VM_KIND = "VirtualMachine"
+ORDER = ("section", "item", "beside")
+
+Shape = dict[str, Any]
+
+
+def rows(seen: Scope = EVERYTHING) -> QuerySet[Any]:
+    """The verdicts that somebody sees. Filter by network: each that is left in is compared whole."""
+    if seen.everything:
+        return Verdict.objects.all()
+    return OwnVerdict.objects.filter(seen.within("network__cluster_id", "namespace"))
+
+
+def counts(network_id: int, seen: Scope = EVERYTHING) -> dict[str, int]:
+    """By verdict, how many rows the network has of it: `{"matching": 3, "missing": 0, …}`."""
+    return counts_of([network_id], seen)[network_id]
+
+
+def counts_of(network_ids: Sequence[int], seen: Scope = EVERYTHING) -> dict[int, dict[str, int]]:
+    """The same of some networks, by their ids, in one statement."""
+    found = rows(seen).filter(network_id__in=network_ids).order_by()
+    counted = {pk: dict.fromkeys(Answer.values, 0) for pk in network_ids}
+    for pk, verdict, number in found.values_list("network_id", "verdict").annotate(Count("id")):
+        counted[pk][verdict] = number
+    return counted
+
+
+def shapes(found: Sequence[Mapping[str, Any]]) -> list[Shape]:
+    """Rows of `rows`, read by `.values()`, for people and programs; four statements at most.
+
+    `{"verdict", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
+    "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; each part null
+    when there is none, or none that may be seen.
+    """
+    entries = Entry.objects.select_related("ippool").in_bulk(_ids(found, "entry_id"))
+    claims = IPAMClaim.objects.in_bulk(_ids(found, "claim_id"))
+    workloads = Workload.objects.in_bulk(_ids(found, "workload_id"))
+    sides: list[tuple[Shape | None, Workload | None]] = []
+    for row in found:
+        entry, claim = entries.get(row["entry_id"]), claims.get(row["claim_id"])
+        shape = _of_entry(entry) if entry else _of_claim(claim) if claim else None
+        sides.append((shape, workloads.get(row["workload_id"])))
+    missing = [registered for registered, runs in sides if registered and runs is None]
+    statuses = _vm_statuses(_ids(found, "network_id"), missing)
+    return [
+        _shape(row, registered, runs, statuses)
+        for row, (registered, runs) in zip(found, sides, strict=True)
+    ]
+
+
+def _ids(found: Collection[Mapping[str, Any]], column: str) -> set[int]:
+    return {row[column] for row in found if row[column] is not None}
+
+
+def _of_entry(entry: Entry) -> Shape:
+    return {
+        "source": "ippool",
+        "id": entry.pk,
+        "name": entry.ippool.name,
+        "mac": entry.mac,
+        "ips": entry.ips,
+        "vm": entry.vm,
+        "namespace": entry.namespace,
+    }
+
+
+def _of_claim(claim: IPAMClaim) -> Shape:
+    return {
+        "source": "ipamclaim",
+        "id": claim.pk,
+        "name": claim.name,
+        "mac": claim.mac,
+        "ips": claim.ips or claim.ips_requested,
+        "vm": claim.vm,
+        "namespace": claim.namespace,
+    }
+
+
+def _of_workload(workload: Workload) -> Shape:
+    return {
+        "id": workload.pk,
+        "kind": workload.kind,
+        "namespace": workload.namespace,
+        "name": workload.name,
+        "interface": workload.interface,
+        "node": workload.node,
+        "phase": workload.phase,
+        "pods": workload.pods,
+        "since": time(workload.since),
+    }
+
+
+def side(workload: Workload) -> Side:
+    """What runs, for the comparison."""
+    vm = workload.kind == WorkloadKind.VMI
+    return Side(
+        workload.mac,
+        workload.ips,
+        vm=workload.name if vm else "",
+        namespace=workload.namespace,
+        pod="" if vm else workload.name,
+    )
+
+
+def _said(registered: Shape) -> Side:
+    return Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
+
+
+def _shape(
+    row: Mapping[str, Any],
+    registered: Shape | None,
+    workload: Workload | None,
+    statuses: Mapping[tuple[int, str, str], str],
+) -> Shape:
+    runs = side(workload) if workload else None
+    said = _said(registered) if registered else None
+    reasons: list[results.Reason] = []
+    if said and runs:
+        reasons = [*results.differences(said, runs), *results.untold(runs)]
+    elif said:
+        status = statuses.get((row["network_id"], said.namespace, said.vm))
+        reasons = [results.absence(said, status)]
+    elif runs:
+        reasons = [
+            ("not_registered", f"Nothing is registered for {runs.who}."),
+            *results.untold(runs),
+        ]
+    return {
+        "verdict": row["verdict"],
+        "workload": _of_workload(workload) if workload else None,
+        "registered": registered,
+        "running": {"mac": workload.mac, "ips": workload.ips} if workload else None,
+        "reasons": [{"code": code, "message": message} for code, message in reasons],
+    }
+
+
+def _vm_statuses(
+    networks: Collection[int], wanted: Sequence[Shape]
+) -> dict[tuple[int, str, str], str]:
+    """The printableStatus of the VMs that are there, by network, namespace and name."""
+    named = [one for one in wanted if one["vm"]]
+    if not named:
+        return {}
+    values = {
+        "networks": database.joined(networks),
+        "namespaces": [one["namespace"] for one in named],
+        "names": [one["vm"] for one in named],
+        "kind": VM_KIND,
+    }
+    return {
+        (row["network_id"], row["namespace"], row["name"]): row["status"]
+        for row in database.fetch(_VM_STATUSES, values)
+    }
+
+
+_VM_STATUSES = """
+    SELECT n.id AS network_id, v.namespace, v.name,
+        COALESCE(v.manifest #>> '{status,printableStatus}', '') AS status
+    FROM claims_network n
+    CROSS JOIN (SELECT DISTINCT * FROM unnest(%(namespaces)s::text[], %(names)s::text[])) AS w(namespace, name)
+    JOIN pools_observedobject v ON v.cluster_id = n.cluster_id AND v.kind = %(kind)s
+        AND v.namespace = w.namespace AND v.name = w.name
+    WHERE n.id = ANY(string_to_array(%(networks)s, ',')::bigint[])
+    ORDER BY v.id
+"""
+
+
+def seen(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Shape]:
+    """What runs with each of some entries of one page: as `shapes` has it, by the entry's id.
+
+    Of several workloads the one that agrees best. By indexes alone, so that it costs the same in a
+    network of any size. Entries that may not be seen are left out.
+    """
+    found = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
+    entries = {one.pk: one for one in found if scope.has(one.ippool.cluster_id, one.namespace)}
+    beside: dict[int, tuple[int, list[int]]] = {}
+    values = {"ids": database.joined(entries), "all": scope.everything}
+    for row in database.fetch(_BESIDE, values):
+        level, ids = beside.setdefault(row["id"], (row["level"], []))
+        if level == row["level"]:
+            ids.append(row["workload_id"])
+    running = Workload.objects.in_bulk({pk for _, ids in beside.values() for pk in ids})
+    registered = {pk: _of_entry(one) for pk, one in entries.items()}
+    runs = {
+        pk: _best(registered[pk], [running[one] for one in ids if one in running])
+        for pk, (_, ids) in beside.items()
+    }
+    missing = [registered[pk] for pk in entries if runs.get(pk) is None]
+    statuses = _vm_statuses({one.ippool.network_id for one in entries.values()}, missing)
+    told = {}
+    for pk, one in entries.items():
+        verdict = _verdict(registered[pk], runs.get(pk))
+        row = {"verdict": verdict, "network_id": one.ippool.network_id}
+        told[pk] = _shape(row, registered[pk], runs.get(pk), statuses)
+    return told
+
+
+def _best(registered: Shape, found: Sequence[Workload]) -> Workload | None:
+    agreeing = (one for one in found if _verdict(registered, one) == Answer.MATCHING)
+    return next(agreeing, found[0] if found else None)
+
+
+def _verdict(registered: Shape, workload: Workload | None) -> str:
+    if workload is None:
+        return Answer.MISSING.value
+    differs = any(results.differences(_said(registered), side(workload)))
+    return Answer.DIFFERENT.value if differs else Answer.MATCHING.value
+
+
+# The same pairs as claims/sql/verdicts.sql finds, for a few entries.
+_BESIDE = """
+    WITH e AS MATERIALIZED (
+        SELECT e.id, e.mac, e.vm, e.namespace, i.network_id
+        FROM claims_entry e JOIN claims_ippool i ON i.id = e.ippool_id
+        WHERE e.id = ANY(string_to_array(%(ids)s, ',')::bigint[]))
+    SELECT e.id, 1 AS level, p.workload_id FROM e CROSS JOIN LATERAL (
+        SELECT DISTINCT workload_id FROM claims_place
+        WHERE network_id = e.network_id AND mac = e.mac AND workload_id IS NOT NULL
+            AND (%(all)s OR namespace = e.namespace)) p
+    UNION ALL
+    SELECT e.id, 2, w.id FROM e CROSS JOIN LATERAL (
+        SELECT id, mac FROM claims_workload
+        WHERE namespace = e.namespace AND name = e.vm AND network_id = e.network_id
+            AND kind = 'vmi') w
+    WHERE e.vm <> '' AND e.namespace <> '' AND NOT EXISTS (SELECT FROM claims_place
+        WHERE network_id = e.network_id AND mac = w.mac AND entry_id IS NOT NULL
+            AND (%(all)s OR namespace = e.namespace))
+    UNION ALL
+    SELECT e.id, 2, w.id FROM e JOIN claims_workload w ON w.name = e.vm
+        AND w.network_id = e.network_id AND w.kind = 'vmi'
+    WHERE %(all)s AND e.vm <> '' AND e.namespace = '' AND NOT EXISTS (SELECT FROM claims_place
+        WHERE network_id = e.network_id AND mac = w.mac AND entry_id IS NOT NULL)
+    UNION ALL
+    SELECT e.id, 3, q.workload_id FROM e
+        JOIN claims_place p ON p.entry_id = e.id CROSS JOIN LATERAL (
+        SELECT DISTINCT workload_id FROM claims_place
+        WHERE network_id = e.network_id AND address = p.address AND workload_id IS NOT NULL
+            AND (%(all)s OR namespace = e.namespace)) q
+    ORDER BY 1, 2, 3
+"""

@@ -1,0 +1,156 @@
+"""What the register knows when a VM starts: five statements, each by an index, that write nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from claims.core import macs
+from claims.core.ipamclaims import names as ipamclaim_names
+from claims.core.networks import udn
+from claims.core.workloads import vm_objects
+from claims.core.workloads.pod_mutation import Settings
+from claims.core.workloads.vm_addresses import (
+    VM,
+    Claim,
+    Entry,
+    Interface,
+    Known,
+    PrimaryNetwork,
+    UnusableEntry,
+)
+from claims.models import NAD, IPAMClaim, NetworkSettings
+from claims.models import Entry as EntryRow
+from claims.models.settings import Annotation
+from pools.core import errors
+from pools.models import ObservedObject
+
+NOTHING = Known()
+MOST = 20  # of each kind: more of one VM are ambiguous anyway
+
+
+def settings(cluster_id: int) -> Settings:
+    """The cluster's, or what holds without any."""
+    row = NetworkSettings.objects.filter(cluster_id=cluster_id).first() or NetworkSettings()
+    return Settings(
+        addresses=row.annotation == Annotation.ADDRESSES,
+        nad_namespace=row.default_nad_namespace,
+        nad_name=row.default_nad_name,
+    )
+
+
+def seen(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
+    """The VM with the interface that its observed objects say.
+
+    The VMI of a pod (by its uid) knows best, then the VM, then any VMI of the name. The MAC that the
+    pod asks for counts where they have none.
+    """
+    rows = ObservedObject.objects.filter(
+        cluster_id=cluster_id,
+        kind__in=[vm_objects.VM, vm_objects.VMI],
+        namespace=vm.namespace,
+        name=vm.name,
+    ).values_list("kind", "uid", "manifest")[:MOST]
+    found = sorted(rows, key=lambda row: (row[1] != vmi_uid, row[0] != vm_objects.VM, row[1]))
+    if not found:
+        return vm
+    interface = vm_objects.interface(found[0][2])
+    if interface is not None and interface.mac is None and vm.interface is not None:
+        interface = Interface(interface.name, vm.interface.mac)
+    return dataclasses.replace(vm, seen=True, interface=interface)
+
+
+def known(cluster_id: int, vm: VM) -> Known:
+    """The primary networks of the VM's namespace, and entries and claims that may be of the VM."""
+    nads = list(
+        NAD.objects.filter(
+            network__cluster_id=cluster_id,
+            namespace=vm.namespace,
+            role=udn.PRIMARY,
+            network__gone_at=None,
+        )
+        .select_related("network__ippool")
+        .order_by("name", "pk")[:MOST]
+    )
+    return Known(
+        networks=tuple(map(_network, nads)),
+        entries=_entries(cluster_id, vm, nads),
+        claims=_claims(cluster_id, vm, nads),
+        unusable=tuple(_unusable(vm, nads)),
+    )
+
+
+def _network(nad: NAD) -> PrimaryNetwork:
+    of = nad.network
+    return PrimaryNetwork(
+        name=of.name,
+        nad=str(nad),
+        topology=of.topology,
+        role=udn.PRIMARY,
+        persistent=nad.allow_persistent_ips,
+        subnets=tuple(nad.subnets or of.subnets),
+        default_gateways=tuple(of.default_gateways),
+    )
+
+
+def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Entry, ...]:
+    which: Any = Q(namespace=vm.namespace, vm=vm.name)
+    if vm.interface and vm.interface.mac:
+        # Columns of one table on both sides of the OR: PostgreSQL joins two indexes then.
+        pools = [nad.network.ippool.pk for nad in nads if hasattr(nad.network, "ippool")]
+        which |= Q(ippool__in=pools, mac=vm.interface.mac)
+    rows = EntryRow.objects.filter(which, ippool__cluster_id=cluster_id, ippool__gone_at=None)
+    return tuple(
+        Entry(
+            network=row.ippool.network.name,
+            mac=row.mac,
+            ips=tuple(row.ips),
+            vm=row.vm,
+            namespace=row.namespace,
+            ippool=row.ippool.name,
+        )
+        for row in rows.select_related("ippool__network").order_by("pk")[:MOST]
+    )
+
+
+def _unusable(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
+    """The entries of the VM's MAC in objects of IPPools that the register could not take in."""
+    mac = vm.interface.mac if vm.interface else None
+    ippools = [nad.network.ippool for nad in nads if hasattr(nad.network, "ippool")]
+    for ippool in ippools if mac else ():
+        for problem in ippool.problems if ippool.gone_at is None else ():
+            with contextlib.suppress(errors.InvalidInput):
+                if macs.parse_mac(problem["mac"]) == mac:
+                    yield UnusableEntry(ippool.network.name, mac, ippool.name, problem["message"])
+
+
+def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
+    """Those of the VM, those that ask for its MAC, and those that are called as its own would be."""
+    called = {nad.network.name for nad in nads} | ({vm.interface.name} if vm.interface else set())
+    names = {ipamclaim_names.compose_key(vm.name, one) for one in called if one}
+    which = Q(vm=vm.name) | Q(name__in=names)
+    if vm.interface and vm.interface.mac:
+        which |= Q(vm="", mac=vm.interface.mac)
+    rows = IPAMClaim.objects.filter(
+        which,
+        cluster_id=cluster_id,
+        network__in=[nad.network_id for nad in nads],
+        namespace=vm.namespace,
+        gone_at=None,
+    )
+    return tuple(
+        Claim(
+            network=row.network.name,
+            name=row.name,
+            vm=row.vm,
+            mac=row.mac,
+            requested=tuple(row.ips_requested),
+            ips=tuple(row.ips),
+            in_cluster=bool(row.uid),
+        )
+        for row in rows.select_related("network").order_by("pk")[:MOST]
+    )

@@ -1,0 +1,138 @@
+"""/metrics for Prometheus, answered from the database at the time of the scrape.
+
+Who comes with an `Authorization` header is answered by an outer middleware: a scrape inside a cluster
+names a pod's address as its host and speaks plain HTTP, and must neither be refused for the one nor
+redirected for the other. Who comes with the admin's session gets the same page by the usual way.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hmac
+import platform
+from collections.abc import Callable, Iterator, Mapping
+
+from django import http
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from prometheus_client import exposition, metrics_core
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.registry import Collector
+from rest_framework import exceptions
+
+import ipam_site
+from pools.platform.metrics import registry
+from pools.platform.rest import authentication
+
+PATH = "/metrics"
+PERMISSION = "pools.view_measure"
+_OPEN_METRICS = "application/openmetrics-text"
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class MetricsMiddleware:
+    def __init__(self, get_response: Callable[[http.HttpRequest], http.HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: http.HttpRequest) -> http.HttpResponseBase:
+        if request.path_info != PATH:
+            return self._get_response(request)
+        if "HTTP_AUTHORIZATION" in request.META:
+            return _by_header(request)
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            return self._get_response(request)
+        return _refused(401)
+
+
+def by_session(request: http.HttpRequest) -> http.HttpResponseBase:
+    """For whoever is logged in to the admin."""
+    if not request.user.is_authenticated:
+        return _refused(401)
+    return _answer(request) if request.user.has_perm(PERMISSION) else _refused(403)
+
+
+def _by_header(request: http.HttpRequest) -> http.HttpResponseBase:
+    if _is_scraper(request.META["HTTP_AUTHORIZATION"]):
+        return _answer(request)
+    try:
+        found = authentication.TokenAuthentication().authenticate(request)  # type: ignore[arg-type]  # reads META only
+    except exceptions.AuthenticationFailed:
+        return _refused(401)
+    except (DatabaseError, InterfaceError):
+        return _refused(503)
+    if found is None:
+        return _refused(401)
+    return _answer(request) if found[0].has_perm(PERMISSION) else _refused(403)
+
+
+def _is_scraper(header: str) -> bool:
+    """Whether this is the token that is for scrapes only."""
+    scheme, _, token = header.partition(" ")
+    given, known = token.strip().encode(errors="replace"), settings.IPAM_METRICS_TOKEN.encode()
+    return scheme.lower() == "bearer" and bool(known) and hmac.compare_digest(given, known)
+
+
+def _answer(request: http.HttpRequest) -> http.HttpResponseBase:
+    if request.method not in {"GET", "HEAD"}:
+        return _refused(405, Allow="GET, HEAD")
+    is_open = _OPEN_METRICS in request.headers.get("Accept", "")
+    content_type = (
+        openmetrics.CONTENT_TYPE_LATEST if is_open else exposition.CONTENT_TYPE_PLAIN_0_0_4
+    )
+    headers = {**_HEADERS, "Vary": "Accept, Accept-Encoding"}
+    if request.method == "HEAD":
+        return http.HttpResponse(content_type=content_type, headers=headers)
+    try:
+        text = exposed(open_metrics=is_open)
+    except (DatabaseError, InterfaceError):
+        return _refused(503)
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        text = gzip.compress(text, compresslevel=1)
+    return http.HttpResponse(text, content_type=content_type, headers=headers)
+
+
+_SAID = {
+    401: "These metrics need a token.\n",
+    403: f"These metrics need the permission {PERMISSION}.\n",
+    405: "GET is the way to read metrics.\n",
+    503: "The database does not answer.\n",
+}
+
+
+def _refused(status: int, **headers: str) -> http.HttpResponse:
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status == 503:
+        headers["Retry-After"] = "2"
+    return http.HttpResponse(
+        _SAID[status],
+        status=status,
+        content_type="text/plain; charset=utf-8",
+        headers={**_HEADERS, **headers},
+    )
+
+
+def exposed(*, open_metrics: bool = False) -> bytes:
+    """All metrics as text, in Prometheus' format 0.0.4 or in OpenMetrics."""
+    write = openmetrics.generate_latest if open_metrics else exposition.generate_latest
+    return write(_Register())
+
+
+class _Register(Collector):
+    def collect(self) -> Iterator[metrics_core.Metric]:
+        for family, samples in registry.collect().items():
+            metric = metrics_core.Metric(family.stem, family.help, family.kind.value)
+            for (name, labels), value in samples.items():
+                metric.add_sample(name, dict(labels), value)
+            if family.name == "ipam_build_info":
+                metric.add_sample(family.name, dict(_build()), 1)
+            yield metric
+
+
+def _build() -> Mapping[str, str]:
+    return {
+        "version": ipam_site.__version__,
+        "revision": settings.IPAM_REVISION,
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,269 @@
+"""Errors -> RFC 9457 `application/problem+json`, for everything below /api/.
+
+An error of the register keeps its code; one of Django, DRF or the database gets a code here. The
+codes are listed in docs/api.md.
+"""
+
+from __future__ import annotations
+
+import http
+import logging
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from django.core import exceptions as core_exceptions
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http.multipartparser import MultiPartParserError
+from django.urls import Resolver404
+from rest_framework import exceptions, views
+
+from ipam_site.http import error_pages
+from pools.clusters.reconcile import sync
+from pools.core import errors
+from pools.platform import database
+from pools.platform.outbound import faults
+
+API = "/api/"
+REQUEST_ID = "ipam.request_id"  # key in request.META
+CONTENT_TYPE = "application/problem+json"
+TYPE = "urn:problem-type:cadastre:"
+RETRY_AFTER = 2  # seconds; a database that restarts is back in a few
+_READ_ONLY = "25006"  # the server became a standby
+
+log = logging.getLogger(__name__)
+
+_STATUS: list[tuple[type[errors.IpamError], int]] = [
+    (errors.InvalidInput, 400),
+    (errors.NotAllowed, 403),
+    (errors.NotFound, 404),
+    (errors.Conflict, 409),
+    (errors.VersionMismatch, 412),
+    (errors.IdempotencyMismatch, 422),
+    (errors.Unavailable, 503),
+    (sync.IdentityChanged, 409),
+    (faults.AddressNotAllowed, 400),
+    (faults.SecretUnreadable, 503),
+    (faults.ClusterFault, 502),
+]
+# What is said when nothing more is known than the status.
+_CODES = {
+    400: "bad_request",
+    401: "not_authenticated",
+    403: "permission_denied",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "throttled",
+    500: "internal_error",
+    503: "ipam_unavailable",
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One answer; `extra` are further members of the document."""
+
+    status: int
+    code: str
+    title: str
+    detail: str = ""
+    problems: tuple[errors.Problem, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def response(self, request: HttpRequest) -> JsonResponse:
+        document = {
+            "type": TYPE + self.code,
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail or self.title,
+            "code": self.code,
+            "request_id": request.META.get(REQUEST_ID, ""),
+            "errors": [asdict(problem) for problem in self.problems],
+            **self.extra,
+        }
+        return JsonResponse(
+            document, status=self.status, content_type=CONTENT_TYPE, headers=dict(self.headers)
+        )
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponseBase | None:
+    """DRF's EXCEPTION_HANDLER; None for what nobody expected (a 500)."""
+    problem = problem_of(error)
+    if problem is None:
+        return None
+    views.set_rollback()
+    request = context["request"]
+    clusters = _waited_for(error)
+    if clusters is not None and request.user.has_perm("pools.view_cluster"):
+        problem = replace(problem, extra={**problem.extra, "clusters": clusters})
+    return problem.response(request._request)
+
+
+def _waited_for(error: Exception) -> list[str] | None:
+    """The clusters that a recovery waits for, where an error is about one."""
+    if isinstance(error, DatabaseError) and database.sqlstate(error) == database.RECOVERING:
+        error = database.recovering(error)
+    if not isinstance(error, errors.Recovering):
+        return None
+    return error.clusters.split(", ") if error.clusters else []
+
+
+def problem_of(error: BaseException) -> Problem | None:
+    """What an error means to a client, None for one that is our own fault."""
+    if isinstance(error, errors.IpamError):
+        return _of_register(error)
+    if isinstance(error, exceptions.APIException):
+        return _of_rest_framework(error)
+    if isinstance(error, DatabaseError | InterfaceError):
+        return _of_database(error)
+    if isinstance(error, Http404):
+        return _plain(404, "There is no such endpoint.")
+    if isinstance(error, core_exceptions.PermissionDenied):
+        return _plain(403, str(error))
+    if isinstance(error, core_exceptions.RequestDataTooBig):
+        return _plain(413, str(error))
+    bad = core_exceptions.SuspiciousOperation | core_exceptions.BadRequest | MultiPartParserError
+    return _plain(400, str(error)) if isinstance(error, bad) else None
+
+
+def _plain(status: int, detail: str = "") -> Problem:
+    phrase = http.HTTPStatus(status).phrase
+    return Problem(status, _CODES.get(status, "error"), phrase, detail)
+
+
+def _of_register(error: errors.IpamError) -> Problem:
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    if error.code == "too_large":
+        status = 413
+    headers = {}
+    if isinstance(error, errors.Unavailable):
+        headers["Retry-After"] = str(RETRY_AFTER)
+    elif isinstance(error, errors.CoolingDown):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    return Problem(
+        status,
+        error.code,
+        title=_title(type(error)),
+        detail=error.message,
+        problems=error.problems,
+        headers=headers,
+        extra=getattr(error, "extra", {}),
+    )
+
+
+def _title(kind: type[errors.IpamError]) -> str:
+    return (kind.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+
+def _of_rest_framework(error: exceptions.APIException) -> Problem:
+    headers = {}
+    if challenge := getattr(error, "auth_header", ""):
+        headers["WWW-Authenticate"] = str(challenge)
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(math.ceil(wait))
+    code = error.get_codes()
+    return Problem(
+        error.status_code,
+        code if isinstance(code, str) else "invalid",
+        title=http.HTTPStatus(error.status_code).phrase,
+        detail=str(error.detail) if isinstance(error.detail, str) else "",
+        headers=headers,
+    )
+
+
+def _of_database(error: DatabaseError | InterfaceError) -> Problem | None:
+    """Away, overloaded or a standby: 503. A rule that no service foresaw: 409."""
+    if database.sqlstate(error) == database.RECOVERING:
+        return _of_register(database.recovering(error))
+    away = isinstance(error, OperationalError | InterfaceError)
+    if away or database.sqlstate(error) == _READ_ONLY:
+        log.warning("the database did not serve a request: %s", error)
+        return _of_register(errors.Unavailable())
+    if isinstance(error, IntegrityError):
+        log.error("a constraint refused a request: %s", error)
+        return _of_register(errors.Conflict())
+    return None
+
+
+# --- outside of DRF's views -----------------------------------------------------------------------
+
+
+def instead_of_page(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """A problem document where Django or a middleware answered an API request with a page."""
+    if response.status_code in {301, 302} and request.method not in {"GET", "HEAD"}:
+        # Others than these repeat a 308 with its method and body.
+        return _redirected(response)
+    kind = response.headers.get("Content-Type", "")
+    if response.status_code < 400 or "json" in kind or "yaml" in kind:
+        return response
+    return _plain(response.status_code).response(request)
+
+
+def _redirected(response: HttpResponseBase) -> HttpResponse:
+    return HttpResponse(
+        status=308, headers={"Location": response.headers["Location"], "Content-Length": "0"}
+    )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    if _is_api(request):
+        return (problem_of(exception) or _plain(400)).response(request)
+    text = str(exception) if isinstance(exception, core_exceptions.BadRequest) else ""
+    return error_pages.answer(request, 400, text)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    if _is_api(request):
+        return _plain(403).response(request)
+    return error_pages.answer(request, 403, str(exception))
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    if _is_api(request):
+        return _plain(404, "There is no such endpoint.").response(request)
+    # A resolver's exception holds what it tried.
+    text = "" if isinstance(exception, Resolver404) else str(exception)
+    return error_pages.answer(request, 404, text)
+
+
+def csrf_failure(request: HttpRequest, **_reason: str) -> HttpResponseBase:
+    """Django calls it for a form without the token of its session."""
+    if _is_api(request):
+        return _plain(403).response(request)
+    text = "This form belongs to another session, or its page was open for too long."
+    return error_pages.answer(request, 403, f"{text} Go back, reload the page and send it again.")
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """Django calls it while it handles the exception; that may be a database that is away."""
+    error = sys.exc_info()[1]
+    problem = problem_of(error) if error else None
+    if _is_api(request):
+        return (problem or _plain(500)).response(request)
+    if problem is not None and problem.status == 503:
+        return _unavailable_page(problem)
+    return error_pages.plain(500)
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """The database does not answer; asks nothing of it."""
+    problem = _of_register(errors.Unavailable())
+    return problem.response(request) if _is_api(request) else _unavailable_page(problem)
+
+
+def _unavailable_page(problem: Problem) -> HttpResponse:
+    text = f"{problem.detail} Nothing was changed. Try again in a moment. ({problem.code})"
+    answer = error_pages.plain(503, text, title=problem.title)
+    for name, value in {**problem.headers, "Cache-Control": "no-store"}.items():
+        answer.headers[name] = value
+    return answer
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith(API)

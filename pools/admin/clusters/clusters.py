@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count, QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+
+from pools.admin.clusters import connections
+from pools.admin.pools import page
+from pools.clusters import connections as standings
+from pools.clusters import fleet
+from pools.core import blocks, errors
+from pools.core.kubernetes.connection_status import State
+from pools.models import Cluster, Connection, Event, Pool
+from pools.platform import database
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
+from pools.register import clusters, usage
+
+
+class ClusterForm(forms.Form):
+    name = fields.name_field()
+    description = fields.reason_field(required=False, help_text="")
+    cluster_prefix = fields.cidr_field(
+        required=False,
+        widget=fields.addresses_text(placeholder="2001:db8:10::/48"),
+        help_text="IPv6, at least a /64. It is divided into a pool for nodes and one for instances;"
+        " leave it empty for a cluster without them.",
+    )
+    node_prefix = fields.cidr_field(required=False, help_text="Empty: the first /64 of it.")
+    instance_prefix = fields.cidr_field(required=False, help_text="Empty: the second /64 of it.")
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        node, instance = said.get("node_prefix"), said.get("instance_prefix")
+        prefix = said.get("cluster_prefix")
+        if prefix is not None:
+            try:
+                self.parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
+            except errors.InvalidInput as error:
+                pages.put(self, error)
+        elif (node or instance) and "cluster_prefix" not in self.errors:
+            self.add_error("cluster_prefix", "Name the prefix that is divided.")
+        return said
+
+
+class ClusterList(lists.BoundedList):
+    """Clusters with how they stand: a few queries for all rows of the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found = list(self.result_list)
+        rows = Connection.objects.filter(cluster__in=found).select_related("cluster")
+        rows = rows.defer("sealed")
+        summaries = {one.connection.cluster_id: one for one in fleet.summaries(rows)}
+        for cluster in found:
+            cluster.summary = summaries.get(cluster.pk)
+        self.result_list = found
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(state.key, state.word) for state in State] + [("none", "not connected")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Cluster]) -> QuerySet[Cluster]:
+        if self.value() == "none":
+            return rows.filter(connection__isnull=True)
+        if not self.value():
+            return rows
+        now = database.now()
+        return rows.filter(
+            pk__in=[
+                row.cluster_id
+                for row in fleet.connected()
+                if standings.standing(row, now).state.key == self.value()
+            ]
+        )
+
+
+@admin.register(Cluster)
+class ClusterAdmin(lists.Listed[Cluster]):
+    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_duties", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
+    list_filter = (StateFilter,)
+    list_display_links = None
+    search_fields = ("name", "description")
+    search_help_text = "Name"
+    exported = ("id", "name", "cluster_prefix", "pool_count", "created_at", "description")
+    ordering = ("name",)
+    list_before_template = "cadastre/clusters_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
+        return super().get_queryset(request).annotate(pool_count=Count("pools"))
+
+    @admin.display(description="name", ordering="name")
+    def shown_name(self, cluster: Cluster) -> SafeString:
+        return display.to(cluster)
+
+    @admin.display(description="cluster prefix", ordering="cluster_prefix")
+    def shown_prefix(self, cluster: Cluster) -> SafeString:
+        return display.address(cluster.cluster_prefix) if cluster.cluster_prefix else display.DASH
+
+    @admin.display(description="pools", ordering="pool_count")
+    def shown_pools(self, cluster: Any) -> SafeString:
+        url = reverse("admin:pools_pool_changelist", query={"cluster": cluster.pk})
+        return display.link(url, cluster.pool_count)
+
+    def get_changelist(self, request: HttpRequest, **_options: Any) -> type[ChangeList]:
+        return ClusterList
+
+    @admin.display(description="state")
+    def shown_state(self, cluster: Any) -> SafeString:
+        return display.standing(cluster.summary.standing if cluster.summary else None)
+
+    @admin.display(description="last full pass")
+    def shown_pass(self, cluster: Any) -> SafeString:
+        return (
+            display.when(cluster.summary.connection.succeeded_at)
+            if cluster.summary
+            else display.DASH
+        )
+
+    @admin.display(description="objects")
+    def shown_objects(self, cluster: Any) -> SafeString:
+        if not cluster.summary:
+            return display.DASH
+        url = reverse("admin:pools_observedobject_changelist", query={"cluster": cluster.pk})
+        return display.link(url, display.number(cluster.summary.objects))
+
+    @admin.display(description="drift")
+    def shown_drift(self, cluster: Any) -> SafeString:
+        if not cluster.summary:
+            return display.DASH
+        url = reverse("admin:pools_drift_changelist", query={"cluster": cluster.pk})
+        return display.link(url, display.number(cluster.summary.drift))
+
+    @admin.display(description="written")
+    def shown_duties(self, cluster: Any) -> SafeString | str:
+        if not cluster.summary:
+            return display.DASH
+        row = cluster.summary.connection
+        return ", ".join(row.duties) or row.get_mode_display()
+
+    @admin.display(description="version")
+    def shown_version(self, cluster: Any) -> SafeString | str:
+        return cluster.summary.connection.version if cluster.summary else display.DASH
+
+    # --- pages ------------------------------------------------------------------------------------
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("pools.add_cluster")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Cluster | None = None) -> bool:
+        return request.user.has_perm("pools.delete_cluster")
+
+    def get_urls(self) -> list[URLPattern]:
+        divide = path(
+            "<int:cluster_id>/divide/", pages.in_admin(_divide), name="pools_cluster_divide"
+        )
+        return [divide, *connections.urls(), *super().get_urls()]
+
+    def add_view(self, request: HttpRequest, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
+        pages.require(request, "pools.add_cluster")
+        form = ClusterForm(request.POST or None)
+        if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
+            try:
+                cluster = _create(form, request)
+            except errors.IpamError as error:
+                pages.put(form, error, _place)
+            else:
+                messages.success(request, f"The cluster {cluster.name} was added.")
+                return HttpResponseRedirect(display.url_of(cluster))
+        return pages.page(
+            request, "cluster_form.html", title="Add cluster", opts=Cluster._meta, form=form
+        )
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.view_cluster")
+        cluster = _cluster(object_id)
+        pools = list(
+            Pool.objects.filter(cluster=cluster).prefetch_related(
+                "cidrs__reserved_ranges", "cidrs__pool"
+            )
+        )
+        families = usage.of_pools(pools)
+        rows = [
+            (pool, families[pool.pk], page.state_of(families[pool.pk], list(pool.cidrs.all())))
+            for pool in pools
+        ]
+        events = Event.objects.filter(cluster_id=cluster.pk).order_by("-id")[:10]
+        return pages.page(
+            request,
+            "cluster.html",
+            title=cluster.name,
+            opts=Cluster._meta,
+            original=cluster,
+            cluster=cluster,
+            call=f"clusters/{cluster.name}/",
+            rows=rows,
+            events=events,
+            **connections.context(cluster),
+        )
+
+    def delete_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.delete_cluster")
+        cluster = _cluster(object_id)
+        if request.method == "POST":
+            with pages.told(request):
+                clusters.remove(cluster, by=pages.author(request))
+                messages.success(request, f"The cluster {cluster.name} was deleted.")
+                return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
+        pools = list(Pool.objects.filter(cluster=cluster))
+        families = usage.of_pools(pools)
+        used = sum(one.used for found in families.values() for one in found.values())
+        return pages.page(
+            request,
+            "cluster_delete.html",
+            title=f"Delete {cluster.name}?",
+            opts=Cluster._meta,
+            original=cluster,
+            cluster=cluster,
+            pools=pools,
+            used=used,
+        )
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.view_event")
+        url = reverse("admin:pools_event_changelist", query={"cluster": object_id})
+        return HttpResponseRedirect(url)
+
+
+def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
+    said = form.cleaned_data
+    return clusters.create(
+        said["name"],
+        by=pages.author(request),
+        cluster_prefix=said["cluster_prefix"],
+        node_prefix=said["node_prefix"],
+        instance_prefix=said["instance_prefix"],
+        description=said["description"] or "",
+    )
+
+
+class DivideForm(ClusterForm):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        del self.fields["name"], self.fields["description"]
+        self.fields["cluster_prefix"].required = True
+
+
+def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    pages.require(request, "pools.change_cluster", "pools.add_pool")
+    cluster = _cluster(str(cluster_id))
+    form = DivideForm(request.POST or None, initial={"cluster_prefix": cluster.cluster_prefix})
+    if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
+        said = form.cleaned_data
+        try:
+            clusters.divide(
+                cluster,
+                said["cluster_prefix"],
+                by=pages.author(request),
+                node=said["node_prefix"],
+                instance=said["instance_prefix"],
+            )
+        except errors.IpamError as error:
+            pages.put(form, error, _place)
+        else:
+            messages.success(request, "The node and the instance pool were made.")
+            return HttpResponseRedirect(display.url_of(cluster))
+    return pages.page(
+        request,
+        "cluster_form.html",
+        title=f"Divide a prefix of {cluster.name}",
+        opts=Cluster._meta,
+        original=cluster,
+        form=form,
+        cluster=cluster,
+    )
+
+
+def _place(problem: errors.Problem) -> str | None:
+    if problem.code == "already_exists":
+        return "name"
+    if problem.code == "cidr_overlap" and not problem.field:
+        return "cluster_prefix"
+    return problem.field
+
+
+def _cluster(object_id: str) -> Cluster:
+    number = lists.number(object_id)
+    cluster = Cluster.objects.filter(pk=number).first()
+    if cluster is None:
+        raise Http404("There is no such cluster.")
+    return cluster

@@ -1,0 +1,168 @@
+"""The form that connects a cluster. A kubeconfig goes in and is never shown again.
+
+Where a second visit is needed (a context to choose, an error elsewhere) the text travels through the
+browser sealed with the key ring, bound to this person, session and cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from unfold import widgets
+
+from pools.clusters import connections
+from pools.clusters.client import kubeconfig
+from pools.core import errors
+from pools.models import Cluster
+from pools.models.connections import Duty, Mode
+from pools.platform.admin import forms as fields
+from pools.platform.admin import pages
+from pools.platform.outbound import faults, secrets
+
+_LEFT = "The kubeconfig could not be kept over this step: give it again."
+
+
+class TermsForm(forms.Form):
+    """What may be written to a cluster."""
+
+    mode = forms.ChoiceField(
+        choices=[
+            (Mode.OBSERVED, "observed: nothing is ever written to it"),
+            (Mode.MANAGED, "managed: what is ticked below is written to it"),
+        ],
+        initial=Mode.OBSERVED,
+        widget=fields.select(),
+    )
+    duties = forms.MultipleChoiceField(
+        label="What is written",
+        choices=[(str(value), str(label)) for value, label in Duty.choices],
+        required=False,
+        widget=forms.CheckboxSelectMultiple(),
+        help_text="Only of a managed cluster. Each can be switched on and off at any time.",
+    )
+
+    terms = connections.Terms()
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        try:
+            self.terms = connections.terms(said.get("mode") or "", said.get("duties") or ())
+        except errors.InvalidInput as error:
+            pages.put(self, error)
+        return said
+
+
+class ConnectForm(TermsForm):
+    text = forms.CharField(
+        label="Kubeconfig",
+        required=False,
+        strip=False,
+        widget=fields.lines(8, autocomplete="off"),
+        help_text="Server, certificate authority, and a token or a client certificate, all in the"
+        " text itself (kubectl config view --raw --flatten). Programs, files and proxies in it are"
+        " refused. It is kept sealed and never shown again.",
+    )
+    file = forms.FileField(
+        label="or a file",
+        required=False,
+        widget=widgets.UnfoldAdminFileFieldWidget(),
+    )
+    context = forms.CharField(required=False, widget=fields.select())
+    offline = forms.BooleanField(
+        label="Do not ask the cluster now",
+        required=False,
+        widget=fields.tick(),
+        help_text="Who it is, is then found out by the first pass.",
+    )
+    field_order = ("text", "file", "context", "mode", "duties", "offline")
+
+    def __init__(self, *args: Any, request: HttpRequest, cluster: Cluster, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._owner = f"form:{request.user.pk}:{request.session.session_key}:{cluster.pk}"
+        self.source: connections.Source | None = None
+        self.held = ""  # the text, sealed, for the next visit
+        self.contexts: list[str] = []
+
+    @classmethod
+    def to_replace(cls, *args: Any, **options: Any) -> ConnectForm:
+        """Credentials only: what is written stays as it is."""
+        form = cls(*args, **options)
+        del form.fields["mode"], form.fields["duties"]
+        return form
+
+    def clean(self) -> dict[str, Any]:
+        if "mode" in self.fields:
+            super().clean()
+        said = self.cleaned_data
+        given = self._given(said)
+        # Nothing of it goes back to the page, whatever else is wrong.
+        typed: Any = self.data
+        self._typed: Any = typed.copy()  # a QueryDict, which is immutable
+        self._typed["text"] = ""
+        self.data = self._typed
+        if given is not None:
+            try:
+                self._read(given)
+            except errors.IpamError as error:
+                pages.put(self, _with_paths(error), lambda _problem: "text")
+        return said
+
+    def _given(self, said: dict[str, Any]) -> bytes | None:
+        file = said.get("file")
+        if file is not None and file.size > kubeconfig.LARGEST:
+            message = f"A kubeconfig has at most {kubeconfig.LARGEST // 1024} KiB."
+            self.add_error("file", forms.ValidationError(message, code="too_large"))
+            return None
+        if file is not None:
+            return bytes(file.read())
+        if said.get("text", "").strip():
+            return str(said["text"]).encode()
+        if held := self.data.get("held", ""):
+            try:
+                return secrets.configured().open(held, owner=self._owner)
+            except faults.SecretUnreadable:
+                self.add_error("text", forms.ValidationError(_LEFT, code="required"))
+                return None
+        message = "Paste a kubeconfig here, or choose a file."
+        self.add_error("text", forms.ValidationError(message, code="required"))
+        return None
+
+    def _read(self, given: bytes) -> None:
+        """Raises InvalidInput of the kubeconfig."""
+        self.contexts, current = kubeconfig.contexts(given)
+        self._offer(current)
+        chosen = self.data.get("context", "")
+        if chosen not in self.contexts:
+            chosen = self.contexts[0] if len(self.contexts) == 1 else ""
+        if not chosen and self.contexts:
+            self.held = secrets.configured().seal(given, owner=self._owner)
+            self._typed["context"] = current
+            message = "Which context is the cluster's? The file has several."
+            self.add_error("context", forms.ValidationError(message, code="context_missing"))
+            return
+        self.source = connections.from_kubeconfig(given, context=chosen)
+        self.held = secrets.configured().seal(given, owner=self._owner)
+
+    def _offer(self, current: str) -> None:
+        field: Any = self.fields["context"]
+        field.widget.choices = [(name, errors.shown(name)) for name in self.contexts]
+        field.initial = current
+
+
+def _with_paths(error: errors.IpamError) -> errors.IpamError:
+    """The same, each message after the place in the file that it is about."""
+    return errors.InvalidInput.all(
+        [
+            errors.Problem(
+                "", one.code, f"{one.field}: {one.message}" if one.field else one.message
+            )
+            for one in pages.problems(error)
+        ]
+    )
+
+
+def place(problem: errors.Problem) -> str | None:
+    """Where a refusal of the service is shown: what is wrong with the source, beside the text."""
+    return problem.field if problem.field in {"mode", "duties"} else "text"

@@ -1,0 +1,213 @@
+"""The pages of a connection: connect, what is written, test, pause, reconcile, disconnect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from pools.admin.clusters import connect_form
+from pools.clusters import connection_test, connections, fleet
+from pools.clusters.reconcile import registry
+from pools.core import errors
+from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
+from pools.platform.admin import display
+from pools.platform.admin import pages as admin_pages
+
+LATEST = 10  # passes, findings, objects, differences on the page of a cluster
+
+
+def urls() -> list[URLPattern]:
+    """Below the page of a cluster."""
+    pages: dict[str, Callable[..., HttpResponseBase]] = {
+        "connect": connect,
+        "terms": terms,
+        "test": test,
+        "pause": pause,
+        "resume": resume,
+        "reconcile": reconcile,
+        "disconnect": disconnect,
+    }
+    return [
+        path(f"<int:cluster_id>/{name}/", admin_pages.in_admin(view), name=f"pools_cluster_{name}")
+        for name, view in pages.items()
+    ]
+
+
+def context(cluster: Cluster) -> dict[str, Any]:
+    """What the page of a cluster shows of its connection."""
+    row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
+    if row is None:
+        return {"summary": None}
+    objects = ObservedObject.objects.filter(cluster=cluster).defer("manifest")
+    return {
+        "summary": fleet.summary(row),
+        "runs": Run.objects.filter(cluster=cluster).order_by("-id")[:LATEST],
+        "findings": Finding.objects.filter(cluster=cluster).order_by("-since", "-id")[:LATEST],
+        "problems": objects.exclude(problem_code="").order_by("kind", "name", "id")[:LATEST],
+        "drift": Drift.objects.filter(cluster=cluster, ignored_at=None).order_by("id")[:LATEST],
+    }
+
+
+@sensitive_post_parameters("text", "held")
+def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    """Connect, or replace the credentials; `_test` only examines what was given."""
+    admin_pages.require(request, "pools.view_cluster")
+    cluster = _cluster(cluster_id)
+    row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
+    admin_pages.require(request, "pools.change_connection" if row else "pools.add_connection")
+    made = connect_form.ConnectForm.to_replace if row else connect_form.ConnectForm
+    form = made(request.POST or None, request.FILES or None, request=request, cluster=cluster)
+    found: connection_test.Examination | None = None
+    if request.method == "POST" and form.is_valid() and form.source is not None:
+        if "_test" in request.POST:
+            wanted = connections.terms(row.mode, row.duties) if row else form.terms
+            found = connection_test.of_source(form.source, wanted, registry.resources())
+        else:
+            try:
+                _keep(request, cluster, row, form)
+            except errors.IpamError as error:
+                admin_pages.put(form, error, connect_form.place)
+            else:
+                return HttpResponseRedirect(display.url_of(cluster))
+    return admin_pages.page(
+        request,
+        "connect.html",
+        title=f"Replace the credentials of {cluster}" if row else f"Connect {cluster}",
+        opts=Cluster._meta,
+        original=cluster,
+        cluster=cluster,
+        form=form,
+        found=found,
+        replacing=row is not None,
+    )
+
+
+def _keep(
+    request: HttpRequest,
+    cluster: Cluster,
+    row: Connection | None,
+    form: connect_form.ConnectForm,
+) -> None:
+    source, by = form.source, admin_pages.author(request)
+    if source is None:
+        return
+    offline = form.cleaned_data["offline"]
+    if row is None:
+        connections.connect(cluster, source, form.terms, by=by, offline=offline)
+        messages.success(request, f"{cluster} is connected; the first pass begins within seconds.")
+    else:
+        connections.replace(row, source, by=by, offline=offline)
+        messages.success(request, f"{cluster} has other credentials.")
+    for warning in source.warnings:
+        messages.warning(request, admin_pages.sentence(warning))
+
+
+def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    """What is written to the cluster."""
+    admin_pages.require(request, "pools.change_connection")
+    cluster = _cluster(cluster_id)
+    row = _connection(cluster)
+    form = connect_form.TermsForm(
+        request.POST or None, initial={"mode": row.mode, "duties": row.duties}
+    )
+    if request.method == "POST" and form.is_valid():
+        connections.change(row, by=admin_pages.author(request), wanted=form.terms)
+        messages.success(request, f"What is written to {cluster} was changed.")
+        return HttpResponseRedirect(display.url_of(cluster))
+    return admin_pages.page(
+        request,
+        "terms.html",
+        title=f"What is written to {cluster}",
+        opts=Cluster._meta,
+        original=cluster,
+        cluster=cluster,
+        form=form,
+    )
+
+
+@require_POST
+def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    """Ask the cluster now; nothing is changed."""
+    admin_pages.require(request, "pools.clusters.reconcile")
+    cluster = _cluster(cluster_id)
+    found = connection_test.of_connection(_connection(cluster), registry.resources())
+    return admin_pages.page(
+        request,
+        "connection_test.html",
+        title=f"Test of the connection to {cluster}",
+        opts=Cluster._meta,
+        original=cluster,
+        cluster=cluster,
+        found=found,
+        call=f"clusters/{cluster.name}/connection/test/",
+    )
+
+
+@require_POST
+def pause(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    return _paused(request, cluster_id, paused=True)
+
+
+@require_POST
+def resume(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    return _paused(request, cluster_id, paused=False)
+
+
+def _paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponseBase:
+    admin_pages.require(request, "pools.change_connection")
+    cluster = _cluster(cluster_id)
+    connections.change(_connection(cluster), by=admin_pages.author(request), paused=paused)
+    words = "is paused: nothing is read or written." if paused else "is resumed."
+    messages.success(request, f"{cluster} {words}")
+    return HttpResponseRedirect(display.url_of(cluster))
+
+
+@require_POST
+def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    """Make it due."""
+    admin_pages.require(request, "pools.clusters.reconcile")
+    cluster = _cluster(cluster_id)
+    with admin_pages.told(request):
+        connections.make_due(_connection(cluster))
+        messages.success(request, f"A pass over {cluster} begins within seconds.")
+    return HttpResponseRedirect(display.url_of(cluster))
+
+
+def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
+    """Says first what goes and what stays."""
+    admin_pages.require(request, "pools.delete_connection")
+    cluster = _cluster(cluster_id)
+    row = _connection(cluster)
+    if request.method == "POST":
+        connections.disconnect(row, by=admin_pages.author(request))
+        messages.success(request, f"{cluster} is disconnected; what it holds stays.")
+        return HttpResponseRedirect(display.url_of(cluster))
+    return admin_pages.page(
+        request,
+        "disconnect.html",
+        title=f"Disconnect {cluster}?",
+        opts=Cluster._meta,
+        original=cluster,
+        cluster=cluster,
+        summary=fleet.summary(row),
+    )
+
+
+def _cluster(cluster_id: int) -> Cluster:
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        raise Http404("There is no such cluster.")
+    return cluster
+
+
+def _connection(cluster: Cluster) -> Connection:
+    try:
+        return connections.of(cluster)
+    except errors.NotFound as error:
+        raise Http404(error.message) from error

@@ -1,0 +1,264 @@
+"""Drift and plan: what is another in a cluster than in the register, and what is done about it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pools.admin.clusters import observed, sync_runs, takeovers
+from pools.clusters import drift
+from pools.models import Connection, Drift
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
+from pools.platform.outbound.faults import FieldConflict
+
+MOST = 100  # differences on one page
+_STATES = {
+    "open": Q(ignored_at=None, conflict=""),
+    "conflict": ~Q(conflict=""),
+    "ignored": Q(ignored_at__isnull=False),
+}
+VERBS = {
+    "apply": "Apply: the register is right",
+    "adopt": "Adopt: the cluster is right",
+    "ignore": "Ignore until it changes",
+    "heed": "Ignore no longer",
+}
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("open", "open"), ("conflict", "could not be written"), ("ignored", "ignored")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Drift]) -> QuerySet[Drift]:
+        which = _STATES.get(self.value() or "")
+        return rows.filter(which) if which else rows
+
+
+class KindFilter(observed.KindFilter):
+    """The same as of objects."""
+
+
+def value(found: object) -> SafeString:
+    """A JSON value as it stands in the manifest; long ones are cut, whole on hover."""
+    if found is None:
+        return SafeString('<span class="cad-dim">absent</span>')
+    text = json.dumps(found, ensure_ascii=False)
+    short = text if len(text) <= 120 else f"{text[:119]}…"
+    return format_html('<code class="cad-mono" title="{}">{}</code>', text, short)
+
+
+def state(row: Drift) -> SafeString:
+    """Open, in conflict with another manager, or ignored; why on hover."""
+    if row.ignored_at is not None:
+        return display.state("ignored", f"{row.ignored_by or 'somebody'}: {row.ignored_reason}")
+    return display.state("conflict" if row.conflict else "open", row.conflict)
+
+
+@admin.register(Drift)
+class DriftAdmin(lists.Listed[Drift]):
+    list_display = ("shown_object", "shown_cluster", "shown_path", "shown_desired", "shown_observed", "shown_managers", "shown_state", "shown_since")  # fmt: skip
+    list_display_links = None
+    list_filter = (sync_runs.ClusterFilter, StateFilter, KindFilter)
+    exported = ("cluster.name", "kind", "namespace", "name", "path", "desired", "observed", "managers", "conflict", "since", "ignored_at", "ignored_reason")  # fmt: skip
+    search_fields = ("name", "path")
+    search_help_text = "Object or field"
+    ordering = ("cluster_id", "kind", "namespace", "name", "path")
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    actions = ("apply", "adopt", "ignore", "heed")
+    list_before_template = "cadastre/drift_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Drift]:
+        return super().get_queryset(request).select_related("cluster", "ignored_by")
+
+    @admin.display(description="object")
+    def shown_object(self, row: Drift) -> SafeString:
+        place = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        return format_html('<span class="cad-kind">{}</span> {}', row.kind, display.to(row, place))
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, row: Drift) -> SafeString:
+        return display.to(row.cluster)
+
+    @admin.display(description="field")
+    def shown_path(self, row: Drift) -> SafeString:
+        return format_html('<span class="cad-mono">{}</span>', row.path)
+
+    @admin.display(description="desired")
+    def shown_desired(self, row: Drift) -> SafeString:
+        return value(row.desired)
+
+    @admin.display(description="observed")
+    def shown_observed(self, row: Drift) -> SafeString:
+        return value(row.observed)
+
+    @admin.display(description="written by")
+    def shown_managers(self, row: Drift) -> str:
+        return ", ".join(map(str, row.managers)) or "nobody"
+
+    @admin.display(description="state")
+    def shown_state(self, row: Drift) -> SafeString:
+        return state(row)
+
+    @admin.display(description="since")
+    def shown_since(self, row: Drift) -> SafeString:
+        return display.when(row.since)
+
+    # --- deciding ---------------------------------------------------------------------------------
+
+    def has_settle_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("pools.change_drift")
+
+    def has_adopt_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perms(("pools.change_drift", "pools.change_pool"))
+
+    @admin.action(description=VERBS["apply"], permissions=["settle"])
+    def apply(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
+        return _to(request, rows, "apply")
+
+    @admin.action(description=VERBS["adopt"], permissions=["adopt"])
+    def adopt(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
+        return _to(request, rows, "adopt")
+
+    @admin.action(description=VERBS["ignore"], permissions=["settle"])
+    def ignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
+        return _to(request, rows, "ignore")
+
+    @admin.action(description=VERBS["heed"], permissions=["settle"])
+    def heed(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
+        return _to(request, rows, "heed")
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path("settle/", pages.in_admin(settle), name="pools_drift_settle"),
+            path(
+                "<int:drift_id>/take-over/",
+                pages.in_admin(takeovers.view),
+                name="pools_drift_takeover",
+            ),
+        ]
+        return [*own, *super().get_urls()]
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.view_drift")
+        row = Drift.objects.filter(pk=lists.number(object_id)).first()
+        if row is None:
+            raise Http404("There is no such difference: it may be settled.")
+        return _plan(request, row)
+
+
+def _to(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
+    ids = [str(pk) for pk in rows.values_list("pk", flat=True)[:MOST]]
+    return lists.action_page(request, "admin:pools_drift_settle", verb=verb, id=ids)
+
+
+def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
+    """All differences of one object, field by field."""
+    rows = drift.differences(drift.Object(row.cluster, row.kind, row.name, row.namespace))
+    return pages.page(
+        request,
+        "plan.html",
+        title=f"{row.kind} {row.name}",
+        opts=Drift._meta,
+        original=row,
+        row=row,
+        rows=rows,
+        ids=[one.pk for one in rows],
+        connection=Connection.objects.filter(cluster=row.cluster).first(),
+        some_ignored=any(one.ignored_at for one in rows),
+        waiting=[one for one in rows if one.conflict_code == FieldConflict.code],
+        call=f"clusters/{row.cluster.name}/drift/?kind={row.kind}&name={row.name}",
+    )
+
+
+# --- the page that says what a decision does ------------------------------------------------------
+
+
+class ReasonForm(forms.Form):
+    reason = fields.reason_field()
+
+
+def settle(request: HttpRequest) -> HttpResponseBase:
+    """Say what the decision does to which objects, then do it."""
+    pages.require(request, "pools.change_drift")
+    verb = request.POST.get("verb") or request.GET.get("verb", "")
+    if verb not in VERBS:
+        raise Http404("There is no such decision.")
+    given = request.POST.getlist("id") or request.GET.getlist("id")
+    ids = [lists.number(text) for text in given[:MOST]]
+    rows = list(Drift.objects.filter(pk__in=ids).select_related("cluster", "ignored_by"))
+    back = lists.back(request, "admin:pools_drift_changelist")
+    if not rows:
+        messages.warning(request, "None of these differences is left.")
+        return HttpResponseRedirect(back)
+    if verb == "adopt":
+        for kind in {row.kind for row in rows}:
+            pages.require(request, *drift.adopting(kind))
+    form = ReasonForm(request.POST or None) if verb == "ignore" else None
+    if request.method == "POST" and (form is None or form.is_valid()):
+        reason = form.cleaned_data["reason"] if form else ""
+        _done(request, verb, rows, reason)
+        return HttpResponseRedirect(back)
+    objects = list(dict.fromkeys(_object(row) for row in rows))
+    return pages.page(
+        request,
+        "settle.html",
+        title=f"{VERBS[verb]}?",
+        opts=Drift._meta,
+        verb=verb,
+        rows=rows,
+        objects=objects,
+        form=form,
+        button=VERBS[verb].partition(":")[0],
+    )
+
+
+def _object(row: Drift) -> drift.Object:
+    return drift.Object(row.cluster, row.kind, row.name, row.namespace)
+
+
+def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> None:
+    by = pages.author(request, reason)
+    if verb in {"ignore", "heed"}:
+        for row in rows:
+            with pages.told(request):
+                if verb == "ignore":
+                    drift.ignore(row, by=by, user=request.user)  # type: ignore[arg-type]  # logged in
+                else:
+                    drift.heed(row, by=by)
+                messages.success(request, f"{row}: {'ignored' if verb == 'ignore' else 'heeded'}.")
+        return
+    for one in dict.fromkeys(_object(row) for row in rows):
+        with pages.told(request):
+            if verb == "apply":
+                _applied(request, one, drift.apply(one, by=by))
+            else:
+                drift.adopt(one, by=by)
+                messages.success(request, f"{one} is now in the register as the cluster has it.")
+
+
+def _applied(request: HttpRequest, one: drift.Object, staying: list[Drift]) -> None:
+    messages.success(request, f"{one} is written with the next pass, which begins within seconds.")
+    for row in staying:
+        owners = ", ".join(map(str, row.managers)) or "another manager"
+        text = format_html(
+            '{} belongs to {} and is not taken from it: <a class="cad-link" href="{}">take it over</a>.',
+            row.path,
+            owners,
+            reverse("admin:pools_drift_takeover", args=[row.pk]),
+        )
+        messages.warning(request, text)

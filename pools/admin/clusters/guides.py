@@ -1,0 +1,274 @@
+"""Pages that answer one question: the pool of a pod, the demand of a node, preflight, overlaps.
+
+All are asked by GET, so that an answer has an address that can be passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponseBase
+from unfold import widgets
+
+from pools.cilium import node_demand, pod_choice, preflights
+from pools.core import errors
+from pools.core.cilium import multipool, pod_pool
+from pools.core.cilium.preflight import Finding
+from pools.models import Cluster
+from pools.platform.admin import forms as fields
+from pools.platform.admin import pages
+from pools.register import overlaps
+
+PER_PAGE = 50
+MEMBERS = 12  # of one overlap that are shown at once
+
+
+class MarksField(forms.CharField):
+    """Labels or annotations, one `key=value` (or `key: value`) in a line.
+
+    None when empty: as the cluster has them. A lone `-` is a description without any.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("widget", fields.lines(2, placeholder="app=web"))
+        options.setdefault(
+            "help_text", "Empty: as the cluster has them. A lone - says that there are none."
+        )
+        super().__init__(required=False, strip=False, **options)
+
+    def clean(self, value: Any) -> Any:
+        found: dict[str, str] = {}
+        marks = super().clean(value)
+        if marks.strip() == "-":
+            return found
+        for number, line in enumerate(marks.splitlines(), start=1):
+            if not line.strip():
+                continue
+            key, sign, text = line.partition("=") if "=" in line else line.partition(":")
+            if not (key.strip() and sign):
+                message = f"Line {number}: write it as key=value."
+                raise forms.ValidationError(message, code="marks")
+            found[key.strip()] = text.strip().strip("\"'")
+        return found or None
+
+
+class PodForm(forms.Form):
+    cluster = fields.cluster_field()
+    pod = fields.name_field(initial="web-0")
+    pod_labels = MarksField(label="Labels of the pod")
+    pod_annotations = MarksField(
+        label="Annotations of the pod",
+        widget=fields.lines(2, placeholder=f"{pod_pool.ANNOTATION}=green-pool"),
+    )
+    namespace = fields.name_field(initial="default")
+    namespace_labels = MarksField(label="Labels of the namespace")
+    namespace_annotations = MarksField(label="Annotations of the namespace")
+
+
+def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
+    pages.require(request, "pools.view_pool")
+    form = _asked(request, PodForm, "pod")
+    told = None
+    if form.is_bound and form.is_valid():
+        said = form.cleaned_data
+        told = pod_choice.explain(
+            said["cluster"],
+            pod=pod_choice.Named(said["pod"], said["pod_labels"], said["pod_annotations"]),
+            namespace=pod_choice.Named(
+                said["namespace"], said["namespace_labels"], said["namespace_annotations"]
+            ),
+        )
+    return pages.page(
+        request,
+        "guide_pod.html",
+        title="Pool for a pod",
+        form=form,
+        told=told,
+        only_at_creation=pod_pool.ONLY_AT_CREATION,
+    )
+
+
+def _asked(request: HttpRequest, kind: type[forms.Form], key: str) -> Any:
+    """A form of what is asked in the address; unbound, with what is named there, before that."""
+    if key in request.GET:
+        return kind(request.GET)
+    named = {name: request.GET[name] for name in kind.base_fields if name in request.GET}
+    return kind(initial=named)
+
+
+class CountsField(forms.CharField):
+    """Addresses by pool: `default=12,other=3`; {} when empty. Each family has as many."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("widget", fields.text(placeholder="default=12,other=3"))
+        super().__init__(required=False, **options)
+
+    def clean(self, value: Any) -> Any:
+        given = super().clean(value)
+        if not given:
+            return {}
+        return _map_of(given)
+
+
+class MapField(CountsField):
+    """A pre-allocation map; None when empty."""
+
+    def clean(self, value: Any) -> Any:
+        return super().clean(value) or None
+
+
+def _map_of(text: str) -> dict[str, int]:
+    try:
+        return multipool.parse_pre_allocation(text)
+    except errors.InvalidInput as error:
+        raise forms.ValidationError([pages.shown(one) for one in error.problems]) from None
+
+
+class NodeForm(forms.Form):
+    cluster = fields.cluster_field()
+    node = fields.name_field(
+        required=False,
+        help_text="One of the cluster keeps what it holds; empty: a new node.",
+    )
+    in_use = CountsField(
+        label="Addresses in use", max_length=2000, help_text="By pool, of each IP family."
+    )
+    pending = CountsField(
+        label="Pods that wait", max_length=2000, help_text="Scheduled there, without an address."
+    )
+    pre_allocation = MapField(
+        label="Pre-allocation map",
+        max_length=2000,
+        widget=fields.text(placeholder="default=8,other=4"),
+        help_text="As ipam-multi-pool-pre-allocation has it; empty: that of the cluster,"
+        " or default=8.",
+    )
+
+
+def demand_of_node(request: HttpRequest) -> HttpResponseBase:
+    pages.require(request, "pools.view_pool")
+    form = _asked(request, NodeForm, "in_use")
+    told = None
+    if form.is_bound and form.is_valid():
+        said = form.cleaned_data
+        try:
+            told = node_demand.forecast(
+                said["cluster"],
+                in_use=_both(said["in_use"]),
+                pending=_both(said["pending"]),
+                pre_allocation=said["pre_allocation"],
+                node=said["node"] or "",
+            )
+        except errors.IpamError as error:
+            pages.put(form, error, lambda _problem: "pre_allocation")
+    return pages.page(request, "guide_node.html", title="Demand of a node", form=form, told=told)
+
+
+def _both(counts: dict[str, int]) -> dict[str, dict[int, int]]:
+    return {pool: {4: count, 6: count} for pool, count in counts.items()}
+
+
+class PreflightForm(forms.Form):
+    cluster = fields.cluster_field()
+    release = forms.CharField(
+        label="Release of Cilium",
+        required=False,
+        max_length=40,
+        widget=fields.text(placeholder="1.18.2"),
+        help_text="Where the cluster does not say it: some conditions ended with a release.",
+    )
+
+
+def preflight(request: HttpRequest) -> HttpResponseBase:
+    pages.require(request, "pools.view_cluster", "pools.view_pool")
+    form = _asked(request, PreflightForm, "cluster")
+    told = cluster = None
+    if form.is_bound and form.is_valid():
+        cluster = form.cleaned_data["cluster"]
+        told = preflights.of(cluster, release=form.cleaned_data["release"])
+    return pages.page(
+        request,
+        "preflight.html",
+        title="Preflight",
+        form=form,
+        told=told,
+        cluster=cluster,
+        findings=titled(told.findings) if told else [],
+    )
+
+
+_TITLES = {
+    "ipam-mode": "IPAM mode",
+    "native-routing": "Native routing",
+    "pod-cidr-routes": "Routes to PodCIDRs",
+    "per-endpoint-routes": "Local node routes",
+    "encryption": "Encryption",
+    "masquerading": "Masquerading",
+    "native-routing-cidr": "Masquerading of several pools",
+    "pre-allocation": "Pre-allocation map",
+    "default-pool": "Default pool",
+    "auto-create": "Pools of the operator",
+    "overlapping-pools": "Overlapping pools",
+    "ipv6-mask-size": "IPv6 mask size",
+    "new-cidr": "The new CIDR",
+    "reserve": "The reservation",
+    "other-spaces": "Other clusters and networks",
+    "room": "Room",
+    "order": "Order of the steps",
+    "nodes": "Nodes",
+    "cluster": "The cluster's CRD",
+}
+
+
+def titled(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
+    """With the words that name the rule."""
+    return [(_TITLES.get(one.rule, one.rule), one) for one in findings]
+
+
+class OverlapForm(forms.Form):
+    cluster = forms.ModelChoiceField(
+        Cluster.objects.order_by("name"),
+        required=False,
+        empty_label="all clusters",
+        widget=widgets.UnfoldAdminSelectWidget(),
+    )
+    kind = forms.ChoiceField(
+        required=False,
+        widget=fields.select(),
+        choices=[
+            ("", "all kinds"),
+            (overlaps.Kind.CLUSTERS.value, "between clusters"),
+            (overlaps.Kind.VM_NETWORK.value, "with VM networks"),
+            (overlaps.Kind.OVERLAY.value, "with overlay prefixes"),
+        ],
+    )
+    within = fields.block_field(label="Address or CIDR", required=False)
+
+
+def overlapping(request: HttpRequest) -> HttpResponseBase:
+    pages.require(request, "pools.view_pool")
+    form = OverlapForm(request.GET)
+    found: list[overlaps.Overlap] = []
+    if form.is_valid():
+        said = form.cleaned_data
+        found = overlaps.found(
+            cluster_id=said["cluster"].pk if said["cluster"] else None,
+            kind=overlaps.Kind(said["kind"]) if said["kind"] else None,
+            within=said["within"],
+        )
+    rows = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    parameters = request.GET.copy()
+    parameters.pop("page", None)
+    return pages.page(
+        request,
+        "overlaps.html",
+        title="Overlaps",
+        form=form,
+        filtered=any(form.cleaned_data.values()) if form.is_valid() else True,
+        rows=rows,
+        query=parameters.urlencode(),
+        shown=[(one, one.members[:MEMBERS], max(0, len(one.members) - MEMBERS)) for one in rows],
+    )

@@ -1,0 +1,121 @@
+"""How passes are shown: outcome, duration, counts; and the list of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from pools.admin.pools import pools
+from pools.models import Run
+from pools.platform.admin import display, lists
+
+_COUNTS = ("seen", "changed", "written", "failed")
+
+
+def outcome(run: Run) -> SafeString:
+    """A word; the fault below it."""
+    if run.ended_at is None:
+        return display.state("running")
+    if run.succeeded:
+        return display.state("succeeded")
+    if not run.error_code:
+        return display.state("failed")
+    return format_html(
+        '<span class="cad-stack">{}<span class="cad-dim" title="{}">{}</span></span>',
+        display.state("failed"),
+        run.error_code,
+        run.error,
+    )
+
+
+def took(run: Run) -> str:
+    """`0.8 s`, or a longer unit."""
+    if run.ended_at is None:
+        return ""
+    seconds = (run.ended_at - run.started_at).total_seconds()
+    return f"{seconds:.1f} s" if seconds < 60 else display.duration(seconds)
+
+
+def counts(run: Run) -> SafeString:
+    """One line for each kind: `CiliumNode 40, 2, 0, 0`, and why the kind as a whole failed.
+
+    Kinds of which there was nothing share the last line.
+    """
+    lines, empty = [], []
+    for kind, found in sorted(run.kinds.items()):
+        numbers = [int(found.get(name, 0)) for name in _COUNTS]
+        if message := found.get("message", ""):
+            style = "" if found.get("not_served") else "cad-bad"
+            lines.append((kind, ", ".join(map(display.digits, numbers)), style, message))
+        elif any(numbers):
+            lines.append((kind, ", ".join(map(display.digits, numbers)), "", ""))
+        else:
+            empty.append(kind)
+    return format_html(
+        '<span class="cad-stack">{}{}</span>',
+        format_html_join(
+            "",
+            '<span><span class="cad-kind">{}</span> {} <span class="{}">{}</span></span>',
+            lines,
+        ),
+        format_html('<span class="cad-sub">none of {}</span>', ", ".join(empty)) if empty else "",
+    )
+
+
+class ClusterFilter(pools.ClusterFilter):
+    """The same as of pools."""
+
+
+class OutcomeFilter(lists.Choice):
+    title = "outcome"
+    parameter_name = "outcome"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("succeeded", "succeeded"), ("failed", "failed")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Run]) -> QuerySet[Run]:
+        if not self.value():
+            return rows
+        return rows.filter(ended_at__isnull=False, succeeded=self.value() == "succeeded")
+
+
+@admin.register(Run)
+class RunAdmin(lists.Listed[Run]):
+    list_display = ("shown_began", "shown_cluster", "shown_outcome", "trigger", "shown_took", "shown_counts")  # fmt: skip
+    list_display_links = None
+    list_filter = (ClusterFilter, OutcomeFilter)
+    exported = ("id", "cluster.name", "trigger", "started_at", "ended_at", "succeeded", "error_code", "error")  # fmt: skip
+    ordering = ("-id",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/runs_intro.html"
+    fields = ("cluster", "trigger", "started_at", "ended_at", "shown_outcome", "shown_counts")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        return super().get_queryset(request).select_related("cluster")
+
+    @admin.display(description="began")
+    def shown_began(self, run: Run) -> SafeString:
+        return display.when(run.started_at)
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, run: Run) -> SafeString:
+        return display.to(run.cluster)
+
+    @admin.display(description="outcome")
+    def shown_outcome(self, run: Run) -> SafeString:
+        return outcome(run)
+
+    @admin.display(description="took")
+    def shown_took(self, run: Run) -> str:
+        return took(run)
+
+    @admin.display(description="seen, changed, written, failed")
+    def shown_counts(self, run: Any) -> SafeString:
+        return counts(run)

@@ -1,0 +1,55 @@
+"""Taking fields of an object over from other managers: what and from whom, then a reason and the deed."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from pools.clusters import drift, takeovers
+from pools.core import errors
+from pools.models import Drift
+from pools.platform.admin import display, pages
+from pools.platform.admin import forms as fields
+
+
+class TakeoverForm(forms.Form):
+    reason = fields.reason_field()
+
+
+def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
+    """The fields as the cluster has them now; by POST with the preview's token they are taken."""
+    pages.require(request, "pools.change_drift")
+    row = Drift.objects.filter(pk=drift_id).select_related("cluster").first()
+    if row is None:
+        raise Http404("There is no such difference: it may be settled.")
+    pages.require(request, *drift.adopting(row.kind))
+    of = drift.Object(row.cluster, row.kind, row.name, row.namespace)
+    form = TakeoverForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        by = pages.author(request, form.cleaned_data["reason"])
+        try:
+            taken = takeovers.take(of, token=request.POST.get("token", ""), by=by)
+        except errors.IpamError as error:
+            pages.put(form, error)
+        else:
+            names = ", ".join(one.path for one in taken.fields)
+            messages.success(request, f"{names} of {of} is the register's now.")
+            return HttpResponseRedirect(reverse("admin:pools_drift_changelist"))
+    try:
+        preview = takeovers.preview(of, by=pages.author(request))
+    except errors.IpamError as error:
+        messages.error(request, pages.sentence(error.message or error.code))
+        return HttpResponseRedirect(display.url_of(row))
+    return pages.page(
+        request,
+        "takeover.html",
+        title=f"Take over fields of {row.name}",
+        opts=Drift._meta,
+        original=row,
+        row=row,
+        form=form,
+        preview=preview,
+        call=f"clusters/{row.cluster.name}/drift/{row.pk}/ownership/",
+    )

@@ -1,0 +1,181 @@
+"""Lines of the needs-attention list that pools and tenants cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils import timezone
+
+from pools.admin.overview.attention import SHOWN, Attention
+from pools.admin.overview.pool_summary import Measured, Register
+from pools.admin.pools import forecasts as pool_forecasts
+from pools.core.forecast import State
+from pools.models import AllocationRequest, Block, Environment, Pool
+from pools.models import blocks as models
+from pools.platform.admin import display
+from pools.register import overlaps
+from pools.register.allocator import queues
+from pools.register.utilization import forecasts
+
+ENVIRONMENTS = 5
+
+
+def lines(register: Register, failures: queues.Failures) -> Iterator[Attention]:
+    """What is wrong with pools, the worst first."""
+    yield from _full(register.pools)
+    yield from _degraded()
+    yield from _exhausted_soon()
+    yield from _waiting()
+    yield from _failed(failures)
+    yield from _nearly_full(register.pools)
+    yield from _draining(register)
+    yield from _overlapping()
+    yield from _cooling(register.pools)
+
+
+def _of_pool(level: str, pool: Pool, text: str, detail: str = "") -> Attention:
+    """A line whose remedy is more room."""
+    more = reverse("admin:pools_pool_add_cidr", args=[pool.pk])
+    return Attention(
+        level,
+        f"{pool} {text}",
+        detail,
+        display.url_of(pool),
+        "Add a CIDR",
+        more,
+        needs="pools.change_pool",
+    )
+
+
+def _others(level: str, count: int, text: str, state: str) -> Iterator[Attention]:
+    """The rest of many, in one line."""
+    if count > 0:
+        url = reverse("admin:pools_pool_changelist", query={"state": state} if state else {})
+        words = "1 further pool" if count == 1 else f"{display.digits(count)} further pools"
+        yield Attention(level, f"{words} {text}", "", url, "Pools", url)
+
+
+def _full(pools: Sequence[Measured]) -> Iterator[Attention]:
+    full = [one for one in pools if one.state == "full"]
+    for one in full[:SHOWN]:
+        yield _of_pool("bad", one.pool, "has no free block")
+    yield from _others("bad", len(full) - SHOWN, "without a free block", "full")
+
+
+def _nearly_full(pools: Sequence[Measured]) -> Iterator[Attention]:
+    high = [one for one in pools if one.state != "full" and one.is_nearly_full]
+    high.sort(key=lambda one: -one.ratio)
+    for one in high[:SHOWN]:
+        free = min(part.free for part in one.families.values())
+        text = f"is {one.percent} % full"
+        yield _of_pool("warn", one.pool, text, f"{display.digits(free)} blocks are free.")
+    yield from _others(
+        "warn", len(high) - SHOWN, f"over {settings.IPAM_NOTICE_WARNING_PERCENT} % full", "high"
+    )
+
+
+def _exhausted_soon() -> Iterator[Attention]:
+    rows = forecasts.within(forecasts.SOON.days).exclude(state=State.FULL)
+    found = list(rows[: SHOWN + 1])
+    for row in found[:SHOWN]:
+        told = forecasts.as_dated(row)
+        words = pool_forecasts.short(told).removeprefix("full in ")
+        text = f"is forecast to be full in {words}"
+        yield _of_pool("warn", row.pool, text, f"{pool_forecasts.between(told)}.")
+    if len(found) > SHOWN:
+        days = forecasts.SOON.days
+        text = f"forecast to be full within {days} days"
+        yield from _others("warn", rows.count() - SHOWN, text, "")
+
+
+def _degraded() -> Iterator[Attention]:
+    rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
+    newest = list(rows.order_by("-degraded_since")[: ENVIRONMENTS + 1])
+    all_of_them = reverse("admin:pools_environment_changelist", query={"state": "degraded"})
+    for one in newest[:ENVIRONMENTS]:
+        yield Attention(
+            "bad",
+            f"Environment {one} lacks addresses",
+            one.message,
+            display.url_of(one),
+            "Environments",
+            all_of_them,
+            one.degraded_since,
+        )
+    if len(newest) > ENVIRONMENTS:
+        count = rows.count()
+        yield Attention(
+            "bad", f"{count} environments lack addresses", "", all_of_them, "All", all_of_them
+        )
+
+
+def _waiting() -> Iterator[Attention]:
+    pending = AllocationRequest.objects.filter(state="pending")
+    oldest = pending.order_by("id").first()
+    if oldest is None:
+        return
+    count = pending.count()
+    url = reverse("admin:pools_allocationrequest_changelist", query={"state": "pending"})
+    words = "1 request waits" if count == 1 else f"{count} requests wait"
+    detail = f"The oldest is {oldest.holder_kind} {oldest.holder_id}."
+    yield Attention("warn", f"{words} for space", detail, url, "Requests", url, oldest.created_at)
+
+
+def _failed(failures: queues.Failures) -> Iterator[Attention]:
+    if not failures.total:
+        return
+    more = "" if failures.exact else "+"
+    url = reverse("admin:pools_event_changelist", query={"type": "failed"})
+    words = "allocation was" if failures.total == 1 else "allocations were"
+    text = f"{display.digits(failures.total)}{more} {words} refused within 24 hours"
+    newest = min(one.hours_ago for one in failures.rows)
+    since = timezone.now() - timedelta(hours=newest)
+    yield Attention("warn", text, "", url, "Events", url, since)
+
+
+def _draining(register: Register) -> Iterator[Attention]:
+    full = {one.pool.pk for one in register.pools if one.state == "full"}
+    draining = [one for one in register.draining if one.pool_id not in full]
+    for cidr in draining[:SHOWN]:
+        yield Attention(
+            "info",
+            f"{cidr} of {cidr.pool} is draining",
+            "It is wholly reserved; what is held there leaves one by one.",
+            display.url_of(cidr.pool),
+            "Migration",
+            reverse(
+                "admin:pools_pool_migrations", args=[cidr.pool_id], query={"cidr": str(cidr.cidr)}
+            ),
+        )
+    pools = len({one.pool_id for one in draining[SHOWN:]})
+    yield from _others("info", pools, "with a CIDR that drains", "draining")
+
+
+def _overlapping() -> Iterator[Attention]:
+    found = overlaps.found()
+    if not found:
+        return
+    count = len({name for one in found for name in one.clusters})
+    words = "1 network is" if len(found) == 1 else f"{display.digits(len(found))} networks are"
+    detail = f"In {count} clusters." if count > 1 else "By isolated networks of one cluster."
+    url = reverse("admin:overlaps")
+    yield Attention("info", f"{words} used more than once", detail, url, "Overlaps", url)
+
+
+def _cooling(pools: Sequence[Measured]) -> Iterator[Attention]:
+    count = sum(one.cooling for one in pools)
+    if not count:
+        return
+    now = timezone.now()
+    rows = Block.objects.filter(state=models.State.COOLING, available_from__gt=now)
+    following = rows.order_by("available_from").values_list("available_from", flat=True).first()
+    url = reverse("admin:pools_block_changelist", query={"state": "cooling"})
+    detail = ""
+    if following is not None:
+        ahead = display.relative((now - following).total_seconds())
+        detail = f"The next may be handed out {ahead}."
+    text = f"{display.digits(count)} released blocks are cooling down"
+    yield Attention("info", text, detail, url, "Blocks", url)

@@ -1,0 +1,142 @@
+"""Taking blocks back: a page that names the holders first, then the service, block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+
+from pools import tasks
+from pools.core import errors
+from pools.models import Block
+from pools.models.blocks import State
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
+from pools.register.allocator import allocation
+
+MOST = 100  # blocks on one page
+
+
+class ReleaseForm(forms.Form):
+    force = forms.BooleanField(
+        label="Reclaim: take it back whoever holds it by then",
+        required=False,
+        widget=fields.tick(),
+        help_text="Without it, a block that has another holder meanwhile stays as it is.",
+    )
+    reason = fields.reason_field(
+        required=False, help_text="Kept in the history. Needed to reclaim."
+    )
+
+    def __init__(self, *args: Any, may_force: bool, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not may_force:
+            del self.fields["force"]
+            self.fields["reason"].help_text = "Kept in the history."
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if said.get("force") and not said.get("reason") and "reason" not in self.errors:
+            self.add_error("reason", "Say why: taking a block from its holder is kept with it.")
+        return said
+
+
+class ReasonForm(forms.Form):
+    reason = fields.reason_field()
+
+
+def release(request: HttpRequest) -> HttpResponseBase:
+    """Compare-and-set on the holders that the page showed; forced with permission and reason."""
+    pages.require(request, "pools.allocate")
+    may_force = request.user.has_perm("pools.force_release")
+    form = ReleaseForm(request.POST or None, may_force=may_force)
+    chosen = _chosen(request, State.HELD)
+    if request.method == "POST" and form.is_valid():
+        reason = form.cleaned_data.get("reason") or ""
+        force = bool(form.cleaned_data.get("force"))
+        author = pages.author(request, reason)
+        pools = set()
+        for block in chosen:
+            shown, org = _shown_holder(request, block)
+            with pages.told(request):
+                done = allocation.release(block.pk, shown, by=author, org=org, force=force)
+                messages.success(request, _released(done))
+                if done.waited_for:
+                    pools.add(block.pool_id)
+        for pool_id in pools:
+            tasks.nudge(pool_id)
+        return HttpResponseRedirect(_after(request, chosen))
+    title = "Release these blocks?" if len(chosen) > 1 else "Release this block?"
+    return _page(request, form, chosen, title=title, button="Release")
+
+
+def end_cooldown(request: HttpRequest) -> HttpResponseBase:
+    pages.require(request, "pools.force_release")
+    form = ReasonForm(request.POST or None)
+    chosen = _chosen(request, State.COOLING)
+    if request.method == "POST" and form.is_valid():
+        author = pages.author(request, form.cleaned_data["reason"])
+        for block in chosen:
+            with pages.told(request):
+                done = allocation.skip_cooldown(block.pk, by=author)
+                place = display.plain_cidr(done["cidr"])
+                messages.success(request, f"{place} may be handed out again.")
+        for pool_id in {block.pool_id for block in chosen}:
+            tasks.nudge(pool_id)
+        return HttpResponseRedirect(_after(request, chosen))
+    return _page(request, form, chosen, title="End the cooldown now?", button="End the cooldown")
+
+
+def _chosen(request: HttpRequest, state: State) -> list[Block]:
+    """Up to 100 blocks named by `id`; those of another state are left out."""
+    given = request.POST.getlist("id") or request.GET.getlist("id")
+    ids = [int(text) for text in given[:MOST] if text.isdigit() and len(text) < 18]
+    rows = Block.objects.filter(pk__in=ids, state=state).select_related("pool__cluster")
+    return list(rows.order_by("space_id", "cidr"))
+
+
+def _shown_holder(request: HttpRequest, block: Block) -> tuple[allocation.Holder, str]:
+    """The holder that the confirmation page showed for the block, and its org."""
+    parts = ("kind", "id", "uid", "org")
+    kind, name, uid, org = (request.POST.get(f"holder-{part}-{block.pk}", "") for part in parts)
+    return allocation.Holder(kind, name, uid), org
+
+
+def _released(done: allocation.Release) -> str:
+    place = display.plain_cidr(done.block["cidr"])
+    holder = done.block["holder"]["id"]
+    if done.repeated:
+        return f"{place} had been released before."
+    if done.block["state"] == State.COOLING:
+        return f"{place} was taken back from {holder} and cools down."
+    return f"{place} was taken back from {holder} and is free."
+
+
+def _after(request: HttpRequest, chosen: list[Block]) -> str:
+    """The list as it was, filters and all; to whoever came from a block, the block."""
+    if (
+        lists.FILTERS not in request.GET
+        and len(chosen) == 1
+        and Block.objects.filter(pk=chosen[0].pk, state__in=("held", "cooling")).exists()
+    ):
+        return display.url_of(chosen[0])
+    return lists.back(request, "admin:pools_block_changelist")
+
+
+def _page(
+    request: HttpRequest, form: forms.Form, chosen: list[Block], *, title: str, button: str
+) -> HttpResponseBase:
+    if not chosen:
+        messages.warning(request, str(errors.NotFound("None of these blocks is in that state.")))
+        return HttpResponseRedirect(lists.back(request, "admin:pools_block_changelist"))
+    return pages.page(
+        request,
+        "release.html",
+        title=title,
+        opts=Block._meta,
+        form=form,
+        chosen=chosen,
+        button=button,
+    )

@@ -1,0 +1,271 @@
+"""The two-step migration of a CIDR as a guide: what it would do, the steps, who is in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from pools.admin.clusters import guides
+from pools.cidr_migrations import forecast as cidr_migration_forecast
+from pools.cidr_migrations import manifests, migrations
+from pools.cidr_migrations import progress as cidr_migration_progress
+from pools.cidr_migrations.progress import Progress, Standing, Step, is_whole, span_of
+from pools.clusters import drift
+from pools.core import errors
+from pools.models import CIDRMigration, Pool
+from pools.platform import events
+from pools.platform.admin import forms as fields
+from pools.platform.admin import pages
+
+WATCHED_EVERY = 5  # seconds
+PAST = 20  # migrations listed
+ENDED = {Standing.REMOVED, Standing.KEPT, Standing.ABORTED}
+
+
+class BeginForm(forms.Form):
+    cidr = forms.ChoiceField(label="CIDR to empty", widget=fields.select())
+    range = fields.range_field(
+        label="Only this range",
+        required=False,
+        widget=fields.addresses_text(placeholder="10.20.0.0-10.20.0.99"),
+        help_text="Empty: all of it. A range can be widened to the whole CIDR later.",
+    )
+    to = fields.cidr_field(
+        label="CIDR in its place",
+        required=False,
+        widget=fields.addresses_text(placeholder="10.30.0.0/16"),
+        help_text="Added to the pool in a step of its own; empty when the pool has room elsewhere.",
+    )
+    reason = fields.reason_field(required=False)
+
+    def __init__(self, pool: Pool, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.pool = pool
+        cidrs = pool.cidrs.order_by("position")
+        choices = [(str(one.cidr), str(one.cidr)) for one in cidrs]
+        self.fields["cidr"].choices = choices  # type: ignore[attr-defined]
+
+    def wanted(self) -> migrations.Wanted:
+        said = self.cleaned_data
+        row = self.pool.cidrs.get(cidr=said["cidr"])
+        return migrations.wanted(self.pool, row.cidr, span=said["range"], to=said["to"])
+
+
+def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+    """The form, then what it would do, then the first page of the migration."""
+    pages.require(request, "pools.view_pool")
+    if request.method == "GET" and (known := _open_of(pool, request.GET.get("cidr", ""))):
+        return HttpResponseRedirect(url_of(known))
+    form = BeginForm(pool, request.POST or None, initial=dict(request.GET.items()))
+    forecast = None
+    if request.method == "POST":
+        pages.require(request, "pools.change_pool")
+        if form.is_valid():
+            by = pages.author(request, form.cleaned_data["reason"] or "")
+            try:
+                want = form.wanted()
+                if "_begin" in request.POST:
+                    return HttpResponseRedirect(url_of(migrations.begin(want, by=by)))
+                forecast = cidr_migration_forecast.of(want, by=by)
+            except errors.IpamError as error:
+                pages.put(form, error)
+    past = CIDRMigration.objects.filter(pool=pool).select_related(
+        "pool__cluster", "pool_cidr__pool__cluster"
+    )
+    return pages.page(
+        request,
+        "migration_begin.html",
+        title=f"Migrate a CIDR of {pool.name}",
+        opts=Pool._meta,
+        original=pool,
+        pool=pool,
+        form=form,
+        forecast=forecast,
+        findings=guides.titled(forecast.findings) if forecast else [],
+        past=[(row, cidr_migration_progress.of(row, told=0), url_of(row)) for row in past[:PAST]],
+    )
+
+
+def _open_of(pool: Pool, cidr: str) -> CIDRMigration | None:
+    rows = CIDRMigration.objects.filter(pool=pool, ended_at=None, pool_cidr__isnull=False)
+    return next((row for row in rows if str(row.cidr) == cidr), None)
+
+
+def url_of(migration: CIDRMigration) -> str:
+    return reverse("admin:pools_pool_migration", args=[migration.pool_id, migration.pk])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step on the page; `mark` is done, now, later or skipped; `step` what its button does."""
+
+    mark: str
+    title: str
+    text: str
+    step: Step | None = None
+    button: str = ""
+    drains: bool = False
+
+
+def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBase:
+    """How far it is; a step by POST. To widen is confirmed after its forecast was shown."""
+    pages.require(request, "pools.view_pool")
+    try:
+        migration = migrations.of(migration_id, pool_id=pool.pk)
+    except errors.NotFound as error:
+        raise Http404(error.message) from error
+    forecast = None
+    if request.method == "POST":
+        pages.require(request, "pools.change_pool")
+        step = _step(request.POST.get("step", ""))
+        if step is not Step.WIDEN or "_confirmed" in request.POST:
+            return _taken(request, migration, step)
+        with pages.told(request):
+            forecast = _forecast(migration, step, pages.author(request))
+        if forecast is None:
+            return HttpResponseRedirect(url_of(migration))
+    progress = cidr_migration_progress.of(migration)
+    watched = "watch" in request.GET and progress.standing is Standing.DRAINING
+    answer = pages.page(
+        request,
+        "migration.html",
+        title=f"Migration of {migration.cidr}",
+        opts=Pool._meta,
+        original=pool,
+        pool=pool,
+        migration=migration,
+        progress=progress,
+        lines=_lines(migration, progress),
+        can_abort=Step.ABORT in progress.steps,
+        span=span_of(migration),
+        whole=is_whole(migration),
+        manifest=_manifest(migration, progress),
+        waiting=drift.waiting_of_pool(pool),
+        watched=watched,
+        widening=forecast,
+    )
+    if watched:
+        answer["Refresh"] = str(WATCHED_EVERY)
+    return answer
+
+
+def _taken(request: HttpRequest, migration: CIDRMigration, step: Step) -> HttpResponseBase:
+    with pages.told(request):
+        taken = migrations.take(migration.pk, step, by=pages.author(request))
+        waits = step is Step.REMOVE and not taken.outcome
+        said = _REMOVING if waits else _SAID[step]
+        messages.success(request, said.format(old=taken.cidr, new=taken.to))
+    return HttpResponseRedirect(url_of(migration))
+
+
+def _forecast(migration: CIDRMigration, step: Step, by: events.Author) -> dict[str, Any]:
+    """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
+    want = migrations.withholding(migration.pk, step)
+    found = cidr_migration_forecast.of(want, by=by)
+    return {
+        "forecast": found,
+        "findings": guides.titled(found.findings),
+        "reserves": list(migrations.gaps(want.cidr, want.span)),
+    }
+
+
+def _step(word: str) -> Step:
+    try:
+        return Step(word)
+    except ValueError as error:
+        raise BadRequest("There is no such step.") from error
+
+
+_REMOVING = "{old} is removed when the cluster's object has it no more."
+_SAID = {
+    Step.ADD: "{new} was added.",
+    Step.RESERVE: "Nothing more is handed out there.",
+    Step.WIDEN: "All of {old} is reserved now.",
+    Step.REMOVE: "{old} was removed.",
+    Step.KEEP: "The range stays reserved.",
+    Step.ABORT: "What was reserved was given back.",
+}
+
+
+def _lines(migration: CIDRMigration, progress: Progress) -> list[Line]:
+    lines = [_reserving(migration, progress), _draining(progress), *_ending(migration, progress)]
+    if migration.to is not None:
+        lines.insert(0, _adding(migration, progress))
+    return lines
+
+
+def _adding(migration: CIDRMigration, progress: Progress) -> Line:
+    title = f"Add {migration.to}"
+    if progress.added:
+        return Line("done", title, "The pool has it; its blocks come after those of other CIDRs.")
+    if progress.adding:
+        return Line(
+            "now", title, "Added in the register; the cluster's object does not have it yet."
+        )
+    text = "It may come after the reservation too; whoever asks meanwhile gets what else is free."
+    return _due(progress, Step.ADD, title, text, f"Add {migration.to}")
+
+
+def _reserving(migration: CIDRMigration, progress: Progress) -> Line:
+    what = str(migration.cidr) if is_whole(migration) else str(span_of(migration))
+    if progress.standing is Standing.PLANNED:
+        text = "No new blocks there; what is in use stays with its holder until it is given back."
+        return _due(progress, Step.RESERVE, f"Reserve {what}", text, "Reserve it")
+    if progress.standing is Standing.ABORTED:
+        return Line("skipped", f"Reserve {what}", "It was given back.")
+    return Line("done", f"Reserve {what}", "Nothing more is handed out there.")
+
+
+def _draining(progress: Progress) -> Line:
+    if progress.standing is Standing.DRAINING:
+        return Line(
+            "now", "Drain", "Every block leaves when its holder gives it back.", drains=True
+        )
+    if progress.standing is Standing.PLANNED:
+        return Line("later", "Drain", "", drains=True)
+    if progress.standing is Standing.ABORTED:
+        return Line("skipped", "Drain", "")
+    return Line("done", "Drain", "Nothing holds or cools there any more.")
+
+
+def _ending(migration: CIDRMigration, progress: Progress) -> list[Line]:
+    if is_whole(migration):
+        title = f"Remove {migration.cidr}"
+        if progress.standing is Standing.REMOVED:
+            return [Line("done", title, "The pool has it no more.")]
+        if progress.standing is Standing.REMOVING:
+            text = "Removed in the register; the cluster's object still has it."
+            return [Line("now", title, text)]
+        text = "When nothing holds or cools in it."
+        return [_due(progress, Step.REMOVE, title, text, title)]
+    if progress.standing is Standing.KEPT:
+        return [Line("done", "Keep it reserved", "It is not handed out.")]
+    return [
+        _due(progress, Step.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
+        _due(
+            progress, Step.WIDEN, f"Or go on with all of {migration.cidr}",
+            "The rest is reserved too.", "See what that would do",
+        ),
+    ]  # fmt: skip
+
+
+def _due(progress: Progress, step: Step, title: str, text: str, button: str) -> Line:
+    if step in progress.steps:
+        return Line("now", title, text, step, button)
+    return Line("skipped", title, "") if progress.standing in ENDED else Line("later", title, text)
+
+
+def _manifest(migration: CIDRMigration, progress: Progress) -> str:
+    """What to apply in the cluster, for a pool that follows it."""
+    if not progress.by_cluster:
+        return ""
+    try:
+        return manifests.following(migration, progress)
+    except errors.InvalidInput as error:
+        return f"# {error.message}\n"

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.db.models import F, QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pools.admin.pools import pools
+from pools.models import AllocationRequest, Block, Environment
+from pools.models.blocks import LIVE
+from pools.platform.admin import display, lists, pages
+
+MOST = 50  # blocks on the page of an environment
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("degraded", "degraded"), ("ok", "ok")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Environment]) -> QuerySet[Environment]:
+        if self.value() in {"degraded", "ok"}:
+            return rows.filter(degraded_since__isnull=self.value() == "ok")
+        return rows
+
+
+class ClusterFilter(pools.ClusterFilter):
+    """The same as of pools."""
+
+
+@admin.register(Environment)
+class EnvironmentAdmin(lists.Listed[Environment]):
+    list_display = (
+        "shown_env",
+        "org",
+        "shown_cluster",
+        "shown_state",
+        "shown_since",
+        "shown_reason",
+        "shown_blocks",
+    )
+    list_display_links = None
+    list_filter = (StateFilter, ClusterFilter)
+    exported = ("cluster.name", "org", "env", "degraded_since", "reason", "message")
+    search_fields = ("env", "org")
+    search_help_text = "Environment or organisation"
+    ordering = (F("degraded_since").desc(nulls_last=True), "org", "env", "id")
+    sortable_by = ("org",)
+    paginator = lists.BoundedPaginator
+    list_before_template = "cadastre/environments_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
+        return super().get_queryset(request).select_related("cluster")
+
+    @admin.display(description="environment")
+    def shown_env(self, environment: Environment) -> SafeString:
+        return display.to(environment, environment.env)
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, environment: Environment) -> SafeString:
+        return display.to(environment.cluster)
+
+    @admin.display(description="state")
+    def shown_state(self, environment: Environment) -> SafeString:
+        return display.state("degraded" if environment.degraded_since else "ok")
+
+    @admin.display(description="since")
+    def shown_since(self, environment: Environment) -> SafeString:
+        return display.when(environment.degraded_since)
+
+    @admin.display(description="why")
+    def shown_reason(self, environment: Environment) -> SafeString:
+        if not environment.reason:
+            return display.DASH
+        return format_html('<span title="{}">{}</span>', environment.reason, environment.message)
+
+    @admin.display(description="blocks")
+    def shown_blocks(self, environment: Environment) -> SafeString:
+        url = reverse("admin:pools_block_changelist", query={"q": environment.env})
+        return display.link(url, "blocks")
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.view_environment")
+        rows = Environment.objects.select_related("cluster")
+        one = rows.filter(pk=lists.number(object_id)).first()
+        if one is None:
+            raise Http404("There is no such environment.")
+        return _page(request, one)
+
+    def history_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.view_event")
+        one = Environment.objects.filter(pk=lists.number(object_id)).first()
+        query = {"q": one.env if one else "", "cluster": one.cluster_id if one else ""}
+        return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
+
+
+def _page(request: HttpRequest, one: Environment) -> HttpResponseBase:
+    held = Block.objects.filter(
+        env=one.env, org=one.org, pool__cluster=one.cluster_id, state__in=LIVE
+    )
+    waiting = AllocationRequest.objects.filter(
+        env=one.env, org=one.org, pool__cluster=one.cluster_id, state="pending"
+    )
+    asked = {"cluster": one.cluster.name, "org": one.org, "env": one.env}
+    return pages.page(
+        request,
+        "environment.html",
+        title=str(one),
+        opts=Environment._meta,
+        original=one,
+        row=one,
+        waiting=waiting.select_related("pool__cluster"),
+        blocks=held.select_related("pool__cluster").order_by("space_id", "cidr")[:MOST],
+        most=MOST,
+        call=f"environments/?{urlencode(asked)}",
+    )

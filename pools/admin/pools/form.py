@@ -1,0 +1,232 @@
+"""The form of a pool: its own fields and its CIDRs, each with its reserved ranges as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from pools.core import addresses, blocks, errors
+from pools.core.cilium.podippool import CidrEntry, Family
+from pools.models import Pool
+from pools.models.pools import Category
+from pools.platform.admin import forms as fields
+from pools.platform.admin import pages
+from pools.register import pools
+
+_PATH = re.compile(r"ipv([46])\.cidrs\.(\d{1,9})(.*)")
+_FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
+
+
+class PoolForm(forms.Form):
+    cluster = fields.cluster_field()
+    name = fields.name_field()
+    category = forms.ChoiceField(choices=Category.choices, widget=fields.select())
+    mask_size_v4 = forms.CharField(
+        label="IPv4 mask size",
+        required=False,
+        widget=fields.text(placeholder="24", inputmode="numeric"),
+        help_text="The size of one block: 24 for a PodCIDR of 256 addresses, 32 for single addresses."
+        " It never changes.",
+    )
+    mask_size_v6 = forms.CharField(
+        label="IPv6 mask size",
+        required=False,
+        widget=fields.text(placeholder="120", inputmode="numeric"),
+        help_text="128 for single addresses. It never changes.",
+    )
+    cooldown_seconds = fields.DurationField(
+        label="Cooldown",
+        help_text="How long nobody else gets a released block. Empty: nodes 30 days, instances and"
+        " public IPv4 24 hours, others none.",
+    )
+    description = fields.reason_field(required=False, help_text="")
+    allow_first_ip = forms.BooleanField(
+        label="Hand out the first address of each CIDR", required=False, widget=fields.tick()
+    )
+    allow_last_ip = forms.BooleanField(
+        label="Hand out the last address of each CIDR", required=False, widget=fields.tick()
+    )
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput())
+
+    def clean_mask_size_v4(self) -> int | None:
+        return self._mask_size(4)
+
+    def clean_mask_size_v6(self) -> int | None:
+        return self._mask_size(6)
+
+    def _mask_size(self, family: int) -> int | None:
+        given = str(self.cleaned_data[f"mask_size_v{family}"] or "").strip().removeprefix("/")
+        if not given:
+            return None
+        if not (given.isascii() and given.isdigit()):
+            raise forms.ValidationError("Write the mask size as a number.", code="mask_size")
+        try:
+            return blocks.check_mask_size(int(given), family)
+        except errors.InvalidInput as error:
+            raise forms.ValidationError(pages.sentence(error.message), code=error.code) from None
+
+
+class CidrForm(forms.Form):
+    cidr = fields.cidr_field(
+        label="CIDR", required=False, widget=fields.addresses_text(placeholder="10.20.0.0/16")
+    )
+    reserved = fields.RangesField(label="Reserved ranges")
+    remove = forms.BooleanField(required=False, widget=fields.tick())
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if not said.get("cidr") and said.get("reserved") and "cidr" not in self.errors:
+            self.add_error("cidr", "Name the CIDR that these ranges lie in.")
+        for span in said.get("reserved", ()) if said.get("cidr") else ():
+            with pages.beside_field(self, "reserved"):
+                addresses.require_within(span, said["cidr"])
+        return said
+
+
+CidrFormSet = forms.formset_factory(CidrForm, extra=2)
+MoreCidrsFormSet = forms.formset_factory(CidrForm, extra=0)
+
+
+class Both:
+    """A pool's form and the forms of its CIDRs, of a new pool or of one that there is."""
+
+    def __init__(self, pool: Pool | None, data: QueryDict | None, initial: Any = None) -> None:
+        self.pool = pool
+        own = {**(initial or {}), **(_own(pool) if pool else {})}
+        cidrs = _cidrs(pool) if pool else []
+        kind = MoreCidrsFormSet if pool else CidrFormSet
+        self.form = PoolForm(data, initial=own)
+        self.cidrs = kind(data, initial=cidrs, prefix="cidrs")
+        if pool:
+            self._fix(pool)
+
+    def _fix(self, pool: Pool) -> None:
+        """What never changes is shown, and not read."""
+        fixed = list(_FIXED)
+        fixed += [f"mask_size_v{f}" for f in (4, 6) if pool.mask_size(f) is not None]
+        for name in fixed:
+            self.form.fields[name].disabled = True
+            self.form.fields[name].help_text = ""
+        for row in self.cidrs.initial_forms:
+            row.fields["cidr"].disabled = True
+
+    def is_valid(self) -> bool:
+        own, cidrs = self.form.is_valid(), self.cidrs.is_valid()
+        return own and cidrs and self._families_fit()
+
+    def _families_fit(self) -> bool:
+        for row in self._rows():
+            cidr = row.cleaned_data["cidr"]
+            if self.form.cleaned_data[f"mask_size_v{cidr.version}"] is None:
+                name = f"mask_size_v{cidr.version}"
+                if not self.form.has_error(name):
+                    self.form.add_error(name, f"{cidr} needs an IPv{cidr.version} mask size.")
+        return not self.form.errors
+
+    def _rows(self) -> list[forms.Form]:
+        """The CIDRs that shall be there."""
+        return [
+            row
+            for row in self.cidrs.forms
+            if row.cleaned_data.get("cidr") and not row.cleaned_data.get("remove")
+        ]
+
+    def families(self) -> dict[int, Family]:
+        """As the services take them."""
+        found = {}
+        for family in (4, 6):
+            mask_size = self.form.cleaned_data[f"mask_size_v{family}"]
+            if mask_size is not None:
+                entries = (
+                    CidrEntry(row.cleaned_data["cidr"], tuple(row.cleaned_data["reserved"]))
+                    for row in self._rows()
+                    if row.cleaned_data["cidr"].version == family
+                )
+                found[family] = Family(tuple(entries), mask_size)
+        return found
+
+    def spec(self) -> pools.PoolSpec:
+        said = self.form.cleaned_data
+        return pools.PoolSpec(
+            cluster=said["cluster"],
+            name=said["name"],
+            category=said["category"],
+            families=self.families(),
+            cooldown_seconds=said["cooldown_seconds"],
+            allow_first_ip=said["allow_first_ip"],
+            allow_last_ip=said["allow_last_ip"],
+            description=said["description"] or "",
+        )
+
+    def change(self) -> pools.PoolChange:
+        said = self.form.cleaned_data
+        return pools.PoolChange(
+            families=self.families(),
+            cooldown_seconds=said["cooldown_seconds"],
+            description=said["description"] or "",
+        )
+
+    def refuse(self, error: errors.IpamError) -> None:
+        """Show a service's refusal where what it names was typed."""
+        for problem in pages.problems(error):
+            form, field = self._place(problem)
+            form.add_error(field if field in form.fields else None, pages.shown(problem))
+
+    def _place(self, problem: errors.Problem) -> tuple[forms.Form, str]:
+        path = _PATH.fullmatch(problem.field)
+        if path is None:
+            row = self._named_in(problem.message)
+            if row is not None:
+                return row, "reserved" if _of_range(problem) else "cidr"
+            return self.form, _OTHER_NAMES.get(problem.field, problem.field)
+        family = int(path[1])
+        if problem.code == "mask_size" and self.pool is None:
+            return self.form, f"mask_size_v{family}"
+        rows = [row for row in self._rows() if row.cleaned_data["cidr"].version == family]
+        return rows[int(path[2])], "reserved" if _of_range(problem) else "cidr"
+
+    def _named_in(self, message: str) -> forms.Form | None:
+        """The row whose CIDR a message about two CIDRs, or about holders, names first."""
+        named = [
+            (message.index(str(row.cleaned_data["cidr"])), number)
+            for number, row in enumerate(self.cidrs.forms)
+            if row.cleaned_data.get("cidr") and str(row.cleaned_data["cidr"]) in message
+        ]
+        return self.cidrs.forms[min(named)[1]] if named else None
+
+
+_OTHER_NAMES = {
+    "ipv4": "mask_size_v4",
+    "ipv4.mask_size": "mask_size_v4",
+    "ipv6.mask_size": "mask_size_v6",
+}
+
+
+def _of_range(problem: errors.Problem) -> bool:
+    return "range" in problem.code or "reserved" in problem.field
+
+
+def _own(pool: Pool) -> Mapping[str, Any]:
+    names = (*_FIXED, "mask_size_v4", "mask_size_v6", "description", "version")
+    own = {name: getattr(pool, name) for name in names}
+    return {**own, "cooldown_seconds": cooldown(pool.cooldown_seconds)}
+
+
+def cooldown(seconds: int) -> str:
+    """As the form reads it, in the largest unit that divides it."""
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return str(seconds)
+
+
+def _cidrs(pool: Pool) -> list[dict[str, str]]:
+    return [
+        {"cidr": str(entry.cidr), "reserved": "\n".join(str(span) for span in entry.reserved)}
+        for _, family in sorted(pools.families(pool).items())
+        for entry in family.cidrs
+    ]

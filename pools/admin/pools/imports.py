@@ -1,0 +1,92 @@
+"""Pools from CiliumPodIPPool manifests: a preview for each object, then all or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from unfold import widgets
+
+from pools.core import errors
+from pools.platform.admin import forms as fields
+from pools.platform.admin import pages
+from pools.register import manifests
+
+LARGEST = 2 * 1024 * 1024
+
+
+class ImportForm(forms.Form):
+    cluster = fields.cluster_field()
+    file = forms.FileField(required=False, widget=widgets.UnfoldAdminFileFieldWidget())
+    text = forms.CharField(
+        label="Manifests",
+        required=False,
+        strip=False,
+        widget=fields.lines(16),
+        help_text="CiliumPodIPPool of cilium.io/v2 or v2alpha1, several documents in one text,"
+        " lists, or Helm values with autoCreateCiliumPodIPPools.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if said.get("file") is not None:
+            self._read(said)
+        if not said.get("text", "").strip() and not self.errors:
+            self.add_error("text", "Paste manifests here, or choose a file.")
+        return said
+
+    def _read(self, said: dict[str, Any]) -> None:
+        """The file's text takes the place of the box, so that the next page can show it."""
+        if said["file"].size > LARGEST:
+            message = "A file may have at most 2 MiB."
+            self.add_error("file", forms.ValidationError(message, code="too_large"))
+            return
+        try:
+            said["text"] = said["file"].read().decode()
+        except UnicodeDecodeError:
+            message = "The file is not UTF-8 text."
+            self.add_error("file", forms.ValidationError(message, code="encoding"))
+
+
+def view(request: HttpRequest) -> HttpResponseBase:
+    pages.require(request, "pools.add_pool", "pools.change_pool")
+    initial = {"cluster": request.GET.get("cluster", "")}
+    form = ImportForm(request.POST or None, request.FILES or None, initial=initial)
+    reports: list[manifests.Report] = []
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        dry_run = "_commit" not in request.POST
+        try:
+            reports = manifests.pools_from(
+                said["text"].encode(), said["cluster"], by=pages.author(request), dry_run=dry_run
+            )
+        except errors.IpamError as error:
+            pages.put(form, error, lambda _problem: "text")
+        else:
+            if not dry_run and _accepted(reports):
+                _tell(request, reports)
+                url = reverse("admin:pools_pool_changelist", query={"cluster": said["cluster"].pk})
+                return HttpResponseRedirect(url)
+    return pages.page(
+        request,
+        "import.html",
+        title="Import pools",
+        form=form,
+        reports=reports,
+        accepted=bool(reports) and _accepted(reports),
+        text=form.cleaned_data.get("text", "") if form.is_bound and form.is_valid() else "",
+    )
+
+
+def _accepted(reports: list[manifests.Report]) -> bool:
+    return all(report.verdict != "refused" for report in reports)
+
+
+def _tell(request: HttpRequest, reports: list[manifests.Report]) -> None:
+    for verdict in ("created", "changed", "unchanged"):
+        names = [report.name for report in reports if report.verdict == verdict]
+        if names:
+            messages.success(request, f"{verdict.capitalize()}: {', '.join(names)}.")

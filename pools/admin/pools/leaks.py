@@ -1,0 +1,286 @@
+"""Leaks: blocks that nobody refers to any more, and taking them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Count, Min, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+
+from pools.admin.clusters import sync_runs
+from pools.admin.overview import attention
+from pools.admin.overview.attention import Attention
+from pools.admin.pools import blocks
+from pools.models import Block, Leak, ReferenceFeed
+from pools.platform.admin import display, lists, pages
+from pools.platform.admin import forms as fields
+from pools.register.leaks import detection, listing
+from pools.register.leaks import reclaim as leak_reclaim
+
+MOST = 100  # blocks on one page
+FEEDS = 20  # shown above the list
+COUNTED = 10_000
+_KINDS = ("node", "instance", "env", "vm", "pod")
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("leaked", "leaked"), ("suspected", "only suspected")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
+        return rows.filter(confirmed_at__isnull=self.value() == "suspected")
+
+
+class KindFilter(lists.Choice):
+    title = "kind of holder"
+    parameter_name = "kind"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        # Not the kinds of all rows, which would be counted through for each page.
+        fed = ReferenceFeed.objects.order_by().values_list("holder_kind", flat=True).distinct()[:50]
+        return [(kind, kind) for kind in sorted({*_KINDS, *fed})]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
+        return rows.filter(holder_kind=self.value()) if self.value() else rows
+
+
+class SourceFilter(lists.Choice):
+    title = "source"
+    parameter_name = "source"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(name, name) for name in (detection.TOOLING, *detection.SOURCES)]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
+        return rows.filter(source=self.value()) if self.value() else rows
+
+
+class PoolFilter(blocks.PoolFilter):
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(block__pool=self.number()) if self.value() else rows
+
+
+@admin.register(Leak)
+class LeakAdmin(lists.Listed[Leak]):
+    list_display = ("shown_age", "shown_held", "shown_holder", "shown_block", "shown_pool", "shown_cluster", "shown_source", "shown_why")  # fmt: skip
+    list_display_links = None
+    list_filter = (StateFilter, sync_runs.ClusterFilter, KindFilter, SourceFilter, PoolFilter)
+    # `ipam reclaim --from-report` reads it.
+    exported = ("block_id", "block.cidr", "block.pool.name", "cluster.name", "holder_kind", "holder_id", "holder_uid", "org", "env", "allocated_at", "missed_at", "observed_at", "observations", "confirmed_at", "source")  # fmt: skip
+    search_fields = ("holder_id",)
+    search_help_text = "Holder, address or CIDR"
+    ordering = ("id",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    actions = ("reclaim_selected",)
+    list_before_template = "cadastre/leaks_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Leak]:
+        return detection.current().select_related("block__pool__cluster", "cluster")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Leak], search_term: str
+    ) -> tuple[QuerySet[Leak], bool]:
+        if not search_term.strip():
+            return queryset, False
+        found = blocks.found(Block.objects.filter(state="held"), search_term)
+        return queryset.filter(block__in=found), False
+
+    @admin.display(description="nobody since")
+    def shown_age(self, row: Leak) -> SafeString:
+        return display.when(row.missed_at)
+
+    @admin.display(description="held since")
+    def shown_held(self, row: Leak) -> SafeString:
+        return display.when(row.allocated_at)
+
+    @admin.display(description="holder")
+    def shown_holder(self, row: Leak) -> SafeString:
+        return display.holder(row.holder_kind, row.holder_id)
+
+    @admin.display(description="address or block")
+    def shown_block(self, row: Leak) -> SafeString:
+        return display.address(row.block.cidr, display.url_of(row))
+
+    @admin.display(description="pool")
+    def shown_pool(self, row: Leak) -> SafeString:
+        return display.to(row.block.pool, row.block.pool.name)
+
+    @admin.display(description="cluster")
+    def shown_cluster(self, row: Leak) -> SafeString:
+        return display.to(row.cluster)
+
+    @admin.display(description="source")
+    def shown_source(self, row: Leak) -> str:
+        return row.source
+
+    @admin.display(description="why")
+    def shown_why(self, row: Leak) -> str:
+        return listing.why(vars(row))
+
+    # --- reclaiming -------------------------------------------------------------------------------
+
+    def has_reclaim_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("pools.reclaim")
+
+    @admin.action(description="Reclaim", permissions=["reclaim"])
+    def reclaim_selected(self, request: HttpRequest, rows: QuerySet[Leak]) -> HttpResponse:
+        ids = list(rows.values_list("pk", flat=True)[: MOST + 1])
+        if len(ids) > MOST:
+            messages.warning(request, f"These are the first {MOST} of them: a page has no more.")
+        return lists.action_page(request, "admin:pools_leak_reclaim", id=ids[:MOST])
+
+    def get_urls(self) -> list[URLPattern]:
+        own = path("reclaim/", pages.in_admin(reclaim), name="pools_leak_reclaim")
+        return [own, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        feeds = ReferenceFeed.objects.select_related("cluster").order_by("-reported_at")
+        seen = request.user.has_perm("pools.view_referencefeed")
+        more = {"feeds": list(feeds[:FEEDS]) if seen else [], **(extra_context or {})}
+        return super().changelist_view(request, more)
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.view_leak")
+        row = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
+        if row is None:
+            raise Http404("There is no such leak: its holder may be back, or its block released.")
+        return pages.page(
+            request,
+            "leak.html",
+            title=display.plain_cidr(row.block.cidr),
+            opts=Leak._meta,
+            original=row,
+            row=row,
+            why=listing.why(vars(row)),
+            state=state(row),
+            call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
+        )
+
+
+def state(row: Leak) -> SafeString:
+    """Leaked, or only suspected: what would make a leak of it on hover."""
+    if row.confirmed_at:
+        return display.state(
+            "leaked", "Two complete observations, a grace apart, missed its holder."
+        )
+    return display.state("suspected", "A second complete observation, a grace later, decides.")
+
+
+class ReasonForm(forms.Form):
+    reason = fields.reason_field()
+
+
+def reclaim(request: HttpRequest) -> HttpResponseBase:
+    """Say whom it hits, then take back what is still as it was shown; a result for each."""
+    pages.require(request, "pools.view_leak", "pools.reclaim")
+    form = ReasonForm(request.POST or None)
+    given = request.POST.getlist("id") or request.GET.getlist("id")
+    if request.method == "POST" and form.is_valid():
+        by = pages.author(request, form.cleaned_data["reason"])
+        wanted = [_shown(request, lists.number(text)) for text in given[:MOST]]
+        return _results(request, list(leak_reclaim.reclaim_all(wanted, by=by)))
+    if request.method == "POST":  # as it was posted: leaks are named by their blocks then
+        chosen = _chosen(detection.leaked().filter(block__in=map(lists.number, given[:MOST])))
+    else:
+        chosen = _chosen(detection.leaked().filter(pk__in=map(lists.number, given[:MOST])))
+    if not chosen:
+        messages.warning(request, "None of these blocks is leaked any more.")
+        return HttpResponseRedirect(lists.back(request, "admin:pools_leak_changelist"))
+    return pages.page(
+        request,
+        "leak_reclaim.html",
+        title="Reclaim these blocks?" if len(chosen) > 1 else "Reclaim this block?",
+        opts=Leak._meta,
+        form=form,
+        chosen=chosen,
+        holders=len({(one.holder_kind, one.holder_id) for one in chosen}),
+        clusters=sorted({one.cluster.name for one in chosen}),
+    )
+
+
+def _chosen(rows: QuerySet[Leak]) -> list[Leak]:
+    return list(rows.select_related("block__pool__cluster", "cluster").order_by("id"))
+
+
+def _shown(request: HttpRequest, block_id: int) -> leak_reclaim.Wanted:
+    """The holder that the page showed for the block."""
+    parts = ("kind", "id", "uid", "org", "since")
+    kind, name, uid, org, since = (
+        request.POST.get(f"holder-{part}-{block_id}", "") for part in parts
+    )
+    try:
+        at = datetime.fromisoformat(since)
+    except ValueError:
+        at = None
+    # Without a zone it is no time that we wrote.
+    at = at if at is not None and at.tzinfo else None
+    return leak_reclaim.Wanted(block_id, kind, name, uid, org, at)
+
+
+def _results(request: HttpRequest, results: Sequence[leak_reclaim.Result]) -> HttpResponseBase:
+    taken = sum(not one.error for one in results)
+    return pages.page(
+        request,
+        "leak_results.html",
+        title=f"{taken} of {len(results)} reclaimed",
+        opts=Leak._meta,
+        rows=[_told(one) for one in results],
+    )
+
+
+def _told(one: leak_reclaim.Result) -> dict[str, Any]:
+    words = "had been released before" if one.repeated else "cools down"
+    return {
+        "id": one.wanted.block_id,
+        "cidr": display.plain_cidr(one.block["cidr"]) if one.block else "",
+        "kind": one.wanted.kind,
+        "holder": one.wanted.id,
+        "state": display.state("refused" if one.error else "succeeded"),
+        "message": pages.sentence(one.error.message) if one.error else pages.sentence(words),
+    }
+
+
+# --- what needs attention -------------------------------------------------------------------------
+
+
+def lines(request: HttpRequest) -> Iterator[Attention]:
+    """One line for all of them."""
+    if not request.user.has_perm("pools.view_leak"):
+        return
+    first = detection.leaked().order_by("id")[: COUNTED + 1]
+    found = Leak.objects.filter(pk__in=first.values("pk"))
+    counted = found.aggregate(
+        count=Count("pk"), since=Min("missed_at"), clusters=Count("cluster", distinct=True)
+    )
+    count = counted["count"]
+    if not count:
+        return
+    number = f"over {display.digits(COUNTED)}" if count > COUNTED else display.digits(count)
+    url = reverse("admin:pools_leak_changelist", query={"state": "leaked"})
+    where = "1 cluster" if counted["clusters"] == 1 else f"{counted['clusters']} clusters"
+    yield Attention(
+        "warn",
+        f"{number} {'block' if count == 1 else 'blocks'} leaked",
+        f"Nobody refers to them any more, in {where}.",
+        url,
+        "Leaks",
+        url,
+        counted["since"],
+    )
+
+
+attention.SOURCES.append(lines)

@@ -1,0 +1,220 @@
+"""The map of an address space: counts become cells, cells become one SVG drawing.
+
+Nothing here reads the database. A view (a CIDR of a pool, or an aligned share of one) is divided
+into at most 1,024 equal shares; each is a cell with its counts, which sum to its capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_network
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from pools.core import addresses, blocks
+from pools.platform.admin import display
+from pools.register.occupancy import Used
+
+CELL_BITS = 10  # at most 1,024 cells
+COLUMNS = 32
+STEP, SIDE = 20, 18  # units of the drawing from cell to cell, and of a cell
+MOST_RUNS = 64
+STATES = ("held", "cooling", "reserved", "free")
+Href = Callable[["Cell"], str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One share of the view; its counts are blocks and sum to what may be in use at all."""
+
+    network: addresses.Network
+    held: int
+    cooling: int
+    reserved: int
+    free: int
+    one_block: bool
+
+    @property
+    def capacity(self) -> int:
+        return self.held + self.cooling + self.reserved + self.free
+
+    @property
+    def kind(self) -> str:
+        """held, cooling, reserved, free, mixed, or unusable (a network or broadcast address)."""
+        if not self.capacity:
+            return "unusable"
+        whole = [state for state in STATES if getattr(self, state) == self.capacity]
+        return whole[0] if whole else "mixed"
+
+    @property
+    def name(self) -> str:
+        """What the mouse, the keyboard and a screen reader tell."""
+        place = display.plain_cidr(self.network)
+        if self.kind == "unusable":
+            return f"{place}: not handed out"
+        if self.kind != "mixed":
+            count = "" if self.one_block else f" ({display.digits(self.capacity)} blocks)"
+            return f"{place}: {self.kind}{count}"
+        parts = (
+            f"{display.digits(getattr(self, state))} {state}"
+            for state in STATES
+            if getattr(self, state)
+        )
+        return f"{place}: {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class View:
+    """A map that is ready to be drawn; `exact` is False when counts are estimated."""
+
+    network: addresses.Network
+    cells: tuple[Cell, ...]
+    exact: bool = True
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+
+def share_prefix(grid: blocks.Layout, view: addresses.Network) -> int:
+    """The prefix length of the cells of a view."""
+    return min(grid.mask_size, view.prefixlen + CELL_BITS)
+
+
+def build(
+    grid: blocks.Layout,
+    view: addresses.Network,
+    *,
+    used: Mapping[int, Used],
+    ranges: Iterable[addresses.AddressRange],
+    exact: bool = True,
+) -> View:
+    """The cells of a view of the CIDR `grid`; `used` by number of the share, from 0.
+
+    `ranges` are the reserved ranges of the CIDR. The view lies inside the CIDR and is not smaller
+    than a block.
+    """
+    prefix = share_prefix(grid, view)
+    number = 1 << (prefix - view.prefixlen)
+    size = 1 << (grid.mask_size - prefix)
+    first = grid.index_of_address(view.network_address)
+    usable = grid.usable()
+    withheld = blocks.subtract(usable, grid.allocatable(ranges))
+    capacities = _shared_out(usable, first=first, size=size, number=number)
+    reserved = _shared_out(withheld, first=first, size=size, number=number)
+    bits = view.max_prefixlen - prefix
+    base = int(view.network_address)
+    cells = tuple(
+        _cell(
+            ip_network((base + (share << bits), prefix)),
+            capacities[share],
+            reserved[share],
+            used.get(share, Used()),
+            one_block=size == 1,
+        )
+        for share in range(number)
+    )
+    totals = {state: sum(getattr(cell, state) for cell in cells) for state in STATES}
+    return View(view, cells, exact=exact, totals=totals)
+
+
+def _cell(
+    network: addresses.Network, capacity: int, reserved: int, used: Used, *, one_block: bool
+) -> Cell:
+    held = min(used.held, capacity)
+    cooling = min(used.cooling, capacity - held)
+    reserved = min(max(0, reserved - used.withheld), capacity - held - cooling)
+    return Cell(network, held, cooling, reserved, capacity - held - cooling - reserved, one_block)
+
+
+def _shared_out(
+    spans: Iterable[blocks.Span], *, first: int, size: int, number: int
+) -> dict[int, int]:
+    """How many indexes of the spans (which do not overlap) each share holds."""
+    counts = dict.fromkeys(range(number), 0)
+    for span in spans:
+        low, high = max(span.first, first), min(span.last, first + size * number - 1)
+        if low > high:
+            continue
+        for share in range((low - first) // size, (high - first) // size + 1):
+            start = first + share * size
+            counts[share] += min(high, start + size - 1) - max(low, start) + 1
+    return counts
+
+
+# --- drawing --------------------------------------------------------------------------------------
+
+
+def svg(view: View, *, href: Href) -> SafeString:
+    """The drawing; `href` says where a cell leads ("" nowhere). Colours and patterns: map.css."""
+    rows = -(-len(view.cells) // COLUMNS)
+    columns = min(COLUMNS, len(view.cells))
+    drawn = format_html_join(
+        "", "{}", ((_drawn(cell, at, href(cell)),) for at, cell in enumerate(view.cells))
+    )
+    return format_html(
+        '<svg class="cad-map" viewBox="0 0 {} {}" role="group" aria-label="Map of {}"'
+        ' data-columns="{}" data-share="{}">{}</svg>',
+        columns * STEP,
+        rows * STEP,
+        view.network,
+        columns,
+        min(1, round(columns / COLUMNS, 3)),
+        drawn,
+    )
+
+
+def _drawn(cell: Cell, at: int, href: str) -> SafeString:
+    x, y = (at % COLUMNS) * STEP + 1, (at // COLUMNS) * STEP + 1
+    # Made of our own words and numbers only; a thousand calls of format_html would take longer
+    # than the query.
+    parts = SafeString(
+        "".join(
+            f'<rect class="m-{kind}" x="{x}" y="{top}" width="{SIDE}" height="{height}"/>'
+            for kind, top, height in _layers(cell, y)
+        )
+    )
+    name = cell.name
+    if href:
+        shape = '<a href="{}" aria-label="{}"><title>{}</title>{}</a>'
+        return format_html(shape, href, name, name, parts)
+    shape = '<g tabindex="0" role="img" aria-label="{}"><title>{}</title>{}</g>'
+    return format_html(shape, name, name, parts)
+
+
+def _layers(cell: Cell, y: int) -> list[tuple[str, float, float]]:
+    """(kind, top, height): the whole cell, and of a mixed one the shares from the bottom up."""
+    if cell.kind != "mixed":
+        return [(cell.kind, y, SIDE)]
+    layers: list[tuple[str, float, float]] = [("free", y, SIDE)]
+    bottom = y + SIDE
+    for state in ("held", "cooling", "reserved"):
+        count = getattr(cell, state)
+        if count:
+            # What is there can be seen, however small its share is.
+            height = max(3, round(SIDE * count / cell.capacity))
+            height = min(height, bottom - y)
+            bottom -= height
+            layers.append((state, bottom, height))
+    return layers
+
+
+def runs(view: View) -> list[tuple[addresses.Network, addresses.Network, Cell]]:
+    """The cells as a table: (first, last, their sum), alike neighbours in one row.
+
+    A patchwork of more than 64 rows is told by the rows of the map instead.
+    """
+    found: list[list[Cell]] = []
+    for cell in view.cells:
+        if found and cell.kind == found[-1][0].kind and cell.kind != "mixed":
+            found[-1].append(cell)
+        else:
+            found.append([cell])
+    if len(found) > MOST_RUNS:
+        cells = view.cells
+        found = [list(cells[at : at + COLUMNS]) for at in range(0, len(cells), COLUMNS)]
+    return [(cells[0].network, cells[-1].network, _sum(cells)) for cells in found]
+
+
+def _sum(cells: list[Cell]) -> Cell:
+    counts = {state: sum(getattr(cell, state) for cell in cells) for state in STATES}
+    return replace(cells[0], **counts, one_block=cells[0].one_block and len(cells) == 1)

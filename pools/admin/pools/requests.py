@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.utils.safestring import SafeString
+
+from pools.admin.pools import pools
+from pools.models import AllocationRequest, Block
+from pools.models.blocks import LIVE
+from pools.models.requests import RequestState
+from pools.platform.admin import display, lists, pages
+from pools.register.allocator import requests
+
+
+class StateFilter(lists.Choice):
+    title = "state"
+    parameter_name = "state"
+
+    def options(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in RequestState.choices]
+
+    def queryset(
+        self, request: HttpRequest, rows: QuerySet[AllocationRequest]
+    ) -> QuerySet[AllocationRequest]:
+        return rows.filter(state=self.value()) if self.value() else rows
+
+
+class ClusterFilter(pools.ClusterFilter):
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(pool__cluster_id=self.number()) if self.value() else rows
+
+
+@admin.register(AllocationRequest)
+class RequestAdmin(lists.Listed[AllocationRequest]):
+    list_display = (
+        "shown_holder",
+        "shown_state",
+        "shown_pool",
+        "org",
+        "env",
+        "shown_age",
+        "shown_next",
+        "attempts",
+        "last_error",
+    )
+    list_display_links = None
+    list_filter = (StateFilter, ClusterFilter)
+    exported = (
+        "id",
+        "pool.cluster.name",
+        "pool.name",
+        "holder_kind",
+        "holder_id",
+        "org",
+        "env",
+        "state",
+        "attempts",
+        "created_at",
+        "next_try_at",
+        "ended_at",
+        "last_error",
+    )
+    search_fields = ("holder_id", "env", "org")
+    search_help_text = "Holder, environment or organisation"
+    ordering = ("-id",)
+    sortable_by = ()
+    paginator = lists.BoundedPaginator
+    actions = ("cancel",)
+    list_before_template = "cadastre/requests_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AllocationRequest]:
+        return super().get_queryset(request).select_related("pool__cluster")
+
+    @admin.display(description="holder")
+    def shown_holder(self, one: AllocationRequest) -> SafeString:
+        return display.to(one, f"{one.holder_kind} {one.holder_id}")
+
+    @admin.display(description="state")
+    def shown_state(self, one: AllocationRequest) -> SafeString:
+        return display.state(one.state)
+
+    @admin.display(description="pool")
+    def shown_pool(self, one: AllocationRequest) -> SafeString:
+        return display.to(one.pool)
+
+    @admin.display(description="waits since")
+    def shown_age(self, one: AllocationRequest) -> SafeString:
+        return display.when(one.created_at)
+
+    @admin.display(description="next try")
+    def shown_next(self, one: AllocationRequest) -> SafeString:
+        return display.when(one.next_try_at) if one.state == RequestState.PENDING else display.DASH
+
+    def has_allocate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("pools.allocate")
+
+    @admin.action(description="Cancel", permissions=["allocate"])
+    def cancel(self, request: HttpRequest, rows: QuerySet[AllocationRequest]) -> None:
+        pending = list(rows.filter(state=RequestState.PENDING))
+        for one in pending:
+            with pages.told(request):
+                requests.cancel(one.pk, by=pages.author(request))
+        messages.success(request, f"{len(pending)} pending requests were cancelled.")
+
+    def change_view(  # type: ignore[override]
+        self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
+    ) -> HttpResponseBase:
+        pages.require(request, "pools.view_allocationrequest")
+        one = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
+        if one is None:
+            raise Http404("There is no such request.")
+        wanted = requests.from_json(one.wanted)
+        got = Block.objects.filter(pk__in=one.block_ids, state__in=LIVE)
+        return pages.page(
+            request,
+            "request.html",
+            title=str(one),
+            opts=AllocationRequest._meta,
+            original=one,
+            row=one,
+            pending=one.state == RequestState.PENDING,
+            count=max(wanted.count, len(wanted.holders)),
+            exact=wanted.cidr,
+            blocks=got.select_related("pool__cluster"),
+            call=f"requests/{one.pk}/",
+        )

@@ -1,0 +1,95 @@
+"""A pool as it is said elsewhere: YAML in every shape, in that of a cluster, Helm values, API calls."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from django import forms
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+
+from pools.cilium import exports
+from pools.core import errors
+from pools.core.cilium import podippool
+from pools.models import Cluster, Pool
+from pools.models.pools import Category
+from pools.platform.admin import forms as fields
+from pools.platform.admin import pages
+
+_NAMES = {
+    podippool.Shape.V2.value: "CiliumPodIPPool, cilium.io/v2, as Cilium ships it",
+    podippool.Shape.V2_PROPOSAL.value: "CiliumPodIPPool, cilium.io/v2 with reservedRange",
+    podippool.Shape.V2ALPHA1.value: "CiliumPodIPPool, cilium.io/v2alpha1",
+    exports.HELM: "Helm values, autoCreateCiliumPodIPPools",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One text, or why there is none; `url` is where it can be downloaded."""
+
+    name: str
+    text: str = ""
+    why_not: str = ""
+    url: str = ""
+
+
+class ShapeForm(forms.Form):
+    cluster = forms.ModelChoiceField(
+        Cluster.objects.exclude(connection=None).order_by("name"),
+        label="As it is taken by",
+        empty_label="every shape",
+        required=False,
+        widget=fields.select(),
+    )
+
+
+def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
+    """All shapes, or that of the cluster which is asked for."""
+    pages.require(request, "pools.view_pool")
+    form = ShapeForm(request.GET)
+    cluster = form.cleaned_data["cluster"] if form.is_valid() else None
+    is_pod = pool.category == Category.POD
+    shapes = [_of_cluster(pool, cluster)] if cluster else [_in(pool, shape) for shape in _NAMES]
+    return pages.page(
+        request,
+        "pool_yaml.html",
+        title=f"{pool.name}: YAML and API",
+        opts=Pool._meta,
+        original=pool,
+        pool=pool,
+        form=form if is_pod and form.fields["cluster"].queryset.exists() else None,  # type: ignore[attr-defined]
+        manifests=shapes if is_pod else [],
+        calls=_calls(pool, request.build_absolute_uri("/").rstrip("/")),
+    )
+
+
+def _in(pool: Pool, shape: str) -> Shown:
+    name = _NAMES[shape]
+    try:
+        text = exports.text([exports.manifest(pool)], shape)
+    except errors.InvalidInput as error:
+        return Shown(name, why_not=error.message)
+    return Shown(name, text, url=reverse("api:manifest", args=[pool.pk], query={"shape": shape}))
+
+
+def _of_cluster(pool: Pool, cluster: Cluster) -> Shown:
+    try:
+        return _in(pool, exports.shape_of(cluster).value)
+    except errors.IpamError as error:
+        return Shown(f"CiliumPodIPPool, as {cluster} takes it", why_not=error.message)
+
+
+def _calls(pool: Pool, here: str) -> list[tuple[str, str]]:
+    allocation = json.dumps({"holder": {"kind": "instance", "id": "i-1"}})
+    head = 'curl -H "Authorization: Token $TOKEN"'
+    return [
+        ("This pool", f"{head} {here}/api/v1/pools/{pool.pk}/"),
+        ("Its blocks", f"{head} '{here}/api/v1/blocks/?pool={pool.pk}'"),
+        (
+            "Allocate",
+            f"{head} -H 'Content-Type: application/json' \\\n  -d '{allocation}' \\\n"
+            f"  {here}/api/v1/pools/{pool.pk}/allocations/",
+        ),
+    ]

@@ -1,0 +1,50 @@
+"""While the register recovers, pages say so, and the overview as its first trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from pools.admin.overview import attention
+from pools.admin.overview.attention import Attention
+from pools.clusters import recovery_mode
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Banner:
+    """`clusters` are the first that are still to be listed, None for somebody who sees no clusters."""
+
+    since: datetime
+    reason: str
+    clusters: list[str] | None
+    more: int = 0
+
+
+def banner(request: HttpRequest | None) -> Banner | None:
+    """What a page says to this user; None while nothing recovers or nobody is logged in."""
+    if request is None or not getattr(request, "user", None) or not request.user.is_authenticated:
+        return None
+    row = recovery_mode.current()
+    if row is None:
+        return None
+    if not request.user.has_perm("pools.view_cluster"):
+        return Banner(row.since, "", None)
+    left = recovery_mode.waits_for()
+    return Banner(row.since, row.reason, left[:SHOWN], max(0, len(left) - SHOWN))
+
+
+def lines(request: HttpRequest) -> Iterator[Attention]:
+    row = recovery_mode.current()
+    if row is not None and request.user.has_perm("pools.view_cluster"):
+        url = reverse("admin:pools_cluster_changelist")
+        text = "The register recovers: nothing is allocated"
+        yield Attention("bad", text, row.reason, url, "Clusters", url, row.since)
+
+
+attention.SOURCES.append(lines)

@@ -1,0 +1,141 @@
+"""clusters/{}/connection/: how a cluster is reached and what may be written to it.
+
+A kubeconfig goes in and never comes out again.
+"""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from pools.api.clusters import clusters
+from pools.api.schemas import clusters as cluster_schema
+from pools.clusters import connection_test, connections, fleet
+from pools.clusters.reconcile import registry
+from pools.core import errors, object_reader
+from pools.models import Connection, Run
+from pools.models.connections import Mode
+from pools.platform.rest import parsing, views
+
+_SOURCE = ("kubeconfig", "context", "in_cluster", "mode", "duties")
+_LATEST = 10  # passes told with an answer
+
+
+class ConnectionView(views.View):
+    needs = {
+        "GET": ("pools.view_connection",),
+        "PUT": ("pools.add_connection", "pools.change_connection"),
+        "PATCH": ("pools.change_connection",),
+        "DELETE": ("pools.delete_connection",),
+    }
+
+    @extend_schema(**cluster_schema.CONNECTION)
+    def get(self, request: Request, cluster: str) -> views.Answer:
+        return views.answer(fleet.summary(_of(cluster)).as_json())
+
+    @extend_schema(**cluster_schema.CONNECTION_PUT)
+    def put(self, request: Request, cluster: str) -> views.Answer:
+        body = parsing.fields(request, *_SOURCE, "offline")
+        offline = body.flag("offline")
+        found = clusters.get(cluster)
+        source = _source(body)
+        known = Connection.objects.filter(cluster=found).select_related("cluster").first()
+        wanted = _terms(body, known)
+        body.report.raise_any()
+        by = views.author(request)
+        if known is None:
+            row = connections.connect(found, source, wanted, by=by, offline=offline)
+        else:
+            row = connections.replace(known, source, by=by, offline=offline)
+            row = connections.change(row, by=by, wanted=wanted)
+        told = fleet.summary(row).as_json() | {"warnings": list(source.warnings)}
+        return views.answer(told, status=200 if known else 201)
+
+    @extend_schema(**cluster_schema.CONNECTION_PATCH)
+    def patch(self, request: Request, cluster: str) -> views.Answer:
+        body = parsing.changes(request, "mode", "duties", "paused")
+        row = _of(cluster)
+        paused = body.flag("paused") if body.has("paused") else None
+        wanted = _terms(body, row)
+        body.report.raise_any()
+        row = connections.change(row, by=views.author(request), wanted=wanted, paused=paused)
+        return views.answer(fleet.summary(row).as_json())
+
+    @extend_schema(**cluster_schema.CONNECTION_DELETE)
+    def delete(self, request: Request, cluster: str) -> views.Answer:
+        connections.disconnect(_of(cluster), by=views.author(request))
+        return views.nothing()
+
+
+class ConnectionTest(views.View):
+    needs = {"POST": ("pools.clusters.reconcile",)}
+
+    @extend_schema(**cluster_schema.CONNECTION_TEST)
+    def post(self, request: Request, cluster: str) -> views.Answer:
+        """Without a body, or with `{}`, the stored connection; otherwise what the body names."""
+        if parsing.body(request).strip() in {b"", b"{}"}:
+            found = connection_test.of_connection(_of(cluster), registry.resources())
+            return views.answer(found.as_json())
+        views.require(request, "pools.add_connection")
+        clusters.get(cluster)
+        body = parsing.fields(request, *_SOURCE)
+        source, wanted = _source(body), _terms(body, None)
+        body.report.raise_any()
+        return views.answer(
+            connection_test.of_source(source, wanted, registry.resources()).as_json()
+        )
+
+
+class Reconcile(views.View):
+    needs = {"POST": ("pools.clusters.reconcile",)}
+
+    @extend_schema(**cluster_schema.RECONCILE)
+    def post(self, request: Request, cluster: str) -> views.Answer:
+        row = _of(cluster)
+        connections.make_due(row)
+        row.refresh_from_db()
+        latest = Run.objects.filter(cluster_id=row.cluster_id).order_by("-id")[:_LATEST]
+        told = fleet.summary(row).as_json()
+        runs = [fleet.run_as_json(run) for run in latest]
+        return views.answer({"due_at": told["due_at"], "runs": runs}, status=202)
+
+
+def _of(cluster: str) -> Connection:
+    return connections.of(clusters.get(cluster))
+
+
+def _source(body: object_reader.Fields) -> connections.Source:
+    """Raises InvalidInput at once: nothing else is worth telling without a source."""
+    if body.flag("in_cluster"):
+        if body.has("kubeconfig"):
+            message = "either a kubeconfig or in_cluster"
+            raise errors.InvalidInput.of("kubeconfig", "conflicting_fields", message)
+        return connections.from_pod()
+    text = body.parse("kubeconfig", _text)
+    context = body.parse("context", _text) if body.has("context") else ""
+    body.report.raise_any()
+    try:
+        return connections.from_kubeconfig(text or "", context=context or "")
+    except errors.InvalidInput as error:
+        raise error.under("kubeconfig") from None
+
+
+def _terms(body: object_reader.Fields, known: Connection | None) -> connections.Terms:
+    """As the body says, otherwise as they were; to observe it takes the duties away."""
+    was = (known.mode, known.duties) if known else (Mode.OBSERVED, [])
+    mode = body.parse("mode", _text) if body.has("mode") else was[0]
+    duties: list[str] = []
+    for at, value in body.items("duties"):
+        with body.report.collecting():
+            duties.append(_text(value, at))
+    if not body.has("duties") and mode != Mode.OBSERVED:
+        duties = list(was[1])
+    with body.report.collecting():
+        return connections.terms(Mode.OBSERVED if mode is None else mode, duties)
+    return connections.Terms()
+
+
+def _text(value: object, at: str) -> str:
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(at, "wrong_type", "must be a text")
+    return value

@@ -1,0 +1,166 @@
+"""What is known of a cluster's Cilium: its pools, its nodes, its configuration.
+
+Pools are those of the register. Nodes are the CiliumNodes that were seen, or, in a cluster that
+nobody reads, what the register itself says of nodes. The configuration is asked for where the
+cluster allows it, and never required.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+from django.core.cache import cache
+
+from pools.clusters import connections
+from pools.clusters.client.api_client import Gateway
+from pools.clusters.reconcile import sync
+from pools.core import addresses, errors
+from pools.core.cilium import bgp, ciliumnode, configuration, multipool, podippool
+from pools.core.kubernetes import label_selector
+from pools.core.kubernetes.resources import CONFIG_MAP
+from pools.models import Block, Cluster, Connection, ObservedObject, Pool
+from pools.models.blocks import State
+from pools.models.pools import Category
+from pools.platform.outbound import faults
+from pools.register import manifests as register_manifests
+from pools.register import pools
+
+CONFIG = ("cilium-config", "kube-system")
+_BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
+KEPT = 60  # seconds that a configuration is not asked for again
+_LABELS = ("app.kubernetes.io/version", "helm.sh/chart")
+_RELEASE = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}")
+
+
+@dataclass(frozen=True)
+class Config:
+    """The ConfigMap cilium-config; `values` is None when it is not known, `why_not` says why."""
+
+    values: Mapping[str, str] | None
+    why_not: str = ""
+    release: str = ""  # of Cilium, where the chart's labels say it
+    announced: tuple[label_selector.Selector, ...] | None = None  # the pools that BGP announces
+
+
+def config(cluster: Cluster, *, fresh: bool = True) -> Config:
+    """Ask the cluster; without `fresh` an answer of the last minute will do. Raises nothing."""
+    key = f"cilium-config:{cluster.pk}"
+    known: Config | None = None if fresh else cache.get(key)
+    if known is None:
+        known = _asked(cluster)
+        cache.set(key, known, KEPT)
+    return known
+
+
+def _asked(cluster: Cluster) -> Config:
+    found = Connection.objects.filter(cluster=cluster).first()
+    if found is None:
+        return Config(None, "the cluster is not connected")
+    if found.paused:
+        return Config(None, "the connection is paused")
+    try:
+        with connections.gateway(sync.access(found)) as reached:
+            manifest = reached.get(CONFIG_MAP, *CONFIG)
+            announced = _announced(reached)
+    except faults.ObjectAbsent:
+        return Config(None, "the cluster has no ConfigMap kube-system/cilium-config")
+    except faults.Forbidden:
+        return Config(None, "the credentials may not read ConfigMap kube-system/cilium-config")
+    except errors.IpamError as error:
+        return Config(None, error.message)
+    data, labels = manifest.get("data"), manifest.get("metadata", {}).get("labels")
+    values = {str(key): str(value) for key, value in (data or {}).items()}
+    return Config(values, release=_release(labels or {}), announced=announced)
+
+
+def _announced(reached: Gateway) -> tuple[label_selector.Selector, ...] | None:
+    """The selectors of pools that BGP announces; None when the cluster does not show them."""
+    try:
+        served = reached.served(_BGP)
+        # Both versions of one kind hold the same objects.
+        kinds = {resource.plural: resource for resource in _BGP if resource in served}
+        manifests = [each for kind in kinds.values() for each in reached.list(kind).items]
+    except errors.IpamError:
+        return None
+    return tuple(bgp.pool_selectors(manifests))
+
+
+def _release(labels: Mapping[str, object]) -> str:
+    for label in _LABELS:
+        if match := _RELEASE.search(str(labels.get(label, ""))):
+            return match[0]
+    return ""
+
+
+def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
+    """The pools for pods as manifests, in the order of their names; orphans are none."""
+    rows = Pool.objects.filter(cluster=cluster, category=Category.POD, orphaned_at=None)
+    found = list(rows.order_by("name"))
+    families = pools.families_of(found)
+    return [register_manifests.manifest_of(pool, families[pool.pk]) for pool in found]
+
+
+def seen(cluster: Cluster, *, fresh: bool = True, release: str = "") -> configuration.Seen:
+    """All of it in one value; `release` where the cluster does not say it."""
+    known = config(cluster, fresh=fresh)
+    return configuration.Seen(
+        known.values,
+        pod_pools(cluster),
+        nodes(cluster),
+        known.release or release,
+        announced=known.announced,
+    )
+
+
+def nodes(cluster: Cluster) -> list[ciliumnode.NodeDemand]:
+    """What each node asks for and holds, in the order of the names.
+
+    CiliumNodes that cannot be read are left out. Nodes that only the register knows ask for as many
+    addresses as they hold.
+    """
+    observed = ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND)
+    manifests = list(observed.order_by("name").values_list("manifest", flat=True))
+    return list(_read(manifests) if manifests else _registered(cluster))
+
+
+def _read(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
+    for manifest in manifests:
+        try:
+            yield ciliumnode.parse(manifest)
+        except errors.InvalidInput:
+            continue
+
+
+def _registered(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
+    rows = Block.objects.filter(
+        pool__in=list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True)),
+        category=Category.POD,
+        state=State.HELD,
+        holder_kind="node",
+    )
+    held: dict[str, dict[Pool, list[addresses.Network]]] = {}
+    by_id = Pool.objects.filter(cluster=cluster).in_bulk()
+    columns = rows.order_by("holder_id", "id").values_list("holder_id", "pool_id", "cidr")
+    for node, pool_id, cidr in columns:
+        held.setdefault(node, {}).setdefault(by_id[pool_id], []).append(ip_network(str(cidr)))
+    for node, of_pools in held.items():
+        yield ciliumnode.NodeDemand(
+            name=node,
+            requested={pool.name: usable(pool, cidrs) for pool, cidrs in of_pools.items()},
+            allocated=tuple(
+                ciliumnode.Allocated(pool.name, tuple(cidrs)) for pool, cidrs in of_pools.items()
+            ),
+        )
+
+
+def usable(pool: Pool | podippool.PodIPPool, cidrs: list[addresses.Network]) -> dict[int, int]:
+    """The addresses for pods in these blocks of a pool, by family."""
+    numbers = {4: 0, 6: 0}
+    for cidr in cidrs:
+        numbers[cidr.version] += multipool.usable_addresses(
+            cidr, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
+        )
+    return numbers

@@ -1,0 +1,68 @@
+"""Pools as the YAML that a cluster takes: CiliumPodIPPools in every shape, and Helm values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pools.clusters import connections
+from pools.clusters.reconcile import sync
+from pools.core import errors
+from pools.core.cilium import conversion, podippool
+from pools.core.cilium.podippool import PodIPPool, Shape
+from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1
+from pools.models import Cluster, Pool
+from pools.models.pools import Category
+from pools.platform import documents
+from pools.register import manifests
+
+HELM = "helm"  # the value ipam.operator.autoCreateCiliumPodIPPools
+SHAPES = (*(shape.value for shape in Shape), HELM)
+
+
+def manifest(pool: Pool) -> PodIPPool:
+    """Raises InvalidInput unsupported_kind for a pool that is no CiliumPodIPPool."""
+    if pool.category != Category.POD:
+        message = f"{pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
+        raise errors.InvalidInput.of("", "unsupported_kind", message, pool.category)
+    return manifests.as_manifest(pool)
+
+
+def text(pools: Sequence[PodIPPool], shape: str) -> str:
+    """YAML: a document for each pool, or one of Helm values.
+
+    Raises InvalidInput shape_cannot_hold_ranges, and helm_cannot_hold for selectors, labels and
+    annotations, which Helm values have no place for.
+    """
+    if shape == HELM:
+        return documents.dump_yaml(_helm(pools))
+    rendered = (podippool.render(pool, shape=Shape(shape)) for pool in pools)
+    return "---\n".join(map(documents.dump_yaml, rendered))
+
+
+def shape_of(cluster: Cluster) -> Shape:
+    """Ask a cluster which shape its CRD takes.
+
+    Raises NotFound (not connected), InvalidInput unknown_shape, and the faults of a Gateway.
+    """
+    connection = connections.of(cluster)
+    with connections.gateway(sync.access(connection)) as reached:
+        served = reached.served([CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1])
+        if CILIUM_POD_IP_POOL not in served:
+            return Shape.V2ALPHA1
+        schema = reached.schema(CILIUM_POD_IP_POOL)
+    if schema is None:
+        message = f"{cluster} does not show the schema of {podippool.KIND}; name a shape"
+        raise errors.InvalidInput.of("", "unknown_shape", message)
+    return conversion.shape_of(schema)
+
+
+def _helm(pools: Sequence[PodIPPool]) -> dict[str, Any]:
+    values = {}
+    for index, pool in enumerate(pools):
+        spec = podippool.render(pool, shape=Shape.V2ALPHA1)["spec"]
+        if pool.labels or pool.annotations or {"podSelector", "namespaceSelector"} & set(spec):
+            message = f"Helm values cannot hold the labels, annotations or selectors of {pool.name}"
+            raise errors.InvalidInput.of(str(index), "helm_cannot_hold", message, pool.name)
+        values[pool.name] = spec
+    return {"ipam": {"mode": "multi-pool", "operator": {podippool.HELM_VALUE: values}}}

@@ -1,0 +1,172 @@
+"""Blocks for nodes, picked as Cilium's operator picks them and with the register's rules on top."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from ipaddress import ip_network
+
+from pools.cilium import node_blocks
+from pools.cilium.node_status import Place, PodPool, PodPools
+from pools.core import addresses, blocks
+from pools.core.index_set import IndexSet
+from pools.models import PoolCIDR
+from pools.platform import database
+from pools.register.allocator import window
+
+_MOST_LOOKED_AT = 1 << 20
+# The block of each CIDR, by its id, from which the next one is looked for: Cilium's next-fit.
+_Pointers = dict[int, int]
+
+
+@dataclass(frozen=True)
+class Want:
+    """So many more blocks of one pool and family for a node."""
+
+    node: str
+    pool: str
+    family: int
+    count: int
+
+
+def hand_out(
+    cluster_id: int,
+    wants: Sequence[Want],
+    *,
+    misfits: Iterable[tuple[Place, addresses.Network]] = (),
+) -> dict[Want, list[addresses.Network]]:
+    """Blocks for nodes as Cilium's operator picks them; as many as there are, in the wants' order.
+
+    The first CIDR in the pool's order that has a free block, in it the next one behind the last that
+    was handed out, whichever process did it. Not handed out is what cools, what a reserved range touches, what the cluster's
+    pool has lost, and what lies under `misfits`: CIDRs in use that are no blocks of their pool.
+    """
+    by_pool: dict[tuple[str, int], list[Want]] = {}
+    for want in wants:
+        by_pool.setdefault((want.pool, want.family), []).append(want)
+    named = {name for name, _ in by_pool}
+    for pool_id in sorted(one.id for one in PodPools(cluster_id).named(named)):
+        window.lock(pool_id)
+    pools = PodPools(cluster_id)
+    under = list(misfits)
+    got: dict[Want, list[addresses.Network]] = {want: [] for want in wants}
+    for (name, family), of_pool in by_pool.items():
+        pool = pools.live(name)
+        if pool is None:
+            continue
+        queue = [want for want in of_pool for _ in range(want.count)]
+        pointers = _pointers(pool)
+        picks = _pick(pool, family, len(queue), pointers, under)
+        pairs = list(zip(queue, picks, strict=False))
+        node_blocks.take(
+            [(pick.row, want.node, "") for want, pick in pairs if pick.row is not None]
+        )
+        node_blocks.insert(
+            [
+                node_blocks.Fresh(pick.place, pick.index, str(pick.cidr), want.node, "")
+                for want, pick in pairs
+                if not pick.row
+            ]
+        )
+        for want, pick in pairs:
+            got[want].append(pick.cidr)
+        last = {pick.place.id: pick for _, pick in pairs}
+        for pick in last.values():
+            following = Decimal((pick.index + 1) % pick.place.layout.count)
+            PoolCIDR.objects.filter(pk=pick.place.id).update(next_index=following)
+    return got
+
+
+def _pointers(pool: PodPool) -> _Pointers:
+    rows = PoolCIDR.objects.filter(pk__in=[place.id for place in pool.places])
+    return {pk: int(index) for pk, index in rows.values_list("id", "next_index")}
+
+
+@dataclass(frozen=True)
+class _Pick:
+    place: Place
+    index: int
+    row: int | None  # the id of the block's row, when it has one
+
+    @property
+    def cidr(self) -> addresses.Network:
+        return self.place.layout.block_at(self.index)
+
+
+def _pick(
+    pool: PodPool,
+    family: int,
+    count: int,
+    pointers: _Pointers,
+    misfits: Sequence[tuple[Place, addresses.Network]],
+) -> list[_Pick]:
+    picked: list[_Pick] = []
+    for place in pool.places:
+        if place.gone or place.layout.cidr.version != family:
+            continue
+        under = [place.touched_by(cidr) for at, cidr in misfits if at.id == place.id]
+        kept_free = IndexSet(span for span in under if span is not None)
+        start = pointers[place.id]
+        wanted = count - len(picked)
+        looked_at = min(wanted + blocks.total(kept_free.spans()), _MOST_LOOKED_AT)
+        found = heapq.merge(_rows_of(place, start, looked_at), _fresh_of(place, start, looked_at))
+        usable = (
+            _Pick(place, index, row or None)
+            for _, index, row in found
+            if kept_free.next_outside(index) == index
+        )
+        picked += itertools.islice(usable, wanted)
+        if len(picked) == count:
+            break
+    return picked
+
+
+# A free block: whether it lies before the pointer, its index, its row's id (0 without one).
+_Free = tuple[bool, int, int]
+
+
+def _rows_of(place: Place, start: int, count: int) -> list[_Free]:
+    layout = place.layout
+    first = layout.block_at(0)
+    last = layout.block_at(layout.count - 1)
+    pool = place.pool
+    at = layout.block_at(start)
+    values = [pool.id, first.version, str(first), str(last), str(at), count]
+    found = []
+    for pk, text in database.rows(_FREE_ROWS, values):
+        index = layout.index_of(ip_network(text))
+        found.append((index < start, index, pk))
+    return found
+
+
+_FREE_ROWS = """
+    SELECT b.id, b.cidr::text FROM pools_block b
+    WHERE pool_id = %s AND family = %s AND available_from <= (SELECT ipam_clock())
+      AND NOT withheld AND cidr BETWEEN %s::text::cidr AND %s::text::cidr
+    ORDER BY b.cidr < %s::text::cidr, b.cidr LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+
+
+def _fresh_of(place: Place, start: int, count: int) -> Iterator[_Free]:
+    """Blocks without a row, at least `count` if there are so many."""
+    values = [place.id, Decimal(start), count + 1]
+    spans = [
+        blocks.Span(int(first), int(last)) for first, last in database.rows(_FREE_SPANS, values)
+    ]
+    # Free spans have no reserved block, unless somebody wrote a range past the services.
+    spans = blocks.subtract(spans, place.withheld.spans())
+    before = blocks.subtract(spans, [blocks.Span(start, place.layout.count - 1)])
+    behind = blocks.subtract(spans, [blocks.Span(0, start - 1)] if start else [])
+    for wrapped, part in ((False, behind), (True, before)):
+        for span in part:
+            for index in range(span.first, span.last + 1):
+                yield wrapped, index, 0
+
+
+_FREE_SPANS = """
+    SELECT first, last FROM pools_freespan WHERE pool_cidr_id = %s
+    ORDER BY last < %s, first LIMIT %s
+"""

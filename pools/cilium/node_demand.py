@@ -1,0 +1,112 @@
+"""What a node will request, and what it would get of the pools as they are (spec/001)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pools.cilium import configuration as cilium_configuration
+from pools.core import addresses
+from pools.core.cilium import ciliumnode, configuration, multipool, pod_cidr_operator, podippool
+from pools.models import Cluster
+
+Numbers = Mapping[str, Mapping[int, int]]  # by pool and family
+NEW_NODE = "new-node"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of one pool for one family, in addresses, and the blocks that come of it."""
+
+    pool: str
+    family: int
+    in_use: int = 0
+    pending: int = 0
+    pre_allocated: int = 0
+    needed: int = 0
+    held: int = 0  # of them in blocks that the node has already
+    blocks: tuple[addresses.Network, ...] = ()
+    problem: str = ""
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.needed - self.held)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`assumed` says why the pre-allocation map is only assumed, "" when it is known or given."""
+
+    node: str
+    known: bool  # whether the cluster has this node
+    pre_allocation: Mapping[str, int]
+    assumed: str
+    asked: tuple[Asked, ...]
+    errors: tuple[str, ...]  # in the words of Cilium's operator
+
+
+def forecast(
+    cluster: Cluster,
+    *,
+    in_use: Numbers,
+    pending: Numbers,
+    pre_allocation: Mapping[str, int] | None = None,
+    node: str = "",
+) -> Forecast:
+    """What Cilium's operator would give a node, after it has served the present nodes.
+
+    A node of the cluster keeps what it holds. Without a map, that of cilium-config is taken, else
+    Cilium's default. Raises InvalidInput when the map of cilium-config cannot be read.
+    """
+    config = cilium_configuration.config(cluster, fresh=False)
+    seen = configuration.Seen(config.values, cilium_configuration.pod_pools(cluster))
+    buffers, assumed = pre_allocation, ""
+    if buffers is None:
+        text, assumed = seen.text(multipool.PRE_ALLOCATION), config.why_not
+        buffers = multipool.parse_pre_allocation(text, field=multipool.PRE_ALLOCATION)
+    requested = multipool.requests(
+        buffers, in_use=in_use, pending=pending, families=seen.families()
+    )
+    nodes = cilium_configuration.nodes(cluster)
+    present = next((one for one in nodes if one.name == node), None)
+    asking = replace(present or ciliumnode.NodeDemand(node or NEW_NODE), requested=requested)
+    others = [one for one in nodes if one.name != asking.name]
+    plan = pod_cidr_operator.plan(seen.pools, [*others, asking], families=seen.families())
+    outcome = plan[asking.name]
+    pools = {pool.name: pool for pool in seen.pools}
+    asked = (
+        replace(
+            _answered(name, family, pools.get(name), asking, outcome),
+            in_use=in_use.get(name, {}).get(family, 0),
+            pending=pending.get(name, {}).get(family, 0),
+            pre_allocated=buffers.get(name, 0),
+            needed=needed,
+        )
+        for name, families in requested.items()
+        for family, needed in families.items()
+        if needed
+    )
+    return Forecast(
+        asking.name, present is not None, buffers, assumed, tuple(asked), outcome.errors
+    )
+
+
+def _answered(
+    name: str,
+    family: int,
+    pool: podippool.PodIPPool | None,
+    node: ciliumnode.NodeDemand,
+    outcome: pod_cidr_operator.Outcome,
+) -> Asked:
+    """What the node has and would get of a pool."""
+    held, problem = 0, "there is no such pool"
+    if pool is not None:
+        held = cilium_configuration.usable(pool, node.held().get(name, []))[family]
+        problem = "" if family in pool.families else f"the pool has no IPv{family} CIDRs"
+    blocks = tuple(
+        step.cidr
+        for step in outcome.steps
+        if step.verb is pod_cidr_operator.Verb.ALLOCATE
+        and (step.pool, step.cidr.version) == (name, family)
+    )
+    return Asked(name, family, held=held, blocks=blocks, problem=problem)

@@ -1,0 +1,399 @@
+"""What the CiliumNodes of a cluster list, laid beside what the register holds.
+
+Only read here; pools/cilium/node_blocks.py brings the register to it. A node's block is held by
+(node, its name); its uid is that of the CiliumNode that was seen to list it, and "" until then: such
+a block was handed out here and the cluster does not know it yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+from typing import NamedTuple
+
+from pools.core import addresses, blocks
+from pools.core.cilium import ciliumnode, multipool
+from pools.core.index_set import IndexSet
+from pools.models import Pool, PoolCIDR, ReservedRange
+from pools.models.pools import Category
+from pools.platform import database
+
+HOLDER = "node"
+FAMILIES = (4, 6)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One CIDR of a pod pool; `withheld` are the blocks that are not handed out."""
+
+    id: int
+    pool: PodPool
+    layout: blocks.Layout
+    withheld: IndexSet
+    gone: bool  # the cluster's pool has it no more
+    first: int
+    last: int
+
+    def index_of(self, cidr: addresses.Network) -> int | None:
+        """The index of a block; None for what is no block of the pool's size."""
+        address = int(cidr.network_address)
+        if cidr.prefixlen != self.layout.mask_size or not self.first <= address <= self.last:
+            return None
+        return (address - self.first) >> (cidr.max_prefixlen - cidr.prefixlen)
+
+    def touched_by(self, cidr: addresses.Network) -> blocks.Span | None:
+        return self.layout.touched_by(addresses.AddressRange.covering(cidr))
+
+
+@dataclass(frozen=True)
+class PodPool:
+    """A pod pool of a cluster; `gone` when the cluster has it no more."""
+
+    id: int
+    name: str
+    space_id: int
+    gone: bool
+    allow: tuple[bool, bool]
+    places: list[Place] = field(default_factory=list)
+
+    def usable(self, cidr: addresses.Network) -> int:
+        """The addresses of a block that pods may get."""
+        first, last = self.allow
+        return multipool.usable_addresses(cidr, allow_first=first, allow_last=last)
+
+    def usable_in_block(self, family: int) -> int:
+        """The same of any block of a family; 1 when the pool has none."""
+        layouts = (one.layout for one in self.places if one.layout.cidr.version == family)
+        return next((self.usable(layout.block_at(0)) for layout in layouts), 1)
+
+
+class PodPools:
+    """The pod pools of one cluster as they are now, by name; `version` tells them from later ones."""
+
+    def __init__(self, cluster_id: int) -> None:
+        self.by_name: dict[str, PodPool] = {}
+        self.version: list[object] = []
+        rows = {
+            row.pk: row for row in Pool.objects.filter(cluster_id=cluster_id, category=Category.POD)
+        }
+        for row in rows.values():
+            allow = (row.allow_first_ip, row.allow_last_ip)
+            self.version.append((row.pk, row.orphaned_at))
+            self.by_name[row.name] = PodPool(
+                row.pk, row.name, row.space_id, row.orphaned_at is not None, allow
+            )
+        reserved: dict[int, list[addresses.AddressRange]] = {}
+        for at, first, last in ReservedRange.objects.filter(pool__in=rows).values_list(
+            "pool_cidr_id", "first", "last"
+        ):
+            span = addresses.AddressRange(ip_address(first), ip_address(last))
+            reserved.setdefault(at, []).append(span)
+            self.version.append((at, span))
+        for cidr in PoolCIDR.objects.filter(pool__in=rows).order_by("pool_id", "position", "id"):
+            pool = self.by_name[rows[cidr.pool_id].name]
+            self.version.append((cidr.pk, cidr.orphaned_at, cidr.pending))
+            pool.places.append(_place(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
+
+    @property
+    def ids(self) -> list[int]:
+        return [pool.id for pool in self.by_name.values()]
+
+    def named(self, names: Collection[str]) -> list[PodPool]:
+        return [pool for name, pool in self.by_name.items() if name in names]
+
+    def live(self, name: str) -> PodPool | None:
+        """A pool that the cluster has."""
+        pool = self.by_name.get(name)
+        return pool if pool and not pool.gone else None
+
+    def place(self, name: str, cidr: addresses.Network) -> Place | None:
+        """Where a CIDR lies, at least in part: in the pool of this name, else in another."""
+        named = self.by_name.get(name)
+        found = named and _in(named, cidr)
+        return found or next(filter(None, (_in(one, cidr) for one in self.by_name.values())), None)
+
+
+def _in(pool: PodPool, cidr: addresses.Network) -> Place | None:
+    first = int(cidr.network_address)
+    last = first + (1 << (cidr.max_prefixlen - cidr.prefixlen)) - 1
+    for place in pool.places:
+        same = place.layout.cidr.version == cidr.version
+        if same and first <= place.last and last >= place.first:
+            return place
+    return None
+
+
+def _place(
+    cidr: PoolCIDR, row: Pool, pool: PodPool, reserved: list[addresses.AddressRange]
+) -> Place:
+    mask_size = row.mask_size(cidr.cidr.version) or 0  # a trigger forbids None
+    layout = blocks.Layout(
+        cidr.cidr, mask_size, allow_first=row.allow_first_ip, allow_last=row.allow_last_ip
+    )
+    usable = [] if cidr.pending else layout.allocatable(reserved)
+    unusable = blocks.subtract([blocks.Span(0, layout.count - 1)], usable)
+    first = int(cidr.cidr.network_address)
+    return Place(
+        cidr.pk,
+        pool,
+        layout,
+        IndexSet(unusable),
+        pool.gone or cidr.orphaned_at is not None,
+        first,
+        first + cidr.cidr.num_addresses - 1,
+    )
+
+
+class Row(NamedTuple):
+    """A block of the register."""
+
+    id: int
+    pool_id: int
+    text: str  # the CIDR
+    held: bool
+    holder: tuple[str, str]  # kind, id; of a block that is not held the last one
+    uid: str
+    cools: bool
+
+    @property
+    def cidr(self) -> addresses.Network:
+        return ip_network(self.text)
+
+    def held_by(self, node: str) -> bool:
+        return self.held and self.holder == (HOLDER, node)
+
+
+# Made ten thousand at a time, and a frozen one takes five times as long to make.
+@dataclass(slots=True)
+class Listed:
+    """One CIDR that a node lists under the name of a pool.
+
+    `index` is None when it is no block of the pool that it lies in, `row` when the register has none.
+    """
+
+    pool: str
+    cidr: addresses.Network
+    text: str
+    place: Place | None
+    index: int | None
+    row: Row | None
+
+    @property
+    def holder(self) -> tuple[str, str]:
+        """Kind and id of who holds it, ("", "") when nobody does."""
+        return self.row.holder if self.row is not None and self.row.held else ("", "")
+
+    def taken_from(self, node: str) -> bool:
+        """Whether somebody else holds the block."""
+        return self.row is not None and self.row.held and not self.row.held_by(node)
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether it is in no CIDR that its pool has in the cluster."""
+        return self.place is None or self.place.gone or self.place.pool.name != self.pool
+
+
+class Standing(NamedTuple):
+    """One node beside the register: what it lists, and what it is said to hold."""
+
+    demand: ciliumnode.NodeDemand
+    pools: PodPools
+    listed: list[Listed]
+    held: list[Row]
+
+    @property
+    def name(self) -> str:
+        return self.demand.name
+
+    @property
+    def overlaps(self) -> list[Listed]:
+        """What it lists and somebody else holds."""
+        return [one for one in self.listed if one.taken_from(self.name)]
+
+    @property
+    def orphans(self) -> list[Listed]:
+        """What it lists outside the CIDRs that the pools have in the cluster."""
+        return [one for one in self.listed if one.orphaned]
+
+    @property
+    def free(self) -> list[Listed]:
+        """Blocks that it lists and nobody holds."""
+        return [
+            one
+            for one in self.listed
+            if one.index is not None and (one.row is None or not one.row.held)
+        ]
+
+    @property
+    def unlisted(self) -> list[Row]:
+        """Blocks that this very object listed once and lists no more: it gave them back."""
+        return [row for row in self._not_listed if row.uid == self.demand.uid]
+
+    @property
+    def unpublished(self) -> list[Row]:
+        """Blocks that were handed to it here and that it has not been told of."""
+        return [row for row in self._not_listed if row.uid == ""]
+
+    @property
+    def _not_listed(self) -> list[Row]:
+        if not self.held:
+            return []
+        listed = {one.text for one in self.listed}
+        return [row for row in self.held if row.text not in listed]
+
+    def counted(self, pool: PodPool) -> Iterator[addresses.Network]:
+        """The CIDRs whose addresses count for what it asks of a pool."""
+        for one in self.listed:
+            if one.pool == pool.name and not one.orphaned and not one.taken_from(self.name):
+                yield one.cidr
+        for row in self.unpublished:
+            place = self.pools.place(pool.name, row.cidr) if row.pool_id == pool.id else None
+            if place is not None and not place.gone:
+                yield row.cidr
+
+    def missing(self, name: str) -> dict[int, int]:
+        """How many addresses of each family it wants of a pool and has not."""
+        needed = self.demand.requested.get(name, {})
+        missing = {family: needed.get(family, 0) for family in FAMILIES}
+        if not any(missing.values()):
+            return missing
+        pool = self.pools.live(name)
+        if pool is not None:
+            for cidr in self.counted(pool):
+                missing[cidr.version] -= pool.usable(cidr)
+        return {family: max(count, 0) for family, count in missing.items()}
+
+    @property
+    def lacks(self) -> bool:
+        return any(any(self.missing(name).values()) for name in self.demand.requested)
+
+    @property
+    def misfits(self) -> list[Listed]:
+        """What it lists inside the CIDRs of a pool and is none of its blocks."""
+        return [one for one in self.listed if one.place is not None and one.index is None]
+
+    @property
+    def open(self) -> bool:
+        """Whether something is left to be done, or to be told."""
+        return (
+            self.lacks
+            or bool(self.demand.operator_error)
+            or any(one.orphaned or one.taken_from(self.name) for one in self.listed)
+            or bool(self.free or self.misfits)
+            or any(row.uid in {"", self.demand.uid} for row in self._not_listed)
+        )
+
+    def failures(self) -> list[str]:
+        """What Cilium's operator says of what the node lists, in its words."""
+        return [said for one in self.listed if (said := self._failure(one))]
+
+    def _failure(self, one: Listed) -> str:
+        if self.pools.live(one.pool) is None:
+            return (
+                f"unable to find pool {one.pool}, prefix {one.cidr} is still allocated to the "
+                "node but is marked as orphan"
+            )
+        why = ""
+        if one.orphaned:
+            why = "is not part of the requested pool"
+        elif one.taken_from(self.name):
+            why = "has already been allocated"
+        return why and f"unable to reuse from pool {one.pool}: cidr {one.cidr} {why}"
+
+
+def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[Standing]:
+    """Each node beside the register: one query, whatever their number."""
+    placed = [list(_placed(pools, demand)) for demand in demands]
+    texts = {text for found in placed for _, _, text, _ in found}
+    at: dict[tuple[int, str], Row] = {}
+    held: dict[str, list[Row]] = {}
+    for row in _rows(pools, texts, {demand.name for demand in demands}):
+        at[row.pool_id, row.text] = row
+        if row.held and row.holder[0] == HOLDER:
+            held.setdefault(row.holder[1], []).append(row)
+    return [
+        Standing(
+            demand,
+            pools,
+            [
+                Listed(pool, cidr, text, place, None, None)
+                if place is None
+                else Listed(
+                    pool, cidr, text, place, place.index_of(cidr), at.get((place.pool.id, text))
+                )
+                for pool, cidr, text, place in found
+            ],
+            held.get(demand.name, []),
+        )
+        for demand, found in zip(demands, placed, strict=True)
+    ]
+
+
+def with_rows(standings: list[Standing], made: Sequence[Row]) -> list[Standing]:
+    """The same nodes after blocks of theirs, which had no row, were given to them."""
+    if not made:
+        return standings
+    at = {(row.pool_id, row.text): row for row in made}
+    held: dict[str, list[Row]] = {}
+    for row in made:
+        held.setdefault(row.holder[1], []).append(row)
+    return [
+        Standing(
+            one.demand,
+            one.pools,
+            [_with_row(each, at) for each in one.listed],
+            [*one.held, *held.get(one.name, ())],
+        )
+        for one in standings
+    ]
+
+
+def _with_row(one: Listed, at: Mapping[tuple[int, str], Row]) -> Listed:
+    row = at.get((one.place.pool.id, one.text)) if one.place is not None else None
+    return one if row is None else Listed(one.pool, one.cidr, one.text, one.place, one.index, row)
+
+
+def _placed(
+    pools: PodPools, demand: ciliumnode.NodeDemand
+) -> Iterator[tuple[str, addresses.Network, str, Place | None]]:
+    for pool, cidrs in demand.held().items():
+        for cidr in dict.fromkeys(cidrs):
+            yield pool, cidr, str(cidr), pools.place(pool, cidr)
+
+
+def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[Row]:
+    values = {
+        "spaces": sorted({pool.space_id for pool in pools.by_name.values()}),
+        "pools": pools.ids,
+        "cidrs": ",".join(cidrs),
+        "nodes": ",".join(nodes),
+    }
+    for row in database.fetch(_ROWS, values):
+        text, holder = canonical(row["cidr"]), (row["holder_kind"], row["holder_id"])
+        yield Row(
+            row["id"], row["pool_id"], text, row["held"], holder, row["holder_uid"], row["cools"]
+        )
+
+
+def canonical(text: str) -> str:
+    """A CIDR of PostgreSQL, which writes some IPv6 networks in another way."""
+    return str(ip_network(text)) if ":" in text else text
+
+
+# Blocks by their CIDR, and blocks by their holder; each by its index (`+ 0` keeps the planner off that
+# of the pool, which has thousands). Lists travel as one text, which is quoted at once; names and CIDRs
+# have no comma.
+_COLUMNS = """
+    b.id, b.pool_id, b.cidr::text AS cidr, b.state = 'held' AS held, b.holder_kind, b.holder_id,
+    b.holder_uid, COALESCE(b.available_from > ipam_clock(), false) AS cools
+"""
+_ROWS = f"""
+    SELECT {_COLUMNS} FROM pools_block b
+    WHERE b.space_id = ANY(%(spaces)s::bigint[]) AND b.pool_id + 0 = ANY(%(pools)s::bigint[])
+      AND b.cidr = ANY(string_to_array(%(cidrs)s, ',')::cidr[])
+    UNION
+    SELECT {_COLUMNS} FROM pools_block b
+    WHERE b.holder_id = ANY(string_to_array(%(nodes)s, ',')) AND b.holder_kind = 'node'
+      AND b.state = 'held' AND b.pool_id + 0 = ANY(%(pools)s::bigint[])
+"""  # noqa: S608  # our own columns

@@ -1,0 +1,33 @@
+"""Bring the pending state of CIDRs in line with what the cluster's objects, as last seen, say."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from pools.models import CIDRMigration, Cluster
+from pools.models.cidr_migrations import Outcome
+from pools.models.fields import Now
+from pools.platform import events
+from pools.register import cluster_cidrs, pools
+
+
+def settle(
+    cluster: Cluster,
+    *,
+    by: events.Author,
+    holding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+) -> None:
+    """End what the cluster has followed, and mark what it has not, once a pass has written.
+
+    `holding` opens the transaction of each change.
+    """
+    for change in cluster_cidrs.changes(cluster):
+        with holding():
+            if change.gone:
+                migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
+                migrations.update(outcome=Outcome.REMOVED, ended_at=Now())
+                pools.end_removal(change.id, by=by)
+            else:
+                pools.set_pending(change.id, change.pending, by=by)

@@ -1,0 +1,134 @@
+"""PodCIDRs for people: what each node asks for and has, and who still holds blocks of a CIDR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pools.cilium import node_status
+from pools.cilium.node_status import FAMILIES, HOLDER, PodPools, Standing
+from pools.core import addresses, blocks, errors
+from pools.core.cilium import ciliumnode
+from pools.models import Block, ObservedObject, PoolCIDR
+from pools.models.blocks import State
+
+
+@dataclass(frozen=True)
+class PoolDemand:
+    """One pool of one node; numbers by family 4 and 6 count addresses, `cidrs` are what it has."""
+
+    pool: str
+    needed: Mapping[int, int]
+    usable: Mapping[int, int]
+    missing: Mapping[int, int]
+    cidrs: tuple[addresses.Network, ...]
+
+
+@dataclass(frozen=True)
+class NodeAddresses:
+    """What one node asks for and has; `waiting` are blocks that it has not been told of."""
+
+    name: str
+    uid: str
+    pools: tuple[PoolDemand, ...]
+    orphans: tuple[tuple[str, addresses.Network], ...]  # pool as the node says, CIDR
+    overlaps: tuple[tuple[str, addresses.Network, str], ...]  # pool, CIDR, who holds it
+    waiting: tuple[addresses.Network, ...]
+    error: str  # the operator's, as the node shows it; "" when all is well
+    problem: str  # why the object cannot be understood; then everything else is empty
+
+
+def nodes(
+    cluster_id: int, *, after: str = "", limit: int = 100, name: str = ""
+) -> list[NodeAddresses]:
+    """The nodes of a cluster as NodeAddresses in the order of their names, `limit` from `after` on."""
+    rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=ciliumnode.KIND)
+    rows = rows.filter(name=name) if name else rows.filter(name__gt=after)
+    shown = list(rows.order_by("name", "id")[:limit])
+    read = [(row, *_read(row)) for row in shown]
+    demands = [demand for _, demand, _ in read if demand is not None]
+    standings = iter(node_status.survey(PodPools(cluster_id), demands))
+    return [
+        NodeAddresses(row.name, row.uid, (), (), (), (), "", problem)
+        if demand is None
+        else _node(next(standings))
+        for row, demand, problem in read
+    ]
+
+
+def _read(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
+    try:
+        return ciliumnode.parse(row.manifest), ""
+    except errors.InvalidInput as refused:
+        return None, refused.message
+
+
+def _node(standing: Standing) -> NodeAddresses:
+    demand = standing.demand
+    names = sorted({*demand.requested, *(one.pool for one in standing.listed)})
+    return NodeAddresses(
+        name=demand.name,
+        uid=demand.uid,
+        pools=tuple(_demand(standing, name) for name in names),
+        orphans=tuple((one.pool, one.cidr) for one in standing.orphans),
+        overlaps=tuple((one.pool, one.cidr, " ".join(one.holder)) for one in standing.overlaps),
+        waiting=tuple(row.cidr for row in standing.unpublished),
+        error=demand.operator_error,
+        problem="",
+    )
+
+
+def _demand(standing: Standing, name: str) -> PoolDemand:
+    pool = standing.pools.live(name)
+    counted = list(standing.counted(pool)) if pool else []
+    needed = standing.demand.requested.get(name, {})
+    return PoolDemand(
+        pool=name,
+        needed={family: needed.get(family, 0) for family in FAMILIES},
+        usable={
+            family: sum(pool.usable(cidr) for cidr in counted if cidr.version == family)
+            if pool
+            else 0
+            for family in FAMILIES
+        },
+        missing=standing.missing(name),
+        cidrs=tuple(one.cidr for one in standing.listed if one.pool == name),
+    )
+
+
+@dataclass(frozen=True)
+class NodeHolding:
+    """What one node still holds of a CIDR: how many blocks, and the first of them."""
+
+    node: str
+    count: int
+    cidrs: tuple[addresses.Network, ...]
+
+
+SHOWN = 20  # blocks of one node
+
+
+def holding(cidr: PoolCIDR, *, within: addresses.AddressRange | None = None) -> list[NodeHolding]:
+    """Which nodes still hold blocks of a CIDR, or of those that a range of it touches; by name.
+
+    Holders that are no nodes are in there as "kind id".
+    """
+    pool = cidr.pool
+    layout = blocks.Layout(cidr.cidr, pool.mask_size(cidr.cidr.version) or 0)
+    span = layout.touched_by(within or addresses.AddressRange.covering(cidr.cidr))
+    if span is None:
+        return []
+    rows = (
+        Block.objects.filter(
+            space=cidr.space_id,
+            state=State.HELD,
+            cidr__gte=str(layout.block_at(span.first)),
+            cidr__lte=str(layout.block_at(span.last)),
+        )
+        .order_by("holder_kind", "holder_id", "cidr")
+        .values_list("holder_kind", "holder_id", "cidr")
+    )
+    found: dict[str, list[addresses.Network]] = {}
+    for kind, holder, block in rows:
+        found.setdefault(holder if kind == HOLDER else f"{kind} {holder}", []).append(block)
+    return [NodeHolding(node, len(held), tuple(held[:SHOWN])) for node, held in found.items()]

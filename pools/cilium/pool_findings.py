@@ -1,0 +1,105 @@
+"""What people should know of a cluster's pools: orphans, overlaps, and what has no counterpart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pools.cilium import pool_sync, pool_writes
+from pools.clusters.reconcile.handler import Found, Pass
+from pools.core import errors
+from pools.core.cilium import podippool
+from pools.models import ObservedObject, Pool, PoolCIDR
+from pools.models.connections import Duty
+from pools.models.observed import Severity
+from pools.models.pools import Category
+from pools.register import pools
+
+KIND = podippool.KIND
+_FIRST = 20  # holders in a message
+
+
+def orphans(pass_: Pass) -> Iterator[Found]:
+    by_pool: dict[Pool, list[PoolCIDR]] = {}
+    for cidr in pool_sync.orphaned(pass_.cluster):
+        by_pool.setdefault(cidr.pool, []).append(cidr)
+    for pool, cidrs in by_pool.items():
+        if pool.orphaned_at is not None:
+            message = f"The cluster has no pool {pool.name} any more, but blocks of it are in use: "
+            yield _orphan("orphaned_pool", pool.name, message, cidrs)
+            continue
+        for cidr in cidrs:
+            message = f"The pool {pool.name} has lost {cidr} while blocks of it are in use: "
+            yield _orphan("orphaned_cidr", f"{pool.name} {cidr}", message, [cidr])
+
+
+def _orphan(code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]) -> Found:
+    count, holders = 0, list[dict[str, str]]()
+    for cidr in cidrs:
+        rows = pools.in_use(cidr)
+        count += rows.count()
+        holders += [
+            {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}
+            for row in rows[: _FIRST - len(holders)]
+        ]
+    names = ", ".join(f"{one['id']} ({one['cidr']})" for one in holders)
+    more = f" and {count - len(holders)} more" if count > len(holders) else ""
+    details = {
+        "cidrs": [str(cidr) for cidr in cidrs],
+        "blocks": count,
+        "holders": holders,
+    }
+    end = (
+        ". Nothing new is handed out of it; the same pool gets it back when it has the CIDR again."
+    )
+    return Found(code, subject, f"{message}{names}{more}{end}", details=details)
+
+
+def overlaps(pass_: Pass) -> Iterator[Found]:
+    """Objects that were refused because another pool has their addresses: both are named."""
+    rows = ObservedObject.objects.filter(
+        cluster=pass_.cluster, kind=KIND, problem_code=errors.CIDROverlap.code
+    )
+    for row in rows.order_by("name"):
+        try:
+            said = pool_sync.parse(row.manifest)
+        except errors.InvalidInput:
+            continue  # its own CIDRs overlap each other: the object says so
+        for family in said.families.values():
+            for entry in family.cidrs:
+                yield from _overlap(pass_, said.name, str(entry.cidr))
+
+
+def _overlap(pass_: Pass, name: str, cidr: str) -> Iterator[Found]:
+    others = PoolCIDR.objects.filter(
+        space__cluster=pass_.cluster, cidr__net_overlaps=cidr
+    ).select_related("pool")
+    for other in others[:_FIRST]:
+        if other.pool.name == name and other.orphaned_at is None:
+            continue
+        orphan = ", an orphan" if other.orphaned_at else ""
+        message = (
+            f"{cidr} of the pool {name} overlaps {other} of the pool {other.pool.name}{orphan}. The"
+            " cluster accepts that, and may hand out a block twice; the register does not take it in."
+        )
+        details = {"pools": [name, other.pool.name], "cidrs": [cidr, str(other)]}
+        subject = f"{name} {cidr}, {other.pool.name} {other}"
+        yield Found("cidr_overlap", subject, message, Severity.ERROR, details)
+
+
+def unmatched(pass_: Pass) -> Iterator[Found]:
+    """Objects without a pool, and pools without an object, of which nothing follows by itself."""
+    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=KIND)
+    known = Pool.objects.filter(cluster=pass_.cluster, category=Category.POD)
+    if pass_.connection.does(Duty.POOLS):
+        unknown = rows.filter(problem_code="", missed_at=None)
+        for row in unknown.exclude(name__in=known.values("name")).order_by("name"):
+            if pool_writes.ours(row.manifest):
+                message = (
+                    f"The register wrote the object {row.name} and has no such pool any more. Adopt it"
+                    f" into the register, or delete it: kubectl delete ciliumpodippool {row.name}"
+                )
+                yield Found("pool_not_in_register", row.name, message)
+        return
+    for pool in known.filter(orphaned_at=None).exclude(name__in=rows.values("name")):
+        message = f"The register has the pool {pool.name}, the cluster has no such object."
+        yield Found("pool_not_in_cluster", pool.name, message)

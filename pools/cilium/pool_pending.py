@@ -1,0 +1,53 @@
+"""Findings of CIDRs whose addition or removal the cluster's object does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pools.clusters.reconcile.handler import MANAGER, Found, Pass
+from pools.core.cilium import podippool
+from pools.core.kubernetes import managed_fields
+from pools.models import ObservedObject, PoolCIDR
+from pools.models.pools import Pending
+from pools.register import cluster_cidrs
+
+_ADDITION = (
+    "The register has {cidr} in the pool {pool}; the cluster's object does not, so that nothing is"
+    " handed out of it. {owner}"
+)
+_REMOVAL = (
+    "The register has removed {cidr} from the pool {pool}; the cluster's object still has it, so that"
+    " no other pool gets it. {owner}"
+)
+
+
+def findings(pass_: Pass) -> Iterator[Found]:
+    """One for each CIDR that waits, with who owns the object's list."""
+    cidrs = cluster_cidrs.pending(pass_.cluster)
+    if not cidrs:
+        return
+    rows = ObservedObject.objects.filter(
+        cluster=pass_.cluster, kind=podippool.KIND, name__in={cidr.pool.name for cidr in cidrs}
+    )
+    manifests = dict(rows.values_list("name", "manifest"))
+    for cidr in cidrs:
+        if manifest := manifests.get(cidr.pool.name):  # without an object the whole pool is told
+            yield _finding(cidr, manifest)
+
+
+def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Found:
+    path = ("spec", f"ipv{cidr.cidr.version}", "cidrs")
+    owners = {one.manager for one in managed_fields.parse(manifest) if one.owns(path)}
+    others = sorted(owners - {MANAGER})
+    owner = "The next pass writes the object."
+    if others:
+        owner = f"{', '.join(others)} owns spec.{path[1]}.cidrs: change it there, or take the field over."
+    addition = cidr.pending == Pending.ADDITION
+    message = (_ADDITION if addition else _REMOVAL).format(
+        cidr=cidr, pool=cidr.pool.name, owner=owner
+    )
+    details = {"pool": cidr.pool.name, "cidr": str(cidr), "managers": others}
+    return Found(
+        f"cidr_{cidr.pending}_pending", f"{cidr.pool.name} {cidr}", message, details=details
+    )

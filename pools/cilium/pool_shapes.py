@@ -1,0 +1,79 @@
+"""Pools that were written in words which the version that the cluster serves does not take.
+
+One CRD stores an object once, as it was written: strings in `cidrs` by v2alpha1 and by the shipped v2,
+objects by the v2 of the proposal (spec 000). An API server shows the strings through a v2 that has
+objects, which no reader of that v2 can decode, and hides objects from a version that has strings
+(`cidrs: [{}]`; tests/real/test_unreadable_pools.py). Whoever applied the object has to write it anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pools.cilium import pool_sync
+from pools.cilium.pool_writes import Shaped
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import Found, Pass
+from pools.core import errors
+from pools.core.cilium import conversion, podippool
+from pools.core.cilium.podippool import Shape
+from pools.core.kubernetes.resources import CILIUM_POD_IP_POOL
+from pools.models import ObservedObject, Pool
+from pools.models.pools import Category
+
+CODE = "pool_unreadable"
+_WORDS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
+
+
+def unreadable(pass_: Pass, shape: Callable[[], Shaped]) -> Iterator[Found]:
+    """A finding for each such object; `details.manifest` is what mends it."""
+    if pass_.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
+        return
+    rows = ObservedObject.objects.filter(
+        cluster=pass_.cluster, kind=podippool.KIND, missed_at=None
+    ).order_by("name")
+    words = {
+        name: _words(manifest)
+        for name, manifest in rows.values_list("name", "manifest").iterator(chunk_size=500)
+    }
+    served = shape().shape if words else None
+    if served is None:
+        return
+    expected = _WORDS[served]
+    unread = [name for name, written in words.items() if written - {expected}]
+    for row in rows.filter(name__in=unread) if unread else ():
+        yield _found(row.name, expected, _mended(pass_, row.name, row.manifest, shape()))
+
+
+def _words(manifest: Manifest) -> set[str]:
+    """How the CIDRs of both families are written."""
+    spec = manifest.get("spec")
+    families = [spec.get(f"ipv{number}") for number in (4, 6)] if isinstance(spec, dict) else []
+    lists = [part.get("cidrs") for part in families if isinstance(part, dict)]
+    cidrs = [cidr for listed in lists if isinstance(listed, list) for cidr in listed]
+    return {"strings" if isinstance(cidr, str) else "objects" for cidr in cidrs}
+
+
+def _mended(pass_: Pass, name: str, manifest: Manifest, shape: Shaped) -> Manifest | None:
+    """The object in the shape that is served; of what the register knows where its CIDRs are hidden."""
+    objects = shape.shape is Shape.V2_PROPOSAL
+    with contextlib.suppress(errors.InvalidInput):
+        return conversion.convert(manifest, Shape.V2_PROPOSAL if objects else Shape.V2)
+    rows = Pool.objects.filter(cluster=pass_.cluster, category=Category.POD, name=name)
+    with contextlib.suppress(errors.InvalidInput):
+        return next((shape.render(said) for said in pool_sync.said(list(rows)).values()), None)
+    return None
+
+
+def _found(name: str, expected: str, manifest: Manifest | None) -> Found:
+    written = "strings" if expected == "objects" else "objects"
+    details: dict[str, Any] = {"manifest": manifest} if manifest else {}
+    mend = "put the manifest of the details in its place (kubectl replace -f)"
+    message = (
+        f"The object {name} has CIDRs as {written}, the v2 that the cluster serves has {expected}: "
+        f"what reads v2, as Cilium does, cannot read it. To mend it, "
+        f"{mend if manifest else 'write it anew in the shape of v2'}."
+    )
+    return Found(CODE, name, message, details=details)

@@ -1,0 +1,193 @@
+"""Pools as a cluster has them: where the cluster is the truth, the register follows it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef
+
+from pools.core import errors
+from pools.core.cilium import conversion, podippool
+from pools.core.cilium.podippool import Family, PodIPPool
+from pools.models import (
+    AddressSpace,
+    Cluster,
+    FreeSpan,
+    Pool,
+    PoolCIDR,
+    ReservedRange,
+)
+from pools.models.fields import Now
+from pools.models.pools import DEFAULT_COOLDOWN, Category
+from pools.platform import events
+from pools.register import manifests, pools
+from pools.register.allocator import window
+
+
+def parse(manifest: Mapping[str, Any]) -> PodIPPool:
+    """A pool's object as the cluster shows it. Raises InvalidInput."""
+    conversion.check_written_shape(manifest)
+    return podippool.parse_document(manifest, strict=False)[0]
+
+
+def normal(said: PodIPPool) -> PodIPPool:
+    """What a pool says, however its object spells it: equal values mean that nothing differs."""
+    notes = {key: text for key, text in said.annotations.items() if key != conversion.LAST_APPLIED}
+    families = {
+        number: dataclasses.replace(
+            family,
+            cidrs=tuple(
+                dataclasses.replace(entry, reserved=tuple(sorted(entry.reserved)))
+                for entry in family.cidrs
+            ),
+        )
+        for number, family in sorted(said.families.items())
+        if family.cidrs
+    }
+    return dataclasses.replace(
+        said, families=families, annotations=notes, api_version=podippool.V2, source=""
+    )
+
+
+def said(found: Sequence[Pool]) -> dict[int, PodIPPool]:
+    """What the register says of pools, by their id; in two queries."""
+    families = pools.families_of(found)
+    return {pool.pk: normal(manifests.manifest_of(pool, families[pool.pk])) for pool in found}
+
+
+def take_in(
+    cluster: Cluster, wanted: Sequence[PodIPPool], *, by: events.Author, follows: bool = True
+) -> None:
+    """Make the pools of a cluster's objects, whose names are free; many in a few statements.
+
+    Raises CIDROverlap, naming the other pool, for a single one; for several the database's
+    IntegrityError, so that the caller tries fewer.
+    """
+    if len(wanted) == 1:
+        pools.create(manifests.spec(normal(wanted[0]), cluster, follows=follows), by=by)
+    elif wanted:
+        with events.recorded(by):
+            _make(cluster, [normal(one) for one in wanted], follows=follows)
+
+
+def _make(cluster: Cluster, wanted: Sequence[PodIPPool], *, follows: bool) -> None:
+    space = AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
+    made = Pool.objects.bulk_create(
+        Pool(
+            cluster=cluster,
+            space=space,
+            name=one.name,
+            category=Category.POD,
+            mask_size_v4=one.families[4].mask_size if 4 in one.families else None,
+            mask_size_v6=one.families[6].mask_size if 6 in one.families else None,
+            cooldown_seconds=DEFAULT_COOLDOWN[Category.POD],
+            allow_first_ip=one.allow_first_ip,
+            allow_last_ip=one.allow_last_ip,
+            annotations=one.annotations,
+            labels=one.labels,
+            pod_selector=one.pod_selector,
+            namespace_selector=one.namespace_selector,
+            follows_cluster=follows,
+        )
+        for one in wanted
+    )
+    entries = [
+        (pool, place, entry)
+        for pool, one in zip(made, wanted, strict=True)
+        for place, entry in enumerate(
+            entry for _, family in sorted(one.families.items()) for entry in family.cidrs
+        )
+    ]
+    cidrs = PoolCIDR.objects.bulk_create(
+        PoolCIDR(pool=pool, space=space, cidr=entry.cidr, position=place)
+        for pool, place, entry in entries
+    )
+    spans, ranges = [], []
+    for cidr, (pool, _, entry) in zip(cidrs, entries, strict=True):
+        spans += [
+            FreeSpan(pool_cidr=cidr, first=Decimal(span.first), last=Decimal(span.last))
+            for span in window.layout(cidr).allocatable(entry.reserved)
+        ]
+        ranges += [
+            ReservedRange(pool=pool, pool_cidr=cidr, first=span.first, last=span.last)
+            for span in entry.reserved
+        ]
+    FreeSpan.objects.bulk_create(spans)
+    ReservedRange.objects.bulk_create(ranges)
+
+
+def bring(
+    pool: Pool, wanted: PodIPPool, *, by: events.Author, known: PodIPPool | None = None
+) -> bool:
+    """Bring a pool to what its object says; False when it says so already.
+
+    A CIDR that the object has lost goes, or stays as an orphan while blocks of it are in use; one
+    that it has regained is its own again. `known` is what `said` answered of the pool, when that was
+    asked for many. Nothing is changed by a refusal: AlreadyExists (a pool of another category has the
+    name), ImmutableInUse, CIDROverlap.
+    """
+    if pool.category != Category.POD:
+        message = f"The cluster has a pool of this name for other addresses ({pool.category})."
+        raise errors.AlreadyExists(message)
+    wanted, known = normal(wanted), known or said([pool])[pool.pk]
+    if pool.orphaned_at is None and known == wanted:
+        return False
+    if (pool.allow_first_ip, pool.allow_last_ip) != (wanted.allow_first_ip, wanted.allow_last_ip):
+        raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
+    with events.recorded(by):
+        if known.families != wanted.families:
+            families = _families(pool, wanted.families)
+            change = pools.PoolChange(families=families, keep_orphans=True)
+            pools.change(pool.pk, change, by=by)
+        Pool.objects.filter(pk=pool.pk).update(
+            annotations=wanted.annotations,
+            labels=wanted.labels,
+            pod_selector=wanted.pod_selector,
+            namespace_selector=wanted.namespace_selector,
+            orphaned_at=None,
+            follows_cluster=by.source == "cluster" or pool.follows_cluster,
+            version=F("version") + 1,
+        )
+    return True
+
+
+def _families(pool: Pool, wanted: Mapping[int, Family]) -> dict[int, Family]:
+    """Both families as far as there are any: one that the object has not is without CIDRs."""
+    found = dict(wanted)
+    for number in (4, 6):
+        mask_size = pool.mask_size(number)
+        if mask_size is not None:
+            found.setdefault(number, Family((), mask_size))
+    return found
+
+
+def lose(pool: Pool, *, by: events.Author) -> None:
+    """The cluster has no such pool any more: it goes, or stays as an orphan while it is in use."""
+    with events.recorded(by):
+        none = {n: Family((), size) for n in (4, 6) if (size := pool.mask_size(n)) is not None}
+        pools.change(pool.pk, pools.PoolChange(families=none, keep_orphans=True), by=by)
+        if PoolCIDR.objects.filter(pool=pool).exists():
+            Pool.objects.filter(pk=pool.pk).update(orphaned_at=Now(), agreed="")
+        else:
+            pools.delete(pool.pk, by=by)
+
+
+def orphaned(cluster: Cluster) -> list[PoolCIDR]:
+    """The orphaned CIDRs of a cluster's pools of pod CIDRs."""
+    rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.POD)
+    return list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
+
+
+def tidy(found: Iterable[PoolCIDR], *, by: events.Author) -> int:
+    """Remove what of these orphans nothing holds any more; how many CIDRs went."""
+    gone = [cidr for cidr in found if not pools.in_use(cidr).exists()]
+    for cidr in gone:
+        pools.remove_cidr(cidr.pk, by=by)
+    cidrs = PoolCIDR.objects.filter(pool=OuterRef("pk"))
+    empty = Pool.objects.filter(pk__in={cidr.pool_id for cidr in gone}).exclude(orphaned_at=None)
+    for pool in empty.filter(~Exists(cidrs)):
+        pools.delete(pool.pk, by=by)
+    return len(gone)

@@ -1,0 +1,231 @@
+"""A kubeconfig, or a pod's service account, read into what is needed to reach one API server.
+
+Only what is in the text itself is taken. A kubeconfig can also name programs to run, files to read and
+proxies to trust; each of these is refused with a code of its own, because it would act on our machine
+and not on the one where the text was written.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import dataclasses
+import datetime
+import pathlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pools.core import errors
+from pools.platform import documents
+from pools.platform.outbound import credentials, guard
+from pools.platform.outbound.access import Access
+
+SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+LARGEST = 512 * 1024  # bytes of text
+
+_FILES = (
+    "the file lies on another machine; use the {0}-data field (kubectl config view --raw --flatten)"
+)
+_REFUSED_OF_CLUSTER = {
+    "certificate-authority": ("file_reference", _FILES),
+    "insecure-skip-tls-verify": ("tls_verification_required", "TLS is always verified"),
+    "proxy-url": ("proxy_not_allowed", "proxies are not used"),
+}
+_PROGRAM = "programs are not run; use a service account's token or a client certificate"
+_NO_BASIC = "passwords are not used; use a service account's token or a client certificate"
+_NO_IMPERSONATION = ("impersonation_not_allowed", "impersonation is not used")
+_REFUSED_OF_USER = {
+    "exec": ("exec_not_allowed", _PROGRAM),
+    "auth-provider": ("auth_provider_not_allowed", _PROGRAM),
+    "client-certificate": ("file_reference", _FILES),
+    "client-key": ("file_reference", _FILES),
+    "tokenFile": ("file_reference", "the file lies on another machine; use the token itself"),
+    "username": ("password_not_allowed", _NO_BASIC),
+    "password": ("password_not_allowed", _NO_BASIC),
+    **dict.fromkeys(("as", "as-uid", "as-groups", "as-user-extra"), _NO_IMPERSONATION),
+}
+_PEM_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What a kubeconfig said: the access, which context it is of, and what is odd but allowed."""
+
+    access: Access
+    context: str
+    warnings: tuple[str, ...] = ()
+
+
+def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Reading:
+    """The access of one context, the current one by default.
+
+    Raises InvalidInput with paths of the file (`users.admin.exec`): the codes of
+    `documents.load_yaml`, context_missing (the message lists those there are), cluster_missing,
+    user_missing, url_not_allowed, exec_not_allowed, auth_provider_not_allowed, file_reference,
+    proxy_not_allowed, tls_verification_required, password_not_allowed, impersonation_not_allowed,
+    bad_base64, bad_pem, private_key_in_ca, bad_token, bad_server_name, key_mismatch,
+    client_key_missing, client_certificate_missing, no_credentials.
+    """
+    found = documents.load_yaml(text, limit=LARGEST)
+    if len(found) > 1:
+        raise errors.InvalidInput.of("", "object_expected", "one kubeconfig is expected")
+    config = found[0].data
+    name, chosen = _context(config, context)
+    cluster_name, cluster = _entry(config, "clusters", "cluster", chosen.get("cluster"))
+    user_name, user = _entry(config, "users", "user", chosen.get("user"))
+    cluster_path, user_path = f"clusters.{cluster_name}", f"users.{user_name}"
+    problems = _refused(cluster, _REFUSED_OF_CLUSTER, cluster_path)
+    problems += _refused(user, _REFUSED_OF_USER, user_path)
+    if problems:
+        raise errors.InvalidInput.all(problems)
+    with _at(cluster_path):
+        server = guard.parse_url(_text(cluster, "server")).url
+        ca = _pem(cluster, "certificate-authority-data")
+        tls_server_name = _text(cluster, "tls-server-name")
+    with _at(user_path):
+        token = _text(user, "token").strip()
+        certificate = _pem(user, "client-certificate-data")
+        key = _pem(user, "client-key-data")
+    access = Access(server, ca, token, certificate, key, tls_server_name)
+    try:
+        warnings = credentials.check(access, now=now)
+    except errors.InvalidInput as error:
+        paths = _paths(cluster_path, user_path)
+        raise errors.InvalidInput.all(
+            [dataclasses.replace(each, field=paths[each.field]) for each in error.problems]
+        ) from None
+    return Reading(access, name, warnings)
+
+
+def contexts(text: str | bytes) -> tuple[list[str], str]:
+    """The names of the contexts, sorted, and the current one ("" without one that is there).
+
+    Raises InvalidInput as `read` does for what is no kubeconfig.
+    """
+    found = documents.load_yaml(text, limit=LARGEST)
+    config = found[0].data
+    known = sorted(_named(config, "contexts", "context"))
+    current = _text(config, "current-context")
+    return known, current if current in known else ""
+
+
+@contextlib.contextmanager
+def _at(path: str) -> Iterator[None]:
+    try:
+        yield
+    except errors.InvalidInput as error:
+        raise error.under(path) from None
+
+
+def _paths(cluster: str, user: str) -> dict[str, str]:
+    """Where the fields of Access stand in the file."""
+    return {
+        "": user,
+        "ca": f"{cluster}.certificate-authority-data",
+        "tls_server_name": f"{cluster}.tls-server-name",
+        "token": f"{user}.token",
+        "certificate": f"{user}.client-certificate-data",
+        "key": f"{user}.client-key-data",
+    }
+
+
+def in_cluster(environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACCOUNT) -> Access:
+    """The access of the pod that this runs in: its service account.
+
+    `environ` is the pod's environment (KUBERNETES_SERVICE_HOST and _PORT). The token's file is read
+    again for each request, because the kubelet replaces it before it ends.
+    Raises InvalidInput `not_in_cluster`.
+    """
+    host = environ.get("KUBERNETES_SERVICE_HOST", "")
+    port = environ.get("KUBERNETES_SERVICE_PORT", "443")
+    try:
+        ca = (folder / "ca.crt").read_text()
+        (folder / "token").read_text()
+    except OSError:
+        host = ""
+    if not host:
+        message = "this process runs in no pod with a service account"
+        raise errors.InvalidInput.of("", "not_in_cluster", message)
+    bracketed = f"[{host}]" if ":" in host else host
+    server = guard.parse_url(f"https://{bracketed}:{port}").url
+    return Access(server, ca, token_file=str(folder / "token"))
+
+
+# --- the parts of the file ------------------------------------------------------------------------
+
+
+def _context(config: dict[str, Any], wanted: str) -> tuple[str, dict[str, Any]]:
+    name = wanted or _text(config, "current-context")
+    known = _named(config, "contexts", "context")
+    if name in known:
+        return name, known[name]
+    there = ", ".join(sorted(errors.shown(each) for each in known)) or "none"
+    if name:
+        message = f"there is no context {errors.shown(name)}; there are: {there}"
+    else:
+        message = f"the file names no current context; say which one: {there}"
+    raise errors.InvalidInput.of("contexts", "context_missing", message, name)
+
+
+def _entry(
+    config: dict[str, Any], group: str, member: str, name: object
+) -> tuple[str, dict[str, Any]]:
+    known = _named(config, group, member)
+    if isinstance(name, str) and name in known:
+        return errors.shown(name), known[name]
+    message = f"the context names a {member} that is not in {group}"
+    raise errors.InvalidInput.of(group, f"{member}_missing", message, name)
+
+
+def _named(config: dict[str, Any], group: str, member: str) -> dict[str, dict[str, Any]]:
+    """The entries of a list of {name, member} by name; the first of a name counts, as in kubectl."""
+    entries = config.get(group) or []
+    named: dict[str, dict[str, Any]] = {}
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+            body = entry.get(member) or {}
+            if isinstance(body, dict):
+                named.setdefault(entry["name"], body)
+    return named
+
+
+def _refused(
+    body: dict[str, Any], rules: Mapping[str, tuple[str, str]], path: str
+) -> list[errors.Problem]:
+    # `false` and empty values switch nothing on. No value is shown: it may be a password.
+    return [
+        errors.Problem(f"{path}.{key}", code, message.format(key))
+        for key, (code, message) in rules.items()
+        if body.get(key)
+    ]
+
+
+def _text(body: dict[str, Any], key: str) -> str:
+    value = body.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise errors.InvalidInput.of(key, "text_expected", "a text is expected; put it in quotes")
+    return value
+
+
+# --- PEM ------------------------------------------------------------------------------------------
+
+
+def _pem(body: dict[str, Any], key: str) -> str:
+    """The PEM text of a base64 field, "" when it is absent."""
+    encoded = "".join(_text(body, key).split())
+    if not encoded:
+        return ""
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise errors.InvalidInput.of(key, "bad_base64", "is not base64") from None
+    if not _PEM_BLOCK.search(raw):
+        raise errors.InvalidInput.of(key, "bad_pem", "is not PEM in base64")
+    try:
+        return raw.decode("ascii")
+    except UnicodeDecodeError:
+        raise errors.InvalidInput.of(key, "bad_pem", "is not PEM in base64") from None

@@ -1,0 +1,234 @@
+"""What an API server answered: an object, or a fault. Nothing here believes that an answer is whole,
+small or JSON.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import urllib3
+from urllib3 import exceptions
+
+from pools.platform.outbound import faults
+
+LARGEST = 32 * 1024 * 1024  # bytes of one answer, or of one line of a watch
+_LARGEST_REFUSAL = 1024 * 1024
+_CHUNK = 256 * 1024
+_SAID = 500  # characters of a server's message that are kept
+# What urllib3, ssl and the socket raise when there is no complete answer.
+NO_ANSWER = (exceptions.HTTPError, http.client.HTTPException, OSError)
+_WEBHOOK_KEY = re.compile(r"\bcadw_[\w-]{16,}")
+_PLAIN_404 = b"404 page not found"
+_STATUS: dict[int, type[faults.ClusterFault]] = {
+    400: faults.Rejected,
+    401: faults.Unauthorized,
+    403: faults.Forbidden,
+    405: faults.Rejected,
+    410: faults.Gone,
+    413: faults.Rejected,
+    415: faults.Rejected,
+    422: faults.Rejected,
+}
+
+
+def body_of(response: urllib3.BaseHTTPResponse, *, seconds: float) -> bytes:
+    """The whole body, within `seconds` from now.
+
+    Raises Garbled (too large, compressed), Unreachable (too slow), and what urllib3 raises.
+    """
+    limit = LARGEST if response.status < 300 else _LARGEST_REFUSAL
+    deadline = time.monotonic() + seconds
+    check_encoding(response)
+    if int(_number(response.headers.get("Content-Length"))) > limit:
+        response.close()
+        raise _too_large(limit)
+    chunks, size = [], 0
+    # read1 returns what is there: a server that drips single bytes meets the deadline.
+    while chunk := response.read1(_CHUNK):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit or time.monotonic() > deadline:
+            response.close()
+            raise (
+                _too_large(limit) if size > limit else faults.Unreachable("the answer is too slow")
+            )
+    return b"".join(chunks)
+
+
+def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """The complete lines as they come; half a line at the end is dropped.
+
+    Raises Garbled (a line is too large), and what urllib3 raises.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while chunk := response.read1(_CHUNK):
+        *complete, rest = chunk.split(b"\n")
+        for line in complete:
+            yield b"".join([*parts, line])
+            parts, size = [], 0
+        parts.append(rest)
+        size += len(rest)
+        if size > LARGEST:
+            raise _too_large(LARGEST)
+
+
+def check_encoding(response: urllib3.BaseHTTPResponse) -> None:
+    """We asked for plain bytes: a compressed answer may be a bomb. Raises Garbled."""
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        response.close()
+        raise faults.Garbled("the answer is compressed, which was not asked for")
+
+
+def _too_large(limit: int) -> faults.Garbled:
+    return faults.Garbled(f"the answer is larger than {limit // 1024 // 1024} MiB")
+
+
+def parsed(raw: bytes) -> dict[str, Any]:
+    """The object of a JSON text. Raises Garbled."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        begin = "a page" if raw[:64].lstrip()[:1] == b"<" else "no valid JSON"
+        raise faults.Garbled(f"the answer is {begin}, not one of a Kubernetes API server") from None
+    if not isinstance(value, dict):
+        raise faults.Garbled("the answer is no JSON object")
+    return value
+
+
+def member(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object inside of an answer. Raises Garbled."""
+    found = answer.get(name)
+    if not isinstance(found, dict):
+        raise faults.Garbled(f"the answer has no {name}")
+    return found
+
+
+def text(answer: dict[str, Any], name: str) -> str:
+    """A text inside of an answer, not empty. Raises Garbled."""
+    found = answer.get(name)
+    if not isinstance(found, str) or not found:
+        raise faults.Garbled(f"the answer has no {name}")
+    return found
+
+
+def objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A list of objects inside of an answer; null is the empty one, as Go writes it. Raises Garbled."""
+    found = answer.get(name)
+    if found is None and name in answer:
+        return []
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise faults.Garbled(f"the answer has no {name}")
+    return found
+
+
+def refusal(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
+    """The fault that an HTTP status and its body mean."""
+    try:
+        told = parsed(raw)
+    except faults.Garbled:
+        told = {}
+    # An API server's 404 is a Status, or a list of the paths that it has, or this plain text.
+    from_server = "paths" in told or raw.startswith(_PLAIN_404)
+    if told.get("kind") != "Status":
+        told = {}
+    if status == 404 and not told and not from_server:
+        return faults.Garbled("404 of something that is no Kubernetes API server", status=status)
+    return of_status({**told, "code": status}, retry_after=headers.get("Retry-After"))
+
+
+def of_status(told: dict[str, Any], *, retry_after: str | None = None) -> faults.ClusterFault:
+    """The fault of a Status object, of an answer or of a watch's ERROR event."""
+    status = int(_number(told.get("code")))
+    found = told.get("details")
+    details: dict[str, Any] = found if isinstance(found, dict) else {}
+    message, causes = said(told.get("message")), _causes(details)
+    if status == 404:
+        absent = faults.ObjectAbsent if details.get("name") else faults.KindAbsent
+        return absent(message, status=status)
+    if status == 409:
+        return _conflict(told.get("reason"), message, causes)
+    wait = _number(retry_after) or _number(details.get("retryAfterSeconds"))
+    if status == 429 or (status == 503 and wait):
+        return faults.TooBusy(message, status=status, retry_after=wait)
+    if status == 500 and "not declared in schema" in message:
+        # Server-side apply of a field that the CRD has not.
+        return faults.Rejected(message, status=status, causes=causes)
+    if status in _STATUS:
+        return _STATUS[status](message, status=status, causes=causes)
+    if 300 <= status < 400:
+        return faults.Garbled("the answer is a redirect, which is not followed", status=status)
+    kind = faults.ServerFault if status >= 500 else faults.Garbled
+    return kind(message or f"HTTP status {status}", status=status, causes=causes)
+
+
+def _conflict(
+    reason: object, message: str, causes: tuple[faults.Cause, ...]
+) -> faults.ClusterFault:
+    if reason == "AlreadyExists":
+        return faults.AlreadyThere(message, status=409)
+    if any(cause.reason == "FieldManagerConflict" for cause in causes):
+        return faults.FieldConflict(message, status=409, causes=causes)
+    return faults.StaleVersion(message, status=409, causes=causes)
+
+
+def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
+    given = details.get("causes")
+    return tuple(
+        faults.Cause(
+            said(cause.get("field")), said(cause.get("message")), said(cause.get("reason"))
+        )
+        for cause in (given if isinstance(given, list) else [])[:100]
+        if isinstance(cause, dict)
+    )
+
+
+def said(text: object) -> str:
+    """What a server said, short and printable.
+
+    An API server quotes the address of a webhook that it could not call, and with it our key.
+    """
+    if not isinstance(text, str):
+        return ""
+    text = _WEBHOOK_KEY.sub("cadw_…", text)
+    return "".join(char if char.isprintable() else " " for char in text[:_SAID]).strip()
+
+
+def _number(text: object) -> float:
+    """Seconds or bytes of a header or a Status; 0 for what is no such number (also for a date)."""
+    word = str(text).strip()
+    return float(word) if word.isascii() and word.isdigit() and len(word) < 16 else 0
+
+
+def no_answer(error: BaseException) -> faults.ClusterFault:
+    """What it means that there was no (complete) answer: an error of urllib3, ssl or the socket."""
+    if isinstance(error, faults.ClusterFault):
+        return error
+    tls = _tls_error(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
+        return faults.TLSRefused(f"the server's certificate is refused: {said(tls.verify_message)}")
+    if tls is not None and not isinstance(tls, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return faults.TLSRefused(f"no TLS connection: {said(tls.reason) or 'it was refused'}")
+    if isinstance(error, exceptions.ConnectTimeoutError):
+        return faults.Unreachable("no connection in time")
+    if isinstance(error, TimeoutError | exceptions.TimeoutError):
+        return faults.Unreachable("no answer in time")
+    if isinstance(error, exceptions.NewConnectionError):
+        return faults.Unreachable("the connection was refused, or there is no way to the server")
+    return faults.Unreachable("the connection was cut")
+
+
+def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
+    """The error of ssl inside those of urllib3 and of the client."""
+    for _ in range(8):
+        if error is None or isinstance(error, ssl.SSLError):
+            return error
+        inner = next((each for each in error.args if isinstance(each, BaseException)), None)
+        error = inner or error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,54 @@
+"""Where an API server tells the shape of a custom resource, and how it is found there.
+
+/openapi/v2 holds every kind in one answer and comes last; /openapi/v3 exists since Kubernetes 1.24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pools.core.kubernetes.resources import Resource
+
+Schema = dict[str, Any]
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def doors(resource: Resource) -> list[tuple[str, Callable[[Schema, Resource], Schema | None]]]:
+    """The paths to ask, in order, and how to read the schema out of the answer."""
+    return [
+        (f"{_DEFINITIONS}/{resource.plural}.{resource.group}", _of_definition),
+        (f"/openapi/v3/apis/{resource.group}/{resource.version}", _of_openapi3),
+        ("/openapi/v2", _of_openapi2),
+    ]
+
+
+def _of_definition(answer: Schema, resource: Resource) -> Schema | None:
+    for version in _list(_dict(answer.get("spec")).get("versions")):
+        if version.get("name") == resource.version:
+            return _dict(_dict(version.get("schema")).get("openAPIV3Schema")) or None
+    return None
+
+
+def _of_openapi3(answer: Schema, resource: Resource) -> Schema | None:
+    return _named(_dict(_dict(answer.get("components")).get("schemas")), resource)
+
+
+def _of_openapi2(answer: Schema, resource: Resource) -> Schema | None:
+    return _named(_dict(answer.get("definitions")), resource)
+
+
+def _named(definitions: Schema, resource: Resource) -> Schema | None:
+    wanted = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    for definition in definitions.values():
+        if wanted in _list(_dict(definition).get("x-kubernetes-group-version-kind")):
+            return _dict(definition)
+    return None
+
+
+def _dict(value: object) -> Schema:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Schema]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -1,0 +1,227 @@
+"""What somebody decides about an object that differs from the register: apply, adopt, ignore.
+
+Nothing is written to a cluster here: a decision changes the register, and the next pass, which is
+due at once, does what follows from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from pools.cilium import pool_sync
+from pools.clusters.reconcile import leases
+from pools.core import errors
+from pools.core.cilium import podippool
+from pools.models import Cluster, Connection, Drift, ObservedObject, Pool
+from pools.models.connections import Duty
+from pools.models.fields import Now
+from pools.models.pools import Category
+from pools.platform import events
+from pools.platform.outbound import faults
+
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object of a cluster, as differences name it."""
+
+    cluster: Cluster
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {place}{self.name}"
+
+
+@dataclass(frozen=True)
+class Settler:
+    """How a difference of one kind is settled.
+
+    `duty` is the one by which the kind is written. `keep` makes the register right: how many of its
+    rows that had followed the object follow it no more. `adopt` makes the object right; it is given
+    the object as it was last seen, answers the id of the register's row, and needs `permissions`.
+    """
+
+    duty: Duty
+    keep: Callable[[Object], int]
+    adopt: Callable[[Object, ObservedObject, events.Author], int]
+    permissions: tuple[str, ...]
+
+
+SETTLERS: dict[str, Settler] = {}  # by kind
+
+
+def differences(of: Object) -> list[Drift]:
+    """The fields in which the last pass found it to differ, in order of their paths."""
+    rows = Drift.objects.filter(
+        cluster=of.cluster, kind=of.kind, namespace=of.namespace, name=of.name
+    )
+    return list(rows.order_by("path"))
+
+
+def apply(of: Object, *, by: events.Author) -> list[Drift]:
+    """Let the register be right: the object becomes what the register says, at the next pass.
+
+    What another manager owns is not taken from it: the answer is the differences that will stay
+    unless their `managers` give the fields up. What only followed its object is the register's from
+    now on. Raises NotManaged, NotFound (neither a row of the register nor a difference).
+    """
+    connection = managed(of)
+    found = differences(of)
+    settler = SETTLERS.get(of.kind)
+    with events.recorded(by):
+        leases.nudge(of.cluster.pk)
+        _note(connection, of, "difference_applied", by)
+        taken = settler.keep(of) if settler else 0
+        if not (taken or found):
+            raise errors.NotFound(f"Nothing is known of {of}.")
+        _unignore(found)
+    return [row for row in found if row.conflict]
+
+
+def adopting(kind: str) -> tuple[str, ...]:
+    """The permissions that adopting an object of the kind needs."""
+    settler = SETTLERS.get(kind)
+    return settler.permissions if settler else ()
+
+
+def adopt(of: Object, *, by: events.Author) -> int:
+    """Let the object be right: the register becomes what it said when last seen; the row's id.
+
+    An object that the register does not know is taken in. Raises NotFound, InvalidInput (the object,
+    or a kind that has no counterpart to adopt into) and what taking in an object of the kind raises.
+    """
+    settler = SETTLERS.get(of.kind)
+    if settler is None:
+        raise errors.InvalidInput.of(
+            "kind", "not_adoptable", f"a {of.kind} is not adopted", of.kind
+        )
+    row = ObservedObject.objects.filter(cluster=of.cluster, kind=of.kind, name=of.name)
+    seen = row.filter(missed_at=None).order_by("-changed_at").first()
+    if seen is None:
+        raise errors.NotFound(f"The cluster has no {of}.")
+    with events.recorded(by):
+        leases.nudge(of.cluster.pk)
+        connection = Connection.objects.filter(cluster=of.cluster).first()
+        if connection is not None:
+            _note(connection, of, "difference_adopted", by)
+        adopted = settler.adopt(of, seen, by)
+        _unignore(differences(of))
+    return adopted
+
+
+def _keep_pool(of: Object) -> int:
+    found = Pool.objects.filter(cluster=of.cluster, name=of.name, category=Category.POD)
+    return found.update(follows_cluster=False, agreed="")
+
+
+def _adopt_pool(of: Object, seen: ObservedObject, by: events.Author) -> int:
+    """A CIDR in use that the object has not stays as an orphan.
+
+    Raises those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
+    """
+    said = pool_sync.parse(seen.manifest)
+    pool = Pool.objects.filter(cluster=of.cluster, name=of.name).first()
+    if pool is None:
+        pool_sync.take_in(of.cluster, [said], by=by, follows=False)
+    else:
+        pool_sync.bring(pool, said, by=by)
+    return Pool.objects.values_list("pk", flat=True).get(cluster=of.cluster, name=of.name)
+
+
+SETTLERS[podippool.KIND] = Settler(
+    Duty.POOLS, _keep_pool, _adopt_pool, ("pools.add_pool", "pools.change_pool")
+)
+
+
+def ignore(row: Drift, *, by: events.Author, user: AbstractBaseUser | None) -> Drift:
+    """Accept a difference, with the reason in `by`, until either of its values changes."""
+    if not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "Say why it is ignored.")
+    with events.recorded(by):
+        _note_row(row, "difference_ignored", by)
+        Drift.objects.filter(pk=row.pk).update(
+            ignored_by=user, ignored_at=Now(), ignored_reason=by.reason[:LONGEST_REASON]
+        )
+    return Drift.objects.get(pk=row.pk)
+
+
+def heed(row: Drift, *, by: events.Author) -> Drift:
+    """Ignore a difference no longer."""
+    with events.recorded(by):
+        _note_row(row, "difference_heeded", by)
+        _unignore([row])
+    return Drift.objects.get(pk=row.pk)
+
+
+def managed(of: Object) -> Connection:
+    """The connection by which the object is written. Raises NotFound, NotManaged."""
+    connection = Connection.objects.filter(cluster=of.cluster).first()
+    if connection is None:
+        raise errors.NotFound(f"The cluster {of.cluster} is not connected.")
+    settler = SETTLERS.get(of.kind)
+    if settler is not None and not connection.does(settler.duty):
+        raise errors.NotManaged(
+            f"Objects of kind {of.kind} are not written to {of.cluster}: its object is right."
+        )
+    return connection
+
+
+def _unignore(rows: list[Drift]) -> None:
+    Drift.objects.filter(pk__in=[row.pk for row in rows]).update(
+        ignored_by=None, ignored_at=None, ignored_reason=""
+    )
+
+
+def _note_row(row: Drift, label: str, by: events.Author) -> None:
+    connection = Connection.objects.filter(cluster=row.cluster_id).first()
+    if connection is not None:
+        of = Object(row.cluster, row.kind, row.name, row.namespace)
+        _note(connection, of, label, by, row.path)
+
+
+def _note(
+    connection: Connection, of: Object, label: str, by: events.Author, path: str = ""
+) -> None:
+    what = f"{of} {path}".strip()
+    reason = f"{what}: {by.reason}" if by.reason else what
+    events.of_connection(connection.pk, label, by=dataclasses.replace(by, reason=reason))
+
+
+def note_takeover(connection: Connection, of: Object, fields: str, *, by: events.Author) -> None:
+    """Record that fields were taken from other managers, with the author's reason."""
+    _note(connection, of, "ownership_taken", by, fields)
+
+
+def waiting_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
+    """The fields of pools' objects that wait because other managers own them, by the pool's id."""
+    by_name = {
+        (pool.cluster_id, pool.name): pool.pk for pool in pools if pool.category == Category.POD
+    }
+    if not by_name:
+        return {}
+    rows = Drift.objects.filter(
+        kind=podippool.KIND,
+        conflict_code=faults.FieldConflict.code,
+        ignored_at=None,
+        cluster__in={cluster_id for cluster_id, _ in by_name},
+        name__in={name for _, name in by_name},
+    )
+    found: dict[int, list[Drift]] = {}
+    for row in rows.order_by("path"):
+        pool_id = by_name.get((row.cluster_id, row.name))
+        if pool_id is not None:
+            found.setdefault(pool_id, []).append(row)
+    return found
+
+
+def waiting_of_pool(pool: Pool) -> list[Drift]:
+    """The same of one pool, in order of their paths."""
+    return waiting_of_pools([pool]).get(pool.pk, [])

@@ -1,0 +1,116 @@
+"""How all connected clusters stand: what the list, the page, the API and the command show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Model, Q
+
+from pools.clusters import connections, served_kinds_text
+from pools.core.block_fields import time as shown_time
+from pools.core.kubernetes.connection_status import Standing
+from pools.models import Connection, Drift, Finding, ObservedObject, Run
+from pools.platform import database
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One connected cluster: its state, and how many objects, problems, findings, differences."""
+
+    connection: Connection
+    standing: Standing
+    objects: int
+    problems: int  # objects that cannot be understood or taken in
+    findings: int
+    drift: int  # fields that differ and are not ignored
+
+    @property
+    def shows(self) -> str:
+        """What the cluster serves, and what therefore is shown, in one line."""
+        return served_kinds_text.sentence(self.connection)
+
+    def as_json(self) -> dict[str, Any]:
+        """Without any credential."""
+        row = self.connection
+        error = {"code": row.error_code, "message": row.error} if row.error_code else None
+        return {
+            "cluster": row.cluster.name,
+            "cluster_id": row.cluster_id,
+            "server": row.server,
+            "in_cluster": row.in_cluster,
+            "mode": row.mode,
+            "duties": list(row.duties),
+            "paused": row.paused,
+            "state": self.standing.state.key,
+            "message": self.standing.sentence,
+            "identity": row.identity,
+            "version": row.version,
+            "served": served_kinds_text.served(row),
+            "shows": self.shows,
+            "expires_at": shown_time(row.expires_at),
+            "succeeded_at": shown_time(row.succeeded_at),
+            "tried_at": shown_time(row.tried_at),
+            "due_at": shown_time(row.due_at),
+            "failures": row.failures,
+            "failed_objects": row.failed_objects,
+            "error": error,
+            "objects": self.objects,
+            "problems": self.problems,
+            "findings": self.findings,
+            "drift": self.drift,
+        }
+
+
+def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[Summary]:
+    """In the order of the rows, whose clusters must be loaded; four queries, however many rows."""
+    found = list(rows)
+    ids = [row.cluster_id for row in found]
+    moment = now or database.now()
+    objects = _counts(ObservedObject, ids, Q())
+    problems = _counts(ObservedObject, ids, ~Q(problem_code=""))
+    findings = _counts(Finding, ids, Q())
+    drift = _counts(Drift, ids, Q(ignored_at=None))
+    return [
+        Summary(
+            row,
+            connections.standing(row, moment),
+            objects.get(row.cluster_id, 0),
+            problems.get(row.cluster_id, 0),
+            findings.get(row.cluster_id, 0),
+            drift.get(row.cluster_id, 0),
+        )
+        for row in found
+    ]
+
+
+def summary(connection: Connection) -> Summary:
+    return summaries([connection])[0]
+
+
+def connected() -> list[Connection]:
+    """All of them, by name, without their credentials."""
+    rows = Connection.objects.select_related("cluster").defer("sealed")
+    return list(rows.order_by("cluster__name"))
+
+
+def _counts(model: type[Model], ids: list[int], which: Q) -> dict[int, int]:
+    rows = model._default_manager.filter(which, cluster_id__in=ids).values_list("cluster_id")
+    return dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
+
+
+def run_as_json(row: Run) -> dict[str, Any]:
+    """A pass: when, why, how long, and for each kind what was seen, changed, written, failed."""
+    seconds = (row.ended_at - row.started_at).total_seconds() if row.ended_at else None
+    return {
+        "id": row.pk,
+        "trigger": row.trigger,
+        "started_at": shown_time(row.started_at),
+        "ended_at": shown_time(row.ended_at),
+        "seconds": seconds,
+        "succeeded": row.succeeded,
+        "kinds": row.kinds,
+        "error": {"code": row.error_code, "message": row.error} if row.error_code else None,
+    }

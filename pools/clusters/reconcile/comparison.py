@@ -1,0 +1,148 @@
+"""What a cluster has, compared with what was seen before; only differences are read or written.
+
+A list is taken for an object's end only when it was complete, and only the second time: the object
+may have been created between two pages, or a cache may have answered (I16, I17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pools.clusters.client.api_client import Manifest
+from pools.clusters.reconcile.handler import Place
+from pools.models import ObservedObject
+from pools.platform import database
+from pools.platform.outbound import faults
+
+GRACE = 30  # seconds between the two lists that an object has to be absent from
+LONGEST = {"uid": 64, "resourceVersion": 64, "name": 253, "namespace": 253}
+
+
+class Row(NamedTuple):
+    """What is compared of a row that is pending, has a problem, or was missed.
+
+    `overdue`: a list was without it, long enough ago.
+    """
+
+    id: int
+    version: str
+    open: bool  # pending, or with a problem
+    missed: bool
+    overdue: bool
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was seen before: of all that is well nothing but `uid version`."""
+
+    well: frozenset[str]
+    others: Mapping[str, Row]  # by uid
+
+
+@dataclass
+class Comparison:
+    """How a complete list differs from the rows. Ids are those of rows."""
+
+    new: list[Manifest] = field(default_factory=list)
+    changed: list[Manifest] = field(default_factory=list)
+    again: list[Manifest] = field(default_factory=list)  # unchanged, and open
+    back: list[int] = field(default_factory=list)  # were missed and are there
+    absent: list[int] = field(default_factory=list)
+    missed: list[int] = field(default_factory=list)  # of these, for the first time
+    gone: list[int] = field(default_factory=list)  # of these, again, and long enough
+
+
+def known(cluster_id: int, kind: str) -> Known:
+    """The rows. Asked BEFORE the list: what came in meanwhile is not missed in it (R1)."""
+    # One text, because ten thousand rows take as long to read as the list itself.
+    ((text,),) = database.rows(_WELL, [cluster_id, kind])
+    others = database.rows(_OTHERS, [GRACE, cluster_id, kind])
+    return Known(frozenset(text.split("\n")) - {""}, {uid: Row(*values) for uid, *values in others})
+
+
+_WELL = """
+    SELECT COALESCE(string_agg(uid || ' ' || resource_version, E'\\n'), '') FROM pools_observedobject
+    WHERE cluster_id = %s AND kind = %s
+        AND NOT (pending OR problem_code <> '' OR missed_at IS NOT NULL)
+"""
+_OTHERS = """
+    SELECT uid, id, resource_version, pending OR problem_code <> '', missed_at IS NOT NULL,
+        COALESCE(missed_at <= ipam_now() - make_interval(secs => %s), false)
+    FROM pools_observedobject WHERE cluster_id = %s AND kind = %s
+        AND (pending OR problem_code <> '' OR missed_at IS NOT NULL)
+"""
+
+
+def identity(manifest: Manifest) -> tuple[str, str]:
+    """(uid, resourceVersion). Raises Garbled: no API server leaves them out."""
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict):
+        raise faults.Garbled("the answer has an object without metadata")
+    uid, version = text(metadata, "uid"), text(metadata, "resourceVersion")
+    if not (uid and version) or " " in uid or "\n" in uid + version:
+        raise faults.Garbled("the answer has an object without uid or resourceVersion")
+    return uid, version
+
+
+def place(manifest: Manifest) -> Place:
+    """(namespace, name)."""
+    metadata = manifest["metadata"]
+    return text(metadata, "namespace"), text(metadata, "name")
+
+
+def compare(cluster_id: int, kind: str, before: Known, items: Iterable[Manifest]) -> Comparison:
+    """A complete list against the rows; nothing of a manifest is read but its identity."""
+    found, listed, left = Comparison(), set(), set(before.well)
+    well = {same.split(" ")[0] for same in before.well}
+    for manifest in items:
+        uid, version = identity(manifest)
+        same = f"{uid} {version}"
+        if same in before.well:
+            left.discard(same)
+            continue
+        if uid in listed:
+            continue
+        listed.add(uid)
+        row = before.others.get(uid)
+        if row is None and uid not in well:
+            found.new.append(manifest)
+        elif row is None or row.version != version:
+            found.changed.append(manifest)
+        elif row.open:
+            found.again.append(manifest)
+        if row is not None and row.missed:
+            found.back.append(row.id)
+    found.missed = _ids(cluster_id, kind, {same.split(" ")[0] for same in left} - listed)
+    absent = [row for uid, row in before.others.items() if uid not in listed]
+    found.missed += [row.id for row in absent if not row.missed]
+    found.gone = [row.id for row in absent if row.overdue]
+    found.absent = [*found.missed, *(row.id for row in absent if row.missed)]
+    return found
+
+
+def _ids(cluster_id: int, kind: str, uids: Collection[str]) -> list[int]:
+    if not uids:
+        return []
+    rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=kind, uid__in=uids)
+    return list(rows.values_list("id", flat=True))
+
+
+def replaced(absent: Sequence[int], items: Iterable[Manifest]) -> list[int]:
+    """Those of the absent rows whose name another object has: there is no doubt that they are gone."""
+    if not absent:
+        return []
+    taken = {place(manifest) for manifest in items}
+    rows = ObservedObject.objects.filter(pk__in=absent).values_list("id", "namespace", "name")
+    return [pk for pk, *where in rows if tuple(where) in taken]
+
+
+def text(metadata: Manifest, name: str) -> str:
+    """A text of the metadata as a column can hold it."""
+    value = metadata.get(name)
+    if not isinstance(value, str):
+        return ""
+    if not (value.isascii() and "\0" not in value):
+        value = value.replace("\0", "").encode(errors="replace").decode()
+    return value[: LONGEST[name]]

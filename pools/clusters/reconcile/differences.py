@@ -1,0 +1,122 @@
+"""What is another in the cluster than in the register, and what passes found: rows for people."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from pools.clusters.reconcile.handler import Found, Place
+from pools.core.kubernetes.differences import Difference
+from pools.models import Drift, Finding
+from pools.models.fields import Now
+
+_LONGEST_PATH = 500
+_LONGEST_SUBJECT = 600
+MOST_FOUND = 1000  # of one code: one object may be wrong in a hundred thousand ways
+
+
+@dataclass(frozen=True)
+class Drifting:
+    """A difference of one object, and why it was not written."""
+
+    place: Place
+    difference: Difference
+    conflict: str = ""
+    code: str = ""
+
+
+def keep_drift(
+    cluster_id: int, kind: str, found: Sequence[Drifting], covered: AbstractSet[Place] | None
+) -> None:
+    """Let the kind's drift rows be these; with `covered`, only those of these objects.
+
+    What is ignored stays so as long as both values are the same.
+    """
+    known = {
+        (row.namespace, row.name, row.path): row
+        for row in Drift.objects.filter(cluster_id=cluster_id, kind=kind)
+        if covered is None or (row.namespace, row.name) in covered
+    }
+    # Two writes of one object (its status apart) may speak of one field: the later one counts.
+    wanted = {(*one.place, one.difference.path[:_LONGEST_PATH]): one for one in found}
+    new = []
+    for (namespace, name, path), one in wanted.items():
+        row = known.pop((namespace, name, path), None)
+        values = _values(one)
+        if row is None:
+            place = {"namespace": namespace, "name": name, "path": path}
+            new.append(Drift(cluster_id=cluster_id, kind=kind, since=Now(), **place, **values))
+        elif any(getattr(row, key) != value for key, value in values.items()):
+            if (row.desired, row.observed) != (values["desired"], values["observed"]):
+                values |= {"ignored_by": None, "ignored_at": None, "ignored_reason": ""}
+            Drift.objects.filter(pk=row.pk).update(**values)
+    if new:
+        Drift.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
+    if known:
+        Drift.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+
+
+def _values(one: Drifting) -> dict[str, Any]:
+    return {
+        "desired": _json(one.difference.desired),
+        "observed": _json(one.difference.observed),
+        "managers": list(one.difference.managers),
+        "conflict": _text(one.conflict)[:1000],
+        "conflict_code": one.code[:63],
+    }
+
+
+def keep_findings(cluster_id: int, kind: str, found: Iterable[Found], *, add: bool = False) -> None:
+    """Let the kind's findings be these, or with `add` be among them.
+
+    A finding that stands already keeps its time.
+
+    Of one code the first MOST_FOUND are kept; `more_findings` says how many there are beside them.
+    """
+    known = {
+        (row.code, row.subject): row
+        for row in Finding.objects.filter(cluster_id=cluster_id, kind=kind)
+    }
+    wanted = {(one.code, _text(one.subject)[:_LONGEST_SUBJECT]): one for one in _bounded(found)}
+    new = []
+    for (code, subject), one in wanted.items():
+        row = known.pop((code, subject), None)
+        values = {
+            "severity": one.severity.value,
+            "message": _text(one.message)[:1000],
+            "details": _json(one.details),
+        }
+        if row is None:
+            about = {"code": code, "subject": subject}
+            new.append(Finding(cluster_id=cluster_id, kind=kind, since=Now(), **about, **values))
+        elif any(getattr(row, key) != value for key, value in values.items()):
+            Finding.objects.filter(pk=row.pk).update(**values)
+    if new:
+        Finding.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
+    if known and not add:
+        Finding.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+
+
+def _bounded(found: Iterable[Found]) -> Iterator[Found]:
+    counts: Counter[str] = Counter()
+    for one in found:
+        counts[one.code] += 1
+        if counts[one.code] <= MOST_FOUND:
+            yield one
+    for code, count in counts.items():
+        if more := max(count - MOST_FOUND, 0):
+            message = f"{more} more of {code} are not shown."
+            yield Found("more_findings", code, message, details={"code": code, "count": more})
+
+
+def _json(value: object) -> Any:
+    """As it will be read back, so that the same value is no change."""
+    return json.loads(_text(json.dumps(value, default=str)).replace("\\u0000", ""))
+
+
+def _text(text: str) -> str:
+    return text.replace("\0", "").encode(errors="replace").decode()

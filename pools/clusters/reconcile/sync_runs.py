@@ -1,0 +1,85 @@
+"""What a pass did, as a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pools.clusters import recovery_mode
+from pools.core import errors
+from pools.models import Cluster, Run
+from pools.models.observed import Trigger
+from pools.platform import database
+
+KEEP = 200  # of each cluster; as many of those that a watch began
+LONGEST_PLAN = 1000  # objects of one kind
+_ALWAYS = {"seen", "changed", "written", "failed"}
+
+
+@dataclass
+class Counts:
+    """What happened to one kind in one pass; `would` is what a dry run would have written."""
+
+    seen: int = 0
+    changed: int = 0
+    gone: int = 0
+    written: int = 0
+    would: int = 0
+    failed: int = 0
+    code: str = ""  # why nothing was concluded of the kind as a whole
+    message: str = ""
+    not_served: bool = False  # a fact about the cluster: no fault, even with a code
+    plan: list[dict[str, Any]] = field(default_factory=list)  # of a dry run: object and fields
+
+    def said(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if value or key in _ALWAYS}
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the kind as a whole failed."""
+        return bool(self.code) and not self.not_served
+
+    @property
+    def did_nothing(self) -> bool:
+        return not (self.changed or self.gone or self.written or self.failed or self.code)
+
+
+def begin(cluster: Cluster, trigger: Trigger) -> Run:
+    """A row at once, so that a pass that is running, or died, is seen."""
+    return Run.objects.create(cluster=cluster, trigger=trigger, started_at=database.now())
+
+
+def told(cluster: Cluster, began: datetime) -> Run:
+    """Of events of a watch: a row only when something came of them."""
+    return Run(cluster=cluster, trigger=Trigger.WATCH, started_at=began)
+
+
+def end(record: Run, counts: Mapping[str, Counts], error: errors.IpamError | None) -> None:
+    """Record how it went; of a watch's events only when something came of them."""
+    record.kinds = {kind: one.said() for kind, one in counts.items()}
+    record.succeeded = error is None and not any(
+        one.is_fault or one.failed for one in counts.values()
+    )
+    record.error_code = error.code[:63] if error else ""
+    record.error = error.message[:500] if error else ""
+    record.ended_at = database.now()
+    idle = error is None and all(one.did_nothing for one in counts.values())
+    if record.pk is None and idle:
+        return
+    record.save()
+    _tidy(record)
+    if record.trigger != Trigger.WATCH and error is None:
+        recovery_mode.end_when_listed()
+
+
+def _tidy(record: Run) -> None:
+    others = Run.objects.filter(cluster=record.cluster_id).order_by("-id")
+    if record.trigger == Trigger.WATCH:
+        others = others.filter(trigger=Trigger.WATCH)
+    else:
+        others = others.exclude(trigger=Trigger.WATCH)
+    old = list(others.values_list("pk", flat=True)[KEEP:])
+    if old:
+        Run.objects.filter(pk__in=old).delete()

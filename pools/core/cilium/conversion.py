@@ -1,0 +1,170 @@
+"""From v2alpha1 pools to v2: the lazy conversion of spec/000, and which shape a CRD has.
+
+v2 wins where both versions have an object of one name, an object that is there in v2alpha1 only
+is converted when the cluster's switch is on, and the v2alpha1 object is left alone. On a real API server
+both versions of a CRD are views of one stored object, known by its uid: there is nothing to convert.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pools.core import errors, object_reader
+from pools.core.cilium import podippool
+
+# kubectl's own note of the manifest that it sent; it would be a lie on another object.
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Standing(enum.Enum):
+    """How the objects of one name in the two versions stand to each other."""
+
+    ONE_OBJECT = "one object"  # the same uid: two views of one stored object
+    V2_ONLY = "v2 only"
+    V2ALPHA1_ONLY = "v2alpha1 only"  # what lazy conversion converts
+    V2_WINS = "v2 wins"  # two objects; see differences()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What two manifests say of one field; None is absence."""
+
+    field: str
+    v2alpha1: object
+    v2: object
+
+
+def standing(v2alpha1: object_reader.Json | None, v2: object_reader.Json | None) -> Standing | None:
+    """How the objects of one name stand to each other; None when there is neither."""
+    if v2alpha1 is None:
+        return None if v2 is None else Standing.V2_ONLY
+    if v2 is None:
+        return Standing.V2ALPHA1_ONLY
+    uid = _uid(v2alpha1)
+    return Standing.ONE_OBJECT if uid and uid == _uid(v2) else Standing.V2_WINS
+
+
+def convert(v2alpha1: object_reader.Json, shape: podippool.Shape) -> object_reader.Json:
+    """The v2 manifest of a v2alpha1 object, in the shape of the cluster's CRD.
+
+    Labels, annotations (but kubectl's last-applied) and all of the spec are kept, also fields that
+    are not known here; what belongs to the object itself (uid, resourceVersion, managedFields,
+    owners, finalizers, status) is not. Raises InvalidInput of podippool.parse_document and
+    check_written_shape, and ValueError for the shape v2alpha1.
+    """
+    if shape is podippool.Shape.V2ALPHA1:
+        raise ValueError("v2alpha1 is what is converted from")
+    pool = _pool(v2alpha1)
+    converted = podippool.render(pool, shape=shape)
+    converted["metadata"].get("annotations", {}).pop(LAST_APPLIED, None)
+    if not converted["metadata"].get("annotations", True):
+        del converted["metadata"]["annotations"]
+    spec = copy.deepcopy(v2alpha1["spec"])
+    for family in pool.families:
+        part = spec[f"ipv{family}"]
+        part.pop("pool", None)
+        part.update(converted["spec"][f"ipv{family}"])
+    converted["spec"] = spec
+    return converted
+
+
+def differences(v2alpha1: object_reader.Json, v2: object_reader.Json) -> list[Difference]:
+    """What the two objects of one name say differently, as values rather than as they are written.
+
+    Reserved ranges are compared although v2alpha1 cannot hold any: it is what its readers miss.
+    """
+    ours, theirs = (_facts(manifest) for manifest in (v2alpha1, v2))
+    return [
+        Difference(field, ours.get(field), theirs.get(field))
+        for field in sorted({*ours, *theirs})
+        if ours.get(field) != theirs.get(field)
+    ]
+
+
+def shape_of(schema: object) -> podippool.Shape:
+    """Which shape the OpenAPI schema of one version of the CRD takes.
+
+    A v2 without `pool` (it was so before reserved ranges came) takes what v2alpha1 takes. Raises
+    InvalidInput unknown_shape for the schema of something else.
+    """
+    for family in ("ipv4", "ipv6"):
+        part = _at(schema, "properties", "spec", "properties", family, "properties")
+        items = _at(part, "cidrs", "items")
+        if _at(items, "properties", "reservedRange") is not None:
+            return podippool.Shape.V2_PROPOSAL
+        if _at(part, "pool", "items", "properties", "reservedRanges") is not None:
+            return podippool.Shape.V2
+        if _at(items, "type") == "string":
+            return podippool.Shape.V2ALPHA1
+    message = "neither strings nor objects with reservedRange in spec.ipv4.cidrs"
+    raise errors.InvalidInput.of("", "unknown_shape", message)
+
+
+def check_written_shape(manifest: object) -> None:
+    """Raises InvalidInput written_in_another_shape when the version hides the CIDRs.
+
+    An object that was written with objects in `cidrs` is read through a version that knows strings
+    only as `cidrs: [{}]`: its CIDRs are stored, but not shown. It says nothing about them, least
+    of all that they are gone.
+    """
+    report = object_reader.Report()
+    for at in _hidden_cidrs(manifest):
+        message = (
+            "the object was written in another shape, which this version does not show; "
+            "read it through the version in which it was written"
+        )
+        report.add(at, "written_in_another_shape", message)
+    report.raise_any()
+
+
+def _hidden_cidrs(manifest: object) -> Iterator[str]:
+    for family in ("ipv4", "ipv6"):
+        cidrs = _at(manifest, "spec", family, "cidrs")
+        for index, cidr in enumerate(cidrs if isinstance(cidrs, list) else ()):
+            if cidr == {}:
+                yield f"spec.{family}.cidrs.{index}"
+
+
+def _facts(manifest: object_reader.Json) -> dict[str, object]:
+    pool = _pool(manifest)
+    facts: dict[str, object] = {
+        "spec.allowFirstIP": pool.allow_first_ip,
+        "spec.allowLastIP": pool.allow_last_ip,
+        "spec.podSelector": pool.pod_selector,
+        "spec.namespaceSelector": pool.namespace_selector,
+    }
+    for family, part in pool.families.items():
+        at = f"spec.ipv{family}"
+        facts[f"{at}.cidrs"] = [str(entry.cidr) for entry in part.cidrs]
+        facts[f"{at}.maskSize"] = part.mask_size
+        for entry in part.cidrs:
+            if entry.reserved:
+                ranges = [str(span) for span in sorted(entry.reserved)]
+                facts[f"{at}.reserved[{entry.cidr}]"] = ranges
+    for key, texts in (("labels", pool.labels), ("annotations", pool.annotations)):
+        facts |= {f"metadata.{key}[{n}]": text for n, text in texts.items() if n != LAST_APPLIED}
+    return facts
+
+
+def _pool(manifest: object_reader.Json) -> podippool.PodIPPool:
+    if manifest.get("kind") != podippool.KIND:
+        message = f"one {podippool.KIND} is expected"
+        raise errors.InvalidInput.of("kind", "unsupported_kind", message, manifest.get("kind"))
+    check_written_shape(manifest)
+    return podippool.parse_document(manifest, strict=False)[0]
+
+
+def _uid(manifest: object_reader.Json) -> object:
+    return _at(manifest, "metadata", "uid")
+
+
+def _at(value: object, *keys: str) -> Any:
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value

@@ -1,0 +1,92 @@
+"""The picking of Cilium's operator: CIDRs in the order of the pool, in each CIDR next-fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pools.core import addresses, blocks
+from pools.core.cilium import multipool, podippool
+from pools.core.index_set import IndexSet
+
+
+class CidrBlocks:
+    """The blocks of one CIDR of a pool, handed out next-fit."""
+
+    def __init__(self, cidr: addresses.Network, mask_size: int) -> None:
+        self.layout = blocks.Layout(cidr, mask_size)
+        self._withheld = IndexSet()
+        self.used = IndexSet()
+        self._next = 0
+
+    def span_of(self, cidr: addresses.Network) -> blocks.Span | None:
+        return self.layout.touched_by(addresses.AddressRange.covering(cidr))
+
+    def withhold(self, reserved: Iterable[addresses.AddressRange]) -> None:
+        """Blocks that a range touches are not handed out; those in use stay in use."""
+        self._withheld = IndexSet(self.layout.withheld(reserved))
+
+    def take(self) -> addresses.Network | None:
+        """The next free block behind the last one that was taken; None when there is none.
+
+        A release does not move the pointer back, so that a block rests before it is used again.
+        """
+        index = self._free_from(self._next)
+        if index is None:
+            index = self._free_from(0)
+        if index is None:
+            return None
+        self._next = (index + 1) % self.layout.count
+        self.used.add(blocks.Span(index, index))
+        return self.layout.block_at(index)
+
+    def _free_from(self, index: int) -> int | None:
+        while index < self.layout.count:
+            free = self._withheld.next_outside(self.used.next_outside(index))
+            if free == index:
+                return index
+            index = free
+        return None
+
+
+class PoolBlocks:
+    """The blocks of one pool: its CIDRs in order, and what its size and flags say of them."""
+
+    def __init__(self, pool: podippool.PodIPPool) -> None:
+        self.mask_sizes = {family: part.mask_size for family, part in pool.families.items()}
+        self.allow = (pool.allow_first_ip, pool.allow_last_ip)
+        self.cidrs: dict[int, list[CidrBlocks]] = {4: [], 6: []}
+
+    def usable(self, held: Iterable[addresses.Network], family: int) -> int:
+        return sum(self.usable_in(cidr) for cidr in held if cidr.version == family)
+
+    def usable_in(self, cidr: addresses.Network) -> int:
+        first, last = self.allow
+        return multipool.usable_addresses(cidr, allow_first=first, allow_last=last)
+
+    def around(self, cidr: addresses.Network) -> tuple[CidrBlocks, blocks.Span] | None:
+        for part in self.cidrs[cidr.version]:
+            if (span := part.span_of(cidr)) is not None:
+                return part, span
+        return None
+
+    def occupy(self, cidr: addresses.Network) -> str:
+        """Mark a CIDR as used, also in a reserved range; says why not, or "" when it is done."""
+        found = self.around(cidr)
+        if found is None:
+            return f"cidr {cidr} is not part of the requested pool"
+        part, span = found
+        if part.used.has_all(span):
+            return f"cidr {cidr} has already been allocated"
+        part.used.add(span)
+        return ""
+
+    def release(self, cidr: addresses.Network) -> None:
+        if found := self.around(cidr):
+            part, span = found
+            part.used.remove(span)
+
+    def take(self, family: int) -> addresses.Network | None:
+        for part in self.cidrs[family]:
+            if (cidr := part.take()) is not None:
+                return cidr
+        return None

@@ -1,0 +1,320 @@
+"""Cilium's operator as a value: which PodCIDRs a node gets (operator/pkg/ipam/allocator/multipool).
+
+It is used to foresee what a change of pools does to the nodes, and tests hold the allocator that
+stands on the database to it. It knows no clock, no cooldown and no other cluster, and like the
+operator it does not notice that two pools overlap. Error texts are the operator's own.
+
+It differs in one thing: a CIDR that a node lists and that is no part of its pool (any more) is
+kept as an orphan, with the operator's error. The operator does so only if it saw the CIDR leave
+the pool, and after a restart takes it from the node (cilium/cilium#41986).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from pools.core import addresses
+from pools.core import demand as demands
+from pools.core.cilium import ciliumnode, next_fit, podippool
+
+NOT_READY = "allocator not ready"
+Held = dict[str, set[addresses.Network]]  # by pool
+
+
+class Verb(enum.Enum):
+    """What happened to a PodCIDR."""
+
+    OCCUPY = "occupy"  # the node lists it; it is taken from the free ones
+    ADOPT = "adopt"  # an orphan, whose pool has its CIDR again
+    ORPHAN = "orphan"  # the node keeps it, but it is in no CIDR of its pool
+    RELEASE = "release"  # the node no longer lists it
+    ALLOCATE = "allocate"  # new for the node
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened to one PodCIDR."""
+
+    verb: Verb
+    node: str
+    pool: str
+    cidr: addresses.Network
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done, in order, and what could not be done; both can be at once."""
+
+    steps: tuple[Step, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def of(self, verb: Verb) -> list[addresses.Network]:
+        """The CIDRs of the steps of one kind."""
+        return [step.cidr for step in self.steps if step.verb is verb]
+
+
+class Operator:
+    """The pools, the nodes, and who has which block; `families` are those the cluster uses."""
+
+    def __init__(self, families: Collection[int] = (4, 6), *, most: int = demands.MOST) -> None:
+        self.ready = False
+        self._families = sorted(families)
+        self._most = most  # blocks in one call: a node may ask for 2^63 addresses
+        self._pools: dict[str, next_fit.PoolBlocks] = {}
+        self._held: dict[str, Held] = {}
+        self._orphans: dict[str, Held] = {}
+
+    def restore_finished(self) -> None:
+        """All nodes have been seen once: from now on blocks are handed out."""
+        self.ready = True
+
+    def allocated(self, node: str) -> dict[str, list[addresses.Network]]:
+        """What belongs into the node's spec.ipam.pools.allocated, orphans too.
+
+        Not what the node lists and another node holds: the operator takes that from it.
+        """
+        held, orphans = self._held.get(node, {}), self._orphans.get(node, {})
+        return {
+            pool: _ordered(held.get(pool, set()) | orphans.get(pool, set()))
+            for pool in sorted({*held, *orphans})
+        }
+
+    def orphans(self, node: str) -> dict[str, list[addresses.Network]]:
+        """What the node holds outside the CIDRs of its pools."""
+        return {pool: _ordered(cidrs) for pool, cidrs in self._orphans.get(node, {}).items()}
+
+    def upsert_pool(self, pool: podippool.PodIPPool) -> Outcome:
+        """A new or changed pool.
+
+        CIDRs that stay keep their blocks and their place, new ones come after them in the order
+        of the manifest. Blocks in use of a CIDR that left become orphans, orphans that are in a
+        CIDR again are adopted.
+        """
+        new = next_fit.PoolBlocks(pool)
+        old = self._pools.get(pool.name)
+        if refused := old and _refused(pool.name, old, new):
+            return Outcome(errors=(refused,))
+        for family, part in pool.families.items():
+            listed = {entry.cidr: entry for entry in part.cidrs}
+            kept = [one for one in old.cidrs[family] if one.layout.cidr in listed] if old else []
+            known = {one.layout.cidr for one in kept}
+            added = [
+                next_fit.CidrBlocks(cidr, part.mask_size) for cidr in listed if cidr not in known
+            ]
+            new.cidrs[family] = kept + added
+            for one in new.cidrs[family]:
+                one.withhold(listed[one.layout.cidr].reserved)
+        self._pools[pool.name] = new
+        orphaned = tuple(self._orphan(pool.name, new))
+        adopted = self._adopt(new)
+        return Outcome((*orphaned, *adopted.steps), adopted.errors)
+
+    def delete_pool(self, name: str) -> Outcome:
+        """A pool that is gone: what is in use of it stays with the nodes, as orphans."""
+        if self._pools.pop(name, None) is None:
+            return Outcome(errors=(f'pool "{name}" requested for deletion doesn\'t exist',))
+        return Outcome(tuple(self._orphan(name, None)))
+
+    def release_node(self, name: str) -> Outcome:
+        """A node that is gone: all its blocks are free again."""
+        steps = []
+        for pool, cidrs in self._held.pop(name, {}).items():
+            for cidr in _ordered(cidrs):
+                self._pools[pool].release(cidr)
+                steps.append(Step(Verb.RELEASE, name, pool, cidr))
+        for pool, cidrs in self._orphans.pop(name, {}).items():
+            steps += [Step(Verb.RELEASE, name, pool, cidr) for cidr in _ordered(cidrs)]
+        return Outcome(tuple(steps))
+
+    def allocate_to_node(self, node: ciliumnode.NodeDemand) -> Outcome:
+        """Serve one node, as often as it changes.
+
+        1. Occupy what it lists. 2. Release what it no longer lists. 3. When all nodes are known,
+        allocate what is missing, as far as there is any; the errors tell of the rest.
+        """
+        listed = node.held()
+        occupied = self._occupy(node.name, listed)
+        released = self._release_unlisted(node.name, listed)
+        steps = (*occupied.steps, *released)
+        if not self.ready:
+            return Outcome(steps, (NOT_READY,))
+        allocated = self._allocate(node)
+        return Outcome((*steps, *allocated.steps), (*occupied.errors, *allocated.errors))
+
+    def _occupy(self, node: str, listed: dict[str, list[addresses.Network]]) -> Outcome:
+        steps, failures = [], []
+        held = self._held.setdefault(node, {})
+        for name, cidrs in listed.items():
+            for cidr in cidrs:
+                if cidr in held.get(name, ()):
+                    continue
+                pool = self._pools.get(name)
+                failure = pool.occupy(cidr) if pool else "no pool"
+                if not failure:
+                    held.setdefault(name, set()).add(cidr)
+                    self._forget_orphan(node, name, cidr)
+                    steps.append(Step(Verb.OCCUPY, node, name, cidr))
+                    continue
+                if pool is None or pool.around(cidr) is None:
+                    steps += self._mark_orphan(node, name, cidr)
+                failures.append(
+                    f"unable to reuse from pool {name}: {failure}"
+                    if pool
+                    else f"unable to find pool {name}, prefix {cidr} is still allocated to the "
+                    "node but is marked as orphan"
+                )
+        return Outcome(tuple(steps), tuple(failures))
+
+    def _release_unlisted(
+        self, node: str, listed: dict[str, list[addresses.Network]]
+    ) -> Iterator[Step]:
+        for name, cidrs in list(self._held.get(node, {}).items()):
+            for cidr in _ordered(cidrs.difference(listed.get(name, ()))):
+                self._pools[name].release(cidr)
+                _discard(self._held, node, name, cidr)
+                yield Step(Verb.RELEASE, node, name, cidr)
+        for name, cidrs in list(self._orphans.get(node, {}).items()):
+            for cidr in _ordered(cidrs.difference(listed.get(name, ()))):
+                self._forget_orphan(node, name, cidr)
+                yield Step(Verb.RELEASE, node, name, cidr)
+
+    def _allocate(self, node: ciliumnode.NodeDemand) -> Outcome:
+        steps: list[Step] = []
+        failures = []
+        for name, needed in node.requested.items():
+            for family in self._families:
+                failure = self._allocate_family(
+                    node.name, name, family, needed.get(family, 0), steps
+                )
+                if failure:
+                    failures.append(
+                        f'failed to allocate ipv{family} address for node "{node.name}" '
+                        f'from pool "{name}": {failure}'
+                    )
+        return Outcome(tuple(steps), tuple(failures))
+
+    def _allocate_family(
+        self, node: str, name: str, family: int, needed: int, steps: list[Step]
+    ) -> str:
+        pool = self._pools.get(name)
+        held = self._held.setdefault(node, {}).get(name, set())
+        if pool is None:
+            return f"cannot allocate from non-existing pool: {name}" if needed > 0 else ""
+        missing = needed - pool.usable(held, family)
+        while missing > 0:
+            if len(steps) >= self._most:
+                return f"more than {self._most} blocks at once"
+            cidr = pool.take(family)
+            if cidr is None:
+                return "pool empty"
+            self._held[node].setdefault(name, set()).add(cidr)
+            steps.append(Step(Verb.ALLOCATE, node, name, cidr))
+            missing -= pool.usable_in(cidr)
+        return ""
+
+    def _orphan(self, name: str, pool: next_fit.PoolBlocks | None) -> Iterator[Step]:
+        for node, held in list(self._held.items()):
+            for cidr in _ordered(held.get(name, ())):
+                if pool is None or pool.around(cidr) is None:
+                    _discard(self._held, node, name, cidr)
+                    yield from self._mark_orphan(node, name, cidr)
+
+    def _adopt(self, changed: next_fit.PoolBlocks) -> Outcome:
+        steps, failures = [], []
+        for node, name, cidr in self._orphans_of_nodes():
+            if changed.around(cidr) is None:
+                continue
+            pool = self._pools.get(name)
+            failure = f"cannot reuse from non-existing pool: {name}"
+            if pool is not None:
+                failure = pool.occupy(cidr)
+                failure = failure and f"unable to reuse from pool {name}: {failure}"
+            if failure:
+                failures.append(
+                    f"unable to mark orphaned CIDR {cidr} still used by node {node} "
+                    f"as allocated: {failure}"
+                )
+                continue
+            self._forget_orphan(node, name, cidr)
+            self._held.setdefault(node, {}).setdefault(name, set()).add(cidr)
+            steps.append(Step(Verb.ADOPT, node, name, cidr))
+        return Outcome(tuple(steps), tuple(failures))
+
+    def _orphans_of_nodes(self) -> list[tuple[str, str, addresses.Network]]:
+        return [
+            (node, name, cidr)
+            for node, orphans in sorted(self._orphans.items())
+            for name, cidrs in sorted(orphans.items())
+            for cidr in _ordered(cidrs)
+        ]
+
+    def _mark_orphan(self, node: str, name: str, cidr: addresses.Network) -> Iterator[Step]:
+        orphans = self._orphans.setdefault(node, {}).setdefault(name, set())
+        if cidr not in orphans:
+            orphans.add(cidr)
+            yield Step(Verb.ORPHAN, node, name, cidr)
+
+    def _forget_orphan(self, node: str, name: str, cidr: addresses.Network) -> None:
+        _discard(self._orphans, node, name, cidr)
+
+
+def plan(
+    pools: Iterable[podippool.PodIPPool],
+    nodes: Iterable[ciliumnode.NodeDemand],
+    *,
+    families: Collection[int] = (4, 6),
+) -> dict[str, Outcome]:
+    """What each node would get, by its name, if these were the pools and the operator started now.
+
+    The nodes are served in their order, after all of them have been seen.
+    """
+    operator = Operator(families)
+    for pool in pools:
+        operator.upsert_pool(pool)
+    nodes = list(nodes)
+    seen = {node.name: operator.allocate_to_node(node).steps for node in nodes}
+    operator.restore_finished()
+    served = ((node.name, operator.allocate_to_node(node)) for node in nodes)
+    return {name: Outcome((*seen[name], *then.steps), then.errors) for name, then in served}
+
+
+def drained(
+    nodes: Iterable[ciliumnode.NodeDemand], cidr: addresses.Network
+) -> list[ciliumnode.NodeDemand]:
+    """The same nodes after they have given back all that they hold inside `cidr`."""
+    return [
+        replace(
+            node,
+            allocated=tuple(
+                replace(entry, cidrs=tuple(one for one in entry.cidrs if not one.overlaps(cidr)))
+                for entry in node.allocated
+            ),
+        )
+        for node in nodes
+    ]
+
+
+def _refused(name: str, old: next_fit.PoolBlocks, new: next_fit.PoolBlocks) -> str:
+    for family in (4, 6):
+        if old.mask_sizes.get(family, 0) != new.mask_sizes.get(family, 0):
+            return f'cannot change IPv{family} mask size in existing pool "{name}"'
+    for field, before, after in zip(
+        ("allowFirstIP", "allowLastIP"), old.allow, new.allow, strict=True
+    ):
+        if before != after:
+            return f'cannot change {field} in existing pool "{name}"'
+    return ""
+
+
+def _ordered(cidrs: Iterable[addresses.Network]) -> list[addresses.Network]:
+    return sorted(cidrs, key=lambda cidr: (cidr.version, int(cidr.network_address), cidr.prefixlen))
+
+
+def _discard(of: dict[str, Held], node: str, name: str, cidr: addresses.Network) -> None:
+    cidrs = of.get(node, {}).get(name)
+    if cidrs is not None:
+        cidrs.discard(cidr)
+        if not cidrs:
+            del of[node][name]

@@ -1,0 +1,301 @@
+"""Which conditions and limitations of Cilium's multi-pool mode a cluster meets (spec/001).
+
+What depends on a ConfigMap that could not be read is unknown, and never guessed. Some limitations
+of spec/001 are gone in newer releases; they hold unless the release is known to be one of these.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pools.core import errors, overlaps
+from pools.core.cilium import auto_create, bgp, multipool, podippool
+from pools.core.cilium.configuration import SKIP_MASQUERADE, Release, Seen
+
+SHOWN = 5  # names or networks in one text
+MOST_PAIRS = 1000  # of overlapping CIDRs that are counted
+# The operator's CIDR sets of IPv6 hold no more (New CIDR set failed; the node CIDR size is too big).
+MOST_IPV6_BITS = 16
+TUNNEL_SINCE: Release = (1, 18)  # cilium/cilium#38483
+LOCAL_ROUTES_SINCE: Release = (1, 18)  # cilium/cilium#40191
+IPSEC_SINCE: Release = (1, 19)  # cilium/cilium#39442 for tunnels, #40460 for native routing
+
+
+class Verdict(enum.Enum):
+    """How a condition is met."""
+
+    OK = "ok"
+    WARNING = "warning"  # it works, but hardly as it is meant
+    VIOLATED = "violated"  # it does not work
+    UNKNOWN = "unknown"  # what decides it could not be read
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One condition: what was found, and what to do ("" when nothing)."""
+
+    rule: str
+    verdict: Verdict
+    found: str
+    advice: str = ""
+
+
+_Answer = tuple[Verdict, str, str]
+
+
+def check(seen: Seen) -> list[Finding]:
+    """All findings: always of the same rules, in the same order."""
+    of_config = ((rule, answer if seen.config is not None else _unread) for rule, answer in _CONFIG)
+    findings = [Finding(rule, *answer(seen)) for rule, answer in (*of_config, *_POOLS)]
+    if seen.config is None and seen.nodes:
+        using = sum(bool(node.requested or node.allocated) for node in seen.nodes)
+        if using == len(seen.nodes):
+            findings[0] = Finding(_CONFIG[0][0], *_ok(f"all {using} nodes use spec.ipam.pools"))
+    return findings
+
+
+def _ok(found: str) -> _Answer:
+    return Verdict.OK, found, ""
+
+
+def _unread(_seen: Seen) -> _Answer:
+    advice = "allow reading the ConfigMap kube-system/cilium-config, or look there yourself"
+    return Verdict.UNKNOWN, "cilium-config could not be read", advice
+
+
+def _ipam_mode(seen: Seen) -> _Answer:
+    mode = seen.text("ipam", default="cluster-pool")
+    if mode == "multi-pool":
+        return _ok("ipam: multi-pool")
+    advice = "pools are used with the Helm value ipam.mode=multi-pool only"
+    return Verdict.VIOLATED, f"ipam: {mode}", advice
+
+
+def _native_routing(seen: Seen) -> _Answer:
+    found = f"routing-mode: {seen.routing_mode()}"
+    if seen.routing_mode() == "native" or seen.since(TUNNEL_SINCE):
+        return _ok(found)
+    advice = f"set routingMode=native; tunnels work from Cilium {_version(TUNNEL_SINCE)} on"
+    return Verdict.VIOLATED, found, advice
+
+
+def _pod_cidr_routes(seen: Seen) -> _Answer:
+    """Return who tells nodes and routers where the PodCIDRs are, or that nothing does."""
+    if seen.routing_mode() != "native":
+        return _ok("the tunnel carries packets between nodes")
+    direct = seen.flag("auto-direct-node-routes")
+    found = f"auto-direct-node-routes: {_word(direct)}"
+    if not seen.flag("enable-bgp-control-plane"):
+        if direct:
+            return _ok(found)
+        advice = (
+            "set autoDirectNodeRoutes=true where all nodes are on one L2 network, or announce the "
+            "pools with bgpControlPlane.enabled=true and a CiliumBGPAdvertisement; without them "
+            "routes to each node's PodCIDRs must come from elsewhere"
+        )
+        return Verdict.WARNING, f"{found}, enable-bgp-control-plane: false", advice
+    found += ", enable-bgp-control-plane: true"
+    if seen.announced is None:
+        advice = (
+            "allow listing ciliumbgpadvertisements.cilium.io, or check that an advertisement of "
+            "type CiliumPodIPPool selects each pool"
+        )
+        return (_ok(found)) if direct else (Verdict.UNKNOWN, found, advice)
+    silent = [pool.name for pool in seen.pools if not bgp.is_announced(pool, seen.announced)]
+    if not silent:
+        return _ok(f"{found}, all pools are announced")
+    advice = (
+        "select these pools in a CiliumBGPAdvertisement with advertisementType CiliumPodIPPool: "
+        "routers outside the cluster do not learn their PodCIDRs"
+    )
+    return Verdict.WARNING, f"{found}, not announced: {_listed(silent)}", advice
+
+
+def _endpoint_routes(seen: Seen) -> _Answer:
+    local = seen.flag("enable-local-node-route", default=True)
+    endpoint = seen.flag("enable-endpoint-routes")
+    found = f"enable-local-node-route: {_word(local)}, enable-endpoint-routes: {_word(endpoint)}"
+    if (endpoint and not local) or seen.since(LOCAL_ROUTES_SINCE):
+        return _ok(found)
+    advice = (
+        "set endpointRoutes.enabled=true and extraConfig.enable-local-node-route=false; local "
+        f"node routes work from Cilium {_version(LOCAL_ROUTES_SINCE)} on"
+    )
+    return Verdict.VIOLATED, found, advice
+
+
+def _encryption(seen: Seen) -> _Answer:
+    if not seen.flag("enable-ipsec"):
+        wireguard = seen.flag("enable-wireguard")
+        return _ok("enable-wireguard: true" if wireguard else "no transparent encryption")
+    if seen.since(IPSEC_SINCE):
+        return _ok("enable-ipsec: true")
+    advice = f"use WireGuard; IPsec works from Cilium {_version(IPSEC_SINCE)} on"
+    return Verdict.VIOLATED, "enable-ipsec: true", advice
+
+
+def _masquerading(seen: Seen) -> _Answer:
+    if not seen.masqueraded():
+        return _ok("nothing is masqueraded")
+    if seen.flag("enable-bpf-masquerade"):
+        return _ok("enable-bpf-masquerade: true")
+    if interfaces := seen.text("egress-masquerade-interfaces"):
+        return _ok(f"egress-masquerade-interfaces: {interfaces}")
+    found = "masquerading by iptables without egress-masquerade-interfaces"
+    advice = "set egressMasqueradeInterfaces, or bpf.masquerade=true (cilium/cilium#22273)"
+    return Verdict.VIOLATED, found, advice
+
+
+def _native_routing_cidr(seen: Seen) -> _Answer:
+    if not seen.masqueraded():
+        return _ok("nothing is masqueraded")
+    if seen.flag("enable-ip-masq-agent"):
+        if seen.flag("enable-bpf-masquerade"):
+            return _ok("enable-ip-masq-agent: true")
+        found = "enable-ip-masq-agent without enable-bpf-masquerade"
+        return Verdict.VIOLATED, found, "the ip-masq-agent needs bpf.masquerade=true"
+    outside = _outside_native_routing(seen)
+    if not outside:
+        return _ok("the native-routing CIDR covers all pools")
+    advice = (
+        "choose a native-routing CIDR that covers all pools, or with bpf.masquerade use the "
+        f"ip-masq-agent with the CIDRs of all pools, or annotate pools with {SKIP_MASQUERADE}"
+    )
+    return Verdict.WARNING, f"not in the native-routing CIDR: {_listed(outside)}", advice
+
+
+def _outside_native_routing(seen: Seen) -> list[str]:
+    outside = []
+    for family in seen.masqueraded():
+        native = seen.native_routing_cidr(family)
+        outside += [
+            str(entry.cidr)
+            for pool in seen.pools
+            if family in pool.families and not seen.never_masqueraded(pool)
+            for entry in pool.families[family].cidrs
+            if native is None or not overlaps.holds(native, entry.cidr)
+        ]
+    return outside
+
+
+def _pre_allocation(seen: Seen) -> _Answer:
+    text = seen.text(multipool.PRE_ALLOCATION)
+    found = f"{multipool.PRE_ALLOCATION}: {text or 'not set, which is default=8'}"
+    try:
+        pre_allocation = multipool.parse_pre_allocation(text, field=multipool.PRE_ALLOCATION)
+    except errors.InvalidInput as error:
+        advice = f"{error}; write ipam.multiPoolPreAllocation as default=8,other=4"
+        return Verdict.VIOLATED, found, advice
+    known = {pool.name for pool in seen.pools}
+    missing = [name for name, number in pre_allocation.items() if number and name not in known]
+    if not missing:
+        return _ok(found)
+    advice = f"there is no pool {_listed(missing)}: agents wait for it when they start"
+    return Verdict.VIOLATED, found, advice
+
+
+def _default_pool(seen: Seen) -> _Answer:
+    name = seen.default_pool
+    if any(pool.name == name for pool in seen.pools):
+        return _ok(name)
+    advice = f'create the pool "{name}": pods that no other pool takes wait for addresses of it'
+    return Verdict.WARNING, f'there is no pool "{name}"', advice
+
+
+def _auto_create(seen: Seen) -> _Answer:
+    text = seen.text(auto_create.KEY)
+    try:
+        declared = auto_create.parse(text)
+    except errors.InvalidInput as error:
+        return Verdict.VIOLATED, f"{auto_create.KEY}: {text}", str(error)
+    if not declared:
+        return _ok("the operator creates no pools")
+    found = f"created by the operator: {_listed([pool.name for pool in declared])}"
+    known = {pool.name: pool for pool in seen.pools}
+    absent = [pool.name for pool in declared if pool.name not in known]
+    changed = [
+        pool.name
+        for pool in declared
+        if pool.name in known and _networks(pool) != _networks(known[pool.name])
+    ]
+    advice = []
+    if absent:
+        advice.append(f"{_listed(absent)} comes when the operator starts the next time")
+    if changed:
+        advice.append(
+            f"{_listed(changed)} has other CIDRs than the Helm value says; the operator changes "
+            "no pool, but if it is deleted it comes back as the Helm value has it"
+        )
+    return (Verdict.WARNING, found, "; ".join(advice)) if advice else _ok(found)
+
+
+def _networks(pool: podippool.PodIPPool) -> dict[int, tuple[list[str], int]]:
+    return {
+        family: ([str(entry.cidr) for entry in part.cidrs], part.mask_size)
+        for family, part in pool.families.items()
+    }
+
+
+def _overlapping_pools(seen: Seen) -> _Answer:
+    networks = [
+        (entry.cidr, pool.name)
+        for pool in seen.pools
+        for part in pool.families.values()
+        for entry in part.cidrs
+    ]
+    pairs = [
+        f"{inner} of {of_inner} in {outer} of {of_outer}"
+        for (outer, of_outer), (inner, of_inner) in itertools.islice(
+            overlaps.nested(networks), MOST_PAIRS
+        )
+    ]
+    if not pairs:
+        return _ok(f"{len(networks)} CIDRs, none in another")
+    advice = "every pod's address must be unique in the cluster: give one of the two another CIDR"
+    return Verdict.VIOLATED, _listed(pairs), advice
+
+
+def _ipv6_mask_sizes(seen: Seen) -> _Answer:
+    wide = [
+        f"{entry.cidr} of {pool.name} with mask size {part.mask_size}"
+        for pool in seen.pools
+        for family, part in pool.families.items()
+        for entry in part.cidrs
+        if family == 6 and part.mask_size - entry.cidr.prefixlen > MOST_IPV6_BITS
+    ]
+    if not wide:
+        return _ok("as the operator can hold them")
+    advice = f"an IPv6 mask size is at most {MOST_IPV6_BITS} more than the prefix of each CIDR"
+    return Verdict.VIOLATED, _listed(wide), advice
+
+
+def _word(flag: bool) -> str:
+    return "true" if flag else "false"
+
+
+def _version(release: Release) -> str:
+    return ".".join(map(str, release))
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
+
+
+_Rules = tuple[tuple[str, Callable[[Seen], _Answer]], ...]
+_CONFIG: _Rules = (
+    ("ipam-mode", _ipam_mode),
+    ("native-routing", _native_routing),
+    ("pod-cidr-routes", _pod_cidr_routes),
+    ("per-endpoint-routes", _endpoint_routes),
+    ("encryption", _encryption),
+    ("masquerading", _masquerading),
+    ("native-routing-cidr", _native_routing_cidr),
+    ("pre-allocation", _pre_allocation),
+    ("default-pool", _default_pool),
+    ("auto-create", _auto_create),
+)
+_POOLS: _Rules = (("overlapping-pools", _overlapping_pools), ("ipv6-mask-size", _ipv6_mask_sizes))

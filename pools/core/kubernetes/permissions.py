@@ -1,0 +1,90 @@
+"""Which rights the credentials for a cluster need, by what is read and by the duties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pools.core.kubernetes.resources import EVENT, NAMESPACE, Resource
+
+READ = ("get", "list", "watch")
+# (verb, kind, subresource). Server-side apply of an object that is not there needs `create` too.
+_WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "pools": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
+    "pod-cidrs": (("update", "CiliumNode", ""), ("update", "CiliumNode", "status")),
+    "claims": (
+        ("create", "IPAMClaim", ""),
+        ("patch", "IPAMClaim", ""),
+        ("patch", "IPAMClaim", "status"),
+    ),
+    "ippool-status": (
+        ("create", "IPPool", ""),
+        ("patch", "IPPool", ""),
+        ("patch", "IPPool", "status"),
+    ),
+    "conversion": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
+}
+# Whatever its duties are, a managed cluster may be given networks that are made here.
+_MANAGED = (
+    ("create", "ClusterUserDefinedNetwork", ""),
+    ("patch", "ClusterUserDefinedNetwork", ""),
+)
+_NETWORKS = "networks made here"
+# Why a VM does not get its address is told beside its pod, if we may.
+_EVENT_VERBS = ("get", "create", "patch")
+
+
+def duties_writing(kind: str, duties: Iterable[str]) -> list[str]:
+    """Return those of the duties that cannot be done in a cluster that does not serve the kind."""
+    return [duty for duty in duties if any(kind == written for _, written, _ in _WRITES[duty])]
+
+
+@dataclass(frozen=True)
+class Right:
+    """One verb on a resource; `needed_for` is `reading`, what is read, or what is written."""
+
+    verb: str
+    resource: Resource
+    subresource: str = ""
+    needed_for: str = "reading"
+
+    @property
+    def optional(self) -> bool:
+        """Whether passes do without it."""
+        return bool(self.resource.reads_for)
+
+    def __str__(self) -> str:
+        """`patch ciliumnodes.cilium.io/status`, as `kubectl auth can-i` takes it."""
+        place = self.resource.plural
+        if self.resource.group:
+            place += f".{self.resource.group}"
+        return f"{self.verb} {place}" + (f"/{self.subresource}" if self.subresource else "")
+
+
+def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
+    """What is needed for kinds that are read through these versions; a right is of all versions."""
+    duties = list(duties)
+    by_kind: dict[str, Resource] = {}
+    for resource in resources:
+        by_kind.setdefault(resource.kind, resource)
+    rights = [
+        Right(verb, resource, needed_for=resource.reads_for or "reading")
+        for resource in by_kind.values()
+        for verb in READ
+    ]
+    writes: dict[tuple[str, str, str], list[str]] = {}
+    wanted = [(write, duty) for duty in duties for write in _WRITES[duty]]
+    if wanted:
+        wanted += [(write, _NETWORKS) for write in _MANAGED]
+    for write, purpose in wanted:
+        writes.setdefault(write, []).append(purpose)
+    rights += [
+        Right(verb, by_kind[kind], subresource, ", ".join(names))
+        for (verb, kind, subresource), names in writes.items()
+        if kind in by_kind
+    ]
+    # Asked for while a person waits, who wants to know which pool a pod gets.
+    rights.append(Right("get", NAMESPACE, needed_for=NAMESPACE.reads_for))
+    if "claims" in duties and "IPAMClaim" in by_kind:
+        rights += [Right(verb, EVENT, needed_for=EVENT.reads_for) for verb in _EVENT_VERBS]
+    return rights

@@ -1,0 +1,96 @@
+"""What a list shows, as a file: the same filters, search and order."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from django.http import Http404, StreamingHttpResponse
+
+from pools.core import spreadsheet_cells, xlsx_writer
+
+MOST = 100_000  # rows
+FORMATS = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "json": "application/json",
+}
+_EXACT = 1 << 53  # larger numbers are no longer exact in what reads JSON
+Row = Sequence[object]
+
+
+def download(
+    form: str, name: str, head: Sequence[str], rows: Iterable[Row]
+) -> StreamingHttpResponse:
+    """The rows in one of FORMATS, sent while they are read; 404 for another format."""
+    if form not in FORMATS:
+        raise Http404("There is no such format.")
+    if form == "xlsx":
+        content: Iterable[Any] = xlsx_writer.stream(
+            name, head, (list(map(_flat, row)) for row in rows)
+        )
+    else:
+        content = _json(head, rows) if form == "json" else _csv(head, rows)
+    answer = StreamingHttpResponse(content, content_type=FORMATS[form])
+    answer["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return answer
+
+
+class _Echo:
+    """What csv writes is passed on, not kept."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv(head: Row, rows: Iterable[Row]) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(head)
+    for row in rows:
+        yield writer.writerow([_cell(value) for value in row])
+
+
+def _cell(value: object) -> object:
+    """Numbers stay numbers, other values are their texts."""
+    flat = _flat(value)
+    return spreadsheet_cells.escaped(flat) if isinstance(flat, str) else flat
+
+
+def _flat(value: object) -> object:
+    """A number, a truth or nothing as it is; anything else as a text."""
+    if value is None or isinstance(value, int | float):
+        return value
+    several = isinstance(value, list | tuple)
+    return ", ".join(map(str, value)) if several else str(value)  # type: ignore[call-overload]
+
+
+def _json(head: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+    """An array of objects; lists and objects stay such."""
+    before = "[\n"
+    for row in rows:
+        values = {name: _exact(value) for name, value in zip(head, row, strict=True)}
+        yield before + json.dumps(values, ensure_ascii=False, default=str)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def _exact(value: object) -> object:
+    big = isinstance(value, int) and abs(value) > _EXACT
+    return str(value) if big else value
+
+
+def plain(*names: str) -> Callable[[Any], Row]:
+    """The attributes of a row as they are stored; `pool.cluster.name` goes through rows."""
+
+    def row(one: Any) -> Row:
+        return [_follow(one, name) for name in names]
+
+    return row
+
+
+def _follow(one: Any, path: str) -> object:
+    for name in path.split("."):
+        one = getattr(one, name)
+    return one

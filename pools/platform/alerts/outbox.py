@@ -1,0 +1,250 @@
+"""What targets are told: written with the notice, and taken by one worker per target at a time.
+
+A worker that is killed leaves a lease that ends by itself and messages that are still pending: they are
+sent again with the same id. So a message arrives at least once.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from pools.core import block_fields, errors
+from pools.models import Delivery, Notice, WebhookTarget
+from pools.models.fields import Now
+from pools.models.notices import DeliveryEvent, DeliveryState
+from pools.platform import database
+from pools.platform.audit import anchors
+
+LEASE = 90  # seconds; longer than whatever a worker does before it looks again
+TRIES = 16  # about eight hours
+_FIRST, _LONGEST = 5, 3600  # seconds between two tries, doubled each time
+ANCHOR = "audit_anchor"  # the code of a target that is sent the anchors of the audit chain
+_TYPE = "cadastre.notice."
+_ANCHOR_TYPE = "cadastre.audit.anchor"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to send to one target until the lease ends."""
+
+    target_id: int
+    fence: int
+
+
+def write(told: Sequence[tuple[DeliveryEvent, Notice]], now: datetime) -> int:
+    """A message for each notice and each target that wants it; call it in the notices' transaction."""
+    if not told:
+        return 0
+    rows = [
+        _delivery(target, event, notice, now)
+        for target in WebhookTarget.objects.filter(enabled=True)
+        for event, notice in told
+        if not target.codes or notice.code in target.codes
+    ]
+    Delivery.objects.bulk_create(rows, batch_size=1000)
+    return len(rows)
+
+
+def write_test(target: WebhookTarget) -> Delivery:
+    """A message that says nothing but that it arrived. Raises Conflict for one that is off."""
+    _refuse_when_off(target)
+    now = database.now()
+    row = _delivery(target, DeliveryEvent.TEST, None, now)
+    row.save(force_insert=True)
+    WebhookTarget.objects.filter(pk=target.pk).update(wait_until=None)
+    return row
+
+
+def write_anchor(now: datetime) -> None:
+    """The newest anchor of the audit chain, to the targets that name its code; an empty list does not."""
+    targets = WebhookTarget.objects.filter(enabled=True, codes__contains=[ANCHOR])
+    rows = [_delivery(target, DeliveryEvent.ANCHOR, None, now) for target in targets]
+    Delivery.objects.bulk_create(rows)
+
+
+def _delivery(
+    target: WebhookTarget, event: DeliveryEvent, notice: Notice | None, now: datetime
+) -> Delivery:
+    uid = uuid.uuid4()
+    body = json.dumps(_body(uid, event, notice, now), ensure_ascii=False, separators=(",", ":"))
+    return Delivery(
+        target=target,
+        notice=notice,
+        uid=uid,
+        event=event,
+        body=body,
+        next_try_at=now,
+        created_at=now,
+    )
+
+
+def _body(
+    uid: uuid.UUID, event: DeliveryEvent, notice: Notice | None, now: datetime
+) -> dict[str, Any]:
+    """The attributes of CloudEvents 1.0; `data` is the notice as the API shows it, and its link.
+
+    Every message has the newest anchor of the audit chain, so that whoever keeps messages keeps anchors.
+    """
+    anchor = anchors.newest()
+    data: dict[str, Any] = {
+        "event": str(event),
+        "notice": None,
+        "link": link("/admin/"),
+        "audit_anchor": str(anchor) if anchor else None,
+    }
+    if notice is not None:
+        data |= {"notice": as_json(notice), "link": link(notice.url or "/admin/pools/notice/")}
+    return {
+        "specversion": "1.0",
+        "id": str(uid),
+        "source": settings.IPAM_URL or "urn:cadastre",
+        "type": _ANCHOR_TYPE if event is DeliveryEvent.ANCHOR else f"{_TYPE}{event}",
+        "subject": f"{notice.code}/{notice.subject}" if notice else str(event),
+        "time": block_fields.time(now),
+        "datacontenttype": "application/json",
+        "data": data,
+    }
+
+
+def as_json(notice: Notice) -> dict[str, Any]:
+    """A notice as the API and webhooks show it."""
+    return {
+        "id": notice.pk,
+        "code": notice.code,
+        "subject": notice.subject,
+        "level": str(notice.level),
+        "title": notice.title,
+        "detail": notice.detail,
+        "open": notice.ended_at is None,
+        "since": block_fields.time(notice.since),
+        "seen_at": block_fields.time(notice.seen_at),
+        "ended_at": block_fields.time(notice.ended_at),
+        "link": link(notice.url),
+    }
+
+
+def link(path: str) -> str:
+    """The address of a page, as far as it is known where this site is."""
+    return f"{settings.IPAM_URL.rstrip('/')}{path}" if path else ""
+
+
+# --- sending --------------------------------------------------------------------------------------
+
+
+def due(most: int = 200) -> list[int]:
+    """Targets with something to send, that nobody sends to now, the longest due first."""
+    return [pk for pk, _ in database.rows(_DUE, [most])]
+
+
+_DUE = """
+    SELECT t.id, min(d.next_try_at) FROM pools_webhooktarget t
+    JOIN pools_delivery d ON d.target_id = t.id AND d.state = 'pending'
+        AND d.next_try_at <= ipam_clock()
+    WHERE t.enabled AND (t.leased_until IS NULL OR t.leased_until < ipam_clock())
+        AND (t.wait_until IS NULL OR t.wait_until <= ipam_clock())
+    GROUP BY t.id ORDER BY 2, 1 LIMIT %s
+"""
+
+
+def take(target_id: int) -> Lease | None:
+    """None while another worker sends to it, when it rests, or is switched off."""
+    found = database.rows(_TAKE, [LEASE, target_id])
+    return Lease(target_id, found[0][0]) if found else None
+
+
+_TAKE = """
+    UPDATE pools_webhooktarget SET fence = fence + 1,
+        leased_until = ipam_clock() + make_interval(secs => %s)
+    WHERE id = (SELECT id FROM pools_webhooktarget WHERE id = %s AND enabled
+        AND (leased_until IS NULL OR leased_until < ipam_clock())
+        AND (wait_until IS NULL OR wait_until <= ipam_clock()) FOR UPDATE SKIP LOCKED)
+    RETURNING fence
+"""
+
+
+def following(lease: Lease) -> Delivery | None:
+    """The next message, as long as the lease is one's own; it is renewed with it."""
+    renewed = database.rows(_RENEW, [LEASE, lease.target_id, lease.fence])
+    if not renewed:
+        return None
+    rows = Delivery.objects.filter(target_id=lease.target_id, state=DeliveryState.PENDING)
+    ready = rows.filter(next_try_at__lte=Now()).select_related("target")
+    return ready.order_by("next_try_at", "pk").first()
+
+
+_RENEW = """
+    UPDATE pools_webhooktarget SET leased_until = ipam_clock() + make_interval(secs => %s)
+    WHERE id = %s AND fence = %s AND leased_until > ipam_clock() AND enabled RETURNING id
+"""
+
+
+def give_back(lease: Lease) -> None:
+    WebhookTarget.objects.filter(pk=lease.target_id, fence=lease.fence).update(leased_until=None)
+
+
+def delivered(delivery: Delivery, status: int) -> None:
+    with transaction.atomic():
+        Delivery.objects.filter(pk=delivery.pk).update(
+            state=DeliveryState.DELIVERED,
+            attempts=F("attempts") + 1,
+            delivered_at=Now(),
+            last_status=status,
+            last_error="",
+        )
+        WebhookTarget.objects.filter(pk=delivery.target_id).update(failures=0, wait_until=None)
+
+
+def failed(delivery: Delivery, *, status: int | None, why: str) -> None:
+    """Try again later, or never; the target rests, so that what waits for it does not pile on it."""
+    with transaction.atomic():
+        database.rows(
+            _FAILED, [status, why[:500], TRIES, _LONGEST, _FIRST, delivery.pk], prepare=False
+        )
+        database.rows(_REST, [_LONGEST, _FIRST, delivery.target_id], prepare=False)
+
+
+_FAILED = """
+    UPDATE pools_delivery SET attempts = attempts + 1, last_status = %s, last_error = %s,
+        state = CASE WHEN attempts + 1 >= %s THEN 'failed' ELSE 'pending' END,
+        next_try_at = ipam_clock() + make_interval(
+            secs => LEAST(%s, %s * power(2, LEAST(attempts, 12))) * (0.75 + random() / 2))
+    WHERE id = %s AND state = 'pending' RETURNING id
+"""
+_REST = """
+    UPDATE pools_webhooktarget SET failures = failures + 1, wait_until = ipam_clock()
+        + make_interval(secs => LEAST(%s, %s * power(2, LEAST(failures, 12))) * (0.75 + random() / 2))
+    WHERE id = %s RETURNING id
+"""
+
+
+def switched_off(target: WebhookTarget) -> None:
+    """What waits for it is given up: it would wait for ever. Call it in the change's transaction."""
+    rows = Delivery.objects.filter(target=target, state=DeliveryState.PENDING)
+    rows.update(state=DeliveryState.FAILED, last_error="the target was switched off")
+
+
+def _refuse_when_off(target: WebhookTarget) -> None:
+    if not target.enabled:
+        raise errors.Conflict("The target is switched off: nothing is sent to it.")
+
+
+def send_again(delivery: Delivery) -> None:
+    """A message that was given up, or waits, is sent at once, with all its tries. Raises Conflict."""
+    _refuse_when_off(delivery.target)
+    changed = (
+        Delivery.objects.filter(pk=delivery.pk)
+        .exclude(state=DeliveryState.DELIVERED)
+        .update(state=DeliveryState.PENDING, attempts=0, next_try_at=Now())
+    )
+    if not changed:
+        raise errors.Conflict("The message has arrived; it is not sent again.")
+    WebhookTarget.objects.filter(pk=delivery.target_id).update(wait_until=None)

@@ -1,0 +1,201 @@
+"""Sealing: segments of events, each with a digest over the one before (docs/reference/history-and-audit.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from django.db import transaction
+
+from pools.models import AuditLayout, AuditSegment, AuditState, SegmentName, SegmentTally
+from pools.platform import database
+from pools.platform.alerts import outbox
+from pools.platform.audit import event_rows, horizon
+from pools.platform.audit.event_rows import Row
+
+log = logging.getLogger(__name__)
+
+SIZE = 1000  # events of a segment, at most
+GENESIS = "0" * 64
+LONGEST = 253  # characters of a name by which segments are found
+_LOCK = 0x41554449  # advisory: one sealer at a time
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What a run did; `waiting` while a transaction that has drawn a number runs on."""
+
+    segments: int = 0
+    events: int = 0
+    waiting: bool = False
+    busy: bool = False  # another sealer is at it
+
+
+def seal(*, seconds: float = 20) -> Sealed:
+    """Seal all events that are complete, for about so many seconds at most.
+
+    Each batch is one transaction: who is killed in it leaves nothing, and the next one goes on.
+    """
+    deadline = time.monotonic() + seconds
+    segments = events = 0
+    while True:
+        made, one = _batch()
+        segments, events = segments + len(made), events + sum(each.count for each in made)
+        _tell(made)
+        if not made or time.monotonic() > deadline:
+            return Sealed(segments, events, one.waiting, one.busy)
+
+
+@transaction.atomic
+def _batch() -> tuple[list[AuditSegment], Sealed]:
+    if not database.call("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK]):
+        return [], Sealed(busy=True)
+    state, _ = AuditState.objects.get_or_create(pk=1)
+    complete = horizon.advance(state)
+    last = AuditSegment.objects.order_by("-id").first()
+    made: list[AuditSegment] = []
+    if complete is not None:
+        made = _sealed(last, complete, state)
+    state.save()
+    return made, Sealed(waiting=complete is None)
+
+
+def _sealed(last: AuditSegment | None, complete: int, state: AuditState) -> list[AuditSegment]:
+    layout, previous = _layout(), last
+    after = last.last_id if last else 0
+    rows = event_rows.full(after, complete, layout=layout.columns, limit=event_rows.PAGE)
+    now = database.now()
+    parts = list(_cut(rows, last.day if last else date.min, now.astimezone(UTC).date()))
+    made: list[AuditSegment] = []
+    for number, (day, part) in enumerate(parts, start=1):
+        # Nothing can appear any more between the last event of all and the horizon.
+        to_the_end = number == len(parts) and len(rows) < event_rows.PAGE
+        through = complete if to_the_end else part[-1].number
+        state.lag_seconds = max(state.lag_seconds, _lag(last, part))
+        last = _segment(last, day, part, through=through, layout=layout, now=now)
+        made.append(last)
+    AuditSegment.objects.bulk_create(made)
+    if made and (previous is None or _hour(previous.sealed_at) != _hour(now)):
+        outbox.write_anchor(now)
+    _remember(zip(made, (part for _, part in parts), strict=True))
+    if last is not None:
+        state.segment = last.pk
+    return made
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _cut(rows: list[Row], day: date, today: date) -> Iterator[tuple[date, list[Row]]]:
+    """Parts of at most so many events of one day; the day never goes back, nor beyond today."""
+    part: list[Row] = []
+    for row in rows:
+        of_row = max(day, min(row.at.astimezone(UTC).date(), today))
+        if part and (of_row != day or len(part) == SIZE):
+            yield day, part
+            part = []
+        day = of_row
+        part.append(row)
+    if part:
+        yield day, part
+
+
+def _lag(last: AuditSegment | None, rows: list[Row]) -> float:
+    """By how many seconds an event at most is older than one before it."""
+    newest = last.newest_at if last else rows[0].at
+    most = 0.0
+    for row in rows:
+        newest = max(newest, row.at)
+        most = max(most, (newest - row.at).total_seconds())
+    return most
+
+
+def _segment(
+    last: AuditSegment | None,
+    day: date,
+    rows: list[Row],
+    *,
+    through: int,
+    layout: AuditLayout,
+    now: datetime,
+) -> AuditSegment:
+    newest = max(row.at for row in rows)
+    after = last.last_id if last else 0
+    packed = event_rows.packed(after, rows)
+    segment = AuditSegment(
+        id=last.pk + 1 if last else 1,
+        day=day,
+        after_id=after,
+        last_id=through,
+        count=len(rows),
+        layout=layout,
+        oldest_at=min(row.at for row in rows),
+        newest_at=max(newest, last.newest_at) if last else newest,
+        marks=packed,
+        marks_digest=hashlib.sha256(packed).hexdigest(),
+        sealed_at=now,
+    )
+    segment.digest = digest(last.digest if last else GENESIS, segment)
+    return segment
+
+
+def digest(before: str, segment: AuditSegment) -> str:
+    """SHA-256 over the digest before, what the segment says of itself, and its marks (all as hex)."""
+    says = [
+        segment.pk,
+        segment.day.isoformat(),
+        segment.after_id,
+        segment.last_id,
+        segment.count,
+        segment.layout.columns,
+        *(
+            moment.astimezone(UTC).isoformat()
+            for moment in (segment.oldest_at, segment.newest_at, segment.sealed_at)
+        ),
+        segment.marks_digest,
+    ]
+    text = json.dumps(says, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
+
+
+def _layout() -> AuditLayout:
+    columns = event_rows.current_layout()
+    newest = AuditLayout.objects.order_by("-id").first()
+    if newest is not None and newest.columns == columns:
+        return newest
+    return AuditLayout.objects.create(columns=columns, made_at=database.now())
+
+
+def _remember(sealed: Iterable[tuple[AuditSegment, list[Row]]]) -> None:
+    """What of the events is looked up by segments: who and what they name, how pools changed."""
+    names: list[tuple[str, str, int]] = []
+    tallies: list[tuple[int, int, int, int]] = []
+    for segment, rows in sealed:
+        held: Counter[tuple[int, int]] = Counter()
+        found: set[tuple[str, str]] = set()
+        for row in rows:
+            found |= {("actor", row.actor), ("org", row.org), ("env", row.env), ("uid", row.uid)}
+            if row.pool_id is not None:
+                held[row.pool_id, row.family] += row.held
+        names += [(kind, name[:LONGEST], segment.pk) for kind, name in sorted(found) if name]
+        tallies += [
+            (pool, family, segment.pk, count) for (pool, family), count in held.items() if count
+        ]
+    database.copy(SegmentName._meta.db_table, ("kind", "name", "segment_id"), dict.fromkeys(names))
+    database.copy(SegmentTally._meta.db_table, ("pool_id", "family", "segment_id", "held"), tallies)
+
+
+def _tell(segments: list[AuditSegment]) -> None:
+    """The anchors go to the log: kept elsewhere, they show a chain that was cut or written anew."""
+    for segment in {segment.day: segment for segment in segments}.values():  # the last of each day
+        log.info(
+            "audit anchor: day %s event %s anchor %s:%s",
+            segment.day, segment.last_id, segment.pk, segment.digest,
+        )  # fmt: skip

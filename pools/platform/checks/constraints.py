@@ -1,0 +1,180 @@
+"""The rules of the tables: constraints, indexes and foreign keys, as the models say them.
+
+What the models say is built beside the tables, as empty temporary ones of the same names in a
+transaction that is rolled back, and PostgreSQL's own text of both is compared: a rule of the right name
+that says something weaker is found too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.apps import apps
+from django.db import connection, models, transaction
+
+from pools.platform.checks import checks
+
+
+@dataclass
+class _Table:
+    """What the database has of one table; columns by their numbers."""
+
+    constraints: dict[str, tuple[str, bool]] = field(default_factory=dict)  # text, valid
+    indexes: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    unique: set[int] = field(default_factory=set)  # single columns that are unique, validly
+    indexed: set[int] = field(default_factory=set)  # first columns of whole, valid indexes
+    foreign: dict[int, tuple[str, bool]] = field(default_factory=dict)  # table, valid
+    columns: dict[str, tuple[int, bool]] = field(default_factory=dict)  # number, not null
+
+
+def _find(_at: Any) -> Iterator[checks.Violation]:
+    found = [
+        model
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.managed and not model._meta.proxy
+    ]
+    tables = _tables("WHERE relnamespace = 'public'::regnamespace")
+    for model in found:
+        checks.breathe()
+        name = model._meta.db_table
+        table = tables.get(name)
+        if table is None:
+            yield checks.Violation(f"The table {name} is missing")
+            continue
+        yield from (checks.Violation(text) for text in _columns(model, table))
+        yield from (checks.Violation(text) for text in _rules(model, table))
+
+
+def _columns(model: type[models.Model], table: _Table) -> Iterator[str]:
+    for one in model._meta.local_concrete_fields:
+        name = f"{model._meta.db_table}.{one.column}"
+        number, not_null = table.columns.get(str(one.column), (0, False))
+        if not number:
+            yield f"The column {name} is missing"
+            continue
+        if not one.null and not not_null:
+            yield f"The column {name} may be null"
+        if one.unique and number not in table.unique:
+            yield f"The column {name} has no valid unique index"
+        elif getattr(one, "db_index", False) and number not in table.indexed:
+            yield f"The column {name} has no valid index"
+        if one.remote_field and getattr(one, "db_constraint", False):
+            yield from _foreign(
+                name, one.remote_field.model, *table.foreign.get(number, ("", False))
+            )
+
+
+def _foreign(name: str, target: type[models.Model], of: str, valid: bool) -> Iterator[str]:
+    wanted = target._meta.db_table
+    if of != wanted:
+        yield f"The foreign key {name} to {wanted} is missing"
+    elif not valid:
+        yield f"The foreign key {name} to {wanted} is not validated"
+
+
+def _rules(model: type[models.Model], table: _Table) -> Iterator[str]:
+    name = model._meta.db_table
+    wanted = _wanted(model)
+    for kind, has, should in (
+        ("constraint", table.constraints, wanted.constraints),
+        ("index", table.indexes, wanted.indexes),
+    ):
+        for rule, (text, _) in should.items():
+            if kind == "index" and rule in wanted.constraints:
+                continue  # it comes and goes with its constraint
+            if rule not in has:
+                yield f"The {kind} {rule} of {name} is missing"
+            elif not has[rule][1]:
+                yield f"The {kind} {rule} of {name} is not valid: rows may contradict it"
+            elif has[rule][0] != text:
+                yield f"The {kind} {rule} of {name} says {has[rule][0]} instead of {text}"
+
+
+def _wanted(model: type[models.Model]) -> _Table:
+    """The constraints and indexes that the model names, as this PostgreSQL would write them."""
+    editor = connection.SchemaEditorClass(connection, collect_sql=True)
+    statements = [
+        str(made)
+        for one in (*model._meta.constraints, *model._meta.indexes)
+        if (made := one.create_sql(model, editor)) is not None
+    ]
+    if not statements:
+        return _Table()
+    name = connection.ops.quote_name(model._meta.db_table)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMPORARY TABLE {name} (LIKE public.{name})")
+        for statement in statements:
+            cursor.execute(statement)
+        found = _tables("WHERE relnamespace = pg_my_temp_schema()")[model._meta.db_table]
+        transaction.set_rollback(True)
+    return found
+
+
+def _tables(where: str) -> dict[str, _Table]:
+    """The tables of a schema by name."""
+    found: dict[str, _Table] = {}
+    with connection.cursor() as cursor:
+        for statement, take in (
+            (_COLUMNS, _take_column),
+            (_CONSTRAINTS, _take_constraint),
+            (_INDEXES, _take_index),
+        ):
+            cursor.execute(statement.replace("WHERE true", where))
+            for name, *row in cursor.fetchall():
+                take(found.setdefault(name, _Table()), *row)
+    return found
+
+
+def _take_column(table: _Table, name: str, number: int, not_null: bool) -> None:
+    table.columns[name] = (number, not_null)
+
+
+def _take_constraint(
+    table: _Table, name: str, kind: str, text: str, valid: bool, columns: list[int], of: str | None
+) -> None:
+    if kind == "f" and len(columns) == 1:
+        table.foreign[columns[0]] = (of or "", valid)
+    elif kind in "cxu":
+        table.constraints[name] = (text, valid)
+
+
+def _take_index(
+    table: _Table, name: str, text: str, valid: bool, unique: bool, columns: list[int], whole: bool
+) -> None:
+    # Where the table is, the texts of the temporary one and of the real one differ.
+    table.indexes[name] = (re.sub(r" ON \S+ USING ", " USING ", text), valid)
+    if valid and whole:
+        table.indexed.add(columns[0])
+        if unique and len(columns) == 1:
+            table.unique.add(columns[0])
+
+
+_COLUMNS = """
+    SELECT t.relname, a.attname, a.attnum, a.attnotnull
+    FROM (SELECT * FROM pg_class WHERE true AND relkind IN ('r', 'p')) t
+    JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
+"""
+_CONSTRAINTS = """
+    SELECT t.relname, c.conname, c.contype, pg_get_constraintdef(c.oid), c.convalidated,
+        c.conkey::int[], f.relname
+    FROM (SELECT * FROM pg_class WHERE true AND relkind IN ('r', 'p')) t
+    JOIN pg_constraint c ON c.conrelid = t.oid LEFT JOIN pg_class f ON f.oid = c.confrelid
+"""
+_INDEXES = """
+    SELECT t.relname, n.relname, pg_get_indexdef(i.indexrelid),
+        i.indisvalid AND i.indisready AND i.indislive, i.indisunique, i.indkey::int2[]::int[],
+        i.indpred IS NULL
+    FROM (SELECT * FROM pg_class WHERE true AND relkind IN ('r', 'p')) t
+    JOIN pg_index i ON i.indrelid = t.oid JOIN pg_class n ON n.oid = i.indexrelid
+"""
+
+CHECK = checks.Check(
+    code="constraints",
+    invariants="I1, I2, I5, I8, I10, I14",
+    proves="Every table, column, foreign key, constraint and index of the models is in the database,"
+    " valid, and says what the model says.",
+    find=_find,
+)

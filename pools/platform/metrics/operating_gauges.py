@@ -1,0 +1,63 @@
+"""The register's own works: what waits, what the checks said, whether it recovers, its clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from django.db import connection
+
+from pools.models import AllocationRequest, CheckRun, Delivery, Recovery
+from pools.models.audit import AuditVerification
+from pools.models.notices import DeliveryState
+from pools.models.requests import RequestState
+from pools.platform.audit import anchors
+from pools.platform.checks import reports
+from pools.platform.metrics.values import Value, value
+
+
+def values() -> Iterator[Value]:
+    yield from _waiting()
+    yield from _checks()
+    verification = AuditVerification.objects.order_by("-pk").first()
+    if verification is not None:
+        yield value("ipam_audit_chain_ok", verification.ok)
+    if anchor := anchors.newest():
+        name = "ipam_audit_anchor_info"
+        yield value(name, 1, segment=str(anchor.segment), digest=anchor.digest)
+    active = Recovery.objects.filter(ended_at=None).exists()
+    yield value("ipam_recovery_active", active)
+    with connection.cursor() as cursor:
+        before = time.time()
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        (theirs,) = cursor.fetchone()
+    yield value("ipam_database_clock_skew_seconds", theirs - (before + time.time()) / 2)
+
+
+def _waiting() -> Iterator[Value]:
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING)
+        requests, outbox, oldest = cursor.fetchone()
+    yield value("ipam_requests_oldest_seconds", max(0, requests))
+    yield value("ipam_outbox_pending", outbox)
+    yield value("ipam_outbox_oldest_seconds", max(0, oldest))
+
+
+_AGE = "COALESCE(extract(epoch FROM ipam_clock() - min(created_at)), 0)::float8"
+_WAITING = f"""
+    SELECT (SELECT {_AGE} FROM {AllocationRequest._meta.db_table}
+            WHERE state = '{RequestState.PENDING}'), d.count, d.age
+    FROM (SELECT count(*) AS count, {_AGE} AS age FROM {Delivery._meta.db_table}
+          WHERE state = '{DeliveryState.PENDING}') AS d
+"""  # noqa: S608  # our own names
+
+
+def _checks() -> Iterator[Value]:
+    for one in reports.standing():
+        if one.entry is not None:
+            count = max(int(one.bad), one.entry["count"])  # one that failed counts as one
+            yield value("ipam_check_violations", count, check=one.check.code)
+    ended = CheckRun.objects.filter(ended_at__isnull=False, complete=True, only=[])
+    clean = ended.filter(violations=0).order_by("-pk").first()
+    moment = clean.ended_at.timestamp() if clean is not None and clean.ended_at else 0
+    yield value("ipam_check_last_success_timestamp_seconds", moment)

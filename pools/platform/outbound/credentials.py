@@ -1,0 +1,130 @@
+"""Whether credentials can work at all, before anything is sent to a server.
+
+The same rules for a kubeconfig, a form and the API. No message repeats a credential.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import re
+
+from cryptography import exceptions, x509
+from cryptography.hazmat.primitives import serialization
+
+from pools.core import errors
+from pools.platform.outbound import guard
+from pools.platform.outbound.access import Access
+
+MOST_CERTIFICATES = 200  # of a CA bundle
+EXPIRES_SOON = datetime.timedelta(days=14)
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750; also keeps line ends out of the header
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----")
+
+
+def check(access: Access, *, now: datetime.datetime) -> tuple[str, ...]:
+    """What will soon, or already, keep the access from working, as sentences.
+
+    Raises InvalidInput at the fields of Access: bad_server_name, bad_token, client_key_missing,
+    client_certificate_missing, no_credentials, private_key_in_ca, bad_pem, key_mismatch.
+    """
+    _check_given(access)
+    warnings: list[str] = []
+    if access.ca:
+        bundle = certificates(access.ca, "ca")
+        # A bundle may hold old CAs beside the new one; only when none is left nothing can work.
+        warnings += _expiry("the certificate authority", max(bundle, key=_end), now)
+    else:
+        warnings.append("no certificate authority is given: the system's own are trusted")
+    if access.certificate:
+        own = certificates(access.certificate, "certificate")[0]
+        _check_pair(own, access.key)
+        warnings += _expiry("the client certificate", own, now)
+    return tuple(warnings)
+
+
+def _check_given(access: Access) -> None:
+    name, token = access.tls_server_name, access.token
+    if name and not guard.is_name(name):
+        message = "must be a host name"
+        raise errors.InvalidInput.of("tls_server_name", "bad_server_name", message, name)
+    if token and not _TOKEN.fullmatch(token):
+        raise errors.InvalidInput.of("token", "bad_token", "is not a bearer token")
+    if access.certificate and not access.key:
+        message = "a client certificate needs its key"
+        raise errors.InvalidInput.of("key", "client_key_missing", message)
+    if access.key and not access.certificate:
+        message = "a client key needs its certificate"
+        raise errors.InvalidInput.of("certificate", "client_certificate_missing", message)
+    if not (token or access.token_file or access.certificate):
+        message = "there is neither a token nor a client certificate"
+        raise errors.InvalidInput.of("", "no_credentials", message)
+
+
+def certificates(pem: str, field: str) -> list[x509.Certificate]:
+    if any("PRIVATE KEY" in kind for kind in _PEM_BLOCK.findall(pem)):
+        code = "private_key_in_ca" if field == "ca" else "bad_pem"
+        raise errors.InvalidInput.of(field, code, "holds a private key beside certificates")
+    try:
+        found = x509.load_pem_x509_certificates(pem.encode())
+    except ValueError:
+        found = []
+    if not 0 < len(found) <= MOST_CERTIFICATES:
+        message = f"must hold 1 to {MOST_CERTIFICATES} certificates in PEM"
+        raise errors.InvalidInput.of(field, "bad_pem", message)
+    return found
+
+
+def _check_pair(certificate: x509.Certificate, pem: str) -> None:
+    try:
+        key = serialization.load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):  # TypeError: encrypted
+        message = "must be a private key in PEM, without a password"
+        raise errors.InvalidInput.of("key", "bad_pem", message) from None
+    encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    mine = key.public_key().public_bytes(encoding, form)
+    if mine != certificate.public_key().public_bytes(encoding, form):
+        message = "is not the key of the client certificate"
+        raise errors.InvalidInput.of("key", "key_mismatch", message)
+
+
+def _end(certificate: x509.Certificate) -> datetime.datetime:
+    return certificate.not_valid_after_utc
+
+
+def _expiry(what: str, certificate: x509.Certificate, now: datetime.datetime) -> list[str]:
+    end = _end(certificate)
+    day = end.date().isoformat()
+    if end <= now:
+        return [f"{what} expired on {day}"]
+    if certificate.not_valid_before_utc > now:
+        return [f"{what} is not valid before {certificate.not_valid_before_utc.date().isoformat()}"]
+    return [f"{what} expires on {day}"] if end <= now + EXPIRES_SOON else []
+
+
+def ends(access: Access) -> dict[str, datetime.datetime]:
+    """When what the access stands on ends, by name, as far as it says so itself.
+
+    `certificate authority` (the last of its certificates), `client certificate`, `token` (its `exp`,
+    unverified: a service account's token is a JWT). Raises InvalidInput for certificates that are none.
+    """
+    found: dict[str, datetime.datetime] = {}
+    if access.ca:
+        found["certificate authority"] = max(map(_end, certificates(access.ca, "ca")))
+    if access.certificate:
+        found["client certificate"] = _end(certificates(access.certificate, "certificate")[0])
+    if end := _token_end(access.token):
+        found["token"] = end
+    return found
+
+
+def _token_end(token: str) -> datetime.datetime | None:
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return datetime.datetime.fromtimestamp(int(claims["exp"]), datetime.UTC)
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
+        return None

@@ -1,0 +1,207 @@
+"""Which API servers may be reached at all.
+
+Whoever registers a cluster makes this process open a connection to an address of their choice. So a
+URL is read in one strict way, its name is resolved once, every address that came back is judged, and
+the connection goes to one of these very addresses (the name stays in SNI, in Host and in the check of
+the certificate). Private addresses are allowed: that is where clusters live.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib import parse
+
+from pools.core import errors
+from pools.platform.outbound import faults
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolver = Callable[[str, int], Sequence[str]]
+
+LONGEST = 2048  # characters of a URL
+# Protocols that a confused client could be made to speak to; no API server listens there.
+_PORTS_OF_OTHERS = frozenset({2379, 2380, 3306, 5432, 6379, 9200, 11211, 27017})
+_LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
+
+_FORBIDDEN = {
+    ipaddress.ip_network(text): what
+    for text, what in {
+        "0.0.0.0/8": "an unspecified address",
+        "127.0.0.0/8": "a loopback address",
+        "169.254.0.0/16": "a link-local address, as of metadata services",
+        "224.0.0.0/4": "a multicast address",
+        "240.0.0.0/4": "a reserved address",
+        "::/128": "an unspecified address",
+        "::1/128": "a loopback address",
+        "fe80::/10": "a link-local address",
+        "fec0::/10": "a site-local address",
+        "ff00::/8": "a multicast address",
+        "64:ff9b:1::/48": "an address of a local translator",
+        # Metadata services outside of the link-local networks: Alibaba, Azure, Oracle, AWS, Google.
+        "100.100.100.200/32": "a metadata service",
+        "168.63.129.16/32": "a metadata service",
+        "192.0.0.192/32": "a metadata service",
+        "fd00:ec2::254/128": "a metadata service",
+        "fd20:ce::254/128": "a metadata service",
+    }.items()
+}
+_LOOPBACK = "a loopback address"
+# IPv6 forms that carry an IPv4 address: the network, and how far to shift the address inside.
+_CARRIERS = [
+    (ipaddress.IPv6Network("::/96"), 0),  # IPv4-compatible
+    (ipaddress.IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),  # IPv4-translated
+    (ipaddress.IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (ipaddress.IPv6Network("2002::/16"), 80),  # 6to4
+]
+_TEREDO = ipaddress.IPv6Network("2001::/32")
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A URL that was read: `url` in canonical form, `host` without brackets, `path` without end."""
+
+    url: str
+    host: str
+    port: int
+    path: str
+
+
+def parse_url(text: str) -> Target:
+    """Raises InvalidInput `url_not_allowed` at `server`, without repeating user info."""
+    parts = _split(text)
+    if parts.scheme != "https":
+        raise _refused("must begin with https://")
+    if "@" in parts.netloc:
+        raise _refused("must not hold a user name or a password")
+    if "?" in text or "#" in text:
+        raise _refused("must not have a query or a fragment")
+    if not _PATH.fullmatch(parts.path):
+        raise _refused("has a path with other characters than letters, digits, and - . _ ~")
+    host = _host(parts.netloc, parts.hostname or "")
+    port = _port(parts)
+    path = parts.path.rstrip("/")
+    shown = f"[{host}]" if ":" in host else host
+    return Target(f"https://{shown}:{port}{path}", host, port, path)
+
+
+def _split(text: str) -> parse.SplitResult:
+    if not text or len(text) > LONGEST or not (text.isascii() and text.isprintable()):
+        raise _refused(f"must be an https URL of at most {LONGEST} ASCII characters")
+    if " " in text or "\\" in text:
+        raise _refused("must be an https URL without blanks and backslashes")
+    try:
+        return parse.urlsplit(text)
+    except ValueError:
+        raise _refused("is not a URL") from None
+
+
+def _host(netloc: str, host: str) -> str:
+    if netloc.startswith("["):
+        try:
+            return str(ipaddress.IPv6Address(host)) if "%" not in host else _refuse_zone()
+        except ValueError:
+            raise _refused("has no valid IPv6 address") from None
+    # `0x7f.1`, `2130706433` and `0177.0.0.1` mean 127.0.0.1 to the system's resolver.
+    if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+        try:
+            return str(ipaddress.IPv4Address(host))
+        except ValueError:
+            raise _refused("has no valid IPv4 address: four decimal numbers") from None
+    if not is_name(host):
+        raise _refused("has no valid host name")
+    return host
+
+
+def _refuse_zone() -> str:
+    raise _refused("must not have an IPv6 zone")
+
+
+def is_name(text: str) -> bool:
+    """Whether the text has the form of a host name (ASCII letters, digits, hyphens, dots)."""
+    name = text.removesuffix(".")
+    return 0 < len(name) <= 253 and all(_LABEL.fullmatch(label) for label in name.split("."))
+
+
+def _port(parts: parse.SplitResult) -> int:
+    try:
+        port = parts.port
+    except ValueError:
+        raise _refused("has no valid port") from None
+    if port is None:
+        return 443
+    if port != 443 and (port < 1024 or port in _PORTS_OF_OTHERS):
+        raise _refused("has a port that belongs to another service: use 443, or one above 1023")
+    return port
+
+
+def _refused(message: str) -> errors.InvalidInput:
+    return errors.InvalidInput.of("server", "url_not_allowed", f"the server's URL {message}")
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+
+def forbidden(address: IPAddress, *, allow_loopback: bool = False) -> str:
+    """Why an address must not be reached, "" when it may be.
+
+    Loopback is allowed only in its plain forms, 127.0.0.0/8 and ::1.
+    """
+    for network, what in _FORBIDDEN.items():
+        if address.version == network.version and address in network:
+            return "" if allow_loopback and what == _LOOPBACK else what
+    for carried in _carried(address):
+        if what := forbidden(carried):
+            return f"an IPv6 form of {what}"
+    return ""
+
+
+def _carried(address: IPAddress) -> list[ipaddress.IPv4Address]:
+    """The IPv4 addresses to which an IPv6 address may lead."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return []
+    value = int(address)
+    shifts = [shift for network, shift in _CARRIERS if address in network]
+    numbers = [value >> shift for shift in shifts]
+    if address in _TEREDO:
+        numbers += [value >> 64, ~value]  # its server, and its client with all bits turned
+    if (value >> 32) & 0xFFFF_FFFF in _ISATAP:
+        numbers.append(value)
+    return [ipaddress.IPv4Address(number & 0xFFFF_FFFF) for number in numbers]
+
+
+def system_resolver(host: str, port: int) -> list[str]:
+    """The addresses of a name, in the order in which the system would try them."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def resolve(
+    target: Target, *, allow_loopback: bool = False, resolver: Resolver = system_resolver
+) -> list[str]:
+    """The addresses to connect to, in order.
+
+    One forbidden address among them refuses them all: whoever may change the name's records would
+    only have to try more often. Raises AddressNotAllowed, Unreachable (the name is not known).
+    """
+    try:
+        found = resolver(target.host, target.port)
+    except (OSError, UnicodeError) as error:
+        raise faults.Unreachable(f"the name {target.host} cannot be resolved") from error
+    if not found:
+        raise faults.Unreachable(f"the name {target.host} has no address")
+    for text in found:
+        try:
+            what = forbidden(ipaddress.ip_address(text), allow_loopback=allow_loopback)
+        except ValueError:
+            what = "no plain address"
+        if what:
+            where = text if text == target.host else f"{target.host} leads to {text}, which"
+            raise faults.AddressNotAllowed(f"{where} is {what}")
+    return list(found)

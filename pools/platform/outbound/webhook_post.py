@@ -1,0 +1,82 @@
+"""One POST to a receiver of webhooks: over the same guard and TLS as to API servers.
+
+The status is all that is read of the answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from urllib3 import util
+
+from pools.clusters.client import responses
+from pools.core import errors
+from pools.platform.outbound import credentials, guard, transport
+from pools.platform.outbound.access import Access
+
+LONGEST_URL = 500
+CONNECT, READ = 5.0, 10.0  # seconds to connect, and to wait for the next bytes
+WHOLE = 20.0  # seconds from the connection to the answer's status
+
+
+def parse_url(text: str, *, field: str = "url") -> str:
+    """The canonical form. Raises InvalidInput `url_not_allowed`, `too_long`."""
+    if len(text) > LONGEST_URL:
+        message = f"may have at most {LONGEST_URL} characters"
+        raise errors.InvalidInput.of(field, "too_long", message)
+    try:
+        target = guard.parse_url(text)
+    except errors.InvalidInput as error:
+        message = error.message.removeprefix("the server's ")
+        raise errors.InvalidInput.of(field, "url_not_allowed", f"the {message}") from None
+    return target.url + ("/" if text.endswith("/") else "")
+
+
+def parse_ca(pem: str, *, field: str = "ca") -> str:
+    """Certificates in PEM, or "". Raises InvalidInput `bad_pem`, `private_key_in_ca`."""
+    text = pem.strip()
+    if text:
+        credentials.certificates(text, field)
+    return f"{text}\n" if text else ""
+
+
+def post(
+    access: Access,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    allow_loopback: bool = False,
+    resolver: guard.Resolver = guard.system_resolver,
+) -> int:
+    """The status of HTTP that the receiver answers, whatever it is; redirects are not followed.
+
+    Raises ClusterFault: Unreachable, AddressNotAllowed, TLSRefused.
+    """
+    target = guard.parse_url(access.server)
+
+    def addresses() -> list[str]:
+        return guard.resolve(target, allow_loopback=allow_loopback, resolver=resolver)
+
+    connections = transport.Connections(access, addresses)
+    late = threading.Timer(WHOLE, connections.interrupt)
+    late.daemon = True
+    late.start()
+    try:
+        response = connections.urlopen(
+            "POST",
+            access.server,
+            body=body,
+            headers=dict(headers),
+            timeout=util.Timeout(connect=CONNECT, read=READ),
+            redirect=False,
+            preload_content=False,
+        )
+        status = int(response.status)
+        response.close()
+    except responses.NO_ANSWER as error:
+        raise responses.no_answer(error) from error
+    finally:
+        late.cancel()
+        connections.clear()
+    return status

@@ -1,0 +1,134 @@
+"""The words in which the endpoints are described: types, shapes, parameters, answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+Schema = dict[str, Any]
+
+
+class _Token(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "pools.platform.rest.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> Schema:
+        text = "`Authorization: Token …`; `manage.py token USER` makes one."
+        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": text}
+
+
+class _Session(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "pools.platform.rest.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> Schema:
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid"}
+
+
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+WHOLE: Schema = {"type": "integer"}
+TIME: Schema = {"type": "string", "format": "date-time", "nullable": True}
+CIDR: Schema = {"type": "string", "format": "cidr", "example": "10.20.0.0/16"}
+IP: Schema = {"type": "string", "format": "ip", "nullable": True, "example": "2001:db8::1"}
+SOMETHING: Schema = {"minProperties": 1}  # `{}` changes nothing and is refused
+RANGE: Schema = {"type": "string", "format": "ip-range", "example": "10.20.0.0-10.20.0.99"}
+NUMBER: Schema = {"type": "string", "format": "decimal", "example": "65534"}
+
+
+def shape(required: str = "", /, **properties: Schema) -> Schema:
+    made: Schema = {"type": "object", "properties": properties}
+    return made | ({"required": required.split()} if required else {})
+
+
+def listed(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def page(of: Schema) -> Schema:
+    link: Schema = {"type": "string", "format": "uri", "nullable": True}
+    return shape("next previous results", next=link, previous=link, results=listed(of))
+
+
+def null(of: Schema) -> Schema:
+    return of | {"nullable": True}
+
+
+PROBLEM = shape(
+    "type title status detail code request_id errors",
+    type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT, request_id=TEXT,
+    errors=listed(shape("field code message", field=TEXT, code=TEXT, message=TEXT, value=TEXT)),
+)  # fmt: skip
+
+_REASONS = {
+    400: "the input is not valid",
+    401: "no or no valid token",
+    403: "the user may not do that",
+    404: "there is no such object",
+    409: "the register's present state forbids it",
+    411: "the length of the body must be known",
+    412: "the object changed since it was read",
+    413: "the body is too large",
+    415: "the body is not JSON",
+    422: "the Idempotency-Key was used with another request",
+    502: "the cluster did not do what was asked",
+    503: "the database is away; try again",
+}
+
+
+def says(
+    summary: str, answers: dict[int, Schema | None], *, fails: str = "", **more: Any
+) -> Schema:
+    """The arguments of `extend_schema`; `fails` are further statuses beside 400 401 403 503."""
+    responses: dict[Any, Any] = {}
+    for status, shape in answers.items():
+        responses[status if shape is None else (status, "application/json")] = (
+            OpenApiResponse(description="done") if shape is None else shape
+        )
+    for status in sorted({400, 401, 403, 503, *map(int, fails.split())}):
+        responses[status, "application/problem+json"] = OpenApiResponse(
+            PROBLEM, description=_REASONS[status]
+        )
+    words = "".join(char if char.isalnum() else " " for char in summary).split()
+    name = "_".join(words[:6]).lower()
+    return {
+        "operation_id": name, "summary": summary, "description": "", "responses": responses, **more
+    }  # fmt: skip
+
+
+def body(shape: Schema) -> dict[str, Any]:
+    return {"request": {"application/json": shape}}
+
+
+def query(**names: str) -> list[OpenApiParameter]:
+    return [
+        OpenApiParameter(name, str, OpenApiParameter.QUERY, description=text)
+        for name, text in names.items()
+    ]
+
+
+KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="The same key and body give the same answer for 24 hours.",
+)
+MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description='The pool\'s ETag, such as "3".'
+)
+PAGED = {
+    "limit": "rows on a page, 1 to 1000 (100)",
+    "cursor": "from `next` or `previous`",
+    "ordering": "a column, with - in front from its end",
+    "fields": "only these fields, comma separated",
+}
+WRITES = "409 411 413 415 422"
+
+
+def writes(summary: str, answers: dict[int, Schema | None], shape: Schema, **more: Any) -> Schema:
+    parameters = [KEY, *more.pop("parameters", [])]
+    fails = f"{WRITES} {more.pop('fails', '')}"
+    return says(summary, answers, fails=fails, parameters=parameters, **body(shape), **more)

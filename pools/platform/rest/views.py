@@ -1,0 +1,132 @@
+"""What all views share: who asks, under which key, and how an answer is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework import negotiation, views
+from rest_framework.request import Request
+
+from pools.core import errors
+from pools.platform import database, events, idempotency
+from pools.platform.rest import authentication, parsing, permissions
+
+JSON = parsing.JSON
+REQUEST_ID = "ipam.request_id"  # key in request.META; the site's middleware puts it there
+
+Answer = HttpResponseBase
+Needs = Mapping[str, tuple[str, ...]]
+
+
+class OnlyJSON(negotiation.BaseContentNegotiation):
+    """Answers are JSON whatever Accept says (RFC 9110 12.4.1 leaves that to the server)."""
+
+    def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
+        return next(iter(parsers))
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[Any], format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        first = next(iter(renderers))
+        return first, first.media_type
+
+
+class View(views.APIView):
+    """An endpoint; `needs` names the permissions of each method."""
+
+    authentication_classes = (
+        authentication.TokenAuthentication,
+        authentication.SessionAuthentication,
+    )
+    permission_classes = (permissions.HasPermission,)
+    content_negotiation_class = OnlyJSON
+    parser_classes = (parsing.JSONParser,)
+    needs: Needs = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who asks, and may they: there are no versions, formats or throttles to choose."""
+        self.format_kwarg = None
+        request.version, request.versioning_scheme = None, None
+        request.accepted_renderer, request.accepted_media_type = self.get_renderers()[0], JSON
+        self.perform_authentication(request)
+        self.check_permissions(request)
+        if not all(map(_can_be, kwargs.values())):
+            raise errors.NotFound("There is no such object.")
+
+
+def _can_be(value: int | str) -> bool:
+    """Whether PostgreSQL could have a row with such an id or name at all."""
+    return value < 1 << 63 if isinstance(value, int) else "\0" not in value
+
+
+def require(request: Request, permission: str) -> None:
+    """NotAllowed without a permission that only some bodies of a method need."""
+    if not request.user.has_perm(permission):
+        raise errors.NotAllowed(f"This needs the permission {permission}.")
+
+
+def author(request: Request, reason: str = "") -> events.Author:
+    """Who is recorded with the events of a change."""
+    return events.Author(
+        actor=request.user.get_username(),
+        source="api",
+        request_id=request.META.get(REQUEST_ID, ""),
+        reason=reason,
+    )
+
+
+def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:
+    """The request's Idempotency-Key; it belongs to the user, method, address and body.
+
+    `body` is what was read of the body where a client may write the same in several ways.
+    """
+    header = request.META.get("HTTP_IDEMPOTENCY_KEY")
+    if header is None:
+        return None
+    return idempotency.key_of(
+        header,
+        user_id=request.user.pk or 0,
+        method=request.method or "",
+        path=request.get_full_path(),
+        body=parsing.body(request) if body is None else body,
+    )
+
+
+def once(
+    request: Request, work: Callable[[], idempotency.Stored], *, body: bytes | None = None
+) -> idempotency.Stored:
+    """Do the work, or say again what was said under the same Idempotency-Key.
+
+    The key is kept in the transaction of the work; what `work` raises undoes both.
+    """
+    known = key(request, body)
+    if known is None:
+        return work()
+    return database.retried(partial(_kept, known, work))
+
+
+def _kept(known: idempotency.Key, work: Callable[[], idempotency.Stored]) -> idempotency.Stored:
+    with transaction.atomic():
+        answer = idempotency.once(known, work)
+    return answer  # noqa: RET504  # mypy: a context manager may swallow
+
+
+def answer(
+    content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """`content` as JSON."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return HttpResponse(
+        text.encode(), status=status, content_type=parsing.JSON, headers=dict(headers or {})
+    )
+
+
+def nothing() -> HttpResponse:
+    """204"""
+    return HttpResponse(status=204)

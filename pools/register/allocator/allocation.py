@@ -1,0 +1,291 @@
+"""Handing out and taking back blocks.
+
+One block for one holder is the hot path: one SQL function, one round trip
+(pools/sql/allocate.sql). Everything else (several holders, both families, an exact block) is one
+transaction under the pool's lock, all or nothing. Constraints keep blocks unique; locks only keep
+writers out of each other's way.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from django.db import DatabaseError, connection, transaction
+
+from pools.core import block_fields, errors
+from pools.core.demand import Holder, Wanted
+from pools.models import Block, Pool
+from pools.models.blocks import State
+from pools.models.fields import Now
+from pools.models.pools import SINGLE
+from pools.platform import database, events, idempotency, prepared
+from pools.register.allocator import batches, window
+
+__all__ = [
+    "Allocation",
+    "Holder",
+    "Pending",
+    "Release",
+    "Wanted",
+    "allocate",
+    "release",
+    "skip_cooldown",
+]
+
+Row = Mapping[str, Any]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What a request got; `status` is 201, or 200 when nothing had to be allocated."""
+
+    status: int
+    blocks: list[block_fields.BlockAnswer]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """The request was asked before under this key, and waits or waited for space."""
+
+    request_id: int
+
+
+@dataclass(frozen=True)
+class Release:
+    """`repeated` says that the block had been released by this holder before."""
+
+    block: block_fields.BlockAnswer
+    repeated: bool
+    waited_for: bool  # a pending request waits for space in the pool
+
+
+def allocate(
+    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None = None
+) -> Allocation | Pending:
+    """Hand out what is wanted, all or nothing.
+
+    Raises PoolExhausted, AlreadyAllocated, CoolingDown, ReservedAddress, OnePerHolder,
+    HolderChanged, IdempotencyMismatch, NotFound or InvalidInput; then nothing was changed.
+    """
+    alone = len(wanted.holders) == 1 and wanted.count == 1 and len(wanted.families) <= 1
+    if alone and wanted.cidr is None:
+        return _allocate_one(pool_id, wanted, by=by, key=key)
+    return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
+
+
+_TRIES = 200  # at most 4 seconds
+
+# --- one block for one holder ---------------------------------------------------------------------
+
+
+def _allocate_one(
+    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
+) -> Allocation | Pending:
+    for attempt in range(_TRIES):
+        outcome, status, row = database.retried(lambda: _ask(pool_id, wanted, by, key))
+        if outcome == "both_families":
+            return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
+        if outcome != "empty":
+            return _answered(pool_id, outcome, status, row, wanted)
+        pool = window.known(pool_id)
+        if pool is None:
+            raise errors.NotFound("There is no such pool.")
+        family = wanted.families[0] if wanted.families else batches.families(pool)[0]
+        if not database.retried(partial(window.refill, pool_id, family)):
+            raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
+        # What is left is being taken by others at this moment; some may give up.
+        time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311  # jitter, no secret
+    raise errors.Unavailable("Too many requests for the last blocks of the pool; try again.")
+
+
+def _answered(
+    pool_id: int, outcome: str, status: int, row: Row, wanted: Wanted
+) -> Allocation | Pending:
+    done = _allocated(outcome, status, row, wanted)
+    # Now and then the window is filled up before it is empty, so that nobody has to wait for it.
+    if outcome == "allocated" and row["id"] % window.STEP == 0:
+        _top_up(pool_id, row["family"])
+    return done
+
+
+def _top_up(pool_id: int, family: int) -> None:
+    try:
+        window.top_up(pool_id, family)
+    except (DatabaseError, errors.NotFound) as error:
+        # The allocation is made; whoever finds the window empty fills it.
+        log.info("the window of pool %s was not filled up: %s", pool_id, type(error).__name__)
+
+
+def _ask(
+    pool_id: int, wanted: Wanted, by: events.Author, key: idempotency.Key | None
+) -> tuple[str, int, Row]:
+    """(outcome, HTTP status as stored or 0, the block's row)."""
+    holder = wanted.holders[0]
+    answer = json.loads(
+        prepared.text(
+            _ALLOCATE,
+            [
+                pool_id,
+                wanted.families[0] if wanted.families else 0,
+                holder.kind,
+                holder.id,
+                holder.uid,
+                wanted.org,
+                wanted.environment,
+                key.user_id if key else None,
+                key.text if key else "",
+                key.fingerprint if key else "",
+                by.as_context(),
+            ],
+        )
+    )
+    return answer["outcome"], answer.get("status", 0), answer.get("answer")
+
+
+_ALLOCATE = (
+    "SELECT ipam_allocate($1::bigint, $2::smallint, $3::text, $4::text, $5::text, $6::text,"
+    " $7::text, $8::bigint, $9::text, $10::text, $11::text, true)::text"
+)
+
+
+def _allocated(outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation | Pending:
+    holder = wanted.holders[0]
+    if outcome in {"allocated", "existing", "replayed"}:
+        answer = row if "blocks" in row or "request" in row else {"blocks": [_said(row)]}
+        return _told(status or (201 if outcome == "allocated" else 200), answer)
+    if outcome == "mismatch":
+        raise errors.IdempotencyMismatch
+    if outcome == "no_pool":
+        raise errors.NotFound("There is no such pool.")
+    if outcome == "no_family":
+        raise batches.no_family(wanted.families[0])
+    if outcome == "elsewhere":
+        raise errors.OnePerHolder(
+            f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
+        )
+    raise errors.HolderChanged(
+        f"{holder.kind} {holder.id} holds {row['cidr']} under another uid; release that first."
+    )
+
+
+def _said(row: Row) -> block_fields.BlockAnswer:
+    return block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
+
+
+def _name(pool_id: int) -> str:
+    return str(Pool.objects.select_related("cluster").get(pk=pool_id))
+
+
+# --- several at once ------------------------------------------------------------------------------
+
+
+def _allocate_all(
+    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
+) -> Allocation | Pending:
+    with transaction.atomic():
+        # As events.recorded and window.lock do it, in one round trip; the lock before any row:
+        # whoever holds rows never waits for it.
+        database.rows(_BEGIN, [by.as_context(), window.LOCK, pool_id])
+        done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, wanted)))
+    return _told(done.status, done.answer)
+
+
+_BEGIN = (
+    "SELECT set_config('pghistory.context_metadata', %s::text, true),"
+    " pg_advisory_xact_lock(%s::int, %s::int)::text"
+)
+
+
+def _told(status: int, answer: Mapping[str, Any]) -> Allocation | Pending:
+    """What is stored under a key: blocks, or the request that waits for them."""
+    if "request" in answer:
+        return Pending(answer["request"])
+    return Allocation(status, answer["blocks"])
+
+
+def _stored(allocation: Allocation) -> idempotency.Stored:
+    return idempotency.Stored(allocation.status, {"blocks": allocation.blocks})
+
+
+def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
+    pool = window.known(pool_id)
+    if pool is None:
+        raise errors.NotFound("There is no such pool.")
+    if pool.category in SINGLE and wanted.count > 1:
+        raise errors.OnePerHolder
+    if wanted.cidr is not None:
+        status, said = batches.take_exact(pool, wanted, wanted.cidr)
+    else:
+        status, said = batches.take_for_holders(pool, wanted)
+    if status == 201:
+        for environment in wanted.environments:
+            database.rows(_SERVED, [pool.cluster_id, wanted.org, environment])
+    return Allocation(status, said)
+
+
+_SERVED = "SELECT ipam_environment_served(%s::bigint, %s::text, %s::text)"
+
+
+# --- taking back ----------------------------------------------------------------------------------
+
+
+def release(
+    block_id: int,
+    holder: Holder | None,
+    *,
+    by: events.Author,
+    org: str = "",
+    force: bool = False,
+) -> Release:
+    """Take a block back from its holder; it cools down for as long as its pool says.
+
+    Compare-and-set on the holder, and on its org if that is said: HolderChanged when the block is
+    another's, or was last; NotFound when there is no such block or nobody has had it. With `force`
+    (and a reason in `by`) the holder is not asked; the event of a release keeps the reason too.
+    """
+    if force and not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
+    known = holder or Holder("", "")
+    if by.reason:
+        by = replace(by, forced=force)
+    said = json.loads(
+        prepared.text(
+            "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
+            " $5::text, $6::boolean, $7::text))::text",
+            [block_id, known.kind, known.id, known.uid, org, force, by.as_context()],
+        )
+    )
+    outcome = said["outcome"]
+    if outcome == "gone":
+        raise errors.NotFound("There is no such block.")
+    if outcome == "changed":
+        raise errors.HolderChanged
+    return Release(
+        _said(said["answer"]), repeated=outcome == "repeated", waited_for=bool(said["wanted"])
+    )
+
+
+def skip_cooldown(block_id: int, *, by: events.Author) -> block_fields.BlockAnswer:
+    """End a running cooldown now, with a reason."""
+    if not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "Skipping a cooldown needs a reason.")
+    with events.recorded(by), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
+        changed = Block.objects.filter(pk=block_id, state=State.COOLING).update(
+            state=State.AVAILABLE, available_from=Now()
+        )
+        block = Block.objects.select_related("pool__cluster").filter(pk=block_id).first()
+        if block is None:
+            raise errors.NotFound("There is no such block.")
+        if not changed:
+            raise errors.Conflict(f"{block} is not cooling down.")
+        row = Block.objects.filter(pk=block_id).values().get()
+    return block_fields.answer(row, pool=block.pool.name, cluster=block.pool.cluster.name)

@@ -1,0 +1,371 @@
+"""Several blocks at once, or one exact block: called inside a transaction that holds the pool's
+lock (`window.lock`), so that a batch never waits for a lock while it holds rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import connection
+
+from pools.core import addresses, block_fields, blocks, errors
+from pools.core.block_fields import BlockAnswer
+from pools.core.demand import ENV, Holder, Wanted
+from pools.models import Block, Pool, PoolCIDR
+from pools.models.blocks import State
+from pools.models.pools import SINGLE
+from pools.platform import database
+from pools.register.allocator import window
+
+Row = Mapping[str, Any]
+
+
+def families(pool: Pool) -> tuple[int, ...]:
+    return tuple(family for family in (4, 6) if pool.mask_size(family) is not None)
+
+
+def no_family(family: int) -> errors.InvalidInput:
+    return errors.InvalidInput.of(
+        "family", "family", f"The pool has no IPv{family} blocks.", family
+    )
+
+
+def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[BlockAnswer]]:
+    """(201, or 200 when all holders had theirs; the blocks)."""
+    status: int = 200
+    said: list[BlockAnswer] = []
+    for family in wanted.families or families(pool):
+        if pool.mask_size(family) is None:
+            raise no_family(family)
+        values = _values(pool, family, wanted.holders, wanted)
+        kept, back = _known(pool, wanted, values)
+        rest = list(wanted.holders)
+        if pool.category in SINGLE:  # somebody who is named twice is one holder
+            rest = list({holder[:2]: holder for holder in rest}.values())
+        if kept or back:
+            rest = [holder for holder in rest if holder not in kept and holder not in back]
+        rest *= wanted.count
+        if back or rest:
+            status = 201
+        said += _said(pool, [*kept.values(), *_take_back(pool, family, back, wanted)])
+        same = len(rest) == len(wanted.holders) and not kept
+        said += _take(pool, family, rest, wanted, values if same else None)
+    return status, said
+
+
+def _said(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
+    name, cluster = pool.name, pool.cluster.name
+    return [block_fields.answer(row, pool=name, cluster=cluster) for row in rows]
+
+
+def _known(
+    pool: Pool, wanted: Wanted, values: Mapping[str, Any]
+) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
+    """What the holders have (with one block per holder), and what they would get back."""
+    kept: dict[Holder, Row] = {}
+    back: dict[Holder, Row] = {}
+    rows = database.fetch(_KNOWN, values)
+    if not rows:
+        return kept, back
+    by_name = {(holder.kind, holder.id): holder for holder in wanted.holders}
+    for row in rows:
+        holder = by_name.get((row["holder_kind"], row["holder_id"]))
+        if holder is None:
+            continue
+        if row["state"] == State.HELD and pool.category in SINGLE:
+            kept[holder] = _own(pool, row, holder)
+        elif row["state"] == State.COOLING and wanted.count == 1 and _returns(pool, row, holder):
+            back[holder] = row
+    return kept, {holder: row for holder, row in back.items() if holder not in kept}
+
+
+def _own(pool: Pool, row: Row, holder: Holder) -> Row:
+    if row["pool_id"] != pool.pk:
+        raise errors.OnePerHolder(
+            f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
+        )
+    if holder.uid and row["holder_uid"] not in {"", holder.uid}:
+        raise errors.HolderChanged(
+            f"{holder.kind} {holder.id} holds {row['cidr']} under another uid."
+        )
+    return row
+
+
+def _returns(pool: Pool, row: Row, holder: Holder) -> bool:
+    same = not holder.uid or row["holder_uid"] in {"", holder.uid}
+    return row["pool_id"] == pool.pk and row["cools"] and not row["withheld"] and same
+
+
+def _take_back(pool: Pool, family: int, back: Mapping[Holder, Row], wanted: Wanted) -> list[Row]:
+    if not back:
+        return []
+    ids = [row["id"] for row in back.values()]
+    return database.fetch(_TAKE_THESE, _values(pool, family, list(back), wanted) | {"blocks": ids})
+
+
+def _take(
+    pool: Pool,
+    family: int,
+    holders: Sequence[Holder],
+    wanted: Wanted,
+    of_all: Mapping[str, Any] | None,
+) -> list[BlockAnswer]:
+    """One block for each entry of `holders`: fresh ones from the window, then from the free spans, then released ones.
+
+    `of_all` is what `_values` says of exactly these holders, where that is known.
+    """
+    if not holders:
+        return []
+    values = {"pool": pool.pk, "family": family, "count": len(holders)}
+    ids = _ids(_OLDEST_FRESH, values)
+    texts = window.draw(pool, family, len(holders) - len(ids)) if len(ids) < len(holders) else []
+    if len(ids) + len(texts) < len(holders):
+        ids = _ids(_OLDEST + " SKIP LOCKED", {**values, "count": len(holders) - len(texts)})
+    while len(ids) + len(texts) < len(holders):
+        # Others hold the last ones for a moment: wait and see whether they keep them.
+        values = {**values, "count": len(holders) - len(texts)}
+        waited = _ids(_OLDEST, values)
+        if len(waited) <= len(ids):
+            left = len(ids) + len(texts)
+            raise errors.PoolExhausted(
+                f"The pool {pool} has {left} blocks left, {len(holders)} wanted."
+            )
+        ids = waited
+    said: list[BlockAnswer] = []
+    if ids:
+        values = _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
+        said += _said(pool, database.fetch(_TAKE_THESE, values))
+    if texts:
+        rest, of_rest = holders[len(ids) :], None if ids else of_all
+        said += insert_held(pool, family, rest, wanted, cidrs=texts, values=of_rest)
+    return said
+
+
+def _ids(statement: str, values: Mapping[str, Any]) -> list[int]:
+    return [row["id"] for row in database.fetch(statement, values)]
+
+
+def insert_held(
+    pool: Pool,
+    family: int,
+    holders: Sequence[Holder],
+    wanted: Wanted,
+    *,
+    cidrs: Sequence[str],
+    values: Mapping[str, Any] | None = None,
+) -> list[BlockAnswer]:
+    """Fresh blocks, each for its holder; only ids come back, what is said of them is known here."""
+    known = values or _values(pool, family, holders, wanted)
+    inserted = {**known, "cidrs": SEPARATOR.join(cidrs)}
+    ((made, at),) = database.rows(_INSERT_HELD, inserted, prepare=False)
+    ids = [int(block_id) for block_id in made.split(",")]
+    first = {
+        "id": ids[0],
+        "cidr": cidrs[0],
+        "pool_id": pool.pk,
+        "family": family,
+        "state": State.HELD.value,
+        "withheld": False,
+        "holder_kind": holders[0].kind,
+        "holder_id": holders[0].id,
+        "holder_uid": holders[0].uid,
+        "org": wanted.org,
+        "env": wanted.env,
+        "allocated_at": at,
+        "released_at": None,
+        "available_from": None,
+    }
+    (like,) = _said(pool, [first])
+    host_sized = like["address"] is not None  # as all blocks of a pool and family are
+    return [
+        {
+            **like,
+            "id": block_id,
+            "cidr": cidr,
+            "address": cidr.partition("/")[0] if host_sized else None,
+            "holder": {"kind": holder.kind, "id": holder.id, "uid": holder.uid},
+            "env": wanted.env_of(holder),
+        }
+        for block_id, cidr, holder in zip(ids, cidrs, holders, strict=True)
+    ]
+
+
+def _values(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> dict[str, Any]:
+    return {
+        "pool": pool.pk,
+        "space": pool.space_id,
+        "category": pool.category,
+        "family": family,
+        "kinds": SEPARATOR.join([holder.kind for holder in holders]),
+        "ids": SEPARATOR.join([holder.id for holder in holders]),
+        "uids": SEPARATOR.join([holder.uid for holder in holders]),
+        "org": wanted.org,
+        "env": wanted.env,
+    }
+
+
+# Lists travel as one text: ten thousand array elements would each be quoted apart. No identifier
+# has a control character (pools/core/holders.py).
+SEPARATOR = "\x1f"
+
+_WANTED = """
+    wanted AS (
+        SELECT kind, id, COALESCE(uid, '') AS uid, n
+        FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
+                    string_to_array(%(uids)s, E'\\x1f')) WITH ORDINALITY AS w(kind, id, uid, n))
+"""
+_HELD = """
+    state = 'held', holder_kind = w.kind, holder_id = w.id, holder_uid = w.uid,
+    org = %(org)s, env = CASE WHEN %(env)s::text = '' AND w.kind = 'env' THEN w.id ELSE %(env)s END,
+    allocated_at = GREATEST(ipam_now(), b.released_at),
+    released_at = NULL,
+    available_from = NULL
+"""
+
+# Blocks that the holders have or had; of several that cool, the one released last comes last. Each
+# holder is looked up apart (the lock keeps the inner query from being merged with the outer one), and
+# `+ 0` keeps the planner off other indexes: when the statistics are older than the blocks, it would
+# read all blocks of the address space, or of all pools, and compare each with each holder.
+_KNOWN = """
+    SELECT b.*, b.available_from > (SELECT ipam_clock()) AS cools
+    FROM unnest(string_to_array(%(ids)s, E'\\x1f')) AS w(id) CROSS JOIN LATERAL (
+        SELECT * FROM pools_block
+        WHERE holder_id = w.id AND space_id + 0 = %(space)s AND category = %(category)s
+          AND family + 0 = %(family)s AND state IN ('held', 'cooling')
+          AND (holder_kind <> 'env' OR org = %(org)s)
+        FOR UPDATE) b
+    ORDER BY b.released_at
+"""
+
+# The oldest blocks that may be handed out.
+_OLDEST = """
+    SELECT id FROM pools_block
+    WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= (SELECT ipam_clock())
+      AND NOT withheld
+    ORDER BY available_from, id LIMIT %(count)s FOR UPDATE
+"""
+
+_OLDEST_FRESH = """
+    SELECT id FROM pools_block
+    WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= ipam_fresh_until()
+      AND NOT withheld
+    ORDER BY available_from, id LIMIT %(count)s FOR UPDATE SKIP LOCKED
+"""
+
+# The n-th block for the n-th holder; the caller has locked the rows.
+_TAKE_THESE = f"""
+    WITH {_WANTED}, these AS (
+        SELECT * FROM unnest(%(blocks)s::bigint[]) WITH ORDINALITY AS t(block, n))
+    UPDATE pools_block b SET {_HELD}
+    FROM these JOIN wanted w USING (n) WHERE b.id = these.block
+    RETURNING b.*
+"""  # noqa: S608  # no value is formatted in
+
+# The ids, which are numbered in the order of the holders, and the time.
+_INSERT_HELD = """
+    WITH made AS (
+        INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
+            holder_kind, holder_id, holder_uid, org, env, allocated_at)
+        SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr::cidr, 'held', false,
+            fresh.kind, fresh.id, COALESCE(fresh.uid, ''), %(org)s,
+            CASE WHEN %(env)s::text = '' AND fresh.kind = 'env' THEN fresh.id ELSE %(env)s END,
+            ipam_now()
+        FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
+                    string_to_array(%(uids)s, E'\\x1f'), string_to_array(%(cidrs)s, E'\\x1f'))
+             WITH ORDINALITY AS fresh(kind, id, uid, cidr, n)
+        ORDER BY n RETURNING id)
+    SELECT string_agg(id::text, ',' ORDER BY id), ipam_now() FROM made
+"""
+
+
+# --- one exact block ------------------------------------------------------------------------------
+
+
+def take_exact(
+    pool: Pool, wanted: Wanted, cidr: addresses.Network
+) -> tuple[int, list[BlockAnswer]]:
+    if len(wanted.holders) != 1 or wanted.count != 1:
+        raise errors.InvalidInput.of(
+            "cidr", "one_holder", "An exact block goes to one holder.", cidr
+        )
+    if wanted.families and wanted.families != (cidr.version,):
+        raise errors.InvalidInput.of(
+            "cidr", "mixed_family", "The block is of another family.", cidr
+        )
+    holder = wanted.holders[0]
+    if pool.category in SINGLE:
+        values = _values(pool, cidr.version, wanted.holders, wanted)
+        kept, _ = _known(pool, wanted, values)
+        if kept and kept[holder]["cidr"] != str(cidr):
+            raise errors.OnePerHolder(
+                f"{holder.kind} {holder.id} holds {kept[holder]['cidr']} already."
+            )
+    parent, index = _place(pool, cidr)
+    # Without an order: for the first by id the planner may walk through all blocks by id.
+    there = Block.objects.select_for_update().filter(space=pool.space_id, cidr=str(cidr))
+    row = next(iter(there.order_by().values()), None)
+    if row is None:
+        _require_allocatable(parent, index, cidr)
+        window.remove(parent, blocks.Span(index, index))
+        return 201, insert_held(pool, cidr.version, [holder], wanted, cidrs=[str(cidr)])
+    if row["state"] == State.HELD:
+        same_org = holder.kind != ENV or row["org"] == wanted.org
+        if same_org and (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
+            return 200, _said(pool, [_own(pool, row, holder)])
+        raise errors.AlreadyAllocated(f"{cidr} is held by another holder.")
+    return 201, _said(pool, _take_row(pool, row, holder, wanted))
+
+
+def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
+    """The CIDR of the pool that has the block, and the block's index in it."""
+    parent = (
+        PoolCIDR.objects.select_related("pool")
+        .filter(pool=pool, cidr__net_contains_or_equals=str(cidr))
+        .first()
+    )
+    if parent is None:
+        raise errors.InvalidInput.of(
+            "cidr", "outside_pool", f"{cidr} lies in no CIDR of {pool}.", cidr
+        )
+    try:
+        return parent, window.layout(parent).index_of(cidr)
+    except errors.InvalidInput as error:
+        raise error.under("cidr") from error
+
+
+def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) -> None:
+    span = blocks.Span(index, index)
+    if blocks.subtract([span], window.layout(parent).usable()):
+        raise errors.ReservedAddress(f"{cidr} is the first or last address of {parent}.")
+    if not parent.free_spans.filter(first__lte=index, last__gte=index).exists():
+        raise errors.ReservedAddress(f"{cidr} lies in a reserved range of {parent}.")
+
+
+def _take_row(pool: Pool, row: Row, holder: Holder, wanted: Wanted) -> list[Row]:
+    if row["withheld"]:
+        raise errors.ReservedAddress(f"{row['cidr']} lies in a reserved range.")
+    rows = database.fetch(
+        _TAKE_THIS, _values(pool, row["family"], [holder], wanted) | {"cidr": row["cidr"]}
+    )
+    if not rows:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT extract(epoch FROM %s - ipam_clock())", [row["available_from"]])
+            (seconds,) = cursor.fetchone()
+        raise errors.CoolingDown(
+            f"{row['cidr']} cools down until {block_fields.time(row['available_from'])}.",
+            retry_after=float(seconds),
+        )
+    return rows
+
+
+_TAKE_THIS = f"""
+    WITH {_WANTED}
+    UPDATE pools_block b SET {_HELD} FROM wanted w
+    WHERE b.space_id = %(space)s AND b.cidr = %(cidr)s::cidr
+      AND (b.available_from <= (SELECT ipam_clock())
+           OR b.state = 'cooling' AND b.holder_kind = w.kind AND b.holder_id = w.id
+              AND (w.kind <> 'env' OR b.org = %(org)s)
+              AND (w.uid = '' OR b.holder_uid IN ('', w.uid)))
+    RETURNING b.*
+"""  # noqa: S608

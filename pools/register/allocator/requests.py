@@ -1,0 +1,274 @@
+"""Allocation as the edges ask for it: refusals are recorded, and a request may wait for space.
+
+A refusal changes nothing but its event and the status of the environment (spec/003: "mark env as
+degraded with clear reason"). A pending request is a row; workers try it again each cycle and when
+space is released.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from functools import partial
+from ipaddress import ip_network
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models import F, QuerySet
+
+from pools.clusters import recovery_mode
+from pools.core import errors
+from pools.models import AllocationRequest, Environment, Pool
+from pools.models.fields import Now
+from pools.models.requests import RequestState
+from pools.platform import database, events, idempotency, process_metrics
+from pools.register.allocator import allocation, owners
+
+RETRY_EVERY = timedelta(seconds=30)
+BATCH = 200  # pending requests of one pool tried in one cycle
+
+
+def allocate(
+    pool_id: int,
+    wanted: allocation.Wanted,
+    *,
+    by: events.Author,
+    key: idempotency.Key | None = None,
+    wait: bool = False,
+) -> allocation.Allocation | AllocationRequest:
+    """Allocate now, or with `wait` leave a pending request when the pool is exhausted.
+
+    Raises what `allocation.allocate` raises, PoolExhausted only without `wait`; InvalidInput
+    `owner_required` where org, env or the kind of holder is missing (pools/register/allocator/owners.py).
+    """
+    owners.require(pool_id, wanted)
+    started = time.perf_counter()
+    try:
+        return _allocate(pool_id, wanted, by, key, wait=wait)
+    except (OperationalError, InterfaceError, errors.Unavailable) as error:
+        # It leaves no event, and what category the pool has nobody can tell.
+        unknown = {"category": "unknown"}
+        process_metrics.count("ipam_allocations_total", **unknown, result="failed")
+        code = error.code if isinstance(error, errors.IpamError) else errors.Unavailable.code
+        process_metrics.count("ipam_allocation_failures_total", **unknown, reason=code)
+        raise
+    finally:
+        process_metrics.observe("ipam_allocation_duration_seconds", time.perf_counter() - started)
+
+
+def _allocate(
+    pool_id: int,
+    wanted: allocation.Wanted,
+    by: events.Author,
+    key: idempotency.Key | None,
+    *,
+    wait: bool,
+) -> allocation.Allocation | AllocationRequest:
+    try:
+        done = allocation.allocate(pool_id, wanted, by=by, key=key)
+    except errors.PoolExhausted as error:
+        exhausted = error
+    else:
+        return done if isinstance(done, allocation.Allocation) else _request(done.request_id)
+    return database.retried(lambda: _refused(pool_id, wanted, exhausted, by, key, wait=wait))
+
+
+def _refused(
+    pool_id: int,
+    wanted: allocation.Wanted,
+    error: errors.PoolExhausted,
+    by: events.Author,
+    key: idempotency.Key | None,
+    *,
+    wait: bool,
+) -> AllocationRequest:
+    with events.recorded(by):
+        pool = Pool.objects.get(pk=pool_id)
+        _record(pool, wanted, error, by)
+        if wait:
+            return _pend(pool, wanted, error, key)
+    raise error
+
+
+def _record(
+    pool: Pool, wanted: allocation.Wanted, error: errors.PoolExhausted, by: events.Author
+) -> None:
+    holder = wanted.holders[0]
+    events.allocation_failed(
+        pool,
+        holder=(holder.kind, holder.id),
+        org=wanted.org,
+        env=wanted.environment,
+        code=error.code,
+        message=error.message,
+        by=by,
+    )
+    for environment in wanted.environments:
+        Environment.objects.get_or_create(
+            cluster_id=pool.cluster_id, org=wanted.org, env=environment
+        )
+        Environment.objects.filter(
+            cluster_id=pool.cluster_id, org=wanted.org, env=environment, degraded_since=None
+        ).update(degraded_since=Now(), reason=error.code, message=error.message)
+
+
+def _pend(
+    pool: Pool,
+    wanted: allocation.Wanted,
+    error: errors.PoolExhausted,
+    key: idempotency.Key | None,
+) -> AllocationRequest:
+    def stored() -> idempotency.Stored:
+        request = AllocationRequest.objects.create(
+            pool=pool,
+            wanted=to_json(wanted),
+            holder_kind=wanted.holders[0].kind,
+            holder_id=wanted.holders[0].id,
+            org=wanted.org,
+            env=wanted.environment,
+            last_error=error.message,
+            created_at=Now(),
+            next_try_at=Now() + RETRY_EVERY,
+        )
+        return idempotency.Stored(202, {"request": request.pk})
+
+    return _request(idempotency.once(key, stored).answer["request"])
+
+
+def _request(request_id: int) -> AllocationRequest:
+    request = AllocationRequest.objects.filter(pk=request_id).first()
+    if request is None:
+        raise errors.NotFound("There is no such request.")
+    return request
+
+
+# --- pending requests -----------------------------------------------------------------------------
+
+
+def retry(pool_id: int | None = None, *, by: events.Author = events.WORKER) -> int:
+    """Try the pending requests of a pool, or all that are due, oldest first; how many succeeded.
+
+    Any number of workers may run it at once: a request that another one tries is skipped. While the
+    register recovers, all wait.
+    """
+    if recovery_mode.current() is not None:
+        return 0
+    due = AllocationRequest.objects.filter(state=RequestState.PENDING)
+    due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)
+    pools = due.order_by("pool_id").values_list("pool_id", flat=True).distinct()
+    return sum(_retry_pool(one, due, by) for one in list(pools))
+
+
+def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], by: events.Author) -> int:
+    """Who came first is served first; when the pool is exhausted, the others wait on."""
+    fulfilled = 0
+    waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
+    for request_id in list(waiting[:BATCH]):
+        outcome = database.retried(partial(_try, request_id, by))
+        if outcome == RequestState.PENDING:
+            _postpone(pool_id)
+            break
+        fulfilled += outcome == RequestState.FULFILLED
+    return fulfilled
+
+
+def _postpone(pool_id: int) -> None:
+    """Nobody else who waits for this pool is tried in vain before its next turn."""
+    AllocationRequest.objects.filter(
+        pool_id=pool_id, state=RequestState.PENDING, next_try_at__lte=Now()
+    ).update(next_try_at=Now() + RETRY_EVERY)
+
+
+def _try(request_id: int, by: events.Author) -> RequestState | None:
+    """The state that the request is in now; None when another worker has it."""
+    with events.recorded(by):
+        request = (
+            AllocationRequest.objects.select_for_update(skip_locked=True)
+            .filter(pk=request_id, state=RequestState.PENDING)
+            .first()
+        )
+        if request is None:
+            return None
+        request.attempts = F("attempts") + 1
+        request.next_try_at = Now() + RETRY_EVERY
+        try:
+            done = allocation.allocate(request.pool_id, from_json(request.wanted), by=by)
+        except errors.PoolExhausted as error:
+            request.last_error = error.message
+            request.save()
+            return RequestState.PENDING
+        except errors.Unavailable:
+            raise
+        except errors.IpamError as error:  # it can never succeed: the holder sees why
+            request.state = RequestState.CANCELLED
+            request.last_error = error.message
+            request.ended_at = Now()
+            request.save()
+            return RequestState.CANCELLED
+        request.state = RequestState.FULFILLED
+        request.ended_at = Now()
+        request.last_error = ""
+        if isinstance(done, allocation.Allocation):  # without a key nothing else comes back
+            request.block_ids = [block["id"] for block in done.blocks]
+        request.save()
+    return RequestState.FULFILLED
+
+
+def cancel(request_id: int, *, by: events.Author) -> AllocationRequest:
+    """End a pending request; cancelling one that has ended changes nothing."""
+    with events.recorded(by):
+        AllocationRequest.objects.filter(pk=request_id, state=RequestState.PENDING).update(
+            state=RequestState.CANCELLED, ended_at=Now()
+        )
+    return _request(request_id)
+
+
+def to_json(wanted: allocation.Wanted) -> dict[str, Any]:
+    """A request as it is stored."""
+    return {
+        "holders": [[holder.kind, holder.id, holder.uid] for holder in wanted.holders],
+        "families": list(wanted.families),
+        "count": wanted.count,
+        "org": wanted.org,
+        "env": wanted.env,
+        "cidr": str(wanted.cidr) if wanted.cidr else None,
+    }
+
+
+def from_json(stored: dict[str, Any]) -> allocation.Wanted:
+    """A stored request."""
+    return allocation.Wanted(
+        holders=tuple(allocation.Holder(*holder) for holder in stored["holders"]),
+        families=tuple(stored["families"]),
+        count=stored["count"],
+        org=stored["org"],
+        env=stored["env"],
+        cidr=ip_network(stored["cidr"]) if stored["cidr"] else None,
+    )
+
+
+# --- cooldowns ------------------------------------------------------------------------------------
+
+
+def end_cooldowns(*, limit: int = 5000) -> int:
+    """Tidy blocks whose cooldown has passed; how many.
+
+    Only tidies: the allocator sees by itself that the time has passed. A withheld block's row goes,
+    any other becomes available.
+    """
+    with events.recorded(events.WORKER), connection.cursor() as cursor:
+        cursor.execute(_END_COOLDOWNS, {"limit": limit})
+        return int(cursor.fetchone()[0])
+
+
+_END_COOLDOWNS = """
+    WITH due AS (
+        SELECT id, withheld FROM pools_block
+        WHERE state = 'cooling' AND available_from <= ipam_now()
+        ORDER BY available_from LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
+    ended AS (UPDATE pools_block SET state = 'available'
+              WHERE id = ANY(ARRAY(SELECT id FROM due WHERE NOT withheld)) RETURNING id),
+    gone AS (DELETE FROM pools_block
+             WHERE id = ANY(ARRAY(SELECT id FROM due WHERE withheld)) RETURNING id)
+    SELECT (SELECT count(*) FROM ended) + (SELECT count(*) FROM gone)
+"""

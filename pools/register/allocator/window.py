@@ -1,0 +1,320 @@
+"""The allocator's window: blocks that have a row because they are about to be handed out.
+
+Which blocks exist is arithmetic over free spans (pools/core/blocks.py); a window of them is
+written ahead of need, so that handing one out is a single SQL statement without arithmetic.
+Everything here runs under the pool's advisory lock, which the triggers of pools/sql/rules.sql
+take too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from ipaddress import ip_address, ip_network
+from typing import NamedTuple
+
+from django.db import DEFAULT_DB_ALIAS, connection, transaction
+
+from pools.core import addresses, blocks, errors
+from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR
+from pools.platform import database
+
+WINDOW = 512
+STEP = 128  # how many blocks are handed out between two looks at the window
+LOW = 160  # it is filled up when a look finds fewer: some are left for those who come meanwhile
+LOCK = 4242  # first key of the advisory locks of pools; the second is the pool's id
+
+
+def lock(pool_id: int) -> None:
+    """Hold the pool's allocation lock until the transaction ends."""
+    database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", [LOCK, pool_id])
+
+
+def layout(cidr: PoolCIDR) -> blocks.Layout:
+    """The arithmetic of one CIDR of a pool."""
+    return _layout(cidr.pool, cidr.cidr)
+
+
+def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
+    mask_size = pool.mask_size(network.version)
+    if mask_size is None:  # a trigger forbids it
+        raise AssertionError(f"{network} has no mask size in {pool}")
+    return blocks.Layout(
+        network, mask_size, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
+    )
+
+
+def known(pool_id: int, *, keep_name: bool = False) -> Pool | None:
+    """What the allocator must know of a pool, and its cluster's name; other columns are deferred.
+
+    `keep_name` locks the pool's name until the transaction ends, as blocks that are written do.
+    """
+    found = database.rows(_POOL_AND_NAME if keep_name else _POOL, [pool_id])
+    if not found:
+        return None
+    *values, cluster = found[0]
+    pool = Pool.from_db(DEFAULT_DB_ALIAS, _POOL_COLUMNS, values)
+    pool.cluster = Cluster.from_db(DEFAULT_DB_ALIAS, ["id", "name"], [pool.cluster_id, cluster])
+    return pool
+
+
+_POOL_COLUMNS = (
+    "id",
+    "cluster_id",
+    "space_id",
+    "name",
+    "category",
+    "mask_size_v4",
+    "mask_size_v6",
+    "allow_first_ip",
+    "allow_last_ip",
+)
+_POOL = (
+    f"SELECT {', '.join(f'p.{column}' for column in _POOL_COLUMNS)}, c.name"  # noqa: S608  # our names
+    " FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s"
+)
+_POOL_AND_NAME = f"{_POOL} FOR KEY SHARE OF p"
+
+
+def top_up(pool_id: int, family: int) -> None:
+    """Fill the family's window before it is empty.
+
+    The look is taken without the pool's lock; in a transaction with it, because a transaction keeps
+    the row of the hint, and whoever refills wants that row while it has the lock.
+    """
+    if connection.in_atomic_block or not _look(pool_id, family, LOW).suffices(LOW):
+        refill(pool_id, family, at_least=LOW)
+
+
+def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
+    """Fill the family's window when fewer than `at_least` blocks are in it.
+
+    False when the pool has nothing left to hand out.
+    """
+    with transaction.atomic():
+        lock(pool_id)
+        # The name before the note: who changes it has it locked, and then wants to remove the note.
+        pool = known(pool_id, keep_name=True)
+        if pool is None:  # it went while we waited
+            raise errors.NotFound("There is no such pool.")
+        look = _look(pool_id, family, at_least)
+        if look.noted is None:
+            database.rows(_REDATE, [pool_id, family], prepare=False)
+            look = _look(pool_id, family, at_least)
+        if look.ready < at_least:
+            texts = draw(pool, family, WINDOW)
+            if texts:
+                drawn = (pool.pk, pool.space_id, pool.category, family, database.joined(texts))
+                with connection.cursor() as cursor:
+                    cursor.execute(_INSERT_AVAILABLE, drawn)
+            look = _look(pool_id, family, at_least)
+        if look.noted != look.all_drawn:
+            database.rows(_NOTE, [family, look.oldest, look.all_drawn, pool_id])
+        return look.ready > 0
+
+
+class _Look(NamedTuple):
+    ready: int  # how many blocks can be taken at once, as far as they were counted
+    oldest: datetime  # since when the oldest of them is available
+    all_drawn: bool  # no free span is left
+    noted: (
+        bool | None
+    )  # what the note says of that; None without a note, or with an older version's
+
+    def suffices(self, ready: int) -> bool:
+        return self.ready >= ready and self.noted == self.all_drawn
+
+
+def _look(pool_id: int, family: int, most: int) -> _Look:
+    """What is in the window, of which at most so many are counted."""
+    values = {"pool": pool_id, "family": family, "most": most}
+    (row,) = database.rows(_READY, values)
+    return _Look(*row)
+
+
+# How many blocks can be taken at once: fresh ones, and released ones when no fresh one can be drawn.
+# Notes where the oldest one is. Rows that others are taking at this moment count: a pool is exhausted
+# when they are gone for good.
+_READY = """
+    WITH bound AS MATERIALIZED (
+        SELECT ipam_available_until(%(pool)s, %(family)s::smallint) AS until),
+    ready AS (
+        SELECT available_from FROM pools_block
+        WHERE pool_id = %(pool)s AND family = %(family)s
+          AND available_from <= (SELECT until FROM bound) AND NOT withheld
+        ORDER BY available_from, id LIMIT %(most)s),
+    found AS (
+        SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
+    noted AS (
+        UPDATE pools_window w SET since = found.oldest FROM found
+        WHERE w.pool_id = %(pool)s AND w.family = %(family)s AND w.pool_name IS NOT NULL
+        RETURNING w.all_drawn)
+    SELECT found.count, found.oldest, bound.until > ipam_fresh_until(),
+        (SELECT all_drawn FROM noted)
+    FROM found, bound
+"""
+
+# What the note repeats of the pool p and its cluster c: column -> expression.
+NOTED = {
+    "only_family": "num_nulls(p.mask_size_v4, p.mask_size_v6) = 1",
+    "space_id": "p.space_id",
+    "category": "p.category",
+    "cluster_id": "p.cluster_id",
+    "pool_name": "p.name",
+    "cluster_name": "c.name",
+}
+# Under the pool's lock, and with the names locked: whoever changes what is repeated here waits, and then
+# removes the note (pools/sql/rules.sql). A name is part of a key, so that its change waits for KEY SHARE.
+# While a cluster gets another name there is no note: nothing waits for it.
+_NOTE = f"""
+    INSERT INTO pools_window (pool_id, family, since, all_drawn, {", ".join(NOTED)})
+    SELECT p.id, %s, %s, %s, {", ".join(NOTED.values())}
+    FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s
+    FOR KEY SHARE SKIP LOCKED
+    ON CONFLICT (pool_id, family) DO UPDATE SET
+        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", "all_drawn", *NOTED))}
+    RETURNING id
+"""  # noqa: S608  # our names
+
+# Fresh blocks of a window that an older version has written (pools/sql/allocate.sql).
+_REDATE = """
+    UPDATE pools_block SET available_from = available_from - interval '1000 years'
+    WHERE pool_id = %s AND family = %s AND state = 'available' AND allocated_at IS NULL
+      AND available_from > ipam_fresh_until() AND NOT withheld
+    RETURNING id
+"""
+
+_INSERT_AVAILABLE = """
+    INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
+        holder_kind, holder_id, holder_uid, org, env, available_from)
+    SELECT %s, %s, %s, %s, cidr, 'available', false, '', '', '', '', '',
+        ipam_now() - interval '1000 years'
+    FROM unnest(string_to_array(%s, ',')::cidr[]) WITH ORDINALITY AS drawn(cidr, n) ORDER BY n
+"""
+
+
+def draw(pool: Pool, family: int, count: int) -> list[str]:
+    """Take up to `count` blocks out of the free spans, in address order, as canonical CIDR texts."""
+    texts: list[str] = []
+    withheld: dict[int, list[blocks.Span]] = {}
+    for span_id, lowest, highest, cidr_id, cidr in database.rows(_SPANS, [pool.pk, family, count]):
+        first, last = int(lowest), int(highest)
+        taken = min(last, first + count - len(texts) - 1)
+        grid = _layout(pool, ip_network(cidr))
+        if cidr_id not in withheld:
+            reserved = database.rows(_RANGES, [cidr_id])
+            withheld[cidr_id] = grid.withheld(
+                [addresses.AddressRange(ip_address(a), ip_address(b)) for a, b in reserved]
+            )
+        # Free spans have no reserved block, unless somebody wrote a range past the services.
+        for part in blocks.subtract([blocks.Span(first, taken)], withheld[cidr_id]):
+            texts += grid.texts(part)
+        if taken == last:
+            FreeSpan.objects.filter(pk=span_id).delete()
+        else:
+            database.rows(_SHORTEN, [Decimal(taken + 1), span_id])
+        if len(texts) == count:
+            break
+    return texts
+
+
+_SPANS = """
+    SELECT s.id, s.first, s.last, c.id, c.cidr::text
+    FROM pools_freespan s JOIN pools_poolcidr c ON c.id = s.pool_cidr_id
+    WHERE c.pool_id = %s AND family(c.cidr) = %s ORDER BY c.position, c.id, s.first LIMIT %s
+"""
+_SHORTEN = "UPDATE pools_freespan SET first = %s::numeric WHERE id = %s RETURNING id"
+_RANGES = "SELECT host(first), host(last) FROM pools_reservedrange WHERE pool_cidr_id = %s"
+
+
+def ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
+    """The reserved ranges of a CIDR."""
+    return [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
+
+
+def add(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:
+    """Blocks that may be handed out from now on."""
+    FreeSpan.objects.bulk_create(
+        FreeSpan(pool_cidr=cidr, first=Decimal(span.first), last=Decimal(span.last))
+        for span in spans
+    )
+
+
+def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
+    """Blocks that may not be drawn any more: they are withheld, or have a row now."""
+    touched = FreeSpan.objects.filter(
+        pool_cidr=cidr, first__lte=Decimal(hole.last), last__gte=Decimal(hole.first)
+    )
+    left: list[blocks.Span] = []
+    for span in touched:
+        left += blocks.subtract([blocks.Span(int(span.first), int(span.last))], [hole])
+    touched.delete()
+    add(cidr, left)
+
+
+def cut(cidr_id: int, indexes: Sequence[int]) -> None:
+    """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
+    found = database.rows(_SPANS_OF, [database.joined(indexes), cidr_id], prepare=False)
+    if not found:
+        return
+    spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
+    left = blocks.subtract(spans, blocks.merge(blocks.Span(index, index) for index in indexes))
+    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
+    FreeSpan.objects.bulk_create(
+        FreeSpan(pool_cidr_id=cidr_id, first=Decimal(span.first), last=Decimal(span.last))
+        for span in left
+    )
+
+
+_SPANS_OF = """
+    SELECT DISTINCT s.id, s.first, s.last
+    FROM unnest(string_to_array(%s, ',')::numeric[]) AS taken(index) CROSS JOIN LATERAL (
+        SELECT id, first, last FROM pools_freespan f
+        WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
+    WHERE s.last >= taken.index
+"""
+
+
+def release(ids: Sequence[int], *, kind: str = "") -> None:
+    """Release held blocks, of holders of this kind only if one is said, into their pools' cooldown.
+
+    For many, as ipam_release (pools/sql/allocate.sql) does it for one.
+    """
+    if ids:
+        database.rows(_RELEASE, {"ids": list(ids), "kind": kind}, prepare=False)
+
+
+_RELEASE = """
+    UPDATE pools_block b
+    SET state = CASE WHEN p.cooldown_seconds = 0 AND NOT b.withheld
+                     THEN 'available' ELSE 'cooling' END,
+        released_at = ipam_now(),
+        available_from = ipam_now() + make_interval(secs => p.cooldown_seconds)
+    FROM pools_pool p
+    WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
+      AND %(kind)s::text IN ('', b.holder_kind)
+    RETURNING b.id
+"""
+
+
+def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[blocks.Span]) -> None:
+    """What a removed reserved range withheld may be handed out again.
+
+    Blocks of `freed` that no other range withholds: those with a row lose the mark, those
+    without one become a free span.
+    """
+    grid = layout(cidr)
+    usable = blocks.subtract(
+        grid.usable(), blocks.subtract([blocks.Span(0, grid.count - 1)], [freed])
+    )
+    for span in blocks.subtract(usable, still_withheld):
+        rows = Block.objects.filter(
+            space=cidr.space_id,
+            cidr__gte=str(grid.block_at(span.first)),
+            cidr__lte=str(grid.block_at(span.last)),
+        )
+        rows.update(withheld=False)
+        taken = [grid.index_of(row) for row in rows.values_list("cidr", flat=True)]
+        holes = [blocks.Span(index, index) for index in taken]
+        add(cidr, blocks.subtract([span], blocks.merge(holes)))

@@ -1,0 +1,121 @@
+"""Who holds what, of as many blocks as there are: read page by page, none of them kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pools.core import errors
+from pools.models import AddressSpace, Cluster, Pool
+from pools.platform import database
+
+COLUMNS = (
+    "cluster", "pool", "category", "block", "state", "holder_kind", "holder_id", "holder_uid", "org",
+    "env", "allocated_at", "released_at", "available_from", "withheld",
+)  # fmt: skip
+_PAGE = 2_000  # rows
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which blocks: all that is said holds; "" and 0 say nothing.
+
+    `pool` is a name, `cluster/name` or an id.
+    """
+
+    cluster: str = ""
+    pool: str = ""
+    category: str = ""
+    family: int = 0
+    state: str = ""  # held or cooling
+    holder_kind: str = ""
+    holder_id: str = ""
+    org: str = ""
+    env: str = ""
+
+
+def rows(chosen: Chosen, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """Held and cooling blocks in the order of their addresses, by COLUMNS.
+
+    Each page is a query of its own that goes on behind the last row, so that nothing is locked or
+    kept however slowly somebody reads. Raises InvalidInput unknown_cluster, unknown_pool.
+    """
+    values = _values(chosen)
+    return _pages(values, limit)
+
+
+def _pages(values: dict[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
+    conditions = " AND ".join(text for name, text in _CONDITIONS.items() if name in values)
+    statement = _SELECT.format(conditions=conditions or "true")
+    place: dict[str, Any] = {"space": 0, "after": "0.0.0.0/0"}
+    left = limit
+    while left is None or left > 0:
+        size = _PAGE if left is None else min(_PAGE, left)
+        found = database.rows(statement, values | place | {"size": size}, prepare=False)
+        for space, *row in found:
+            yield dict(zip(COLUMNS, row, strict=True))
+            place = {"space": space, "after": row[3]}
+        if len(found) < size:
+            return
+        left = None if left is None else left - size
+
+
+_CONDITIONS = {
+    "spaces": "b.space_id = ANY(%(spaces)s)",
+    "pools": "b.pool_id = ANY(%(pools)s)",
+    "category": "b.category = %(category)s",
+    "family": "b.family = %(family)s",
+    "state": "b.state = %(state)s",
+    "holder_kind": "b.holder_kind = %(holder_kind)s",
+    "holder_id": "b.holder_id = %(holder_id)s",
+    "org": "b.org = %(org)s",
+    "env": "b.env = %(env)s",
+}
+# Rows of windows are nobody's.
+_SELECT = """
+    SELECT b.space_id, c.name, p.name, b.category, b.cidr::text, b.state, b.holder_kind, b.holder_id,
+        b.holder_uid, b.org, b.env, b.allocated_at, b.released_at, b.available_from, b.withheld
+    FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
+    WHERE b.state IN ('held', 'cooling') AND (b.space_id, b.cidr) > (%(space)s, %(after)s::cidr)
+      AND {conditions}
+    ORDER BY b.space_id, b.cidr LIMIT %(size)s
+"""
+
+
+def _values(chosen: Chosen) -> dict[str, Any]:
+    names = ("category", "family", "state", "holder_kind", "holder_id", "org", "env")
+    values: dict[str, Any] = {
+        name: value for name in names if (value := getattr(chosen, name)) not in {"", 0}
+    }
+    if chosen.cluster:
+        values["spaces"] = _spaces(chosen.cluster)
+    if chosen.pool:
+        found = _pools(chosen.pool)
+        values["pools"] = [pk for pk, _ in found]
+        spaces = {space for _, space in found}
+        values["spaces"] = sorted(spaces & set(values.get("spaces", spaces)))
+    return values
+
+
+def _spaces(cluster: str) -> list[int]:
+    found = Cluster.objects.filter(name=cluster).first()
+    if found is None:
+        raise errors.InvalidInput.of(
+            "cluster", "unknown_cluster", f"there is no cluster {cluster}", cluster
+        )
+    return list(AddressSpace.objects.filter(cluster=found).values_list("pk", flat=True))
+
+
+def _pools(text: str) -> list[tuple[int, int]]:
+    """Ids and address spaces of the pools of that name, in that cluster, or of that id."""
+    cluster, _, name = text.rpartition("/")
+    known = Pool.objects.filter(name=name)
+    if cluster:
+        known = known.filter(cluster__name=cluster)
+    elif text.isascii() and text.isdigit() and len(text) < 18:
+        known = known | Pool.objects.filter(pk=int(text))
+    found = list(known.values_list("pk", "space_id"))
+    if not found:
+        raise errors.InvalidInput.of("pool", "unknown_pool", f"there is no pool {text}", text)
+    return found

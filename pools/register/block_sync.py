@@ -1,0 +1,228 @@
+"""Host-sized blocks as others report them in use: in use is in use, whatever the pool thinks of it.
+
+For VM networks, whose addresses are given by entries, claims and OVN-Kubernetes rather than by this
+allocator. Everything here stands in a transaction of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+
+from pools.core import blocks
+from pools.core.index_set import IndexSet
+from pools.models import Pool, PoolCIDR
+from pools.models.blocks import State
+from pools.platform import database
+from pools.register.allocator import window
+
+Address = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has an address; `uid` is "" where it is not known."""
+
+    kind: str
+    id: str
+    uid: str = ""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.kind, self.id
+
+
+@dataclass(frozen=True)
+class Use:
+    """Who should have an address now, None for nobody, and who may lose it for that.
+
+    `yields` are the holders of whom it is known that they have it no more, or share it: what anybody
+    else holds stays theirs.
+    """
+
+    holder: Holder | None
+    yields: Collection[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: int
+    state: str
+    holder: Holder
+
+
+def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
+    """Bring the blocks of these addresses to what is said; addresses outside the pool are left out.
+
+    Takes the pool's lock. What nobody has any more is released into the pool's cooldown; what
+    somebody else holds stays with them.
+    """
+    if not uses:
+        return
+    window.lock(pool.pk)
+    places = _places(pool)
+    found = ((one, _spot(places, one)) for one in uses)
+    spots = [(one, spot) for one, spot in found if spot is not None]
+    # No statement so long that the web's time-out for statements ends it.
+    for first in range(0, len(spots), _BATCH):
+        _settle(pool, dict(spots[first : first + _BATCH]), uses)
+
+
+_BATCH = 10_000  # addresses
+
+
+def _settle(pool: Pool, spots: Mapping[Address, _Spot], uses: Mapping[Address, Use]) -> None:
+    rows = _rows(pool, spots)
+    fresh: list[tuple[Address, Holder]] = []
+    given: list[tuple[int, Holder]] = []
+    freed: list[int] = []
+    for address in spots:
+        use = uses[address]
+        row = rows.get(str(address))
+        held = row is not None and row.state == State.HELD
+        if use.holder is None:
+            if row is not None and held and row.holder.name in use.yields:
+                freed.append(row.id)
+        elif row is None:
+            fresh.append((address, use.holder))
+        elif not held or _takes_over(row.holder, use):
+            given.append((row.id, use.holder))
+    _insert(pool, spots, fresh)
+    _give(given)
+    window.release(freed)
+
+
+def _takes_over(now: Holder, use: Use) -> bool:
+    wanted = use.holder
+    if wanted is None:
+        return False
+    if now.name == wanted.name:
+        return wanted.uid not in {"", now.uid}
+    return now.name in use.yields
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One CIDR of the pool; `withheld` are the blocks that are not handed out."""
+
+    id: int
+    layout: blocks.Layout
+    withheld: IndexSet
+
+    def index_of(self, address: Address) -> int | None:
+        if address.version != self.layout.cidr.version or address not in self.layout.cidr:
+            return None
+        return self.layout.index_of_address(address)
+
+
+def _places(pool: Pool) -> list[_Place]:
+    found = []
+    for cidr in PoolCIDR.objects.filter(pool=pool).prefetch_related("reserved_ranges"):
+        cidr.pool = pool
+        layout = window.layout(cidr)
+        every = [blocks.Span(0, layout.count - 1)]
+        free = [] if cidr.closed else layout.allocatable(window.ranges(cidr))
+        found.append(_Place(cidr.pk, layout, IndexSet(blocks.subtract(every, free))))
+    return found
+
+
+_Spot = tuple[_Place, int]  # a CIDR and the index of a block in it
+
+
+def _spot(places: Sequence[_Place], address: Address) -> _Spot | None:
+    for place in places:
+        index = place.index_of(address)
+        if index is not None:
+            return place, index
+    return None
+
+
+def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _Row]:
+    texts = database.joined(uses)
+    return {
+        address: _Row(row_id, state, Holder(kind, holder_id, uid))
+        for row_id, address, state, kind, holder_id, uid in database.rows(
+            _ROWS, [pool.space_id, texts], prepare=False
+        )
+    }
+
+
+_ROWS = """
+    SELECT id, host(cidr), state, holder_kind, holder_id, holder_uid FROM pools_block
+    WHERE space_id = %s AND cidr = ANY(string_to_array(%s, ',')::cidr[])
+    ORDER BY id FOR UPDATE
+"""
+
+
+def _insert(
+    pool: Pool, spots: Mapping[Address, _Spot], fresh: Sequence[tuple[Address, Holder]]
+) -> None:
+    if not fresh:
+        return
+    indexes: dict[int, list[int]] = {}
+    withheld: list[bool] = []
+    for address, _ in fresh:
+        place, index = spots[address]
+        indexes.setdefault(place.id, []).append(index)
+        withheld.append(place.withheld.has_all(blocks.Span(index, index)))
+    for cidr_id, taken in indexes.items():
+        window.cut(cidr_id, taken)
+    values = {
+        "pool": pool.pk,
+        "addresses": database.joined(address for address, _ in fresh),
+        "withheld": database.joined(withheld),
+        **_joined([holder for _, holder in fresh]),
+    }
+    database.fetch(_INSERT, values)
+
+
+# No identifier has a control character (pools/core/holders.py).
+_SEPARATOR = "\x1f"
+
+
+def _joined(holders: Sequence[Holder]) -> dict[str, str]:
+    return {
+        "kinds": _SEPARATOR.join(one.kind for one in holders),
+        "ids": _SEPARATOR.join(one.id for one in holders),
+        "uids": _SEPARATOR.join(one.uid for one in holders),
+    }
+
+
+_INSERT = """
+    INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
+        holder_kind, holder_id, holder_uid, org, env, allocated_at)
+    SELECT p.id, p.space_id, p.category, family(f.address::inet), f.address::cidr, 'held',
+        f.withheld::boolean, f.kind, f.holder, COALESCE(f.uid, ''), '', '', ipam_now()
+    FROM unnest(string_to_array(%(addresses)s, ','), string_to_array(%(withheld)s, ','),
+                string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
+                string_to_array(%(uids)s, E'\\x1f'))
+         WITH ORDINALITY AS f(address, withheld, kind, holder, uid, n)
+    JOIN pools_pool p ON p.id = %(pool)s ORDER BY f.n
+    ON CONFLICT DO NOTHING
+    RETURNING id
+"""
+
+
+def _give(given: Sequence[tuple[int, Holder]]) -> None:
+    if not given:
+        return
+    values = {"blocks": [row_id for row_id, _ in given], **_joined([one for _, one in given])}
+    # In use is in use, also in the midst of another's cooldown.
+    database.rows("SELECT set_config('ipam.skip_cooldown', 'on', true)", [])
+    database.fetch(_GIVE, values)
+    database.rows("SELECT set_config('ipam.skip_cooldown', 'off', true)", [])
+
+
+_GIVE = """
+    UPDATE pools_block b
+    SET holder_kind = w.kind, holder_id = w.holder, holder_uid = COALESCE(w.uid, ''),
+        org = '', env = '', state = 'held', released_at = NULL, available_from = NULL,
+        allocated_at = CASE WHEN b.state = 'held' THEN b.allocated_at
+                            ELSE GREATEST(ipam_now(), b.released_at) END
+    FROM unnest(%(blocks)s::bigint[], string_to_array(%(kinds)s, E'\\x1f'),
+                string_to_array(%(ids)s, E'\\x1f'), string_to_array(%(uids)s, E'\\x1f'))
+         AS w(id, kind, holder, uid)
+    WHERE b.id = w.id
+    RETURNING b.id
+"""

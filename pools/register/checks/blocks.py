@@ -1,0 +1,132 @@
+"""Each block by itself: where it lies, what its columns say, what the history says of it."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from pools.platform import events
+from pools.platform.checks import checks, repairs
+from pools.register.allocator import window
+
+# Why a block lies where none of its pool can: a short text, null when it does not.
+_MISPLACED = """
+    SELECT b.id, b.pool_id, b.state, b.cidr::text AS cidr, p.id AS pool, CASE
+        WHEN p.id IS NULL THEN 'its pool does not exist'
+        WHEN b.space_id <> p.space_id THEN 'it is in another address space than its pool'
+        WHEN b.category <> p.category THEN 'it is of another category than its pool'
+        WHEN b.family <> family(b.cidr) THEN 'its family is not that of its address'
+        WHEN masklen(b.cidr) IS DISTINCT FROM (CASE family(b.cidr) WHEN 4 THEN p.mask_size_v4
+            ELSE p.mask_size_v6 END) THEN 'it is not of the mask size of its pool'
+        WHEN (SELECT count(*) FROM pools_poolcidr c
+              WHERE c.pool_id = b.pool_id AND b.cidr <<= c.cidr) <> 1
+            THEN 'it does not lie inside exactly one CIDR of its pool'
+        END AS why
+    FROM pools_block b LEFT JOIN pools_pool p ON p.id = b.pool_id
+    WHERE b.id > %(low)s AND b.id <= %(high)s
+"""
+
+
+def _remove_from_windows(at: tuple[int, int], _by: events.Author) -> int:
+    """Rows of windows that lie nowhere go; what somebody holds, or held last, stays as it is."""
+    values = {"low": at[0], "high": at[1]}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, pool_id, pool FROM ({_MISPLACED}) m"  # noqa: S608  # our texts
+            " WHERE why IS NOT NULL AND state = 'available' ORDER BY pool_id",
+            values,
+        )
+        found = cursor.fetchall()
+        for pool_id in sorted({pool_id for _, pool_id, _ in found}):
+            window.lock(pool_id)
+        cursor.execute(
+            "DELETE FROM pools_block WHERE id = ANY(%s) AND state = 'available'",
+            [[pk for pk, _, _ in found]],
+        )
+        removed = int(cursor.rowcount)
+    repairs.of_pools(pool for _, _, pool in found if pool is not None)
+    return removed
+
+
+PLACE = checks.Check(
+    code="block_place",
+    invariants="I7, I9",
+    proves="Every block lies inside exactly one CIDR of its pool, is of the pool's mask size, and has"
+    " its pool's address space and category.",
+    steps=checks.slices("pools_block"),
+    find=checks.told(
+        f"SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool FROM ({_MISPLACED}) m"  # noqa: S608
+        " WHERE why IS NOT NULL ORDER BY id"
+    ),
+    mend=_remove_from_windows,
+)
+
+FORM = checks.Check(
+    code="canonical_form",
+    invariants="I2",
+    proves="No block is stored as an IPv4 address that is mapped into IPv6, so that an address has one"
+    " form only.",
+    steps=checks.slices("pools_block"),
+    find=checks.told("""
+        SELECT 'Block ' || cidr || ' is IPv4 mapped into IPv6', pool_id FROM pools_block
+        WHERE id > %(low)s AND id <= %(high)s AND cidr <<= '::ffff:0:0/96'::cidr ORDER BY id
+    """),
+)
+
+STATE = checks.Check(
+    code="block_state",
+    invariants="I1, I3",
+    proves="A held block has a holder and a beginning, a cooling one an end that is not before its"
+    " release, and what is withheld is never about to be handed out.",
+    steps=checks.slices("pools_block"),
+    find=checks.told("""
+        SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool_id FROM (
+            SELECT id, cidr, state, pool_id, CASE
+                WHEN state NOT IN ('available', 'held', 'cooling') THEN 'there is no such state'
+                WHEN state = 'held' AND (holder_id = '' OR holder_kind = '') THEN 'it has no holder'
+                WHEN state = 'held' AND allocated_at IS NULL THEN 'it has no time of allocation'
+                WHEN state = 'held' AND available_from IS NOT NULL
+                    THEN 'it is held and would be handed out again'
+                WHEN state <> 'held' AND available_from IS NULL
+                    THEN 'nothing says from when it may be handed out'
+                WHEN state = 'cooling' AND released_at IS NULL THEN 'it has no time of release'
+                WHEN state = 'cooling' AND available_from < released_at
+                    THEN 'its cooldown ends before its release'
+                WHEN state = 'available' AND withheld
+                    THEN 'it is withheld and stands in the window'
+                END AS why
+            FROM pools_block WHERE id > %(low)s AND id <= %(high)s) b
+        WHERE why IS NOT NULL ORDER BY id
+    """),
+)
+
+# By the index of the address: the log has none of the blocks' ids.
+HISTORY = checks.Check(
+    code="history",
+    invariants="I12, I3",
+    proves="The last event of every held or cooling block tells of the state, the holder and the"
+    " times that its row has; no cooldown is shorter than its event says.",
+    steps=checks.slices("pools_block"),
+    find=checks.told("""
+        SELECT 'Block ' || b.cidr || ' (' || b.state || ', ' || b.holder_kind || ' ' || b.holder_id
+            || '): ' || CASE
+            WHEN e.pgh_id IS NULL THEN 'no event tells of it'
+            WHEN e.state <> b.state THEN 'its last event says ' || e.state
+            WHEN (e.holder_kind, e.holder_id, e.holder_uid, e.org, e.env)
+                <> (b.holder_kind, b.holder_id, b.holder_uid, b.org, b.env)
+                THEN 'its last event names ' || e.holder_kind || ' ' || e.holder_id
+            WHEN b.state = 'held' THEN 'its last event has another time of allocation'
+            ELSE 'its cooldown ends before the time that its last event says' END, b.pool_id
+        FROM pools_block b LEFT JOIN LATERAL (
+            SELECT * FROM pools_blockevent e WHERE e.cidr = b.cidr AND e.pgh_obj_id = b.id
+            ORDER BY e.pgh_id DESC LIMIT 1) e ON true
+        WHERE b.id > %(low)s AND b.id <= %(high)s AND b.state IN ('held', 'cooling')
+          AND (e.pgh_id IS NULL OR e.state <> b.state
+            OR (e.holder_kind, e.holder_id, e.holder_uid, e.org, e.env)
+               <> (b.holder_kind, b.holder_id, b.holder_uid, b.org, b.env)
+            OR b.state = 'held' AND e.allocated_at IS DISTINCT FROM b.allocated_at
+            OR b.state = 'cooling' AND b.available_from < e.available_from)
+        ORDER BY b.id
+    """),
+)
+
+CHECKS: list[checks.Check] = [PLACE, FORM, STATE, HISTORY]

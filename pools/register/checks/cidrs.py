@@ -1,0 +1,57 @@
+"""Pools, their CIDRs and their reserved ranges."""
+
+from __future__ import annotations
+
+from pools.platform.checks import checks
+
+_CIDRS = """
+    SELECT c.pool_id, c.cidr, p.name, CASE
+        WHEN c.space_id <> p.space_id THEN 'it is in another address space than its pool'
+        WHEN masklen(c.cidr) > COALESCE(CASE family(c.cidr) WHEN 4 THEN p.mask_size_v4
+            ELSE p.mask_size_v6 END, -1) THEN 'it holds no block of the mask size of its pool'
+        WHEN c.cidr <<= '::ffff:0:0/96'::cidr THEN 'it is IPv4 mapped into IPv6'
+        WHEN c.next <<= c.cidr THEN 'it overlaps ' || c.next
+        END AS why
+    FROM (SELECT *, lead(cidr) OVER (PARTITION BY space_id ORDER BY cidr) AS next
+          FROM pools_poolcidr) c JOIN pools_pool p ON p.id = c.pool_id
+  UNION ALL
+    SELECT p.id, NULL, p.name, 'the pool is in the address space of another cluster'
+    FROM pools_pool p JOIN pools_addressspace s ON s.id = p.space_id
+    WHERE s.cluster_id <> p.cluster_id
+"""
+CIDRS = checks.Check(
+    code="cidrs",
+    invariants="I8, I2",
+    proves="The CIDRs of an address space never overlap, hold a block of their pool's mask size, and"
+    " lie in the address space of their pool and of its cluster.",
+    find=checks.told(
+        f"SELECT COALESCE('CIDR ' || cidr || ' of ', '') || 'pool ' || name || ': ' || why, pool_id"  # noqa: S608
+        f" FROM ({_CIDRS}) c WHERE why IS NOT NULL"
+    ),
+)
+
+RANGES = checks.Check(
+    code="reserved_ranges",
+    invariants="I7, I8, I2",
+    proves="Every reserved range has two addresses in order, lies inside its CIDR, belongs to the"
+    " same pool, and overlaps no other of the CIDR.",
+    find=checks.told("""
+        SELECT 'Reserved range ' || host(first) || '-' || host(last) || ' of ' || cidr || ': ' || why,
+            pool_id
+        FROM (
+            SELECT r.first, r.last, r.pool_id, c.cidr, CASE
+                WHEN r.pool_id <> c.pool_id THEN 'it belongs to another pool than its CIDR'
+                WHEN NOT (r.first <<= c.cidr AND r.last <<= c.cidr) THEN 'it lies outside its CIDR'
+                WHEN masklen(r.first) + masklen(r.last) <> CASE family(c.cidr) WHEN 4 THEN 64
+                    ELSE 256 END THEN 'its ends are no single addresses'
+                WHEN r.first > r.last THEN 'its end comes before its beginning'
+                WHEN r.next <= r.last THEN 'it overlaps the one that begins at ' || host(r.next)
+                END AS why
+            FROM (SELECT *, lead(first) OVER (PARTITION BY pool_cidr_id ORDER BY first) AS next
+                  FROM pools_reservedrange) r
+            JOIN pools_poolcidr c ON c.id = r.pool_cidr_id) r
+        WHERE why IS NOT NULL
+    """),
+)
+
+CHECKS = [CIDRS, RANGES]

@@ -1,0 +1,163 @@
+"""The free space of pools against arithmetic: what may be handed out is written down exactly once.
+
+Of the blocks of a CIDR that no reserved range touches, each one has a row, or lies in one free span.
+A block that is in neither is lost: nobody would ever get it. One that is in both, or in a span
+although a range reserves it, might be handed out again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import socket
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pools.core import blocks
+from pools.core.blocks import Span
+from pools.models import PoolCIDR
+from pools.platform import events
+from pools.platform.checks import checks, repairs
+from pools.register.allocator import window
+
+_BATCH = 5_000  # differences that are repaired at once
+LOST, DOUBLED, STRAY = "lost", "doubled", "stray"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Blocks of a CIDR that are neither free nor have a row, or are free and should not be."""
+
+    kind: str  # LOST, DOUBLED, STRAY
+    span: Span
+
+
+def compare(
+    grid: blocks.Layout,
+    allocatable: Sequence[Span],
+    free: Iterable[Span],
+    rows: Iterable[int],
+) -> Iterator[Difference]:
+    """What differs, in order; `free` spans and `rows` (indexes of blocks) each in order."""
+    parts = _Parts(allocatable)
+    covered = 0  # every index below it was looked at
+    known = heapq.merge(
+        ((span.first, span.last, True) for span in free), ((row, row, False) for row in rows)
+    )
+    for first, last, is_free in known:
+        if first > covered:
+            yield from (Difference(LOST, one) for one in parts.of(Span(covered, first - 1)))
+        elif first < covered:
+            yield Difference(DOUBLED, Span(first, min(last, covered - 1)))
+        if is_free:
+            outside = blocks.subtract([Span(first, last)], parts.of(Span(first, last)))
+            yield from (Difference(STRAY, one) for one in outside)
+        covered = max(covered, last + 1)
+    if covered < grid.count:
+        yield from (Difference(LOST, one) for one in parts.of(Span(covered, grid.count - 1)))
+
+
+class _Parts:
+    """What of a span lies in some spans; a search for each question."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = spans
+        self._lasts = [span.last for span in spans]
+
+    def of(self, whole: Span) -> list[Span]:
+        found = []
+        for position in range(bisect_left(self._lasts, whole.first), len(self._spans)):
+            span = self._spans[position]
+            if span.first > whole.last:
+                break
+            found.append(Span(max(span.first, whole.first), min(span.last, whole.last)))
+        return found
+
+
+def differences(cidr: PoolCIDR) -> Iterator[Difference]:
+    """Of one CIDR as the database has it; inside a snapshot, or under the pool's lock."""
+    grid = window.layout(cidr)
+    allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
+    return compare(grid, allocatable, _free(cidr), _rows(cidr, grid))
+
+
+def _free(cidr: PoolCIDR) -> Iterator[Span]:
+    for first, last in checks.rows(_SPANS, [cidr.pk]):
+        yield Span(int(first), int(last))
+
+
+_SPANS = "SELECT first, last FROM pools_freespan WHERE pool_cidr_id = %s ORDER BY first"
+
+
+def _rows(cidr: PoolCIDR, grid: blocks.Layout) -> Iterator[int]:
+    ends = [str(grid.block_at(0)), str(grid.block_at(grid.count - 1))]
+    base = int(cidr.cidr.network_address)
+    shift = cidr.cidr.max_prefixlen - grid.mask_size
+    family = socket.AF_INET if cidr.cidr.version == 4 else socket.AF_INET6
+    before = -1
+    for (host,) in checks.rows(_ROWS, [cidr.space_id, *ends, grid.mask_size]):
+        index = (int.from_bytes(socket.inet_pton(family, host), "big") - base) >> shift
+        if index != before:  # two rows of one block are another check's
+            yield index
+        before = index
+
+
+_ROWS = """
+    SELECT host(cidr) FROM pools_block
+    WHERE space_id = %s AND cidr >= %s::cidr AND cidr <= %s::cidr AND masklen(cidr) = %s
+    ORDER BY cidr
+"""
+
+
+_MEANING = {
+    LOST: "nobody can ever get {}: no row and no free span has {}",
+    DOUBLED: "{} might be handed out twice: more than one free span or row has {}",
+    STRAY: "{} might be handed out although nothing of the pool's free space has {}",
+}
+
+
+def _find(pool_id: int) -> Iterator[checks.Violation]:
+    for cidr in checks.cidrs(pool_id):
+        grid = window.layout(cidr)
+        for one in differences(cidr):
+            named, them = _named(grid, one.span)
+            what = _MEANING[one.kind].format(named, them)
+            yield checks.Violation(f"{cidr} of pool {cidr.pool}: {what}", pool_id)
+
+
+def _named(grid: blocks.Layout, span: Span) -> tuple[str, str]:
+    if span.last >= grid.count:
+        return f"blocks beyond its end (index {span.first} to {span.last})", "them"
+    first = str(grid.block_at(span.first))
+    if span.size == 1:
+        return f"block {first}", "it"
+    return f"{span.size} blocks from {first} to {grid.block_at(span.last)}", "them"
+
+
+def _mend(pool_id: int, _by: events.Author) -> int:
+    """Free spans become what arithmetic says, some thousand differences at a time."""
+    window.lock(pool_id)
+    repaired = 0
+    for cidr in checks.cidrs(pool_id):
+        while found := list(islice(differences(cidr), _BATCH)):
+            for one in found:
+                if one.kind == LOST:
+                    window.add(cidr, [one.span])
+                else:
+                    window.remove(cidr, one.span)
+            repaired += len(found)
+    if repaired:
+        repairs.of_pools([pool_id])
+    return repaired
+
+
+CHECK = checks.Check(
+    code="free_space",
+    invariants="I19, I7",
+    proves="Every block of a pool that no reserved range touches has a row or lies in one free span,"
+    " and no other block does: none is lost, none can be handed out twice.",
+    steps=checks.pools,
+    find=_find,
+    mend=_mend,
+)

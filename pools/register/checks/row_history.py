@@ -1,0 +1,100 @@
+"""Rows against their last events: whoever switches triggers off leaves a row that no event explains.
+
+Of events that the retention deleted nothing is concluded: it deletes the events of a row oldest first,
+so the last one that is left is the last one that there was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pghistory
+
+from pools.models import BlockEvent
+from pools.platform import events
+from pools.platform.checks import checks
+
+# The other direction, from the row to its event, is `history` (blocks.py).
+BLOCKS = checks.Check(
+    code="event_blocks",
+    invariants="I12, I3",
+    proves="Every block that its last event says is held or cooling has a row that says so too.",
+    steps=checks.slices("pools_blockevent", key="pgh_id"),
+    find=checks.told("""
+        SELECT 'Block ' || e.cidr || ': its last event says ' || e.state || ' by ' || e.holder_kind
+            || ' ' || e.holder_id || COALESCE(', its row says ' || (
+                SELECT state FROM pools_block b WHERE b.id = e.pgh_obj_id), ', it has no row'),
+            (SELECT id FROM pools_pool p WHERE p.id = e.pool_id)
+        FROM pools_blockevent e
+        WHERE e.pgh_id > %(low)s AND e.pgh_id <= %(high)s
+          AND e.state IN ('held', 'cooling') AND e.pgh_label <> 'removed'
+          AND NOT EXISTS (SELECT FROM pools_block b
+              WHERE b.id = e.pgh_obj_id AND b.state IN ('held', 'cooling'))
+          AND NOT EXISTS (SELECT FROM pools_blockevent f
+              WHERE f.cidr = e.cidr AND f.pgh_obj_id = e.pgh_obj_id AND f.pgh_id > e.pgh_id)
+        ORDER BY e.pgh_id
+    """),
+)
+
+
+def _tables(after: str | None) -> Iterator[tuple[str, str]]:
+    names = sorted(name for name, log in events.logs().items() if _has_every_change(log))
+    return ((name, name) for name in names if name > (after or ""))
+
+
+def _has_every_change(log: Any) -> bool:
+    """Whether the log has an event for each change of a column that it has too."""
+    recorded = {type(tracker) for tracker in log.pgh_trackers}
+    return log is not BlockEvent and {pghistory.InsertEvent, pghistory.DeleteEvent} <= recorded
+
+
+def _find(name: str) -> Iterator[checks.Violation]:
+    for text, _ in checks.rows(_statement(events.logs()[name])):
+        yield checks.Violation(text)
+
+
+def _statement(log: Any) -> str:
+    """Rows that differ from their last events.
+
+    A row without any event is reported if its id is later than that of a row whose creation is in the
+    log: rows before that may be older than the log, or than the retention.
+    """
+    table = log.pgh_tracked_model._meta
+    columns = [field.column for field in log._meta.concrete_fields if field.name[:4] != "pgh_"]
+    differing = ", ".join(
+        f"""CASE WHEN t."{column}" IS DISTINCT FROM e."{column}" THEN '{column}' END"""
+        for column in columns
+    )
+    key, title = f't."{table.pk.column}"', table.verbose_name.replace("'", "''")
+    return f"""
+        WITH last AS (SELECT pgh_obj_id, max(pgh_id) AS pgh_id FROM {log._meta.db_table} GROUP BY 1),
+        first AS (SELECT min(pgh_obj_id) AS id FROM {log._meta.db_table}
+            WHERE pgh_label = 'created' AND pgh_created_at > (
+                SELECT COALESCE(max(newest_at) + interval '1 day', '-infinity')
+                FROM pools_auditsegment WHERE purged_at IS NOT NULL))
+        SELECT 'The {title} ' || id || ': ' || why, NULL FROM (
+            SELECT COALESCE({key}, l.pgh_obj_id) AS id, CASE
+                WHEN e.pgh_id IS NULL THEN
+                    CASE WHEN {key} > (SELECT id FROM first) THEN 'no event tells of it' END
+                WHEN {key} IS NULL THEN
+                    CASE WHEN e.pgh_label <> 'deleted' THEN 'it is gone and no event tells of it' END
+                WHEN e.pgh_label = 'deleted' THEN 'its last event says that it was deleted'
+                ELSE 'not as its last event says: ' || NULLIF(concat_ws(', ', {differing}), '')
+                END AS why
+            FROM {table.db_table} t FULL JOIN (last l JOIN {log._meta.db_table} e USING (pgh_id))
+                ON l.pgh_obj_id = {key}
+        ) d WHERE why IS NOT NULL ORDER BY id
+    """  # noqa: S608  # our own names
+
+
+ROWS = checks.Check(
+    code="row_history",
+    invariants="I12",
+    proves="Every row whose changes are events (pools, CIDRs, reserved ranges, clusters, connections,"
+    " webhooks, networks, entries, claims, memberships, …) is as its last event says.",
+    steps=_tables,
+    find=_find,
+)
+
+CHECKS = [BLOCKS, ROWS]

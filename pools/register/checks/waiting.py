@@ -1,0 +1,90 @@
+"""What is kept for later: answers under keys, requests that wait, leases of clusters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from pools.clusters.reconcile import leases
+from pools.core import errors
+from pools.platform.checks import checks
+from pools.register.allocator import requests
+
+KEYS = checks.Check(
+    code="idempotency_keys",
+    invariants="I5",
+    proves="Under one key of one client there is one answer, complete, to one request.",
+    find=checks.told("""
+        SELECT 'The key ' || left(key, 40) || ' of user ' || user_id || ' has ' || count(*)
+            || ' answers', NULL::bigint
+        FROM pools_idempotencykey GROUP BY user_id, key HAVING count(*) > 1
+      UNION ALL
+        SELECT 'The key ' || left(key, 40) || ' of user ' || user_id || ' has no usable answer', NULL
+        FROM pools_idempotencykey
+        WHERE answer IS NULL OR fingerprint !~ '^[0-9a-f]{64}$' OR status NOT BETWEEN 200 AND 299
+    """),
+)
+
+_ENDED = checks.told("""
+    SELECT 'Request ' || id || ' of ' || holder_kind || ' ' || holder_id || ' (' || state || '): '
+        || CASE WHEN state = 'pending' THEN 'it waits and has ended'
+                WHEN ended_at IS NULL THEN 'it has ended at no time'
+                ELSE 'it is fulfilled by no block' END, pool_id
+    FROM pools_allocationrequest WHERE id > %(low)s AND id <= %(high)s AND (
+        (state = 'pending') <> (ended_at IS NULL) OR state = 'fulfilled' AND block_ids = '{}')
+    ORDER BY id
+""")
+
+
+def _requests(at: tuple[int, int]) -> Iterator[checks.Violation]:
+    yield from _ENDED(at)
+    for pk, wanted, pool_id in checks.rows(_PENDING, at):
+        if not _can_be_tried(wanted):
+            text = f"Request {pk} waits, and cannot be read: nobody can ever try it"
+            yield checks.Violation(text, pool_id)
+
+
+_PENDING = """
+    SELECT id, wanted::text, pool_id FROM pools_allocationrequest
+    WHERE id > %s AND id <= %s AND state = 'pending' ORDER BY id
+"""
+
+
+def _can_be_tried(wanted: str) -> bool:
+    try:
+        requests.from_json(json.loads(wanted))
+    except (KeyError, TypeError, ValueError, errors.IpamError):
+        return False
+    return True
+
+
+REQUESTS = checks.Check(
+    code="requests",
+    invariants="I13, I23",
+    proves="Every waiting request can be tried; every other one has ended, and a fulfilled one names"
+    " its blocks.",
+    steps=checks.slices("pools_allocationrequest"),
+    find=_requests,
+)
+
+LEASES = checks.Check(
+    code="leases",
+    invariants="I14",
+    proves="Nobody has a cluster for longer than a lease lasts, a lease has an owner, and every"
+    " cluster is due within two hours.",
+    find=checks.told(f"""
+        SELECT 'Cluster ' || c.name || ': ' || CASE
+            WHEN (leased_by = '') <> (leased_until IS NULL) THEN 'its lease has no owner, or no end'
+            WHEN leased_until > ipam_clock() + interval '{leases.LEASE + 5} seconds'
+                THEN 'its lease lasts too long'
+            WHEN fence < 0 THEN 'its fence is negative'
+            ELSE 'it is not due before '
+                || to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END, NULL::bigint
+        FROM pools_connection n JOIN pools_cluster c ON c.id = n.cluster_id
+        WHERE (leased_by = '') <> (leased_until IS NULL) OR fence < 0
+           OR leased_until > ipam_clock() + interval '{leases.LEASE + 5} seconds'
+           OR NOT paused AND due_at > ipam_clock() + interval '2 hours'
+    """),  # noqa: S608  # our number
+)
+
+CHECKS = [KEYS, REQUESTS, LEASES]

@@ -1,0 +1,93 @@
+"""Conditions of pools: how full they are, how much of them cools, whom they refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.conf import settings
+
+from pools.models import Pool
+from pools.models.notices import Level
+from pools.platform import database
+from pools.platform.conditions.registry import Condition, Found, Known
+from pools.register import usage
+
+NEARLY_FULL = "pool_nearly_full"
+COOLING = "cooldown_queue_long"
+FAILING = "allocation_failing"
+STEADY = 5  # per cent below a threshold at which what was above it has ended
+COOLING_SHARE = 20  # per cent of what may be in use
+RECENT = 300  # seconds; spec/003: "Alert when allocation failures occur (rate > 0 for 5 minutes)"
+_TOGETHER = 500  # pools that are counted by one statement
+_NEWEST = 5000  # refusals that are looked at
+
+
+def _by_use(known: Known) -> Iterator[Found]:
+    """spec/003: "Alert when pool utilization exceeds 80%"."""
+    rows = Pool.objects.filter(orphaned_at=None).select_related("cluster").order_by("pk")
+    last = 0
+    while pools := list(rows.filter(pk__gt=last)[:_TOGETHER]):
+        last = pools[-1].pk
+        measured = usage.of_pools(pools)
+        for pool in pools:
+            families = measured[pool.pk]
+            for family, one in families.items():
+                if one.used + one.free:
+                    name = f"{pool} (IPv{family})" if len(families) > 1 else str(pool)
+                    yield from _of(pool.pk, family, name, one, known)
+
+
+def _of(pool_id: int, family: int, name: str, one: usage.Usage, known: Known) -> Iterator[Found]:
+    subject, url = f"pool/{pool_id}/ipv{family}", f"/admin/pools/pool/{pool_id}/change/"
+    counts = f"{one.used} of {one.used + one.free} blocks are in use, {one.free} are free."
+    percent = 100 * one.ratio
+    if level := _level(percent, known.get((NEARLY_FULL, subject))):
+        title = f"Pool {name} is {one.percent} % full"
+        yield Found(NEARLY_FULL, subject, level, title, counts, url)
+    if _cools(one, (COOLING, subject) in known):
+        share = usage.whole_percent(one.cooling / (one.used + one.free))
+        title = f"{share} % of pool {name} are cooling down"
+        detail = f"{one.cooling} blocks are cooling, only {one.free} are free."
+        yield Found(COOLING, subject, Level.WARNING, title, detail, url)
+
+
+def _level(percent: float, before: Level | None) -> Level | None:
+    """Above a threshold, or not far enough below it to be sure."""
+    error = settings.IPAM_NOTICE_ERROR_PERCENT - (STEADY if before == Level.ERROR else 0)
+    warning = settings.IPAM_NOTICE_WARNING_PERCENT - (STEADY if before else 0)
+    if percent > error:
+        return Level.ERROR
+    return Level.WARNING if percent > warning else None
+
+
+def _cools(one: usage.Usage, before: bool) -> bool:
+    """More blocks wait than are free, and they are a share of the pool that matters."""
+    least = COOLING_SHARE - (STEADY if before else 0)
+    return one.cooling > one.free and 100 * one.cooling > least * (one.used + one.free)
+
+
+def _refusing(_known: Known) -> Iterator[Found]:
+    for pool_id, name, count, message in database.rows(_REFUSED, [_NEWEST, RECENT]):
+        many = f"{count} allocations were" if count > 1 else "An allocation was"
+        yield Found(
+            FAILING,
+            f"pool/{pool_id}",
+            Level.ERROR,
+            f"Pool {name} refuses allocations",
+            f"{many} refused within {RECENT // 60} minutes, the last one: {message}",
+            f"/admin/pools/pool/{pool_id}/change/",
+        )
+
+
+_REFUSED = """
+    SELECT p.id, c.name || '/' || p.name, count(*), (array_agg(e.message ORDER BY e.pgh_id DESC))[1]
+    FROM (SELECT * FROM pools_failureevent ORDER BY pgh_id DESC LIMIT %s) e
+    JOIN pools_pool p ON p.id = e.pgh_obj_id JOIN pools_cluster c ON c.id = p.cluster_id
+    WHERE e.pgh_created_at > ipam_clock() - make_interval(secs => %s)
+    GROUP BY p.id, c.name, p.name ORDER BY p.id
+"""
+
+ALL = (
+    Condition((NEARLY_FULL, COOLING), _by_use),
+    Condition((FAILING,), _refusing),
+)

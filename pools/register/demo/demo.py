@@ -1,0 +1,295 @@
+"""The demo fleet: two clusters that show every page something true.
+
+It is made through the services, as if it had been used for months: the register's clock is moved
+back (pools/sql/clock.sql) and comes forward step by step. Nothing of it survives `clear`, not even
+its events, which tell of a fleet that never was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
+
+import pgtrigger
+from django.db import connection, transaction
+
+from pools.core import addresses, errors
+from pools.core.cilium.podippool import CidrEntry, Family
+from pools.models import (
+    AddressSpace,
+    AllocationRequest,
+    Block,
+    BlockEvent,
+    Cluster,
+    ClusterEvent,
+    Environment,
+    FailureEvent,
+    Pool,
+    PoolCIDR,
+    PoolCIDREvent,
+    PoolEvent,
+    ReservedRangeEvent,
+)
+from pools.platform import events
+from pools.register import clusters, manifests, pools
+from pools.register.allocator import allocation, requests
+from pools.register.leaks import references
+
+FRANKFURT, BERLIN = "demo-frankfurt", "demo-berlin"
+CLUSTERS = (FRANKFURT, BERLIN)
+PREFIXES = {FRANKFURT: IPv6Network("2001:db8:10::/48"), BERLIN: IPv6Network("2001:db8:20::/56")}
+BY = events.Author(actor="demo", source="command")
+
+_DRAINED = ("10.50.0.0/20", "10.50.0.0/20", "moves to 10.50.16.0/20")
+
+# spec/000, "Proposed structure".
+GREEN_POOL_V2 = b"""\
+apiVersion: cilium.io/v2
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - cidr: 10.20.0.0/16
+        reservedRange: 10.20.0.0-10.20.0.99
+      - cidr: 10.30.0.0/16
+    maskSize: 24
+"""
+# spec/001, "Multi-pool".
+GREEN_POOL_V2ALPHA1 = b"""\
+apiVersion: cilium.io/v2alpha1
+kind: CiliumPodIPPool
+metadata:
+  name: green-pool
+spec:
+  ipv4:
+    cidrs:
+      - 10.20.0.0/16
+      - 10.30.0.0/16
+    maskSize: 24
+  ipv6:
+    cidrs:
+      - fd00::/104
+    maskSize: 120
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happened in a demo cluster so long ago."""
+
+    days_ago: float
+    cluster: str
+    work: Callable[[Cluster], object]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an app that uses this one adds to the fleet, and how it takes it back."""
+
+    steps: Callable[[], Iterable[Step]]
+    forget: Callable[[Cluster], None]
+
+
+PARTS: list[Part] = []
+
+
+def load() -> bool:
+    """Make the demo fleet; False when it (or a cluster of its names) is there already."""
+    with events.recorded(BY):
+        if Cluster.objects.filter(name__in=CLUSTERS).exists():
+            return False
+        # In the order of time, so that the log of events is.
+        further = (step for part in PARTS for step in part.steps())
+        steps = [*_frankfurt(), *_berlin(), *further]
+        for step in sorted(steps, key=lambda step: -step.days_ago):
+            with _days_ago(step.days_ago):
+                cluster = Cluster.objects.filter(name=step.cluster).first() or clusters.create(
+                    step.cluster,
+                    by=BY,
+                    cluster_prefix=PREFIXES[step.cluster],
+                    description="Demo fleet. `manage.py demo --clear` removes it.",
+                )
+                step.work(cluster)
+    return True
+
+
+def clear() -> int:
+    """Remove the demo fleet with its blocks, held or not, and its events; how many clusters."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        found = list(Cluster.objects.filter(name__in=CLUSTERS))
+        cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
+        for cluster in found:
+            for part in PARTS:
+                part.forget(cluster)
+            _forget(cluster)
+        cursor.execute("SELECT set_config('ipam.forget', '', true)")
+    return len(found)
+
+
+# --- the fleet ------------------------------------------------------------------------------------
+
+
+def _frankfurt() -> Iterator[Step]:
+    nodes = [f"fra-node-{number:03}" for number in range(1, 49)]
+    gpus = [f"fra-gpu-{number:03}" for number in range(1, 61)]
+    machines = [f"lab-vm-{number:03}" for number in range(1, 118)]
+    shops = [f"shop-{number:02}" for number in range(1, 32)]
+    banks = [f"bank-{number}" for number in range(1, 9)]
+    yield Step(90, FRANKFURT, _frankfurt_pools)
+    for pool in ("nodes", "green-pool"):
+        yield from _hand_out(FRANKFURT, pool, "node", nodes[:36], days_ago=89)
+        yield from _hand_out(FRANKFURT, pool, "node", nodes[36:], days_ago=50, pause=30)
+    yield from _hand_out(FRANKFURT, "yellow-pool", "node", nodes[:9], days_ago=88)
+    yield from _hand_out(FRANKFURT, "blue-pool", "node", gpus, days_ago=80, pause=8)
+    yield from _hand_out(FRANKFURT, "vm-lab", "vm", machines, days_ago=85, pause=4.2)
+    for tenant in range(1, 9):
+        yield _instances(FRANKFURT, tenant, days_ago=74 - 9 * tenant)
+    yield from _hand_out(
+        FRANKFURT, "public-ipv4", "env", shops, days_ago=62, pause=11.3, org="acme"
+    )
+    yield Step(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
+    yield _take_back(FRANKFURT, "nodes", 3, hours_ago=48)
+    yield from _hand_out(FRANKFURT, "premium-ipv4", "env", banks[:6], days_ago=1, org="globex")
+    yield _take_back(FRANKFURT, "instances", 30, hours_ago=9)
+    yield _take_back(FRANKFURT, "public-ipv4", 5, hours_ago=4)
+    yield _reported(FRANKFURT, 1, hours_ago=6)
+    yield _reported(FRANKFURT, 2, hours_ago=1)
+    # All premium addresses are held: one environment waits for one, another is refused.
+    yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[6], wait=True))
+    yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[7], wait=False))
+
+
+def _berlin() -> Iterator[Step]:
+    nodes = [f"ber-node-{number:02}" for number in range(1, 15)]
+    yield Step(60, BERLIN, lambda c: manifests.pools_from(GREEN_POOL_V2ALPHA1, c, by=BY))
+    yield from _hand_out(BERLIN, "nodes", "node", nodes, days_ago=58)
+    yield from _hand_out(BERLIN, "green-pool", "node", nodes, days_ago=58)
+    for tenant in range(11, 14):
+        yield _instances(BERLIN, tenant, days_ago=20 * (14 - tenant) - 10)
+    yield _take_back(BERLIN, "instances", 6, hours_ago=2)
+
+
+def _frankfurt_pools(cluster: Cluster) -> None:
+    manifests.pools_from(GREEN_POOL_V2, cluster, by=BY)
+    _v4_pool(cluster, "blue-pool", "pod", 26, "10.40.0.0/20")
+    _v4_pool(cluster, "yellow-pool", "pod", 24, "10.50.0.0/20", "10.50.16.0/20")
+    _v4_pool(cluster, "public-ipv4", "ipv4", 32, "203.0.113.0/26")
+    _v4_pool(cluster, "premium-ipv4", "ipv4", 32, "198.51.100.8/29")
+    _v4_pool(cluster, "vm-lab", "vm", 32, "10.99.0.0/24")
+    _reserve(cluster, "vm-lab", "10.99.0.0/24", "10.99.0.1-10.99.0.20", "gateways and DNS")
+
+
+def _v4_pool(cluster: Cluster, name: str, category: str, mask_size: int, *cidrs: str) -> None:
+    entries = tuple(CidrEntry(IPv4Network(cidr)) for cidr in cidrs)
+    families = {4: Family(entries, mask_size)}
+    pools.create(pools.PoolSpec(cluster, name, category, families), by=BY)
+
+
+def _pool(cluster: Cluster, name: str) -> Pool:
+    return Pool.objects.get(cluster=cluster, name=name)
+
+
+def _reserve(cluster: Cluster, pool: str, cidr: str, span: str, reason: str) -> None:
+    of = PoolCIDR.objects.get(pool=_pool(cluster, pool), cidr=cidr)
+    pools.reserve(of.pk, addresses.parse_range(span), by=BY, reason=reason)
+
+
+def _hand_out(
+    cluster: str,
+    pool: str,
+    kind: str,
+    names: list[str],
+    *,
+    days_ago: float,
+    pause: float = 1 / 96,
+    org: str = "",
+) -> Iterator[Step]:
+    """One block for each holder, six holders at once, so many days apart."""
+    holders = tuple(allocation.Holder(kind, name) for name in names)
+    for number, first in enumerate(range(0, len(holders), 6)):
+        wanted = allocation.Wanted(holders=holders[first : first + 6], org=org)
+        yield Step(days_ago - number * pause, cluster, functools.partial(_allocate, pool, wanted))
+
+
+def _allocate(pool: str, wanted: allocation.Wanted, cluster: Cluster) -> None:
+    requests.allocate(_pool(cluster, pool).pk, wanted, by=BY)
+
+
+def _instances(cluster: str, tenant: int, *, days_ago: int) -> Step:
+    names = (f"i-{tenant:02}{number:03}" for number in range(1, 31))
+    wanted = allocation.Wanted(
+        holders=tuple(allocation.Holder("instance", name) for name in names),
+        org=("acme", "globex", "initech")[tenant % 3],
+        env=f"env-{tenant:02}",
+    )
+    return Step(days_ago, cluster, functools.partial(_allocate, "instances", wanted))
+
+
+def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> Step:
+    """Every third block of the pool, `count` of them."""
+
+    def work(of: Cluster) -> None:
+        held = Block.objects.filter(pool=_pool(of, pool), state="held").order_by("cidr")
+        for block in list(held[: 3 * count : 3]):
+            holder = allocation.Holder(block.holder_kind, block.holder_id)
+            allocation.release(block.pk, holder, by=BY)
+
+    return Step(hours_ago / 24, cluster, work)
+
+
+def _reported(cluster: str, sequence: int, *, hours_ago: float) -> Step:
+    """Tooling names all instances but three: they ended, and nobody gave their addresses back."""
+
+    def work(of: Cluster) -> None:
+        held = Block.objects.filter(pool=_pool(of, "instances"), state="held").order_by("-cidr")
+        holders = [references.Named(name) for name in held.values_list("holder_id", flat=True)]
+        report = references.Report(of, "instance", sequence, complete=True, holders=holders[3:])
+        references.take_in(report, by=BY)
+
+    return Step(hours_ago / 24, cluster, work)
+
+
+def _refused(cluster: Cluster, env: str, *, wait: bool) -> None:
+    wanted = allocation.Wanted(holders=(allocation.Holder("env", env),), org="globex")
+    with contextlib.suppress(errors.PoolExhausted):
+        requests.allocate(_pool(cluster, "premium-ipv4").pk, wanted, by=BY, wait=wait)
+
+
+# --- time and oblivion ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _days_ago(days: float) -> Iterator[None]:
+    """The register's clock, for this transaction."""
+    with connection.cursor() as cursor:
+        moved = timedelta(days=-days)
+        cursor.execute(
+            "SELECT set_config('ipam.clock_offset', %s, true)", [f"{moved.total_seconds()} s"]
+        )
+        yield
+        cursor.execute("SELECT set_config('ipam.clock_offset', '', true)")
+
+
+def _forget(cluster: Cluster) -> None:
+    ids = list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    spaces = list(AddressSpace.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    AllocationRequest.objects.filter(pool__in=ids).delete()
+    Environment.objects.filter(cluster=cluster).delete()
+    Block.objects.filter(space__in=spaces).delete()
+    PoolCIDR.objects.filter(pool__in=ids).delete()
+    Pool.objects.filter(pk__in=ids).delete()
+    cluster_id = cluster.pk
+    cluster.delete()
+    with pgtrigger.ignore():
+        BlockEvent.objects.filter(space_id__in=spaces).delete()
+        FailureEvent.objects.filter(pgh_obj_id__in=ids).delete()
+        PoolEvent.objects.filter(pgh_obj_id__in=ids).delete()
+        PoolCIDREvent.objects.filter(pool_id__in=ids).delete()
+        ReservedRangeEvent.objects.filter(pool_id__in=ids).delete()
+        ClusterEvent.objects.filter(pgh_obj_id=cluster_id).delete()

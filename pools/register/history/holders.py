@@ -1,0 +1,86 @@
+"""What a holder held when: by its kind and id, or by its uid, of pools and clusters that are gone too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from pools.models import AddressSpace, BlockEvent, PoolEvent
+from pools.platform.history import search
+from pools.register.history import addresses
+from pools.register.history.addresses import Tenure
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """Tenures, newest first; `below`: look on for numbers beneath it, None at the end."""
+
+    tenures: list[Tenure]
+    below: int | None
+
+
+# Who named a MAC or a VM at a time, as rows of `ipam who`: apps that use this one add theirs.
+Named = Callable[[str, int | None, datetime], list[dict[str, Any]]]
+NAMED: list[Named] = []
+
+
+def held(
+    *,
+    kind: str = "",
+    holder: str = "",
+    uid: str = "",
+    cluster_id: int | None = None,
+    at: datetime | None = None,
+    below: int | None = None,
+    limit: int = 100,
+) -> Holdings:
+    """The tenures of a holder; with `at` those that lasted then. A holder, its uid, or both."""
+    if not holder:
+        return _by_uid(kind, uid, cluster_id, at, below, limit)
+    rows = BlockEvent.objects.filter(holder_id=holder).exclude(state="available")
+    if kind:
+        rows = rows.filter(holder_kind=kind)
+    if uid:
+        rows = rows.filter(holder_uid=uid)
+    if cluster_id is not None:
+        rows = rows.filter(_in_cluster(cluster_id))
+    if at is not None:
+        rows = rows.filter(pgh_created_at__lte=at)
+    tenures: list[Tenure] = []
+    while True:
+        page = rows if below is None else rows.filter(pgh_id__lt=below)
+        found = list(page.order_by("-pgh_id")[: limit + 1])
+        some = addresses.tenures_of(found[:limit])
+        tenures += some if at is None else [one for one in some if one.covers(at)]
+        below = found[limit - 1].pgh_id if len(found) > limit else None
+        if at is None or below is None or len(tenures) >= limit:
+            return Holdings(tenures, below)
+
+
+def _by_uid(
+    kind: str,
+    uid: str,
+    cluster_id: int | None,
+    at: datetime | None,
+    below: int | None,
+    limit: int,
+) -> Holdings:
+    wanted = search.Wanted(
+        uid=uid, holder_kind=kind, cluster_id=cluster_id, kind="block", until=None
+    )
+    found = search.search([wanted], below=below, limit=limit)
+    rows = BlockEvent.objects.filter(pk__in=[one.pk for one in found.events])
+    tenures = addresses.tenures_of(list(rows.exclude(state="available").order_by("-pgh_id")))
+    if at is not None:
+        tenures = [one for one in tenures if one.covers(at)]
+    return Holdings(tenures, found.below)
+
+
+def _in_cluster(cluster_id: int) -> Q:
+    spaces = AddressSpace.objects.filter(cluster=cluster_id).values("pk")
+    pools = PoolEvent.objects.filter(cluster_id=cluster_id).values("pgh_obj_id")
+    return Q(space_id__in=spaces) | Q(pool_id__in=pools)

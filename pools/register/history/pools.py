@@ -1,0 +1,244 @@
+"""How a pool looked at a time: its settings, CIDRs and ranges, how full it was, who held what.
+
+Also of a pool that is gone. Settings are those of its last event until then. How many blocks were held
+is counted back from now: of whole segments of the audit chain by their tallies, the rest event by event.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from pools.core import addresses, blocks, errors
+from pools.models import (
+    BlockEvent,
+    ClusterEvent,
+    Pool,
+    PoolCIDREvent,
+    PoolEvent,
+    ReservedRangeEvent,
+)
+from pools.platform import database
+from pools.platform.history import event_numbers
+from pools.register.history import addresses as history_addresses
+from pools.register.history.addresses import Tenure
+
+SECONDS = 2.0  # of looking for holders, about
+MOST = 50_000  # blocks in cooldown that are counted
+_CHUNK = 5_000  # events looked through at once
+
+
+@dataclass(frozen=True)
+class CIDR:
+    """A CIDR of the pool then; `reserved` are `first-last`, with the reason of each."""
+
+    cidr: addresses.Network
+    orphaned: bool
+    pending: str
+    reserved: list[tuple[addresses.AddressRange, str]]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Blocks of a family, as pools.register.usage counts them; `cooling` is None when there were too many."""
+
+    capacity: int
+    held: int
+    cooling: int | None
+    withheld: int  # by reserved ranges, in use or not
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A pool then; `settings` are the columns of its last event, None before it was made."""
+
+    at: datetime
+    pool_id: int
+    settings: Any
+    deleted: bool
+    cidrs: list[CIDR] = field(default_factory=list)
+    counts: dict[int, Counts] = field(default_factory=dict)
+
+
+def at(pool_id: int, moment: datetime) -> Standing:
+    """NotFound for a pool that never was."""
+    told = PoolEvent.objects.filter(pgh_obj_id=pool_id)
+    last = told.filter(pgh_created_at__lte=moment).order_by("-pgh_id").first()
+    if last is None:
+        if not told.exists() and not Pool.objects.filter(pk=pool_id).exists():
+            raise errors.NotFound("There is no such pool.")
+        return Standing(moment, pool_id, None, deleted=False)
+    deleted = last.pgh_label == "deleted"
+    if deleted:
+        return Standing(moment, pool_id, last, deleted=True)
+    cidrs = _cidrs(pool_id, moment)
+    return Standing(moment, pool_id, last, False, cidrs, _counts(pool_id, moment, last, cidrs))
+
+
+def cluster_name(standing: Standing) -> str:
+    """The pool's cluster, also one that is gone; "" of a pool that was not there yet."""
+    if standing.settings is None:
+        return ""
+    told = ClusterEvent.objects.filter(pgh_obj_id=standing.settings.cluster_id)
+    return told.order_by("-pgh_id").values_list("name", flat=True).first() or ""
+
+
+def _last(model: Any, pool_id: int, moment: datetime) -> list[Any]:
+    """The last event until then of each object of the pool that was there."""
+    rows = model.objects.filter(pool_id=pool_id, pgh_created_at__lte=moment)
+    found = rows.order_by("pgh_obj_id", "-pgh_id").distinct("pgh_obj_id")
+    return [one for one in found if one.pgh_label != "deleted"]
+
+
+def _cidrs(pool_id: int, moment: datetime) -> list[CIDR]:
+    rows = sorted(_last(PoolCIDREvent, pool_id, moment), key=lambda one: (one.position, one.pgh_id))
+    ranges: dict[int, list[tuple[addresses.AddressRange, str]]] = {}
+    for one in _last(ReservedRangeEvent, pool_id, moment):
+        span = addresses.AddressRange(one.first, one.last)
+        ranges.setdefault(one.pool_cidr_id, []).append((span, one.reason))
+    return [
+        CIDR(
+            one.cidr,
+            one.orphaned_at is not None,
+            one.pending or "",
+            sorted(ranges.get(one.pgh_obj_id, []), key=lambda pair: pair[0]),
+        )
+        for one in rows
+    ]
+
+
+def _counts(pool_id: int, moment: datetime, pool: Any, cidrs: list[CIDR]) -> dict[int, Counts]:
+    found = {}
+    for family, mask in ((4, pool.mask_size_v4), (6, pool.mask_size_v6)):
+        if mask is None:
+            continue
+        capacity = free = 0
+        for one in cidrs:
+            if one.cidr.version != family:
+                continue
+            grid = blocks.Layout(
+                one.cidr, mask, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
+            )
+            capacity += blocks.total(grid.usable())
+            spans = [span for span, _ in one.reserved]
+            free += 0 if one.orphaned or one.pending else blocks.total(grid.allocatable(spans))
+        found[family] = Counts(
+            capacity,
+            _held(pool_id, family, moment),
+            _cooling(pool_id, family, moment),
+            capacity - free,
+        )
+    return found
+
+
+def _held(pool_id: int, family: int, moment: datetime) -> int:
+    """How many are held now, less what was added since: one statement, so one moment."""
+    low, _ = event_numbers.within(moment, None)
+    ((now, whole, single),) = database.rows(
+        _SINCE, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
+    )
+    return int(now - whole - single)
+
+
+# Of a segment whose events are all younger the tally counts; of others, and of what is not sealed,
+# each event does.
+_SINCE = """
+    WITH later AS (
+        SELECT id, after_id, last_id, oldest_at > %(at)s AS whole FROM pools_auditsegment
+        WHERE last_id > %(low)s),
+    changes AS (
+        SELECT CASE e.pgh_label WHEN 'allocated' THEN 1 WHEN 'released' THEN -1
+            WHEN 'removed' THEN CASE e.state WHEN 'held' THEN -1 ELSE 0 END ELSE 0 END AS by
+        FROM (SELECT after_id, last_id FROM later WHERE NOT whole
+              UNION ALL SELECT COALESCE(max(last_id), %(low)s), 9223372036854775807 FROM later) s
+        JOIN pools_blockevent e ON e.pool_id = %(pool)s AND e.pgh_id > s.after_id
+            AND e.pgh_id <= s.last_id
+        WHERE e.family = %(family)s AND e.pgh_created_at > %(at)s)
+    SELECT
+        (SELECT count(*) FROM pools_block WHERE pool_id = %(pool)s AND family = %(family)s
+            AND state = 'held'),
+        (SELECT COALESCE(sum(t.held), 0) FROM pools_segmenttally t JOIN later l ON l.id = t.segment_id
+            WHERE l.whole AND t.pool_id = %(pool)s AND t.family = %(family)s),
+        (SELECT COALESCE(sum(by), 0) FROM changes)
+"""
+
+
+def _cooling(pool_id: int, family: int, moment: datetime) -> int | None:
+    """Released, not over its cooldown, and nothing happened to it since; None: more than counted."""
+    longest = _longest_cooldown(pool_id)
+    low, high = event_numbers.within(moment - longest, moment + timedelta(microseconds=1))
+    values = {
+        "pool": pool_id,
+        "family": family,
+        "at": moment,
+        "low": low,
+        "high": high,
+        "n": MOST + 1,
+    }
+    ((number,),) = database.rows(_COOLING, values, prepare=False)
+    return None if number > MOST else int(number)
+
+
+_COOLING = """
+    SELECT count(*) FILTER (WHERE NOT EXISTS (
+        SELECT FROM pools_blockevent n WHERE n.cidr = e.cidr AND n.space_id = e.space_id
+            AND n.pgh_id > e.pgh_id AND n.pgh_created_at <= %(at)s)) AS number
+    FROM (SELECT cidr, space_id, pgh_id FROM pools_blockevent
+        WHERE pool_id = %(pool)s AND pgh_id > %(low)s AND pgh_id <= %(high)s AND family = %(family)s
+            AND pgh_label = 'released' AND state = 'cooling' AND pgh_created_at <= %(at)s
+            AND available_from > %(at)s LIMIT %(n)s) e
+"""
+
+
+def _longest_cooldown(pool_id: int) -> timedelta:
+    told = PoolEvent.objects.filter(pgh_obj_id=pool_id).values_list("cooldown_seconds", flat=True)
+    return timedelta(seconds=max(told, default=0))
+
+
+# --- who held what --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Holders:
+    """Tenures that lasted then, those that began last first; `below`: where to look on."""
+
+    tenures: list[Tenure]
+    below: int | None
+
+
+def holders(
+    pool_id: int, moment: datetime, *, below: int | None = None, limit: int = 100
+) -> Holders:
+    """Who held or cooled which block of the pool then, a page at a time."""
+    deadline = time.monotonic() + SECONDS
+    _, high = event_numbers.within(None, moment + timedelta(microseconds=1))
+    at = min(high, below - 1) if below is not None else high
+    numbers: list[int] = []
+    while len(numbers) <= limit:
+        values = {"pool": pool_id, "high": at, "at": moment, "n": _CHUNK}
+        found = database.rows(_LAST, values, prepare=False)
+        numbers += [number for number, last in found if last]
+        if len(found) < _CHUNK:
+            at = 0
+            break
+        at = found[-1][0] - 1
+        if time.monotonic() > deadline:
+            break
+    chosen = numbers[:limit]
+    rows = list(BlockEvent.objects.filter(pk__in=chosen).order_by("-pgh_id"))
+    tenures = [one for one in history_addresses.tenures_of(rows) if one.covers(moment)]
+    more = chosen[-1] if len(numbers) > limit else at + 1 if at else None
+    return Holders(tenures, more)
+
+
+# The pool's events backwards: which of them is the last of its block until then?
+_LAST = """
+    SELECT e.pgh_id, e.state <> 'available' AND e.pgh_label <> 'removed' AND NOT EXISTS (
+        SELECT FROM pools_blockevent n WHERE n.cidr = e.cidr AND n.space_id = e.space_id
+            AND n.pgh_id > e.pgh_id AND n.pgh_created_at <= %(at)s)
+    FROM (SELECT * FROM pools_blockevent WHERE pool_id = %(pool)s AND pgh_id <= %(high)s
+            AND pgh_created_at <= %(at)s ORDER BY pgh_id DESC LIMIT %(n)s) e
+    ORDER BY e.pgh_id DESC
+"""

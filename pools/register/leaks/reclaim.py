@@ -1,0 +1,200 @@
+"""Taking leaked blocks back: compare-and-set on what was seen, and always into a cooldown.
+
+Whether a block may be taken is decided on its locked row, in the transaction that takes it: it must
+have leaked, still be the one that leaked, and nobody may refer to it again. So two who reclaim at once
+are safe, and the second is told that it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from django.conf import settings
+
+from pools.clusters.reconcile import leases
+from pools.core import block_fields, errors
+from pools.models import Block
+from pools.models.blocks import State
+from pools.models.pools import Category
+from pools.platform import database, events
+from pools.register.allocator import window
+from pools.register.leaks import detection
+
+BATCH = 500  # blocks in one transaction
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A block as it was seen; None is not compared, a uid or organisation "" is that there was none."""
+
+    block_id: int
+    kind: str
+    id: str
+    uid: str | None = None
+    org: str | None = None
+    allocated_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one: the block as it is now, or why it was refused.
+
+    `repeated`: it was taken back from this very holder before. `would` (of a dry run): nothing speaks
+    against it.
+    """
+
+    wanted: Wanted
+    block: block_fields.BlockAnswer | None = None
+    repeated: bool = False
+    would: bool = False
+    error: errors.IpamError | None = None
+
+
+def reclaim(wanted: Wanted, *, by: events.Author) -> Result:
+    """Take one block back.
+
+    Raises NotFound, HolderChanged (it is another's, or was allocated anew), NotLeaked, ReferencedAgain.
+    """
+    (result,) = reclaim_all([wanted], by=by)
+    if result.error:
+        raise result.error
+    return result
+
+
+def reclaim_all(
+    wanted: Iterable[Wanted], *, by: events.Author, dry_run: bool = False
+) -> Iterator[Result]:
+    """The same for many, a result for each in their order; a refusal hinders no other one."""
+    if not by.reason:
+        raise errors.InvalidInput.of("reason", "required", "Say why these blocks are taken back.")
+    each = iter(wanted)
+    while batch := list(islice(each, BATCH)):
+        yield from database.retried(partial(_batch, batch, by, dry_run=dry_run))
+
+
+def _batch(batch: Sequence[Wanted], by: events.Author, *, dry_run: bool) -> list[Result]:
+    with events.recorded(by):
+        ids = {one.block_id for one in batch}
+        if not dry_run:
+            _lock_networks(ids)
+        rows = {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(ids)})}
+        again = _referenced(rows.values())
+        verdicts = [_verdict(one, rows.get(one.block_id), again) for one in batch]
+        taken = {one.block_id for one, said in zip(batch, verdicts, strict=True) if said is _MAY}
+        if taken and not dry_run:
+            _take(taken)
+            rows |= {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(taken)})}
+    return [
+        _result(one, rows.get(one.block_id), said, dry_run=dry_run)
+        for one, said in zip(batch, verdicts, strict=True)
+    ]
+
+
+def _lock_networks(ids: Collection[int]) -> None:
+    """What claims hold is locked as passes lock it: the cluster's row, the pool, then rows."""
+    found = database.rows(_NETWORKS, [sorted(ids), Category.VM.value])
+    for cluster_id in sorted({cluster for _, cluster in found}):
+        leases.nudge(cluster_id, patient=True)
+    for pool_id in sorted({pool for pool, _ in found}):
+        window.lock(pool_id)
+
+
+_NETWORKS = """
+    SELECT DISTINCT p.id, p.cluster_id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
+    WHERE b.id = ANY(%s::bigint[]) AND p.category = %s
+"""
+# In the order of their ids, so that two who reclaim the same never wait for each other in a circle.
+# The leak by its block alone: a condition on its confirmation would have the index of those tried.
+_ROWS = """
+    SELECT b.*, b.cidr::text AS cidr, p.name AS pool, p.cluster_id, c.name AS cluster,
+        COALESCE((SELECT l.confirmed_at IS NOT NULL
+                AND (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
+                  = (b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at)
+            FROM pools_leak l WHERE l.block_id = b.id), false) AS leaked
+    FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
+    WHERE b.id = ANY(%(ids)s::bigint[]) AND b.holder_id <> ''
+    ORDER BY b.id FOR UPDATE OF b
+"""
+
+Row = Mapping[str, Any]
+
+
+def _referenced(rows: Iterable[Row]) -> set[int]:
+    by_cluster: dict[int, list[int]] = {}
+    for row in rows:
+        if row["state"] == State.HELD:
+            by_cluster.setdefault(row["cluster_id"], []).append(row["id"])
+    return {pk for cluster, ids in by_cluster.items() for pk in detection.referenced(cluster, ids)}
+
+
+_MAY = "may be taken"
+_DONE = "was taken before"
+_Verdict = str | errors.IpamError
+
+
+def _verdict(one: Wanted, row: Row | None, again: Collection[int]) -> _Verdict:
+    if row is None:
+        return errors.NotFound("There is no such block.")
+    if not _is_same(one, row):
+        return errors.HolderChanged()
+    if row["state"] != State.HELD:
+        return _DONE
+    holder = f"{row['holder_kind']} {row['holder_id']}"
+    if row["id"] in again:
+        return errors.ReferencedAgain(f"{holder}, who holds {row['cidr']}, is referenced.")
+    if not row["leaked"]:
+        return errors.NotLeaked(
+            f"{row['cidr']} of {holder} did not leak: no two complete observations missed its holder."
+        )
+    return _MAY
+
+
+def _is_same(one: Wanted, row: Row) -> bool:
+    return (
+        (one.kind, one.id) == (row["holder_kind"], row["holder_id"])
+        and (one.uid is None or row["holder_uid"] in {"", one.uid})
+        and one.org in {None, row["org"]}
+        and one.allocated_at in {None, row["allocated_at"]}
+    )
+
+
+def _take(ids: Collection[int]) -> None:
+    cool(ids)
+    blocks = list(Block.objects.filter(pk__in=ids).select_related("pool"))
+    for source in detection.SOURCES.values():
+        if source.give_back:
+            source.give_back(blocks)
+
+
+def cool(ids: Collection[int]) -> None:
+    """Held blocks into the cooldown of their pools, never straight to free.
+
+    Where a pool has none, a grace passes in which its holder may still turn up.
+    """
+    grace = max(settings.IPAM_LEAK_GRACE_SECONDS, 1)
+    database.fetch(_COOL, {"ids": sorted(ids), "grace": grace})
+
+
+_COOL = """
+    WITH cooled AS (
+        UPDATE pools_block b
+        SET state = 'cooling', released_at = ipam_now(), available_from = ipam_now()
+            + make_interval(secs => COALESCE(NULLIF(p.cooldown_seconds, 0), %(grace)s))
+        FROM pools_pool p
+        WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
+        RETURNING b.id)
+    DELETE FROM pools_leak l WHERE l.block_id = ANY(ARRAY(SELECT id FROM cooled)) RETURNING l.id
+"""
+
+
+def _result(one: Wanted, row: Row | None, said: _Verdict, *, dry_run: bool) -> Result:
+    if isinstance(said, errors.IpamError):
+        return Result(one, error=said)
+    assert row is not None  # noqa: S101  # no row has a verdict of its own
+    block = block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
+    return Result(one, block, repeated=said == _DONE, would=dry_run and said == _MAY)

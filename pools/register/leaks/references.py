@@ -1,0 +1,189 @@
+"""Who still refers to blocks, as tooling reports it: one numbered feed for each kind in each cluster.
+
+A complete report is an observation (pools/register/leaks/detection.py); a delta only adds holders, or takes them
+away, and never makes a leak. The number keeps a late or doubled report from undoing a newer one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from pools.core import block_fields, errors
+from pools.models import Cluster, Reference, ReferenceFeed
+from pools.platform import database, events
+from pools.register.leaks import detection
+
+MOST = 200_000  # holders in one report
+ANSWER = (
+    "cluster", "holder_kind", "sequence", "complete", "holders", "reported_at", "complete_at", "missed",
+    "leaked",
+)  # fmt: skip
+
+
+class Named(NamedTuple):
+    """A holder that is referenced; without uid or org any of that name is."""
+
+    id: str
+    uid: str = ""
+    org: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """`holders` are all that there are, or with `complete` False those that came; `removed` went.
+
+    Both are sets: two pods of one VM that is migrated name it twice, and it is one holder (R6).
+    `observed_at` is when the reporter began to read, where it says so.
+    """
+
+    cluster: Cluster
+    kind: str
+    sequence: int
+    complete: bool
+    holders: Collection[Named]
+    removed: Collection[Named] = ()
+    observed_at: datetime | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for bodies that say the same, in whatever order."""
+        said = [
+            self.complete,
+            sorted(set(self.holders)),
+            sorted(set(self.removed)),
+            self.observed_at and self.observed_at.isoformat(),
+        ]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def take_in(report: Report, *, by: events.Author) -> dict[str, Any]:
+    """What is answered: the feed as it stands, and how many blocks a complete report missed.
+
+    A report that is repeated is answered as before, and is no further observation. Raises StaleSequence,
+    SequenceReused.
+    """
+    return database.retried(lambda: _take_in(report, by))
+
+
+def _take_in(report: Report, by: events.Author) -> dict[str, Any]:
+    with transaction.atomic():
+        # A snapshot of a million blocks is one statement, longer than the web's own limit.
+        database.rows("SELECT set_config('statement_timeout', '25s', true)", [])
+        feed = _locked(report)
+        fingerprint = report.fingerprint
+        if report.sequence < feed.sequence:
+            raise errors.StaleSequence(
+                f"The report {feed.sequence} of the {feed.holder_kind}s of {report.cluster} came before."
+            )
+        if report.sequence == feed.sequence:
+            if fingerprint != feed.fingerprint:
+                raise errors.SequenceReused
+            return {name: feed.answer[name] for name in ANSWER}  # JSON in PostgreSQL has no order
+        with database.hash_joins_only(many=report.complete):
+            _store(feed.pk, report)
+        feed.sequence, feed.fingerprint, feed.reporter = report.sequence, fingerprint, by.actor
+        feed.reported_at = database.now()
+        judged = detection.Judged(0, 0)
+        if report.complete:
+            feed.complete_at = feed.reported_at
+            judged = _observed(report, feed.reported_at)
+        else:
+            detection.clear(report.cluster.pk, report.kind)
+        answer = feed.answer = _answer(feed, report, judged)
+        feed.save()
+    return answer
+
+
+def _locked(report: Report) -> ReferenceFeed:
+    """The feed, held by this transaction; a new one has had no report."""
+    values = [report.cluster.pk, report.kind]
+    database.rows(_NEW, values)
+    return ReferenceFeed.objects.select_for_update().get(
+        cluster=report.cluster, holder_kind=report.kind
+    )
+
+
+_NEW = """
+    INSERT INTO pools_referencefeed (cluster_id, holder_kind, sequence, fingerprint, reporter,
+        reported_at, answer)
+    VALUES (%s, %s, -1, '', '', ipam_now(), '{}') ON CONFLICT DO NOTHING RETURNING id
+"""
+
+
+def _store(feed_id: int, report: Report) -> None:
+    named = _columns(report.holders)
+    if report.complete:
+        database.fetch(_REPLACE, {"feed": feed_id, **named})
+    else:
+        database.fetch(_REMOVE, {"feed": feed_id, **_columns(report.removed)})
+        database.fetch(_ADD, {"feed": feed_id, **named})
+
+
+def _columns(named: Collection[Named]) -> dict[str, list[str]]:
+    distinct = sorted(set(named))  # in the order of the index
+    return {
+        "ids": [one.id for one in distinct],
+        "uids": [one.uid for one in distinct],
+        "orgs": [one.org for one in distinct],
+    }
+
+
+_NAMED = "unnest(%(ids)s::text[], %(uids)s::text[], %(orgs)s::text[]) AS n(id, uid, org)"
+_ADD = f"""
+    INSERT INTO pools_reference (feed_id, holder_id, holder_uid, org)
+    SELECT %(feed)s, n.id, n.uid, n.org FROM {_NAMED}
+    ON CONFLICT DO NOTHING RETURNING NULL AS nothing
+"""  # noqa: S608  # our own texts
+# What stays is not written again.
+_REPLACE = f"""
+    WITH named AS MATERIALIZED (SELECT * FROM {_NAMED}),
+    gone AS (
+        DELETE FROM pools_reference r WHERE r.feed_id = %(feed)s AND NOT EXISTS (
+            SELECT FROM named n
+            WHERE n.id = r.holder_id AND n.uid = r.holder_uid AND n.org = r.org)),
+    came AS (
+        INSERT INTO pools_reference (feed_id, holder_id, holder_uid, org)
+        SELECT %(feed)s, n.id, n.uid, n.org FROM named n WHERE NOT EXISTS (
+            SELECT FROM pools_reference r WHERE r.feed_id = %(feed)s
+              AND n.id = r.holder_id AND n.uid = r.holder_uid AND n.org = r.org))
+    SELECT NULL AS nothing LIMIT 0
+"""  # noqa: S608  # our own texts
+_REMOVE = f"""
+    DELETE FROM pools_reference r USING {_NAMED}
+    WHERE r.feed_id = %(feed)s AND r.holder_id = n.id AND n.uid IN ('', r.holder_uid)
+      AND n.org IN ('', r.org)
+    RETURNING NULL AS nothing
+"""  # noqa: S608  # our own texts
+
+
+def _observed(report: Report, now: datetime) -> detection.Judged:
+    began = min(report.observed_at, now) if report.observed_at else now
+    return detection.judge(
+        detection.TOOLING,
+        "true",
+        cluster_id=report.cluster.pk,
+        holders=[report.kind],
+        began=began,
+    )
+
+
+def _answer(feed: ReferenceFeed, report: Report, judged: detection.Judged) -> dict[str, Any]:
+    values = (
+        report.cluster.name,
+        feed.holder_kind,
+        feed.sequence,
+        report.complete,
+        Reference.objects.filter(feed=feed).count(),
+        block_fields.time(feed.reported_at),
+        block_fields.time(feed.complete_at),
+        judged.missed,
+        judged.leaked,
+    )
+    return dict(zip(ANSWER, values, strict=True))

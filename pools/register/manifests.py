@@ -1,0 +1,128 @@
+"""Pools from manifests: CiliumPodIPPool in all its shapes, and Helm's autoCreateCiliumPodIPPools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+
+from pools.core import errors
+from pools.core.cilium import podippool
+from pools.models import Cluster, Pool
+from pools.models.pools import Category
+from pools.platform import documents, events
+from pools.register import pools
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of one object: `verdict` is created, changed, unchanged or refused."""
+
+    document: int  # counted from 0
+    name: str
+    verdict: str
+    problems: tuple[errors.Problem, ...] = ()
+    pool_id: int | None = None
+
+
+def pools_from(
+    text: bytes, cluster: Cluster, *, by: events.Author, dry_run: bool = False
+) -> list[Report]:
+    """Create or change a pool for each object of a YAML or JSON text; all or nothing.
+
+    The reports say for each object what happened (with `dry_run`, what would); when one of them is
+    `refused`, nothing was changed. InvalidInput when the text cannot be read at all.
+    """
+    found = documents.load_yaml(text)
+    with events.recorded(by):
+        reports = [report for document in found for report in _document(document, cluster, by)]
+        if dry_run or any(report.verdict == "refused" for report in reports):
+            transaction.set_rollback(True)
+    return reports
+
+
+def _document(
+    document: documents.Document, cluster: Cluster, by: events.Author
+) -> Sequence[Report]:
+    try:
+        manifests = podippool.parse_document(document.data)
+    except errors.InvalidInput as error:
+        return [Report(document.index, "", "refused", error.problems)]
+    return [_manifest(document.index, manifest, cluster, by) for manifest in manifests]
+
+
+def _manifest(
+    index: int, manifest: podippool.PodIPPool, cluster: Cluster, by: events.Author
+) -> Report:
+    try:
+        with transaction.atomic():
+            verdict, pool = _bring(manifest, cluster, by)
+    except errors.IpamError as error:
+        problems = error.problems or (errors.Problem("", error.code, error.message),)
+        return Report(index, manifest.name, "refused", problems)
+    return Report(index, manifest.name, verdict, pool_id=pool.pk)
+
+
+def _bring(manifest: podippool.PodIPPool, cluster: Cluster, by: events.Author) -> tuple[str, Pool]:
+    pool = Pool.objects.filter(cluster=cluster, name=manifest.name).first()
+    if pool is None:
+        return "created", pools.create(spec(manifest, cluster), by=by)
+    if pool.category != Category.POD:
+        raise errors.AlreadyExists(f"The cluster has a {pool.category} pool of this name.")
+    if (pool.allow_first_ip, pool.allow_last_ip) != (
+        manifest.allow_first_ip,
+        manifest.allow_last_ip,
+    ):
+        raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
+    if as_manifest(pool) == replace(manifest, api_version=podippool.V2, source=""):
+        return "unchanged", pool
+    pools.change(
+        pool.pk,
+        pools.PoolChange(
+            families=manifest.families,
+            annotations=manifest.annotations,
+            labels=manifest.labels,
+            selectors=(manifest.pod_selector, manifest.namespace_selector),
+        ),
+        by=by,
+    )
+    return "changed", pool
+
+
+def spec(
+    manifest: podippool.PodIPPool, cluster: Cluster, *, follows: bool = False
+) -> pools.PoolSpec:
+    """The pool that a manifest makes; one that `follows` is what its cluster says."""
+    return pools.PoolSpec(
+        cluster=cluster,
+        name=manifest.name,
+        category=Category.POD,
+        families=manifest.families,
+        allow_first_ip=manifest.allow_first_ip,
+        allow_last_ip=manifest.allow_last_ip,
+        annotations=manifest.annotations,
+        labels=manifest.labels,
+        pod_selector=manifest.pod_selector,
+        namespace_selector=manifest.namespace_selector,
+        follows_cluster=follows,
+    )
+
+
+def as_manifest(pool: Pool) -> podippool.PodIPPool:
+    """A pool of the register as the manifest that would make it."""
+    return manifest_of(pool, pools.families(pool))
+
+
+def manifest_of(pool: Pool, families: dict[int, podippool.Family]) -> podippool.PodIPPool:
+    """The same when the families are known; a family without CIDRs is left out."""
+    return podippool.PodIPPool(
+        name=pool.name,
+        families={number: family for number, family in families.items() if family.cidrs},
+        allow_first_ip=pool.allow_first_ip,
+        allow_last_ip=pool.allow_last_ip,
+        annotations=pool.annotations,
+        labels=pool.labels,
+        pod_selector=pool.pod_selector,
+        namespace_selector=pool.namespace_selector,
+    )

@@ -1,0 +1,34 @@
+"""Free blocks near an address."""
+
+from __future__ import annotations
+
+from pools.core import addresses, blocks
+from pools.models import Block, PoolCIDR
+from pools.models.blocks import LIVE
+from pools.register.allocator import window
+
+REACH = 128  # blocks looked at on each side
+
+
+def free_near(cidr: PoolCIDR, address: addresses.Address, count: int) -> list[addresses.Network]:
+    """The nearest blocks of the CIDR that may be handed out and are not in use, in order."""
+    grid = window.layout(cidr)
+    here = grid.index_of_address(address)
+    first, last = max(0, here - REACH), min(grid.count - 1, here + REACH)
+    ranges = [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
+    used = Block.objects.filter(
+        space=cidr.space_id,
+        cidr__gte=str(grid.block_at(first)),
+        cidr__lte=str(grid.block_at(last)),
+        state__in=LIVE,
+    )
+    holes = [
+        blocks.Span(index, index)
+        for index in map(grid.index_of, used.values_list("cidr", flat=True))
+    ]
+    near = [blocks.Span(first, last)]
+    outside = blocks.subtract([blocks.Span(0, grid.count - 1)], near)
+    free = blocks.subtract(grid.allocatable(ranges), [*outside, *holes])
+    indexes = (index for span in free for index in range(span.first, span.last + 1))
+    nearest = sorted(indexes, key=lambda index: (abs(index - here), index))[:count]
+    return [grid.block_at(index) for index in sorted(nearest)]

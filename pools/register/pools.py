@@ -1,0 +1,548 @@
+"""Pools, their CIDRs and reserved ranges.
+
+Every change runs under the pool's allocation lock and raises its version by one. What is in use
+is never freed by a change here: a reserved range only stops new allocations, and a CIDR with held
+or cooling blocks cannot be removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv6Network
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import F, Max, Q
+
+from pools.clusters.reconcile import leases
+from pools.core import addresses, blocks, errors
+from pools.core.cilium.podippool import CidrEntry, Family
+from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
+from pools.models.blocks import LIVE, State
+from pools.models.fields import Now
+from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
+from pools.platform import database, events
+from pools.register import cluster_cidrs, orphans
+from pools.register.allocator import window
+
+FIRST_HOLDERS = 20
+_CLUSTER = "cluster"  # the source of what passes over a cluster change
+
+
+@dataclass(frozen=True)
+class PoolSpec:
+    """A pool to be made; `families` has the keys 4 and 6 as far as the pool has them.
+
+    `cooldown_seconds` None is the default of the category.
+    """
+
+    cluster: Cluster
+    name: str
+    category: str
+    families: Mapping[int, Family]
+    cooldown_seconds: int | None = None
+    allow_first_ip: bool = False
+    allow_last_ip: bool = False
+    description: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    pod_selector: Mapping[str, Any] | None = None
+    namespace_selector: Mapping[str, Any] | None = None
+    space: AddressSpace | None = None  # None: the cluster's own
+    follows_cluster: bool = False
+
+
+@dataclass(frozen=True)
+class PoolChange:
+    """What shall be different; None leaves a thing as it is.
+
+    A family given is the whole family: CIDRs and ranges that it does not name are removed. With
+    `keep_orphans` one that is in use stays as an orphan instead of being refused, because a cluster
+    has removed it already. `selectors` are those of pods and of namespaces.
+    """
+
+    families: Mapping[int, Family] | None = None
+    cooldown_seconds: int | None = None
+    description: str | None = None
+    annotations: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None
+    selectors: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] | None = None
+    keep_orphans: bool = False
+
+
+def create(spec: PoolSpec, *, by: events.Author) -> Pool:
+    """Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput."""
+    if not spec.families:
+        raise errors.InvalidInput.of("ipv4", "family_required", "A pool has an IPv4 or IPv6 part.")
+    space = spec.space or AddressSpace.objects.get(cluster=spec.cluster, name=AddressSpace.OWN)
+    cooldown = spec.cooldown_seconds
+    pool = Pool(
+        cluster=spec.cluster,
+        space=space,
+        name=spec.name,
+        category=spec.category,
+        mask_size_v4=spec.families[4].mask_size if 4 in spec.families else None,
+        mask_size_v6=spec.families[6].mask_size if 6 in spec.families else None,
+        cooldown_seconds=DEFAULT_COOLDOWN[Category(spec.category)]
+        if cooldown is None
+        else cooldown,
+        allow_first_ip=spec.allow_first_ip,
+        allow_last_ip=spec.allow_last_ip,
+        description=spec.description,
+        annotations=dict(spec.annotations),
+        labels=dict(spec.labels),
+        pod_selector=spec.pod_selector,
+        namespace_selector=spec.namespace_selector,
+        follows_cluster=spec.follows_cluster,
+    )
+    with events.recorded(by):
+        _announce(spec.cluster.pk, spec.category, by)
+        _locked_prefix(pool)  # before the pool's name, as who divides a prefix locks them
+        database.save(pool)
+        window.lock(pool.pk)
+        for family, part in sorted(spec.families.items()):
+            for index, entry in enumerate(part.cidrs):
+                with _under(f"ipv{family}.cidrs.{index}"):
+                    _add_cidr(pool, entry)
+    return pool
+
+
+def change(
+    pool_id: int, wanted: PoolChange, *, by: events.Author, version: int | None = None
+) -> Pool:
+    """Bring a pool to what is wanted; nothing changes when any part is refused.
+
+    Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
+    InvalidInput.
+    """
+    with _changing(pool_id, by=by, version=version) as pool:
+        for name in ("cooldown_seconds", "description", "annotations", "labels"):
+            value = getattr(wanted, name)
+            if value is not None:
+                setattr(pool, name, value)
+        if wanted.selectors is not None:
+            pool.pod_selector, pool.namespace_selector = wanted.selectors
+        for family, part in sorted((wanted.families or {}).items()):
+            _refuse_repeated(family, part)
+            _change_mask_size(pool, family, part.mask_size)
+        database.save(pool)
+        for family, part in sorted((wanted.families or {}).items()):
+            _change_family(pool, family, part, keep_orphans=wanted.keep_orphans, by=by)
+    return Pool.objects.get(pk=pool_id)
+
+
+def delete(pool_id: int, *, by: events.Author, version: int | None = None) -> None:
+    """Remove a pool that nothing holds; PoolInUse with the holders otherwise."""
+    with _changing(pool_id, by=by, version=version) as pool:
+        refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
+        # The triggers of the CIDRs take the window with them, and see what was taken meanwhile.
+        cidrs = PoolCIDR.objects.filter(pool=pool)
+        _named(cidrs.delete, {"cidr_in_use": errors.PoolInUse, "block_in_use": errors.PoolInUse})
+        pool.delete()
+
+
+def add_cidr(pool_id: int, entry: CidrEntry, *, by: events.Author) -> PoolCIDR:
+    """A further CIDR, at the end of the list; its family must have a mask size.
+
+    A pending addition until the cluster's object has it, where there is one that is written.
+    """
+    with _changing(pool_id, by=by) as pool:
+        added = _add_cidr(pool, entry)
+        _settle_addition(added, by)
+    return added  # mypy: a context manager may swallow
+
+
+def remove_cidr(pool_cidr_id: int, *, by: events.Author) -> PoolCIDR | None:
+    """Take an unused CIDR out of its pool; CIDRInUse with the holders otherwise.
+
+    One that the cluster's object still has is answered: it stays as a pending removal.
+    """
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        if not _awaits_removal(cidr):
+            _delete_cidr(cidr)
+    return PoolCIDR.objects.filter(pk=pool_cidr_id).first()
+
+
+def end_removal(pool_cidr_id: int, *, by: events.Author) -> None:
+    """The cluster has followed a removal: the CIDR goes, or is an orphan while blocks are in use."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        _drop(cidr, keep_orphans=True)
+
+
+def set_pending(pool_cidr_id: int, pending: str, *, by: events.Author) -> None:
+    """Let a CIDR wait for its cluster, or with "" wait no more."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        if pending:
+            orphans.suspend(cidr, Pending(pending))
+        else:
+            orphans.adopt(cidr)
+
+
+def keep_cidr(pool_cidr_id: int, *, by: events.Author) -> None:
+    """Take back a removal that the cluster has not followed."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        _keep_cidr(cidr, by)
+
+
+def reserve(
+    pool_cidr_id: int, span: addresses.AddressRange, *, by: events.Author, reason: str = ""
+) -> ReservedRange:
+    """Withhold a range: no new blocks that it touches, whatever is in use there stays."""
+    cidr = _cidr(pool_cidr_id)
+    with _changing(cidr.pool_id, by=by):
+        reserved = _reserve(cidr, span, reason)
+    return reserved  # noqa: RET504  # mypy: a context manager may swallow
+
+
+def unreserve(range_id: int, *, by: events.Author) -> None:
+    """Give the blocks of a reserved range back to the pool."""
+    reserved = ReservedRange.objects.select_related("pool_cidr__pool").filter(pk=range_id).first()
+    if reserved is None:
+        raise errors.NotFound("There is no such reserved range.")
+    with _changing(reserved.pool_id, by=by):
+        _unreserve(reserved)
+
+
+def families(pool: Pool) -> dict[int, Family]:
+    """A pool's families with their CIDRs and reserved ranges, as a spec says them.
+
+    Orphans and pending removals are left out.
+    """
+    return families_of([pool])[pool.pk]
+
+
+def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
+    """The families of many pools, by the pool's id."""
+    found: dict[int, dict[int, list[CidrEntry]]] = {
+        pool.pk: {family: [] for family in (4, 6) if pool.mask_size(family) is not None}
+        for pool in pools
+    }
+    for cidr in listed(list(found)).prefetch_related("reserved_ranges"):
+        entry = CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr))))
+        found[cidr.pool_id][cidr.cidr.version].append(entry)
+    return {
+        pool.pk: {
+            family: Family(tuple(entries), pool.mask_size(family) or 0)
+            for family, entries in found[pool.pk].items()
+        }
+        for pool in pools
+    }
+
+
+def listed(pool_ids: Sequence[int]) -> Any:
+    """The CIDRs that pools have in the register, orphans and pending removals left out."""
+    rows = PoolCIDR.objects.filter(pool__in=pool_ids, orphaned_at=None)
+    return rows.exclude(pending=Pending.REMOVAL)
+
+
+# --- who is in the way ----------------------------------------------------------------------------
+
+
+def in_use(cidr: PoolCIDR) -> Any:
+    """The held and cooling blocks of a CIDR, as a queryset in address order."""
+    grid = window.layout(cidr)
+    return _live(
+        Block.objects.filter(
+            space=cidr.space_id,
+            cidr__gte=str(grid.block_at(0)),
+            cidr__lte=str(grid.block_at(grid.count - 1)),
+        )
+    ).order_by("cidr")
+
+
+def _live(rows: Any) -> Any:
+    cooled = Q(state=State.COOLING, available_from__lte=Now())
+    return rows.filter(state__in=LIVE).exclude(cooled)
+
+
+def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
+    """Raise the error with count and first holders when some of these blocks are in use."""
+    count = _live(rows).count()
+    if not count:
+        return
+    first = [
+        f"{block.holder_kind} {block.holder_id} ({block.cidr}, {block.state})"
+        for block in _live(rows).order_by("cidr")[:FIRST_HOLDERS]
+    ]
+    more = f" and {count - len(first)} more" if count > len(first) else ""
+    raise error(
+        f"{what} has {count} held or cooling block{'s' * (count > 1)}: {', '.join(first)}{more}."
+    )
+
+
+# --- parts of a change, under the lock ------------------------------------------------------------
+
+
+@contextmanager
+def _changing(pool_id: int, *, by: events.Author, version: int | None = None) -> Iterator[Pool]:
+    with events.recorded(by):
+        for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
+            "cluster_id", "category"
+        ):
+            _announce(cluster_id, category, by)
+        window.lock(pool_id)
+        pool = (
+            Pool.objects.select_related("cluster")
+            .select_for_update(of=("self",))
+            .filter(pk=pool_id)
+            .first()
+        )
+        if pool is None:
+            raise errors.NotFound("There is no such pool.")
+        if version is not None and pool.version != version:
+            raise errors.VersionMismatch
+        yield pool
+        follows = pool.follows_cluster and not _taken_over(pool, by)
+        Pool.objects.filter(pk=pool_id).update(version=F("version") + 1, follows_cluster=follows)
+
+
+def _announce(cluster_id: int, category: str, by: events.Author) -> None:
+    """The cluster is due. Before the pool's lock: changes of several pools take that row first."""
+    if category == Category.POD and by.source != _CLUSTER:
+        leases.nudge(cluster_id, patient=True)
+
+
+def _taken_over(pool: Pool, by: events.Author) -> bool:
+    """Whether this change makes the pool the register's: somebody changes it who may write it."""
+    if by.source == _CLUSTER:
+        return False
+    return cluster_cidrs.is_written(pool)
+
+
+@contextmanager
+def _under(path: str) -> Iterator[None]:
+    """Errors of a part are told with the part's place in the whole."""
+    try:
+        yield
+    except errors.InvalidInput as error:
+        raise error.under(path) from error
+
+
+def _cidr(pool_cidr_id: int) -> PoolCIDR:
+    cidr = PoolCIDR.objects.select_related("pool__cluster").filter(pk=pool_cidr_id).first()
+    if cidr is None:
+        raise errors.NotFound("There is no such CIDR.")
+    return cidr
+
+
+def _change_mask_size(pool: Pool, family: int, mask_size: int) -> None:
+    name = f"mask_size_v{family}"
+    if getattr(pool, name) is None:
+        setattr(pool, name, mask_size)
+    elif getattr(pool, name) != mask_size:
+        raise errors.ImmutableInUse(
+            f"The IPv{family} mask size of a pool never changes (it is {getattr(pool, name)})."
+        )
+
+
+def _refuse_repeated(family: int, part: Family) -> None:
+    seen: set[addresses.Network] = set()
+    for index, entry in enumerate(part.cidrs):
+        if entry.cidr in seen:
+            raise errors.CIDROverlap(f"ipv{family}.cidrs.{index}: {entry.cidr} is there twice.")
+        seen.add(entry.cidr)
+        if len(set(entry.reserved)) < len(entry.reserved):
+            raise errors.RangesOverlap(f"{entry.cidr} has the same reserved range twice.")
+
+
+def _change_family(
+    pool: Pool, family: int, part: Family, *, keep_orphans: bool, by: events.Author
+) -> None:
+    present = _present(pool, family)
+    wanted = [entry.cidr for entry in part.cidrs]
+    if keep_orphans:
+        lost = [row for cidr, row in present.items() if cidr not in wanted]
+        for rest in orphans.regroup(pool, lost, wanted):
+            if not in_use(rest).exists():
+                _delete_cidr(rest)
+        present = _present(pool, family)
+    for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
+        _drop(present[cidr], keep_orphans=keep_orphans)
+    for index, entry in enumerate(part.cidrs):
+        with _under(f"ipv{family}.cidrs.{index}"):
+            found = present.get(entry.cidr)
+            if found is None:
+                _settle_addition(_add_cidr(pool, entry), by)
+            else:
+                _keep_cidr(found, by)
+                _change_ranges(found, entry)
+    _put_in_order(pool, family, part)
+
+
+def _present(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
+    rows = PoolCIDR.objects.select_related("pool__cluster").filter(pool=pool, cidr__family=family)
+    return {row.cidr: row for row in rows}
+
+
+def _settle_addition(cidr: PoolCIDR, by: events.Author) -> None:
+    """A CIDR that the cluster's object lacks is not handed out until the object has it.
+
+    A pool without an object is as the register says: the next pass makes the object.
+    """
+    if by.source == _CLUSTER or cidr.pending or not cluster_cidrs.is_written(cidr.pool):
+        return
+    if cluster_cidrs.has(cidr.pool, cidr.cidr) is False:
+        orphans.suspend(cidr, Pending.ADDITION)
+
+
+def _keep_cidr(cidr: PoolCIDR, by: events.Author) -> None:
+    """The pool shall have a CIDR that has a row: an orphan, or one that was to be removed, too."""
+    waits = by.source != _CLUSTER and cluster_cidrs.is_written(cidr.pool)
+    if not (waits and cidr.closed and cluster_cidrs.has(cidr.pool, cidr.cidr) is False):
+        orphans.adopt(cidr)
+    elif cidr.pending != Pending.ADDITION:
+        orphans.suspend(cidr, Pending.ADDITION)
+
+
+def _drop(cidr: PoolCIDR, *, keep_orphans: bool) -> None:
+    if cidr.orphaned_at is not None:
+        return  # it goes by itself, when nothing holds it any more
+    if keep_orphans:
+        orphans.withhold(cidr)  # first, so that nothing is taken of it meanwhile
+        if in_use(cidr).exists():
+            orphans.mark(cidr)
+            return
+    elif _awaits_removal(cidr):
+        return
+    _delete_cidr(cidr)
+
+
+def _put_in_order(pool: Pool, family: int, part: Family) -> None:
+    """The CIDRs in the order of the spec, which is the order in which they are used."""
+    found = {row.cidr: row for row in listed([pool.pk]).filter(cidr__family=family)}
+    places = sorted(row.position for row in found.values())
+    for place, entry in zip(places, part.cidrs, strict=True):
+        if found[entry.cidr].position != place:
+            PoolCIDR.objects.filter(pk=found[entry.cidr].pk).update(position=place)
+
+
+def _change_ranges(cidr: PoolCIDR, entry: CidrEntry) -> None:
+    wanted = set(entry.reserved)
+    for reserved in cidr.reserved_ranges.select_related("pool_cidr__pool"):
+        span = addresses.AddressRange(reserved.first, reserved.last)
+        if span in wanted:
+            wanted.remove(span)
+        else:
+            _unreserve(reserved)
+    for span in sorted(wanted):
+        _reserve(cidr, span, "")
+
+
+def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
+    if pool.mask_size(entry.cidr.version) is None:
+        message = f"The pool has no IPv{entry.cidr.version} blocks."
+        raise errors.InvalidInput.of("cidr", "family", message, entry.cidr)
+    _require_in_prefix(pool, entry.cidr)
+    other = _overlapped(pool, entry.cidr)
+    if other is not None:
+        if other.pool_id != pool.pk or other.cidr != entry.cidr or not other.closed:
+            waits = ", which its cluster still has" if other.pending == Pending.REMOVAL else ""
+            message = f"{entry.cidr} overlaps {other} of the pool {other.pool}{waits}."
+            raise errors.CIDROverlap(message)
+        if other.pending != Pending.ADDITION:
+            orphans.adopt(other)
+        _change_ranges(other, entry)
+        return other
+    cluster_cidrs.refuse_taken(pool, entry.cidr)
+    last = pool.cidrs.aggregate(last=Max("position"))["last"]
+    cidr = PoolCIDR(
+        pool=pool,
+        space_id=pool.space_id,
+        cidr=entry.cidr,
+        position=0 if last is None else last + 1,
+    )
+    grid = window.layout(cidr)  # refuses a CIDR without a block of the mask size
+    database.save(cidr)
+    window.add(cidr, grid.usable())
+    for span in entry.reserved:
+        _reserve(cidr, span, "")
+    return cidr
+
+
+def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
+    """Nodes and instances get addresses of their cluster's prefix, where it has one (spec/003)."""
+    prefix = _locked_prefix(pool)
+    if prefix is None:
+        return
+    if not isinstance(cidr, IPv6Network) or not cidr.subnet_of(prefix):
+        message = f"{cidr} is not in the prefix {prefix} of the cluster {pool.cluster}"
+        raise errors.InvalidInput.of("cidr", "outside_cluster_prefix", message, cidr)
+
+
+def _locked_prefix(pool: Pool) -> IPv6Network | None:
+    """The prefix that holds the pool's CIDRs, which stays until the transaction ends."""
+    if pool.category not in {Category.NODE, Category.INSTANCE}:
+        return None
+    statement = "SELECT cluster_prefix::text FROM pools_cluster WHERE id = %s FOR SHARE"
+    found = database.rows(statement, [pool.cluster_id])
+    return IPv6Network(found[0][0]) if found and found[0][0] else None
+
+
+def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
+    return (
+        PoolCIDR.objects.select_related("pool__cluster")
+        .filter(space=pool.space_id, cidr__net_overlaps=str(cidr))
+        .first()
+    )
+
+
+def _awaits_removal(cidr: PoolCIDR) -> bool:
+    """What the cluster's object still has stays in the register, until the object follows."""
+    if cidr.orphaned_at is not None or not cluster_cidrs.has(cidr.pool, cidr.cidr):
+        return False
+    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    orphans.suspend(cidr, Pending.REMOVAL)
+    return True
+
+
+def _delete_cidr(cidr: PoolCIDR) -> None:
+    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    _named(cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse})
+
+
+def _reserve(cidr: PoolCIDR, span: addresses.AddressRange, reason: str) -> ReservedRange:
+    addresses.require_within(span, cidr.cidr)
+    other = cidr.reserved_ranges.filter(
+        first__lte=str(span.last), last__gte=str(span.first)
+    ).first()
+    if other is not None:
+        raise errors.RangesOverlap(f"{span} overlaps the reserved range {other} of {cidr}.")
+    reserved = ReservedRange(
+        pool_id=cidr.pool_id, pool_cidr=cidr, first=span.first, last=span.last, reason=reason
+    )
+    database.save(reserved)  # the trigger withholds what has a row
+    window.remove(cidr, _touched(cidr, span))
+    return reserved
+
+
+def _touched(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
+    touched = window.layout(cidr).touched_by(span)
+    if touched is None:  # it lies inside the CIDR: that was checked
+        raise AssertionError(f"{span} touches no block of {cidr}")
+    return touched
+
+
+def _unreserve(reserved: ReservedRange) -> None:
+    cidr = reserved.pool_cidr
+    grid = window.layout(cidr)
+    freed = _touched(cidr, addresses.AddressRange(reserved.first, reserved.last))
+    reserved.delete()
+    if cidr.closed:
+        return  # all of it stays withheld
+    window.give_back(cidr, freed, still_withheld=grid.withheld(window.ranges(cidr)))
+
+
+def _named(work: Callable[[], Any], names: Mapping[str, type[errors.Conflict]]) -> None:
+    try:
+        work()
+    except IntegrityError as error:
+        known = names.get(database.constraint(error))
+        if known is None:
+            raise
+        raise known(str(error.__cause__).partition("\n")[0]) from error

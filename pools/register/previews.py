@@ -1,0 +1,131 @@
+"""What a change of a pool would do, by doing it and taking it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from pools.core import addresses, blocks
+from pools.core.cilium.podippool import Family
+from pools.models import Block, Pool, PoolCIDR
+from pools.platform import events
+from pools.register import pools, usage
+from pools.register.allocator import window
+
+FIRST_HOLDERS = 12
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Families by 4 and 6; `hit` blocks are in use and lie in what would be withheld."""
+
+    before: Mapping[int, usage.Usage]
+    after: Mapping[int, usage.Usage]
+    removed: tuple[addresses.Network, ...]
+    added: tuple[addresses.Network, ...]
+    reserved: tuple[addresses.AddressRange, ...]
+    given_back: tuple[addresses.AddressRange, ...]
+    hit: int
+    holders: tuple[Block, ...]
+
+    @property
+    def withholds(self) -> bool:
+        """Whether it takes something away, so that somebody should look twice."""
+        return bool(self.removed or self.reserved)
+
+    @property
+    def lines(self) -> list[tuple[int, usage.Usage, usage.Usage]]:
+        """(family, before, after)."""
+        none = usage.Usage(0)
+        return [(f, self.before.get(f, none), after) for f, after in sorted(self.after.items())]
+
+
+def of_change(
+    pool: Pool, change: pools.PoolChange, *, by: events.Author, version: int | None = None
+) -> Preview:
+    """Raises what `pools.change` raises; changes nothing."""
+    before = usage.of_pools([pool])[pool.pk]
+    old = pools.families(pool)
+    new = {**old, **(change.families or {})}
+    old_cidrs, new_cidrs = _cidrs(old), _cidrs(new)
+    old_ranges, new_ranges = _ranges(old), _ranges(new)
+    reserved = _less(new_ranges, old_ranges)
+    with transaction.atomic():
+        hit, holders = _hit(pool, reserved)
+        pools.change(pool.pk, change, by=by, version=version)
+        changed = Pool.objects.get(pk=pool.pk)
+        after = usage.of_pools([changed])[pool.pk]
+        transaction.set_rollback(True)
+    return Preview(
+        before=before,
+        after=after,
+        removed=tuple(sorted(old_cidrs - new_cidrs, key=str)),
+        added=tuple(sorted(new_cidrs - old_cidrs, key=str)),
+        reserved=reserved,
+        given_back=_less(old_ranges, new_ranges),
+        hit=hit,
+        holders=holders,
+    )
+
+
+def _less(
+    ranges: set[addresses.AddressRange], others: set[addresses.AddressRange]
+) -> tuple[addresses.AddressRange, ...]:
+    """The parts of the ranges that no other range holds, in order: a longer range adds its end."""
+    holes = {family: [_span(one) for one in others if one.family == family] for family in (4, 6)}
+    return tuple(
+        addresses.AddressRange(_address(part.first, one), _address(part.last, one))
+        for one in sorted(ranges, key=lambda one: (one.family, int(one.first)))
+        for part in blocks.subtract([_span(one)], holes[one.family])
+    )
+
+
+def _span(one: addresses.AddressRange) -> blocks.Span:
+    return blocks.Span(int(one.first), int(one.last))
+
+
+def _address(number: int, like: addresses.AddressRange) -> addresses.Address:
+    return type(like.first)(number)
+
+
+def _cidrs(families: Mapping[int, Family]) -> set[addresses.Network]:
+    return {entry.cidr for family in families.values() for entry in family.cidrs}
+
+
+def _ranges(families: Mapping[int, Family]) -> set[addresses.AddressRange]:
+    return {
+        span for family in families.values() for entry in family.cidrs for span in entry.reserved
+    }
+
+
+def _hit(pool: Pool, reserved: tuple[addresses.AddressRange, ...]) -> tuple[int, tuple[Block, ...]]:
+    """The blocks in use that the ranges touch; each is counted once."""
+    count, first = 0, list[Block]()
+    for cidr in PoolCIDR.objects.filter(pool=pool).select_related("pool"):
+        for rows in _touched(cidr, reserved):
+            count += rows.count()
+            first += rows[: FIRST_HOLDERS - len(first)]
+    return count, tuple(first)
+
+
+def _touched(
+    cidr: PoolCIDR, reserved: tuple[addresses.AddressRange, ...]
+) -> Iterator[QuerySet[Block]]:
+    grid = window.layout(cidr)
+    for span in grid.withheld(reserved):
+        yield pools.in_use(cidr).filter(
+            cidr__gte=str(grid.block_at(span.first)), cidr__lte=str(grid.block_at(span.last))
+        )
+
+
+def reserving(pool: Pool, cidr: PoolCIDR, span: addresses.AddressRange) -> pools.PoolChange:
+    """The change that reserves one more range of a CIDR of the pool."""
+    old = pools.families(pool)[span.family]
+    entries = (
+        replace(entry, reserved=(*entry.reserved, span)) if entry.cidr == cidr.cidr else entry
+        for entry in old.cidrs
+    )
+    return pools.PoolChange(families={span.family: replace(old, cidrs=tuple(entries))})

@@ -1,0 +1,223 @@
+"""How full pools are: capacity from arithmetic, use from counts by state.
+
+For each family, in blocks: `held + cooling + reserved + free = capacity`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Q
+
+from pools.core import addresses, blocks
+from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
+from pools.models.blocks import LIVE, State
+from pools.models.fields import Now
+from pools.platform import database
+
+LARGE = 50_000  # blocks in use; above it a list shows the worker's last count
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Numbers of blocks; `reserved` are withheld and not in use, `ratio` is used/allocatable."""
+
+    capacity: int
+    held: int = 0
+    cooling: int = 0
+    reserved: int = 0
+    approximate: bool = False
+
+    @property
+    def used(self) -> int:
+        return self.held + self.cooling
+
+    @property
+    def free(self) -> int:
+        return max(0, self.capacity - self.used - self.reserved)
+
+    @property
+    def ratio(self) -> float:
+        """Used share of what may be in use at all, 0 to 1; a pool without any is full."""
+        allocatable = self.used + self.free
+        return self.used / allocatable if allocatable else 1.0
+
+    @property
+    def percent(self) -> int:
+        """The ratio in whole per cent, rounded down: only a full pool has 100."""
+        allocatable = self.used + self.free
+        return 100 * self.used // allocatable if allocatable else 100
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Above the threshold from which there is a warning."""
+        return 100 * self.ratio > settings.IPAM_NOTICE_WARNING_PERCENT
+
+
+def whole_percent(share: float) -> int:
+    """A share, 0 to 1, in whole per cent, rounded down, but for what a float lacks (0.29 * 100)."""
+    return int(100 * share + 1e-9)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    held: int = 0
+    cooling: int = 0
+    withheld: int = 0
+
+
+def of_pool(pool: Pool) -> dict[int, Usage]:
+    """Exact, by family (4, 6)."""
+    return _usage([pool], _count([pool.pk]), set())[pool.pk]
+
+
+def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
+    """By pool id and family; `approximate` for pools with very many blocks in use."""
+    chosen = list(pools)
+    large: dict[int, dict[int, _Counted]] = defaultdict(dict)
+    rows = PoolUsage.objects.filter(pool__in=chosen)
+    for row in rows:
+        large[row.pool_id][row.family] = _Counted(row.held, row.cooling, row.withheld)
+    large = defaultdict(
+        dict,
+        {
+            pool_id: families
+            for pool_id, families in large.items()
+            if sum(one.held + one.cooling for one in families.values()) > LARGE
+        },
+    )
+    counted = _count([pool.pk for pool in chosen if pool.pk not in large])
+    counted.update(large)
+    return _usage(chosen, counted, set(large))
+
+
+def refresh() -> int:
+    """Count the pools that have many blocks, in one pass; how many rows were written."""
+    values = {"live": list(LIVE), "large": LARGE}
+    # Planned with its values: the states lead to their partial index.
+    live = database.rows(_OF_MANY, values, prepare=False)
+    rows = [
+        PoolUsage(
+            pool_id=pool_id,
+            family=family,
+            held=one.held,
+            cooling=one.cooling,
+            withheld=one.withheld,
+            counted_at=Now(),
+        )
+        for pool_id, families in _add_up(live).items()
+        for family, one in families.items()
+    ]
+    PoolUsage.objects.exclude(pool_id__in={row.pool_id for row in rows}).delete()
+    PoolUsage.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["pool", "family"],
+        update_fields=["held", "cooling", "withheld", "counted_at"],
+    )
+    return len(rows)
+
+
+# Few rows for each pool, and none of the many small ones.
+_OF_MANY = """
+    SELECT pool_id, family, state, withheld, number FROM (
+        SELECT *, sum(number) OVER (PARTITION BY pool_id) AS many FROM (
+            SELECT pool_id, family, state, withheld, count(*) AS number FROM pools_block
+            WHERE state = ANY(%(live)s::text[]) GROUP BY pool_id, family, state, withheld) c) m
+    WHERE many > %(large)s
+"""
+
+
+def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:
+    rows = Block.objects.filter(pool__in=pool_ids, state__in=LIVE)
+    columns = ("pool_id", "family", "state", "withheld")
+    return _add_up(rows.values_list(*columns).annotate(number=Count("id")))
+
+
+def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _Counted]]:
+    """Of (pool, family, state, withheld, number) of blocks in use."""
+    counted: dict[int, dict[int, _Counted]] = defaultdict(lambda: defaultdict(_Counted))
+    for pool_id, family, state, withheld, number in live:
+        one = counted[pool_id][family]
+        counted[pool_id][family] = replace(
+            one,
+            **{state: getattr(one, state) + number},
+            withheld=one.withheld + number * withheld,
+        )
+    # A cooldown that has passed is over, whether or not a worker has tidied it.
+    over = Block.objects.filter(
+        pool__in=list(counted), state=State.COOLING, available_from__lte=Now()
+    )
+    for pool_id, family, number, withheld in over.values_list("pool_id", "family").annotate(
+        number=Count("id"), withheld=Count("id", filter=Q(withheld=True))
+    ):
+        one = counted[pool_id][family]
+        counted[pool_id][family] = replace(
+            one, cooling=one.cooling - number, withheld=one.withheld - withheld
+        )
+    return counted
+
+
+def _ranges(pools: list[Pool]) -> dict[int, list[addresses.AddressRange]]:
+    """Reserved ranges by the id of their CIDR."""
+    found: dict[int, list[addresses.AddressRange]] = defaultdict(list)
+    rows = ReservedRange.objects.filter(pool__in=pools).order_by("pool_cidr_id", "first")
+    for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
+        found[pk].append(addresses.AddressRange(first, last))
+    return found
+
+
+@functools.lru_cache(maxsize=20_000)
+def _sizes(
+    cidr: addresses.Network,
+    mask_size: int,
+    allow_first: bool,
+    allow_last: bool,
+    ranges: tuple[addresses.AddressRange, ...],
+) -> tuple[int, int]:
+    """How many blocks of a CIDR are usable at all, and how many of them no range withholds."""
+    grid = blocks.Layout(cidr, mask_size, allow_first=allow_first, allow_last=allow_last)
+    return blocks.total(grid.usable()), blocks.total(grid.allocatable(ranges))
+
+
+def _usage(
+    pools: list[Pool], counted: dict[int, dict[int, _Counted]], approximate: set[int]
+) -> dict[int, dict[int, Usage]]:
+    usage: dict[int, dict[int, Usage]] = {
+        pool.pk: {family: Usage(0) for family in (4, 6) if pool.mask_size(family) is not None}
+        for pool in pools
+    }
+    by_id = {pool.pk: pool for pool in pools}
+    ranges = _ranges(pools)
+    # Plain rows: a scrape asks for all pools at once.
+    cidrs = PoolCIDR.objects.filter(pool__in=pools).order_by()
+    for pk, pool_id, cidr, orphaned_at, pending in cidrs.values_list(
+        "pk", "pool_id", "cidr", "orphaned_at", "pending"
+    ):
+        pool, family = by_id[pool_id], cidr.version
+        first, last = pool.allow_first_ip, pool.allow_last_ip
+        usable, allocatable = _sizes(
+            cidr, pool.mask_size(family), first, last, tuple(ranges.get(pk, ()))
+        )
+        one = usage[pool_id][family]
+        usage[pool_id][family] = replace(
+            one,
+            capacity=one.capacity + usable,
+            reserved=one.reserved + (usable if orphaned_at or pending else usable - allocatable),
+        )
+    for pool in pools:
+        for family, one in usage[pool.pk].items():
+            count = counted.get(pool.pk, {}).get(family, _Counted())
+            usage[pool.pk][family] = replace(
+                one,
+                held=count.held,
+                cooling=count.cooling,
+                reserved=one.reserved - count.withheld,
+                approximate=pool.pk in approximate,
+            )
+    return usage

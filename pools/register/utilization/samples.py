@@ -1,0 +1,151 @@
+"""Daily samples: how full every pool is today, and what that sums up to.
+
+Taken again and again, so that the last one of a day stays as that day's. Pages and lists that would
+have to count a large register read the newest samples instead, and say how old they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+
+from django.db import connection, transaction
+from django.db.models import Max
+
+from pools.models import Pool, Sample, SampleSum
+from pools.platform import database
+from pools.register import usage
+
+POOLS = 500  # pools counted by one query
+TENANTS = 500  # organisations, and environments, that have a row of their own
+_LOCK = 4245  # advisory: two samplings at once would wait for each other's rows in turn
+
+COUNTS = ("capacity", "held", "cooling", "reserved")
+
+
+def take() -> int:
+    """Count all pools into today's samples; how many rows of pools that made."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        now = database.now()
+        rows = list(_counted(now))
+        Sample.objects.bulk_create(
+            rows,
+            batch_size=POOLS,
+            update_conflicts=True,
+            unique_fields=["pool_id", "family", "day"],
+            update_fields=["cluster", "pool", "category", *COUNTS, "taken_at"],
+        )
+        day = now.date()
+        # Of pools that went today.
+        Sample.objects.filter(day=day).exclude(taken_at=now).delete()
+        add_up(day, day)
+        _count_tenants(now)
+        SampleSum.objects.filter(day=day).exclude(taken_at=now).delete()
+    return len(rows)
+
+
+def tidy(days: int) -> int:
+    """Forget samples older than so many days; 0 keeps them for ever. How many rows went."""
+    if not days:
+        return 0
+    oldest = database.now().date() - timedelta(days=days)
+    return sum(model.objects.filter(day__lt=oldest).delete()[0] for model in (Sample, SampleSum))
+
+
+def newest() -> datetime | None:
+    """When the newest sample was taken, None without any."""
+    day = Sample.objects.aggregate(day=Max("day"))["day"]
+    taken: datetime | None = Sample.objects.filter(day=day).aggregate(at=Max("taken_at"))["at"]
+    return taken
+
+
+def as_usage(row: Sample | SampleSum) -> usage.Usage:
+    """The counts of a sample."""
+    return usage.Usage(int(row.capacity), row.held, row.cooling, int(row.reserved))
+
+
+def _counted(now: datetime) -> Iterable[Sample]:
+    pools = Pool.objects.select_related("cluster").order_by("pk").iterator(chunk_size=POOLS)
+    while chunk := list(itertools.islice(pools, POOLS)):
+        found = usage.of_pools(chunk)
+        for pool in chunk:
+            for family, one in found[pool.pk].items():
+                yield Sample(
+                    day=now.date(),
+                    pool_id=pool.pk,
+                    cluster=pool.cluster.name,
+                    pool=pool.name,
+                    category=pool.category,
+                    family=family,
+                    capacity=one.capacity,
+                    held=one.held,
+                    cooling=one.cooling,
+                    reserved=one.reserved,
+                    taken_at=now,
+                )
+
+
+def add_up(first: date, last: date) -> None:
+    """Sum the samples of those days by category and by cluster."""
+    with connection.cursor() as cursor:
+        for by in (SampleSum.By.CATEGORY, SampleSum.By.CLUSTER):
+            cursor.execute(_SUMS.format(column=str(by)), {"by": by, "first": first, "last": last})
+
+
+# `column` is one of our own two words.
+_SUMS = """
+INSERT INTO pools_samplesum (day, "by", org, name, rest, family, members, capacity, held, cooling,
+                             reserved, taken_at)
+SELECT day, %(by)s, '', {column}, false, family, count(*), sum(capacity), sum(held), sum(cooling),
+       sum(reserved), max(taken_at)
+  FROM pools_sample
+ WHERE day BETWEEN %(first)s AND %(last)s
+ GROUP BY day, {column}, family
+ ORDER BY day, {column}, family
+ON CONFLICT ("by", day, org, name, family, rest) DO UPDATE
+   SET members = excluded.members, capacity = excluded.capacity, held = excluded.held,
+       cooling = excluded.cooling, reserved = excluded.reserved, taken_at = excluded.taken_at
+"""
+
+
+def _count_tenants(now: datetime) -> None:
+    """Blocks in use by organisation, and by environment: one pass over the blocks."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TENANTS, {"now": now, "day": now.date(), "most": TENANTS})
+
+
+# A cooldown that has passed is over, whether or not a worker has tidied it (pools.register.usage).
+_TENANTS = """
+INSERT INTO pools_samplesum (day, "by", org, name, rest, family, members, capacity, held, cooling,
+                             reserved, taken_at)
+WITH counted AS MATERIALIZED (
+  SELECT org, env, family, count(*) FILTER (WHERE state = 'held') AS held,
+         count(*) FILTER (WHERE state = 'cooling') AS cooling
+    FROM pools_block
+   WHERE state = 'held' OR state = 'cooling' AND available_from > %(now)s
+   GROUP BY org, env, family
+), tenant AS (
+  SELECT 'org' AS "by", '' AS org, org AS name, family, sum(held) AS held, sum(cooling) AS cooling
+    FROM counted GROUP BY counted.org, family
+   UNION ALL
+  SELECT 'env', org, env, family, held, cooling FROM counted WHERE env <> ''
+), total AS (
+  SELECT *, sum(held + cooling) OVER (PARTITION BY "by", org, name) AS used FROM tenant
+), ranked AS (
+  SELECT *, dense_rank() OVER (PARTITION BY "by" ORDER BY used DESC, org, name) AS rank FROM total
+), folded AS (
+  SELECT "by", CASE WHEN rank > %(most)s THEN '' ELSE org END AS org,
+         CASE WHEN rank > %(most)s THEN '' ELSE name END AS name, rank > %(most)s AS rest,
+         family, held, cooling
+    FROM ranked
+)
+SELECT %(day)s, "by", org, name, rest, family, count(*), 0, sum(held), sum(cooling), 0, %(now)s
+  FROM folded
+ GROUP BY "by", org, name, rest, family
+ ORDER BY "by", org, name, family, rest
+ON CONFLICT ("by", day, org, name, family, rest) DO UPDATE
+   SET members = excluded.members, held = excluded.held, cooling = excluded.cooling,
+       taken_at = excluded.taken_at
+"""
