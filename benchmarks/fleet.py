@@ -134,7 +134,7 @@ def _work(work: Any) -> None:
     while True:
         lease = leases.take(work.get(), leases.worker())
         if lease is not None:
-            sync.run(lease, registry.all())
+            sync.run(lease, registry.HANDLERS)
 
 
 def _memory(connection_id: int) -> tuple[float, float]:
@@ -156,7 +156,7 @@ def _pass_often(connection_id: int, told: Any) -> None:
             ObservedObject.objects.filter(cluster__connection=connection_id).delete()
         lease = leases.take(connection_id, "benchmark")
         assert lease is not None
-        sync.run(lease, registry.all())
+        sync.run(lease, registry.HANDLERS)
         if number in {SETTLED, PASSES}:
             told.put(_resident(os.getpid()))
 

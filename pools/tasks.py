@@ -13,11 +13,11 @@ from pools.clusters import recovery_mode
 from pools.clusters.reconcile import leases, registry, sync
 from pools.platform import database, idempotency, login_limits, process_metrics
 from pools.platform.alerts import outbox, sending
-from pools.platform.audit import retention, sealing, verification
+from pools.platform.audit import sealing, verification
 from pools.platform.checks import runs as checks
 from pools.platform.conditions import evaluation
 from pools.platform.metrics import event_counts, totals
-from pools.register import usage
+from pools.register import retention, usage
 from pools.register.allocator import requests
 from pools.register.leaks import detection
 from pools.register.utilization import forecasts, samples
@@ -181,4 +181,4 @@ def reconcile_due() -> int:
 def reconcile(connection_id: int) -> bool:
     """A full pass, unless another worker has the cluster, or had it since it was due."""
     lease = leases.take(connection_id, leases.worker(), only_due=True)
-    return lease is not None and sync.run(lease, registry.all()).succeeded
+    return lease is not None and sync.run(lease, registry.HANDLERS).succeeded

@@ -14,25 +14,11 @@ from claims.access import cluster_owners
 from claims.core import resources, role_bindings
 from claims.core.workloads import projection
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import Handler, Pass, Write
 from pools.core.kubernetes.resources import Resource
-from pools.models import ObservedObject
 
 
-class _Followed:
-    """What both have in common: the table follows all objects, not each."""
-
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
-        """Taken in with all others, in `desired`."""
-
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        """They are not there when `desired` looks."""
-
-    def findings(self, pass_: Pass) -> Iterable[Found]:  # noqa: ARG002
-        return ()
-
-
-class RoleBindings(_Followed):
+class RoleBindings(Handler):
     """Those of the roles that make VM owners."""
 
     kind = resources.ROLE_BINDING.kind
@@ -53,7 +39,7 @@ class RoleBindings(_Followed):
         return ()
 
 
-class Groups(_Followed):
+class Groups(Handler):
     """Groups of user.openshift.io; those that a binding names have members here."""
 
     kind = resources.GROUP.kind

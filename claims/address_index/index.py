@@ -2,7 +2,7 @@
 
 Whoever writes entries, claims or workloads calls `write` in the same transaction, and `remove` before
 they are deleted. Duplicates are judged again for what was touched, and the blocks of the networks'
-pools follow (claims/services/{flags,holdings}.py).
+pools follow (claims/address_index/{conflicts,block_sync}.py).
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from claims.admin import scoped
 from claims.ipamclaims import states
 from claims.models import NAD, IPAMClaim, IPPool, Network
 from claims.networks import networks
-from pools.admin.overview import attention
 from pools.admin.overview.attention import Attention
 from pools.platform.admin import display
 
@@ -71,6 +70,3 @@ def _without_network() -> Iterator[Attention]:
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{display.digits(number)} {one if number == 1 else many}"
-
-
-attention.SOURCES.append(lines)

@@ -10,24 +10,11 @@ from django.db.models import Q
 
 from claims.core import macs
 from claims.models import EntryEvent, IPAMClaimEvent
-from pools.admin import events
 from pools.core import errors
 from pools.platform.admin import lists, search_text
 
-events.SUBJECTS.update(
-    {
-        "network": "VM networks",
-        "ippool": "IPPools",
-        "entry": "MAC entries",
-        "ipamclaim": "claims",
-        "membership": "memberships",
-        "import": "imports",
-        "wave": "migration waves",
-    }
-)
 
-
-def found(searched: search_text.Searched) -> Iterator[int]:
+def search_events(searched: search_text.Searched) -> Iterator[int]:
     """The newest events of a MAC address, of a VM (`namespace/name` or its name), or a claim."""
     wanted = _vm(searched.text)
     with contextlib.suppress(errors.InvalidInput):
@@ -40,6 +27,3 @@ def found(searched: search_text.Searched) -> Iterator[int]:
 def _vm(text: str) -> Q:
     namespace, slash, name = text.partition("/")
     return Q(namespace=namespace, vm=name) if slash else Q(vm=text)
-
-
-events.SEARCHES.append(found)

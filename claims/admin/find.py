@@ -93,15 +93,10 @@ def _named(request: HttpRequest, text: str) -> _Wanted:
     return _Wanted(vm, vm | named, of_workloads, part | of_object, part)
 
 
-def _recognize(text: str) -> str | None:
+def recognize_mac(text: str) -> str | None:
     """A MAC address, right or wrong, for the box: it is not told that it is no IPv6 address."""
     try:
         macs.parse_mac(text, lenient=True)
     except errors.InvalidInput as error:
         return None if error.code == "mac_syntax" else error.message
     return ""
-
-
-find.FINDERS.append(finder)
-search_text.RECOGNIZERS.append(_recognize)
-find.PERMISSIONS.append("claims.view_entry")

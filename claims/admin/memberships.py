@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from claims.access import memberships
 from claims.admin import scoped
 from claims.models import Membership
+from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
@@ -53,7 +54,7 @@ class MembershipForm(NamespacesForm):
         help_text="Instead of a user: everybody in this group, as your identity provider or"
         " cluster names it. It is made if there is none.",
     )
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     field_order = ("user", "group", "cluster", "namespaces")
 
     def clean(self) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place
 from claims.networks import networks
 from claims.workloads import vm_manifests
 from pools.admin import find
-from pools.admin.overview import overview
 from pools.core import errors
 from pools.platform import documents
 
@@ -137,6 +136,3 @@ def _manifest(entries: list[Entry], seen: Any) -> dict[str, str] | None:
             continue
         return {"vm": f"{entry.namespace}/{entry.vm}", "text": documents.dump_yaml(found)}
     return None
-
-
-overview.START_PAGES.append(page)

@@ -184,6 +184,6 @@ def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
         opts=NetworkSettings._meta,
         cluster=cluster,
         form=form,
-        webhooks=[configuration.path(hook, cluster.name) for hook in configuration.all()],
+        webhooks=[configuration.path(hook, cluster.name) for hook in configuration.HOOKS],
         call=f"clusters/{cluster.name}/network-settings/",
     )

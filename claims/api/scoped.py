@@ -9,9 +9,9 @@ from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 
 from claims.access import namespaces
+from pools.api import lookups
 from pools.core import errors
 from pools.models import Cluster
-from pools.platform.rest import query
 
 Row = TypeVar("Row", bound=Model)
 
@@ -43,7 +43,7 @@ def cluster(request: Request) -> Callable[[object, str], Cluster]:
     """A parser of a cluster's name or id, for bodies and queries; unknown_cluster for unseen ones."""
 
     def parse(value: object, at: str) -> Cluster:
-        found = query.find_cluster(value) if isinstance(value, str) else None
+        found = lookups.find_cluster(value) if isinstance(value, str) else None
         everything = seen(request).everything
         if found is None or not (everything or found.pk in seen(request).namespaces):
             raise errors.InvalidInput.of(at, "unknown_cluster", "there is no such cluster", value)

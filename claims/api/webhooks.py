@@ -116,7 +116,7 @@ def _settings(cluster: Cluster, row: NetworkSettings) -> dict[str, Any]:
     return {
         "cluster": cluster.name,
         **{name: getattr(row, name) for name in _CHANGEABLE},
-        "webhooks": [configuration.path(hook, cluster.name) for hook in configuration.all()],
+        "webhooks": [configuration.path(hook, cluster.name) for hook in configuration.HOOKS],
     }
 
 

@@ -28,7 +28,10 @@ def _adopt(of: drift.Object, seen: ObservedObject, by: events.Author) -> int:
     return taken.pk
 
 
-def register() -> None:
-    """Differences of IPPools are settled here from now on."""
-    permissions = ("claims.add_ippool", "claims.change_ippool", "claims.change_entry")
-    drift.SETTLERS[IPPOOL.kind] = drift.Settler(Duty.IPPOOL_STATUS, _keep, _adopt, permissions)
+SETTLER = drift.Settler(
+    IPPOOL.kind,
+    Duty.IPPOOL_STATUS,
+    _keep,
+    _adopt,
+    ("claims.add_ippool", "claims.change_ippool", "claims.change_entry"),
+)

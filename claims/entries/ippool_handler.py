@@ -21,7 +21,7 @@ from claims.core.resources import CLUSTER_UDN, IPPOOL, NAD, UDN
 from claims.entries import ippool_findings, ippool_sync, ippool_writes
 from claims.models import IPPool
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
@@ -31,7 +31,7 @@ from pools.models.fields import Now
 KIND = ippool.KIND
 
 
-class IPPools:
+class IPPools(Handler):
     """The handler; see the module."""
 
     kind = KIND

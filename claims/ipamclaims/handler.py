@@ -26,7 +26,15 @@ from pools.clusters import recovery_mode
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import ingest as reconcile_ingest
 from pools.clusters.reconcile import watch_positions
-from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import (
+    MANAGER,
+    STATUS_MANAGER,
+    Found,
+    Handler,
+    Pass,
+    Seen,
+    Write,
+)
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
@@ -43,7 +51,7 @@ _NOT_WORKED_OUT = "The register could not work out an answer; see the log of its
 log = logging.getLogger(__name__)
 
 
-class IPAMClaims:
+class IPAMClaims(Handler):
     """The handler; what it knows is in the register, so that any process can go on."""
 
     kind = ipamclaim.KIND

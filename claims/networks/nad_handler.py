@@ -19,13 +19,13 @@ from claims.networks import findings as network_findings
 from claims.networks import names as network_names
 from claims.networks import networks as services
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
 
 
-class NetworkAttachmentDefinitions:
+class NetworkAttachmentDefinitions(Handler):
     """The handler; see the module."""
 
     kind = resources.NAD.kind

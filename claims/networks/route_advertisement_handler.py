@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from claims.core import resources
 from claims.core.networks import route_advertisements
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import Handler
 from pools.core.kubernetes.resources import Resource
-from pools.models import ObservedObject
 
 
-class RouteAdvertisements:
+class RouteAdvertisements(Handler):
     """The engine keeps the objects; nothing else of the register follows from them."""
 
     kind = resources.ROUTE_ADVERTISEMENTS.kind
@@ -20,15 +19,3 @@ class RouteAdvertisements:
 
     def parse(self, manifest: Manifest) -> route_advertisements.RouteAdvertisements:
         return route_advertisements.parse(manifest)
-
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
-        """Nothing but the observed object is kept."""
-
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        """The observed object goes by itself."""
-
-    def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002  # they are not written
-        return ()
-
-    def findings(self, pass_: Pass) -> Iterable[Found]:  # noqa: ARG002
-        return ()

@@ -22,7 +22,7 @@ from claims.networks import findings as network_findings
 from claims.networks import networks as services
 from claims.networks import pools
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import MANAGER, Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import MANAGER, Found, Handler, Pass, Seen, Write
 from pools.core import errors
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.differences import Structure
@@ -35,7 +35,7 @@ STRUCTURE = Structure(
 )
 
 
-class UserDefinedNetworks:
+class UserDefinedNetworks(Handler):
     """The handler of one of the two kinds; see the module."""
 
     def __init__(self, resource: Resource) -> None:

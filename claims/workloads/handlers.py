@@ -7,7 +7,7 @@ that cannot be read is that object's problem; the rest of it counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from claims.core import resources
 from claims.core.workloads import attachments, projection
@@ -15,22 +15,12 @@ from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.workloads import running
 from claims.workloads.running import Told
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import Handler, Pass, Seen
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
 
 
-class _Read:
-    """What the three kinds have in common: nothing is written to them."""
-
-    def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002
-        return ()
-
-    def findings(self, pass_: Pass) -> Iterable[Found]:  # noqa: ARG002
-        return ()
-
-
-class VirtualMachines(_Read):
+class VirtualMachines(Handler):
     """Known, so that a VM that is stopped is told from one that does not exist."""
 
     kind = resources.VM.kind
@@ -49,7 +39,7 @@ class VirtualMachines(_Read):
         """What runs of it has objects of its own."""
 
 
-class VirtualMachineInstances(_Read):
+class VirtualMachineInstances(Handler):
     """The VMs that run."""
 
     kind = resources.VMI.kind
@@ -69,7 +59,7 @@ class VirtualMachineInstances(_Read):
         running.keep(pass_.cluster.pk, Told(gone=rows))
 
 
-class Pods(_Read):
+class Pods(Handler):
     """The launcher pods of VMs, and all others that are attached to a network."""
 
     kind = resources.POD.kind

@@ -12,7 +12,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
 from pools import tasks
-from pools.admin.overview import attention
 from pools.admin.overview.attention import Attention
 from pools.models import CheckRun, Pool
 from pools.platform import database
@@ -213,6 +212,3 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
         url,
         since,
     )
-
-
-attention.SOURCES.append(lines)

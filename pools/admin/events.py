@@ -27,15 +27,10 @@ TYPES = {
     ),
     "cooldown": ("cooldown_ended",),
 }
-# First part of a type -> what the filter says; apps that use this one add theirs.
-SUBJECTS = {
-    "pool": "pools, CIDRs, ranges",
-    "cluster": "clusters",
-    "connection": "connections to clusters",
-    "webhook": "webhooks",
-}
-# What else a search looks through: the ids of events that are about what was searched.
-SEARCHES: list[Callable[[search_text.Searched], Iterable[int]]] = []
+SUBJECTS: dict[str, str] = {}  # first part of a type: what the filter calls it; pools.extension
+# What else a search looks through: returns the ids of events that are about what was searched.
+Search = Callable[[search_text.Searched], Iterable[int]]
+SEARCHES: list[Search] = []  # filled by pools.extension
 RECENT = 100_000  # events; actors, requests and environments are looked for in the newest ones
 
 

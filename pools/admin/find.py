@@ -32,8 +32,8 @@ class Section:
 
 Finder = Callable[[HttpRequest, search_text.Searched], Iterable[Section]]
 # Apps that use this one add their finders, and the permission of those who may ask them.
-FINDERS: list[Finder] = []
-PERMISSIONS = ["pools.view_block"]
+FINDERS: list[Finder] = []  # filled by pools.extension
+PERMISSIONS: list[str] = []  # one of them is enough; filled by pools.extension
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _observed(text: str) -> list[ObservedObject]:
     namespace, slash, name = text.partition("/")
     rows = ObservedObject.objects.filter(
         cluster__in=list(Cluster.objects.values_list("pk", flat=True)),
-        kind__in=[handler.kind for handler in registry.all()],
+        kind__in=[handler.kind for handler in registry.HANDLERS],
         namespace=namespace if slash else "",
         name=name if slash else text,
     )

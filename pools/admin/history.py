@@ -239,7 +239,7 @@ def of_pool(request: HttpRequest, pool_id: int) -> HttpResponseBase:
 # --- the seal -------------------------------------------------------------------------------------
 
 
-def _chain(request: HttpRequest) -> Iterator[attention.Attention]:
+def chain_lines(request: HttpRequest) -> Iterator[attention.Attention]:
     """A history that is not what was sealed."""
     if not request.user.has_perm("pools.view_auditsegment"):
         return
@@ -252,6 +252,3 @@ def _chain(request: HttpRequest) -> Iterator[attention.Attention]:
     yield attention.Attention(
         "bad", f"The audit chain is broken: {words}", first, url, "History", url, last.finished_at
     )
-
-
-attention.SOURCES.append(_chain)

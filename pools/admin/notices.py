@@ -12,9 +12,9 @@ from django.utils.safestring import SafeString
 
 from pools.models import Delivery, Notice
 from pools.models.notices import Level
+from pools.platform import scheduler
 from pools.platform.admin import display, lists, pages
 from pools.platform.conditions import registry
-from pools.register.conditions import register
 
 MOST = 50  # deliveries on the page of a notice
 _WORDS = {"true": "open", "false": "ended"}
@@ -83,8 +83,8 @@ class NoticeAdmin(lists.Listed[Notice]):
     list_before_template = "cadastre/notices_intro.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:  # type: ignore[override]
-        silence = register.scheduler_silence()
-        stopped = silence is not None and silence > register.SILENCE
+        silence = scheduler.silence()
+        stopped = silence is not None and silence > scheduler.MOST_SILENCE
         more = {"silence": display.duration(silence or 0)} if stopped else {}
         return super().changelist_view(request, {**(extra_context or {}), **more})
 

@@ -9,7 +9,6 @@ from datetime import datetime
 from django.http import HttpRequest
 from django.urls import reverse
 
-from pools.admin.overview import attention
 from pools.admin.overview.attention import Attention
 from pools.clusters import recovery_mode
 
@@ -45,6 +44,3 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
         url = reverse("admin:pools_cluster_changelist")
         text = "The register recovers: nothing is allocated"
         yield Attention("bad", text, row.reason, url, "Clusters", url, row.since)
-
-
-attention.SOURCES.append(lines)

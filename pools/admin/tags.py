@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from pools.admin import events, recovery_mode
 from pools.admin.clusters import drift, sync_runs
+from pools.admin.pools import usage_bars
 from pools.models import Block, Event
 from pools.platform.admin import display, lists, menu, pages
 from pools.register import usage
@@ -25,11 +26,11 @@ register.filter("named", display.named)
 register.filter("when", display.when)
 register.filter("state", display.state)
 register.filter("to", display.to)
-register.filter("bar", display.bar)
-register.filter("bars", display.bars)
+register.filter("bar", usage_bars.bar)
+register.filter("bars", usage_bars.bars)
 register.filter("share_bar", display.share_bar)
-register.filter("most", display.most)
-register.filter("percent", display.percent)
+register.filter("most", usage_bars.most)
+register.filter("percent", usage_bars.percent)
 register.filter("standing", display.standing)
 register.filter("outcome", sync_runs.outcome)
 register.filter("took", sync_runs.took)

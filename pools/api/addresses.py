@@ -5,6 +5,7 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pools.api import lookups
 from pools.api.schemas import endpoints
 from pools.core import addresses, block_fields, errors
 from pools.models import Block, Cluster
@@ -20,8 +21,8 @@ class Address(views.View):
     @extend_schema(**endpoints.ADDRESS)
     def get(self, request: Request, address: str) -> views.Answer:
         parameters = query.Query(request)
-        cluster = parameters.parse("cluster", query.past_or_present)
-        at = parameters.parse("at", query.past)
+        cluster = parameters.parse("cluster", lookups.past_or_present)
+        at = parameters.parse("at", lookups.past)
         with parameters.report.collecting():
             parsed = addresses.parse_address(address, field="address")
         parameters.done()
@@ -42,7 +43,7 @@ class InstanceNetwork(views.View):
     @extend_schema(**endpoints.INSTANCE_NETWORK)
     def get(self, request: Request, instance: str) -> views.Answer:
         parameters = query.Query(request)
-        cluster = parameters.parse("cluster", query.cluster)
+        cluster = parameters.parse("cluster", lookups.cluster)
         parameters.done()
         held = Block.objects.filter(
             holder_id=instance,

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from pools import tasks
-from pools.api import allocations
+from pools.api import allocations, lookups
 from pools.api.schemas import endpoints
 from pools.core import block_fields, errors
 from pools.models import AddressSpace, Block, Pool
@@ -113,9 +113,9 @@ def _filtered(parameters: query.Query) -> QuerySet[Block]:
 
 
 def _placed(parameters: query.Query, rows: QuerySet[Block]) -> QuerySet[Block]:
-    if cluster := parameters.parse("cluster", query.cluster):
+    if cluster := parameters.parse("cluster", lookups.cluster):
         rows = rows.filter(space__in=list(_spaces(cluster.pk)))
-    if pools := parameters.parse("pool", query.pools):
+    if pools := parameters.parse("pool", lookups.pools):
         spaces = Pool.objects.filter(pk__in=pools).values_list("space_id", flat=True)
         rows = rows.filter(pool__in=pools, space__in=list(spaces))
     if within := parameters.parse("within", query.cidr):

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pools.api import lookups
 from pools.api.schemas import endpoints
 from pools.core import block_fields
 from pools.models import Cluster, Environment
@@ -20,7 +21,7 @@ class Environments(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = Environment.objects.all()
-        if cluster := parameters.parse("cluster", query.cluster):
+        if cluster := parameters.parse("cluster", lookups.cluster):
             rows = rows.filter(cluster=cluster)
         for name in ("org", "env"):
             if value := parameters.text(name):

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pools.api import lookups
 from pools.api.schemas import endpoints
 from pools.core import block_fields
 from pools.models import Cluster, ClusterEvent, Event, Pool, PoolEvent
@@ -22,9 +23,9 @@ class Events(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = Event.objects.all()
-        if cluster := parameters.parse("cluster", query.cluster):
+        if cluster := parameters.parse("cluster", lookups.cluster):
             rows = rows.filter(cluster_id=cluster.pk)
-        if pools := parameters.parse("pool", query.pools):
+        if pools := parameters.parse("pool", lookups.pools):
             rows = rows.filter(pool_id__in=pools)
         for name in ("type", "holder_kind", "holder_id", "org", "env", "actor", "request_id"):
             if value := parameters.text(name):

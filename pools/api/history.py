@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from pools.api import events as event_shapes
+from pools.api import lookups
 from pools.api.schemas import history as schema
 from pools.core import addresses, block_fields, errors
 from pools.models import Event
@@ -65,7 +66,7 @@ class PoolAt(views.View):
     @extend_schema(**schema.POOL_AT)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         parameters = query.Query(request)
-        moment = parameters.parse("at", query.past) or database.now()
+        moment = parameters.parse("at", lookups.past) or database.now()
         limit, below = _page(parameters)
         parameters.done()
         standing = pools.at(pool_id, moment)
@@ -79,12 +80,12 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
         return addresses.parse_block(value, field=name)
 
     def cluster(value: str, name: str) -> int:
-        found = query.find_cluster(value)
+        found = lookups.find_cluster(value)
         # Who may not see clusters has both looked up, or the work would tell that there is one.
         former = None if found and names_clusters else history_addresses.former_cluster(value)
         former = found.pk if found else former
         # To whom clusters are not told an unknown one is like one in which they see nothing.
-        return former or (query.cluster(value, name).pk if names_clusters else 0)
+        return former or (lookups.cluster(value, name).pk if names_clusters else 0)
 
     def number(value: str, name: str) -> int:
         return query.integer(1, 10**17)(value, name)
@@ -105,7 +106,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
         cluster_id=parameters.parse("cluster", cluster),
         kind=parameters.parse("kind", query.choice(*search.kinds())) or "",
         object_id=parameters.parse("object", number),
-        since=parameters.parse("since", query.past),
+        since=parameters.parse("since", lookups.past),
         until=parameters.parse("until", query.moment),
         **texts,
     )
@@ -140,8 +141,8 @@ def told(found: list[Event], user: Any) -> list[dict[str, Any]]:
 
 def _held(request: Request, *, kind: str = "", holder: str = "", uid: str = "") -> views.Answer:
     parameters = query.Query(request)
-    cluster = parameters.parse("cluster", query.past_or_present)
-    at = parameters.parse("at", query.past)
+    cluster = parameters.parse("cluster", lookups.past_or_present)
+    at = parameters.parse("at", lookups.past)
     uid = uid or parameters.text("uid") or ""
     limit, below = _page(parameters)
     parameters.done()

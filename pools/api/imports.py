@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pools.api import lookups
 from pools.api.schemas import endpoints
 from pools.core import errors
 from pools.models import Cluster
@@ -32,7 +33,7 @@ class PoolImport(views.View):
         name = inside or named
         if name is None:
             raise errors.InvalidInput.of("cluster", "required", "name the cluster of the pools")
-        cluster = query.cluster(name, "cluster")
+        cluster = lookups.cluster(name, "cluster")
         # The parts of a form are told apart by a text that is another one each time.
         said = b"\0".join([name.encode(), text])
         done = views.once(

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import allocations
+from pools.api import allocations, lookups
 from pools.api.schemas import leaks as leak_schema
 from pools.core import object_reader
 from pools.models import Leak
@@ -121,9 +121,9 @@ def _filtered(parameters: query.Query) -> QuerySet[Leak]:
 
 
 def _placed(parameters: query.Query, rows: QuerySet[Leak]) -> QuerySet[Leak]:
-    if cluster := parameters.parse("cluster", query.cluster):
+    if cluster := parameters.parse("cluster", lookups.cluster):
         rows = rows.filter(cluster=cluster)
-    if pools := parameters.parse("pool", query.pools):
+    if pools := parameters.parse("pool", lookups.pools):
         rows = rows.filter(block__pool__in=pools)
     for name in ("holder_kind", "holder_id", "source"):
         if value := parameters.text(name):

@@ -13,7 +13,7 @@ from pools.api.schemas import guides as guide_schema
 from pools.cidr_migrations import forecast, migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
 from pools.cidr_migrations.progress import Step
-from pools.clusters import drift
+from pools.cilium import drift
 from pools.core import addresses, object_reader
 from pools.core.block_fields import time
 from pools.models import CIDRMigration, Pool

@@ -11,9 +11,9 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import pool_cidrs
+from pools.api import lookups, pool_cidrs
 from pools.api.schemas import endpoints
-from pools.clusters import drift
+from pools.cilium import drift
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster, Drift, Pool
 from pools.models.pools import Category
@@ -39,7 +39,7 @@ class Pools(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows: QuerySet[Pool] = Pool.objects.all()
-        if cluster := parameters.parse("cluster", query.cluster):
+        if cluster := parameters.parse("cluster", lookups.cluster):
             rows = rows.filter(cluster=cluster)
         if category := parameters.parse("category", query.choice(*Category.values)):
             rows = rows.filter(category=category)
@@ -253,4 +253,4 @@ def _cooldown(body: object_reader.Fields) -> int | None:
 
 
 def _cluster(value: object, at: str) -> Cluster:
-    return query.cluster(parsing.name(value, at), at)
+    return lookups.cluster(parsing.name(value, at), at)

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pools.api import lookups
 from pools.api.schemas import leaks
 from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster, ReferenceFeed
@@ -28,7 +29,7 @@ class References(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = ReferenceFeed.objects.all()
-        if cluster := parameters.parse("cluster", query.cluster):
+        if cluster := parameters.parse("cluster", lookups.cluster):
             rows = rows.filter(cluster=cluster)
         if kind := parameters.text("holder_kind"):
             rows = rows.filter(holder_kind=kind)
@@ -74,7 +75,7 @@ def read(body: object_reader.Fields) -> references.Report:
 
 
 def _cluster(value: object, at: str) -> Cluster:
-    return query.cluster(parsing.text(value, at), at)
+    return lookups.cluster(parsing.text(value, at), at)
 
 
 def _kind(value: object, at: str) -> str:

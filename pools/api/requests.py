@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pools.api import lookups
 from pools.api.schemas import endpoints
 from pools.core import block_fields, errors
 from pools.models import AllocationRequest, Pool
@@ -22,9 +23,9 @@ class Requests(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         rows = AllocationRequest.objects.all()
-        if cluster := parameters.parse("cluster", query.cluster):
+        if cluster := parameters.parse("cluster", lookups.cluster):
             rows = rows.filter(pool__cluster=cluster)
-        if pools := parameters.parse("pool", query.pools):
+        if pools := parameters.parse("pool", lookups.pools):
             rows = rows.filter(pool__in=pools)
         if state := parameters.parse("state", query.choice(*RequestState.values)):
             rows = rows.filter(state=state)

@@ -12,7 +12,7 @@ from django.db.models import Max, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import pools
+from pools.api import lookups, pools
 from pools.api.schemas import utilization
 from pools.core import block_fields, forecast, forecast_text
 from pools.models import Sample, SampleSum
@@ -121,7 +121,7 @@ def _iso(day: date | None) -> str | None:
 
 def _of_pools(parameters: query.Query) -> QuerySet[Any]:
     rows: QuerySet[Any] = Sample.objects.all()
-    if cluster := parameters.parse("cluster", query.cluster):
+    if cluster := parameters.parse("cluster", lookups.cluster):
         rows = rows.filter(cluster=cluster.name)
     if category := parameters.parse("category", query.choice(*Category.values)):
         rows = rows.filter(category=category)

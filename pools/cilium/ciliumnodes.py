@@ -26,7 +26,7 @@ from pools.cilium.node_status import HOLDER, PodPools, Standing
 from pools.clusters import recovery_mode
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions
-from pools.clusters.reconcile.handler import STATUS_MANAGER, Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import STATUS_MANAGER, Found, Handler, Pass, Seen, Write
 from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.core.cilium.ciliumnode import NodeDemand
@@ -42,7 +42,7 @@ MOST_HELD = 10_000  # a node with more gets no further ones
 Grants = Sequence[tuple[str, addresses.Network]]  # pool, CIDR
 
 
-class CiliumNodes:
+class CiliumNodes(Handler):
     """The handler; what it knows is in the register, so that any process can go on."""
 
     kind = ciliumnode.KIND

@@ -36,7 +36,7 @@ from pools.cilium import (
     pool_writes,
 )
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.core.cilium.podippool import PodIPPool
@@ -56,7 +56,7 @@ _SHAPE = "the shape of the cluster's CRD"  # a note
 _ROOM = "a pool lost addresses"  # a note: in this pass, so that another one may have them
 
 
-class CiliumPodIPPools:
+class CiliumPodIPPools(Handler):
     """The handler; see the module."""
 
     kind = KIND

@@ -31,3 +31,8 @@ def settle(
                 pools.end_removal(change.id, by=by)
             else:
                 pools.set_pending(change.id, change.pending, by=by)
+
+
+def settle_disconnected(cluster: Cluster, by: events.Author) -> None:
+    """Without a connection the register alone says what the cluster's pools have."""
+    settle(cluster, by=by)

@@ -16,7 +16,6 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from pools.cilium import pending_cidrs
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import Gateway
 from pools.clusters.reconcile import leases, sync
@@ -28,7 +27,6 @@ from pools.models.fields import Now
 from pools.platform import database, events
 from pools.platform.outbound import credentials, faults, secrets
 from pools.platform.outbound.access import Access
-from pools.register import clusters
 
 LONGEST_SERVER = 500
 ASKED = (5.0, 10.0)  # seconds to connect and to wait, while a person waits
@@ -43,6 +41,10 @@ _AT_ONCE: dict[str, Any] = {
     "leased_by": "",
     "leased_until": None,
 }
+
+
+# Called in the transaction that disconnects a cluster; filled by pools.extension.
+DISCONNECT_OBSERVERS: list[Callable[[Cluster, events.Author], None]] = []
 
 
 @dataclass(frozen=True)
@@ -154,21 +156,20 @@ def connect(
 
 
 def register(
-    name: str,
     source: Source,
     wanted: Terms,
     *,
+    create: Callable[[], Cluster],
     by: events.Author,
     offline: bool = False,
-    **settings: Any,
 ) -> Connection:
-    """A new cluster and its connection, both or neither; `settings` are those of clusters.create."""
+    """Make a cluster with `create`, and its connection: both or neither."""
     met = _met(source, offline=offline)
     _refuse_known(met.identity)
 
     def work() -> Cluster:
         with events.recorded(by):
-            cluster = clusters.create(name, by=by, **settings)
+            cluster = create()
             _keep(cluster, source, wanted, met, by)
         return cluster
 
@@ -232,8 +233,8 @@ def disconnect(connection: Connection, *, by: events.Author) -> None:
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
-        # What waited for the cluster waits no more: the register alone says what its pools have.
-        pending_cidrs.settle(connection.cluster, by=by)
+        for observer in DISCONNECT_OBSERVERS:
+            observer(connection.cluster, by)
 
 
 def make_due(connection: Connection) -> None:

@@ -7,21 +7,17 @@ due at once, does what follows from it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from pools.cilium import pool_sync
 from pools.clusters.reconcile import leases
 from pools.core import errors
-from pools.core.cilium import podippool
-from pools.models import Cluster, Connection, Drift, ObservedObject, Pool
+from pools.models import Cluster, Connection, Drift, ObservedObject
 from pools.models.connections import Duty
 from pools.models.fields import Now
-from pools.models.pools import Category
 from pools.platform import events
-from pools.platform.outbound import faults
 
 LONGEST_REASON = 500
 
@@ -42,20 +38,25 @@ class Object:
 
 @dataclass(frozen=True)
 class Settler:
-    """How a difference of one kind is settled.
+    """How a difference of one kind of object is settled.
 
     `duty` is the one by which the kind is written. `keep` makes the register right: how many of its
     rows that had followed the object follow it no more. `adopt` makes the object right; it is given
     the object as it was last seen, answers the id of the register's row, and needs `permissions`.
     """
 
+    kind: str
     duty: Duty
     keep: Callable[[Object], int]
     adopt: Callable[[Object, ObservedObject, events.Author], int]
     permissions: tuple[str, ...]
 
 
-SETTLERS: dict[str, Settler] = {}  # by kind
+SETTLERS: list[Settler] = []  # filled by pools.extension
+
+
+def _settler(kind: str) -> Settler | None:
+    return next((settler for settler in SETTLERS if settler.kind == kind), None)
 
 
 def differences(of: Object) -> list[Drift]:
@@ -75,7 +76,7 @@ def apply(of: Object, *, by: events.Author) -> list[Drift]:
     """
     connection = managed(of)
     found = differences(of)
-    settler = SETTLERS.get(of.kind)
+    settler = _settler(of.kind)
     with events.recorded(by):
         leases.nudge(of.cluster.pk)
         _note(connection, of, "difference_applied", by)
@@ -88,7 +89,7 @@ def apply(of: Object, *, by: events.Author) -> list[Drift]:
 
 def adopting(kind: str) -> tuple[str, ...]:
     """The permissions that adopting an object of the kind needs."""
-    settler = SETTLERS.get(kind)
+    settler = _settler(kind)
     return settler.permissions if settler else ()
 
 
@@ -98,7 +99,7 @@ def adopt(of: Object, *, by: events.Author) -> int:
     An object that the register does not know is taken in. Raises NotFound, InvalidInput (the object,
     or a kind that has no counterpart to adopt into) and what taking in an object of the kind raises.
     """
-    settler = SETTLERS.get(of.kind)
+    settler = _settler(of.kind)
     if settler is None:
         raise errors.InvalidInput.of(
             "kind", "not_adoptable", f"a {of.kind} is not adopted", of.kind
@@ -115,30 +116,6 @@ def adopt(of: Object, *, by: events.Author) -> int:
         adopted = settler.adopt(of, seen, by)
         _unignore(differences(of))
     return adopted
-
-
-def _keep_pool(of: Object) -> int:
-    found = Pool.objects.filter(cluster=of.cluster, name=of.name, category=Category.POD)
-    return found.update(follows_cluster=False, agreed="")
-
-
-def _adopt_pool(of: Object, seen: ObservedObject, by: events.Author) -> int:
-    """A CIDR in use that the object has not stays as an orphan.
-
-    Raises those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
-    """
-    said = pool_sync.parse(seen.manifest)
-    pool = Pool.objects.filter(cluster=of.cluster, name=of.name).first()
-    if pool is None:
-        pool_sync.take_in(of.cluster, [said], by=by, follows=False)
-    else:
-        pool_sync.bring(pool, said, by=by)
-    return Pool.objects.values_list("pk", flat=True).get(cluster=of.cluster, name=of.name)
-
-
-SETTLERS[podippool.KIND] = Settler(
-    Duty.POOLS, _keep_pool, _adopt_pool, ("pools.add_pool", "pools.change_pool")
-)
 
 
 def ignore(row: Drift, *, by: events.Author, user: AbstractBaseUser | None) -> Drift:
@@ -166,7 +143,7 @@ def managed(of: Object) -> Connection:
     connection = Connection.objects.filter(cluster=of.cluster).first()
     if connection is None:
         raise errors.NotFound(f"The cluster {of.cluster} is not connected.")
-    settler = SETTLERS.get(of.kind)
+    settler = _settler(of.kind)
     if settler is not None and not connection.does(settler.duty):
         raise errors.NotManaged(
             f"Objects of kind {of.kind} are not written to {of.cluster}: its object is right."
@@ -198,30 +175,3 @@ def _note(
 def note_takeover(connection: Connection, of: Object, fields: str, *, by: events.Author) -> None:
     """Record that fields were taken from other managers, with the author's reason."""
     _note(connection, of, "ownership_taken", by, fields)
-
-
-def waiting_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
-    """The fields of pools' objects that wait because other managers own them, by the pool's id."""
-    by_name = {
-        (pool.cluster_id, pool.name): pool.pk for pool in pools if pool.category == Category.POD
-    }
-    if not by_name:
-        return {}
-    rows = Drift.objects.filter(
-        kind=podippool.KIND,
-        conflict_code=faults.FieldConflict.code,
-        ignored_at=None,
-        cluster__in={cluster_id for cluster_id, _ in by_name},
-        name__in={name for _, name in by_name},
-    )
-    found: dict[int, list[Drift]] = {}
-    for row in rows.order_by("path"):
-        pool_id = by_name.get((row.cluster_id, row.name))
-        if pool_id is not None:
-            found.setdefault(pool_id, []).append(row)
-    return found
-
-
-def waiting_of_pool(pool: Pool) -> list[Drift]:
-    """The same of one pool, in order of their paths."""
-    return waiting_of_pools([pool]).get(pool.pk, [])

@@ -106,7 +106,7 @@ def _opened(of: drift.Object, by: events.Author) -> Iterator[_Wish]:
     connection = drift.managed(of)
     if connection.paused:
         raise errors.ConnectionPaused(f"The connection of {of.cluster} is paused.")
-    handler = next((one for one in registry.all() if one.kind == of.kind), None)
+    handler = next((one for one in registry.HANDLERS if one.kind == of.kind), None)
     if handler is None:
         raise errors.NotFound(f"Objects of kind {of.kind} are not written.")
     with connecting.gateway(connection) as reached:

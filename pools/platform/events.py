@@ -15,17 +15,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from pools.models import (
-    BlockEvent,
-    ClusterEvent,
-    ConnectionEvent,
-    FailureEvent,
-    Pool,
-    PoolCIDREvent,
-    PoolEvent,
-    ReservedRangeEvent,
-    WebhookTargetEvent,
-)
+from pools.models import Pool
 
 
 @dataclass(frozen=True)
@@ -68,31 +58,17 @@ def recorded(author: Author) -> Iterator[None]:
         yield
 
 
-_LOGS: list[Any] = [
-    BlockEvent,
-    FailureEvent,
-    PoolEvent,
-    PoolCIDREvent,
-    ReservedRangeEvent,
-    ClusterEvent,
-    ConnectionEvent,
-    WebhookTargetEvent,
-]
-
-
-def add_logs(*models: Any) -> None:
-    """Event tables of an app that uses this one: told of, with their snapshots, and purged."""
-    _LOGS.extend(models)
+EVENT_TABLES: list[Any] = []  # filled by pools.extension
 
 
 def logs() -> dict[str, Any]:
     """Every event table by its name in `Event.table`."""
-    return {model._meta.model_name: model for model in _LOGS}
+    return {model._meta.model_name: model for model in EVENT_TABLES}
 
 
 def append_only() -> list[str]:
     """The triggers that keep events from being changed or deleted; the retention passes them by."""
-    return [f"{model._meta.app_label}.{model.__name__}:append_only" for model in _LOGS]
+    return [f"{model._meta.app_label}.{model.__name__}:append_only" for model in EVENT_TABLES]
 
 
 def allocation_failed(

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from pools.core import errors
-from pools.models import AddressSpace, Cluster, Pool
+from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
 from pools.platform import database
 
 COLUMNS = (
@@ -119,3 +121,17 @@ def _pools(text: str) -> list[tuple[int, int]]:
     if not found:
         raise errors.InvalidInput.of("pool", "unknown_pool", f"there is no pool {text}", text)
     return found
+
+
+def of_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
+    """Blocks of one pool, so that the order of addresses is still read from an index.
+
+    The bounds say nothing new; without them all blocks of the pool would be sorted for one page.
+    """
+    found = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
+    cidrs = sorted(found, key=lambda cidr: (cidr.version, int(cidr.network_address)))
+    rows = rows.filter(pool_id=pool_id)
+    if not cidrs:
+        return rows
+    last = f"{cidrs[-1].broadcast_address}/{cidrs[-1].max_prefixlen}"
+    return rows.filter(cidr__gte=str(cidrs[0]), cidr__lte=last)

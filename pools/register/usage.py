@@ -59,11 +59,6 @@ class Usage:
         return 100 * self.ratio > settings.IPAM_NOTICE_WARNING_PERCENT
 
 
-def whole_percent(share: float) -> int:
-    """A share, 0 to 1, in whole per cent, rounded down, but for what a float lacks (0.29 * 100)."""
-    return int(100 * share + 1e-9)
-
-
 @dataclass(frozen=True)
 class _Counted:
     held: int = 0

@@ -6,7 +6,6 @@ Each app registers its own on `ready()`.
 from __future__ import annotations
 
 import base64
-import builtins
 import ssl
 import urllib.parse
 from collections.abc import Callable, Mapping
@@ -66,17 +65,7 @@ CILIUM_POD_IP_POOLS = Hook(
         },
     ),
 )
-_HOOKS = {CILIUM_POD_IP_POOLS.address: CILIUM_POD_IP_POOLS}
-
-
-def register(hook: Hook) -> None:
-    """One webhook for each address."""
-    _HOOKS[hook.address] = hook
-
-
-def all() -> builtins.list[Hook]:  # noqa: A001  # read as configuration.all()
-    """In the order in which they were registered."""
-    return builtins.list(_HOOKS.values())
+HOOKS: list[Hook] = []  # filled by pools.extension
 
 
 def path(hook: Hook, cluster: str, key: str = "") -> str:

@@ -43,7 +43,7 @@ class Slow:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     made = Slow(4)
     quick = replace(registry.get("leases"), code="quick")
-    monkeypatch.setattr(registry, "_ALL", {"quick": quick, "slow": made.check})
+    monkeypatch.setattr(registry, "CHECKS", [quick, made.check])
     return made
 
 
@@ -83,7 +83,7 @@ def test_a_statement_does_not_outlast_the_run(monkeypatch: pytest.MonkeyPatch) -
     sleeping = checks.Check(
         "asleep", "I0", "Nothing.", find=checks.told("SELECT 'x', 1 FROM pg_sleep(60)")
     )
-    monkeypatch.setattr(registry, "_ALL", {"asleep": sleeping})
+    monkeypatch.setattr(registry, "CHECKS", [sleeping])
     run = check(seconds=1)
     assert _entry(run, "asleep")["state"] == reports.PARTIAL
     assert not run.complete
@@ -93,7 +93,7 @@ def test_a_check_that_fails_is_a_violation_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     broken = checks.Check("broken", "I0", "Nothing.", find=checks.told("SELECT 1 / 0"))
-    monkeypatch.setattr(registry, "_ALL", {"broken": broken, "leases": registry.get("leases")})
+    monkeypatch.setattr(registry, "CHECKS", [broken, registry.get("leases")])
     run = check()
     assert (_entry(run, "broken")["state"], _entry(run, "leases")["state"]) == ("failed", "clean")
     assert "division by zero" in _entry(run, "broken")["examples"][0]["text"]

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from claims.address_index import duplicates
-from claims.extension import demo as ours
 from claims.ipamclaims import states as ipamclaim_states
 from claims.models import Entry, IPAMClaim, IPPool, Membership, Network, Place, Workload
 from claims.networks import networks
+from claims.operations import demo as ours
 from claims.workloads import results
 from pools.models import Block, Event, Pool
 from pools.register.demo import demo

@@ -16,7 +16,7 @@ from django.contrib.auth.models import Group
 from django.urls import resolve
 from playwright.sync_api import Error
 
-from claims.extension import demo as claims_demo
+from claims.operations import demo as claims_demo
 from pools.register.demo import demo
 from tests.e2e import fleet
 

@@ -43,4 +43,4 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cilium's pools and nodes are read, and nothing else, whatever is installed."""
     pools = (resources.CILIUM_POD_IP_POOL, resources.CILIUM_POD_IP_POOL_V2ALPHA1)
     found = (Reader("CiliumPodIPPool", pools), Reader("CiliumNode", (resources.CILIUM_NODE,)))
-    monkeypatch.setattr(registry, "all", lambda: found)
+    monkeypatch.setattr(registry, "HANDLERS", found)

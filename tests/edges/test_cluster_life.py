@@ -17,7 +17,7 @@ PLACE = "clusters/prod/connection/"
 def _pass() -> None:
     lease = leases.take(Connection.objects.get().pk, "tester")
     assert lease is not None
-    sync.run(lease, registry.all())
+    sync.run(lease, registry.HANDLERS)
 
 
 def test_a_cluster_s_life(fake: FakeCluster) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pools.models import AuditSegment, BlockEvent, Event, SegmentName
-from pools.platform.audit import retention, sealing, verification
+from pools.platform.audit import sealing, verification
+from pools.register import retention
 from tests import factories
 from tests.history.test_audit_verify import as_owner
 

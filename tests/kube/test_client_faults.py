@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pools.clusters.client import api_client, responses
-from pools.platform.outbound import faults
+from pools.clusters.client import api_client
+from pools.platform.outbound import connection_errors, faults
 from pools.platform.outbound.access import Access
 from tests.kube import gateways, raw_server
 from tests.kube.fake import FakeCluster
@@ -204,5 +204,5 @@ def test_a_webhooks_key_in_a_servers_message_is_hidden() -> None:
     told = (
         'failed calling webhook "x": Post "https://c/webhooks/v1/prod/cadw_0123456789abcdefXYZ/v"'
     )
-    assert "0123456789" not in responses.said(told)
-    assert responses.said(told).startswith("failed calling webhook")
+    assert "0123456789" not in connection_errors.said(told)
+    assert connection_errors.said(told).startswith("failed calling webhook")

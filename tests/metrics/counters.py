@@ -15,7 +15,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 def start(body: str, *, every: int = 1, database: str = "") -> subprocess.Popen[str]:
     """A Python process with Django and `measures`; it reads lines from its standard input."""
-    program = "import os, sys, time, django; django.setup()\nfrom pools import measures\n"
+    program = "import os, sys, time, django; django.setup()\nfrom pools.platform import process_metrics as measures\n"
     return subprocess.Popen(
         [sys.executable, "-c", program + textwrap.dedent(body)],
         cwd=_ROOT,

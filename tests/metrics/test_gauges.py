@@ -24,7 +24,7 @@ from pools.models import (
 from pools.models.audit import AuditVerification
 from pools.models.fields import Now
 from pools.platform.checks import registry
-from pools.platform.metrics import operating_gauges
+from pools.register import operating_metrics
 from pools.register.allocator import requests
 from tests import clock, factories
 from tests.claims import worlds
@@ -168,7 +168,7 @@ def test_checks_verifications_and_recovery() -> None:
 
 def test_how_far_the_clock_of_the_database_is_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     behind = types.SimpleNamespace(time=lambda: time.time() - 3600)
-    monkeypatch.setattr(operating_gauges, "time", behind)
+    monkeypatch.setattr(operating_metrics, "time", behind)
     ahead = clock.moment().timestamp() - behind.time()
     assert scrapes.value("ipam_database_clock_skew_seconds") == pytest.approx(ahead, abs=60)
 

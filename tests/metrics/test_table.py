@@ -19,7 +19,7 @@ from tests.metrics import scrapes
 _ROOT = Path(__file__).resolve().parents[2]
 _DOCS = _ROOT / "docs" / "reference" / "metrics.md"
 _BY_ID = {"argvalues": families.ALL, "ids": [family.name for family in families.ALL]}
-_COUNTED = re.compile(r"measures\.(count|observe|mark)\(\s*\"([^\"]+)\"")
+_COUNTED = re.compile(r"process_metrics\.(count|observe|mark)\(\s*\"([^\"]+)\"")
 
 
 @pytest.mark.parametrize("family", **_BY_ID)

@@ -27,7 +27,7 @@ def opened(code: str = "") -> list[Notice]:
 def only(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The registry holds nothing but what the test puts there."""
     kept: list[Condition] = []
-    monkeypatch.setattr(registry, "_ALL", kept)
+    monkeypatch.setattr(registry, "CONDITIONS", kept)
     return kept
 
 

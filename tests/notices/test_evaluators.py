@@ -58,7 +58,7 @@ def test_without_the_lock_the_constraint_holds(
         return []
 
     monkeypatch.setattr(evaluation, "_alone", lambda: True)
-    monkeypatch.setattr(registry, "_ALL", [*pools.ALL, Condition(("late",), find)])
+    monkeypatch.setattr(registry, "CONDITIONS", [*pools.ALL, Condition(("late",), find)])
     outcomes = threads.together([evaluation.evaluate] * 2)
     assert sorted(type(one).__name__ for one in outcomes) == ["IntegrityError", "Outcome"]
     assert (Notice.objects.count(), Delivery.objects.count()) == (2, 1)
@@ -73,7 +73,7 @@ def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) ->
 
 _SEND = """
 import django; django.setup()
-from pools.services.notices import sending
+from pools.platform.alerts import sending
 sending.work_off({target})
 """
 

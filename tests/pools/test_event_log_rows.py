@@ -16,8 +16,7 @@ from pools.models import (
     PoolEvent,
     ReservedRangeEvent,
 )
-from pools.platform.audit import retention
-from pools.register import pools
+from pools.register import pools, retention
 from tests import factories
 
 TABLES = [BlockEvent, ClusterEvent, PoolEvent, PoolCIDREvent, ReservedRangeEvent, FailureEvent]

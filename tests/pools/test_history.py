@@ -10,8 +10,7 @@ from django.db import connection
 
 from pools.core import addresses
 from pools.models import Block
-from pools.platform.audit import retention
-from pools.register import pools
+from pools.register import pools, retention
 from pools.register.allocator import allocation, requests
 from pools.register.history import addresses as history_addresses
 from tests import factories

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pools.models import BlockEvent, Event
-from pools.platform.audit import retention
+from pools.register import retention
 from tests import factories
 
 pytestmark = pytest.mark.django_db

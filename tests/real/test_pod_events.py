@@ -58,7 +58,7 @@ def _reconciled(connection: Connection, kube: RealCluster, **access: Any) -> Non
     pod_events._written.clear()  # as another worker
     run = small.reconcile(
         connection,
-        *sites.registry.all(),
+        *sites.registry.HANDLERS,
         open_gateway=lambda _: gateways.to(kube, **access),
     )
     assert run.succeeded, (run.error, run.kinds)

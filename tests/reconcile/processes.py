@@ -94,7 +94,7 @@ def main() -> None:
     from tests.reconcile import small
 
     if sys.argv[1] == "cilium":
-        _pass(int(sys.argv[2]), registry.all())
+        _pass(int(sys.argv[2]), registry.HANDLERS)
         return
     handler = small.Small()
     handler.wanted = lambda pass_: [

@@ -10,7 +10,7 @@ from typing import Any
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import connecting, leases, sync
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
+from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
 from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
@@ -28,7 +28,7 @@ CLAIM = Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim", names
 
 
 @dataclass
-class Small:
+class Small(Handler):
     """Remembers what it was given; `wanted` and `found` are asked in each pass.
 
     An object labelled `poison` is refused, one labelled `pending` is to be looked at again; what

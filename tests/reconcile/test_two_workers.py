@@ -104,7 +104,7 @@ def test_f20_point_06_stopped_for_longer_than_its_lease(
         Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
         lease = leases.take(connection.pk, leases.worker())
         assert lease is not None
-        assert sync.run(lease, registry.all()).succeeded
+        assert sync.run(lease, registry.HANDLERS).succeeded
         each_has_one(fake)
         before, row = len(fake.log.writes), Connection.objects.values().get()
         events = list(Block.objects.order_by("id").values())
@@ -133,5 +133,5 @@ def test_f20_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Conn
     Connection.objects.update(leased_until="2000-01-01T00:00:00Z")
     lease = leases.take(connection.pk, leases.worker())
     assert lease is not None
-    assert sync.run(lease, registry.all()).succeeded
+    assert sync.run(lease, registry.HANDLERS).succeeded
     each_has_one(fake)

@@ -24,9 +24,9 @@ _PEOPLE = """
 from django.contrib.auth.models import Group, User
 from knox.models import AuthToken
 from datetime import timedelta
-from claims.services import memberships
-from pools import events
-from pools.services import clusters
+from claims.access import memberships
+from pools.platform import events
+from pools.register import clusters
 by = events.Author(actor="setup", source="command")
 prod = clusters.create("prod", by=by)
 for role in ("viewer", "operator", "administrator", "vera"):

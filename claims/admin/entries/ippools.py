@@ -18,6 +18,7 @@ from claims.admin.entries import form as entry_form
 from claims.admin.entries import rows as entry_rows
 from claims.entries import ippools
 from claims.models import Entry, IPPool, Network, Place
+from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents
@@ -69,7 +70,7 @@ class DuplicateFilter(lists.Choice):
 
 
 class IPPoolForm(forms.Form):
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     name = fields.name_field(help_text="Of the IPPool, as the cluster has it or will have it.")
     network_name = fields.identifier_field(
         label="Logical network",

@@ -17,6 +17,7 @@ from claims.core.networks.udn import UDN
 from claims.models import Network
 from claims.networks import manifests
 from claims.networks import networks as services
+from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, errors, holders, object_reader
 from pools.models import Cluster
 from pools.platform.admin import display, pages
@@ -47,7 +48,7 @@ def _choice(label: str, choices: list[tuple[str, str]], help_text: str = "") -> 
 
 
 class NetworkForm(forms.Form):
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     kind = _choice(
         "Kind",
         [

@@ -18,6 +18,7 @@ from claims.core.networks import udn
 from claims.models import NAD, Entry, Network
 from claims.models.networks import Kind
 from claims.networks import networks as services
+from pools.admin.pools import usage_bars
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform.admin import display, lists, pages
@@ -162,7 +163,9 @@ class NetworkAdmin(scoped.Scoped[Network]):
     def shown_bars(self, network: Any) -> SafeString:
         if not network.shown_usage:
             return display.DASH
-        return format_html('<span class="cad-stack">{}</span>', display.bars(network.shown_usage))
+        return format_html(
+            '<span class="cad-stack">{}</span>', usage_bars.bars(network.shown_usage)
+        )
 
     # --- pages ------------------------------------------------------------------------------------
 

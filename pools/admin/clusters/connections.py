@@ -134,7 +134,7 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 @require_POST
 def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     """Ask the cluster now; nothing is changed."""
-    admin_pages.require(request, "pools.clusters.reconcile")
+    admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
     found = connection_test.of_connection(_connection(cluster), registry.resources())
     return admin_pages.page(
@@ -171,7 +171,7 @@ def _paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpRespo
 @require_POST
 def reconcile(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     """Make it due."""
-    admin_pages.require(request, "pools.clusters.reconcile")
+    admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
     with admin_pages.told(request):
         connections.make_due(_connection(cluster))

@@ -13,6 +13,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
 from unfold import widgets
 
+from pools.admin.clusters import field as cluster_fields
 from pools.cilium import node_demand, pod_choice, preflights
 from pools.core import errors
 from pools.core.cilium import multipool, pod_pool
@@ -56,7 +57,7 @@ class MarksField(forms.CharField):
 
 
 class PodForm(forms.Form):
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     pod = fields.name_field(initial="web-0")
     pod_labels = MarksField(label="Labels of the pod")
     pod_annotations = MarksField(
@@ -128,7 +129,7 @@ def _map_of(text: str) -> dict[str, int]:
 
 
 class NodeForm(forms.Form):
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     node = fields.name_field(
         required=False,
         help_text="One of the cluster keeps what it holds; empty: a new node.",
@@ -172,7 +173,7 @@ def _both(counts: dict[str, int]) -> dict[str, dict[int, int]]:
 
 
 class PreflightForm(forms.Form):
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     release = forms.CharField(
         label="Release of Cilium",
         required=False,

@@ -30,7 +30,7 @@ class KindFilter(lists.Choice):
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         # Not the kinds of all rows, which would be counted through for each page.
-        return [(handler.kind, handler.kind) for handler in registry.all()]
+        return [(handler.kind, handler.kind) for handler in registry.HANDLERS]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(kind=self.value()) if self.value() else rows

@@ -35,8 +35,8 @@ class Attention:
     needs: str = ""  # the permission for the action, if its page asks for one
 
 
-# Apps that use this one add theirs.
-SOURCES: list[Callable[[HttpRequest], Iterable[Attention]]] = []
+Source = Callable[[HttpRequest], Iterable[Attention]]
+SOURCES: list[Source] = []  # filled by pools.extension
 
 
 def of_clusters() -> Iterator[Attention]:

@@ -29,8 +29,9 @@ COOLING = 6  # pools, those with the longest queues
 REFUSING = 6  # pools and reasons
 
 
-# What somebody who may not see the pools begins with; apps that use this one add theirs.
-START_PAGES: list[Callable[[HttpRequest], Iterable[find.Section]]] = []
+# What a user begins with who may not see the pools.
+StartPage = Callable[[HttpRequest], Iterable[find.Section]]
+START_PAGES: list[StartPage] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)

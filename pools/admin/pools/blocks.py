@@ -15,6 +15,7 @@ from pools.core import addresses
 from pools.models import AddressSpace, Block, BlockEvent, Event, Pool
 from pools.models.blocks import LIVE, State
 from pools.platform.admin import display, lists, pages, search_text
+from pools.register import block_lists
 from pools.register.history import addresses as history_addresses
 from pools.register.leaks import detection
 
@@ -30,7 +31,7 @@ class PoolFilter(lists.Choice):
         return [(str(pk), f"{cluster}/{name}") for pk, cluster, name in named]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
-        return lists.of_pool(rows, self.number()) if self.value() else rows
+        return block_lists.of_pool(rows, self.number()) if self.value() else rows
 
 
 class _ByPools(lists.Choice):

@@ -16,7 +16,7 @@ from pools.cidr_migrations import forecast as cidr_migration_forecast
 from pools.cidr_migrations import manifests, migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
 from pools.cidr_migrations.progress import Progress, Standing, Step, is_whole, span_of
-from pools.clusters import drift
+from pools.cilium import drift
 from pools.core import errors
 from pools.models import CIDRMigration, Pool
 from pools.platform import events

@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from pools.admin.clusters import field as cluster_fields
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import Pool
@@ -22,7 +23,7 @@ _FIXED = ("cluster", "name", "category", "allow_first_ip", "allow_last_ip")
 
 
 class PoolForm(forms.Form):
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     name = fields.name_field()
     category = forms.ChoiceField(choices=Category.choices, widget=fields.select())
     mask_size_v4 = forms.CharField(

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from unfold import widgets
 
+from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
@@ -19,7 +20,7 @@ LARGEST = 2 * 1024 * 1024
 
 
 class ImportForm(forms.Form):
-    cluster = fields.cluster_field()
+    cluster = cluster_fields.cluster_field()
     file = forms.FileField(required=False, widget=widgets.UnfoldAdminFileFieldWidget())
     text = forms.CharField(
         label="Manifests",

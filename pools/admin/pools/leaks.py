@@ -14,7 +14,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
 from pools.admin.clusters import sync_runs
-from pools.admin.overview import attention
 from pools.admin.overview.attention import Attention
 from pools.admin.pools import blocks
 from pools.models import Block, Leak, ReferenceFeed
@@ -58,7 +57,10 @@ class SourceFilter(lists.Choice):
     parameter_name = "source"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(name, name) for name in (detection.TOOLING, *detection.SOURCES)]
+        return [
+            (name, name)
+            for name in (detection.TOOLING, *(source.name for source in detection.SOURCES))
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Leak]) -> QuerySet[Leak]:
         return rows.filter(source=self.value()) if self.value() else rows
@@ -281,6 +283,3 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
         url,
         counted["since"],
     )
-
-
-attention.SOURCES.append(lines)

@@ -12,12 +12,12 @@ from django.utils.safestring import SafeString
 from pools.admin.overview import timeline
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.admin.pools import map as maps
-from pools.clusters import drift
+from pools.cilium import drift
 from pools.core import addresses, errors
 from pools.models import AllocationRequest, Block, Event, Pool, PoolCIDR
 from pools.models.blocks import LIVE
-from pools.platform.admin import display, lists, pages
-from pools.register import occupancy, usage
+from pools.platform.admin import display, pages
+from pools.register import block_lists, occupancy, usage
 from pools.register.allocator import window
 from pools.register.utilization import forecasts, series
 
@@ -63,7 +63,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
     cidrs = list(
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
     )
-    live = lists.of_pool(Block.objects.filter(state__in=LIVE), pool.pk)
+    live = block_lists.of_pool(Block.objects.filter(state__in=LIVE), pool.pk)
     days = timeline.chosen_days(request)
     return pages.page(
         request,

@@ -11,7 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from pools.admin.pools import actions, cidr_migrations, page, yaml_page
+from pools.admin.pools import actions, cidr_migrations, page, usage_bars, yaml_page
 from pools.admin.pools import forecasts as pool_forecasts
 from pools.models import Cluster, Pool
 from pools.models.pools import Category
@@ -140,7 +140,7 @@ class PoolAdmin(lists.Listed[Pool]):
 
     @admin.display(description="utilization")
     def shown_bars(self, pool: Any) -> SafeString:
-        return format_html('<span class="cad-stack">{}</span>', display.bars(pool.shown_usage))
+        return format_html('<span class="cad-stack">{}</span>', usage_bars.bars(pool.shown_usage))
 
     @admin.display(description="free")
     def shown_free(self, pool: Any) -> SafeString:

@@ -9,6 +9,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pools.api import lookups
 from pools.api.schemas import endpoints
 from pools.core import addresses, errors, object_reader
 from pools.models import Cluster
@@ -83,7 +84,7 @@ class ClusterView(views.View):
 
 def get(value: str) -> Cluster:
     """A cluster by name or id; NotFound."""
-    found = query.find_cluster(value)
+    found = lookups.find_cluster(value)
     if found is None:
         raise errors.NotFound("There is no such cluster.")
     return found

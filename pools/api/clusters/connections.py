@@ -68,7 +68,7 @@ class ConnectionView(views.View):
 
 
 class ConnectionTest(views.View):
-    needs = {"POST": ("pools.clusters.reconcile",)}
+    needs = {"POST": ("pools.reconcile",)}
 
     @extend_schema(**cluster_schema.CONNECTION_TEST)
     def post(self, request: Request, cluster: str) -> views.Answer:
@@ -87,7 +87,7 @@ class ConnectionTest(views.View):
 
 
 class Reconcile(views.View):
-    needs = {"POST": ("pools.clusters.reconcile",)}
+    needs = {"POST": ("pools.reconcile",)}
 
     @extend_schema(**cluster_schema.RECONCILE)
     def post(self, request: Request, cluster: str) -> views.Answer:

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from pools.api import pools
+from pools.api import lookups, pools
 from pools.api.clusters import clusters
 from pools.api.schemas import guides
 from pools.cilium import configuration, exports, node_demand, pod_choice, preflights
@@ -189,7 +189,7 @@ class Overlaps(views.View):
     @extend_schema(**guides.OVERLAPS)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        cluster = parameters.parse("cluster", query.cluster)
+        cluster = parameters.parse("cluster", lookups.cluster)
         kind = parameters.parse("kind", query.choice(*(one.value for one in overlaps.Kind)))
         within = parameters.parse("within", query.block)
         limit = parameters.parse("limit", query.integer(1, 1000)) or 100
@@ -265,7 +265,7 @@ class ClusterManifest(views.View):
 def _yaml(request: Request, manifests: list[podippool.PodIPPool]) -> views.Answer:
     parameters = query.Query(request)
     shape = parameters.parse("shape", query.choice(*exports.SHAPES))
-    cluster = parameters.parse("cluster", query.cluster)
+    cluster = parameters.parse("cluster", lookups.cluster)
     if shape and cluster:
         parameters.report.add("cluster", "conflicting_fields", "name a shape or a cluster")
     parameters.done()

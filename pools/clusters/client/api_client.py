@@ -24,7 +24,7 @@ from django.conf import settings
 from pools.clusters.client import responses, schemas
 from pools.core.kubernetes.resources import Resource
 from pools.platform import process_metrics
-from pools.platform.outbound import faults, guard, transport
+from pools.platform.outbound import connection_errors, faults, guard, transport
 from pools.platform.outbound.access import Access
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Gateway:
         # No proxy: one of the environment would be opened before it is replaced below.
         configuration = client.Configuration(host=target.url, proxy="", no_proxy="*")
         self._api = client.ApiClient(configuration)
-        self._no_answer = (*responses.NO_ANSWER, client.ApiException)
+        self._no_answer = (*connection_errors.NO_ANSWER, client.ApiException)
         self._connections = transport.Connections(access, addresses)
         self._api.rest_client.pool_manager = self._connections
 
@@ -284,7 +284,7 @@ class Gateway:
             for line in responses.lines_of(response):
                 yield _event(responses.parsed(line))
         except self._no_answer as error:
-            raise responses.no_answer(error) from error
+            raise connection_errors.no_answer(error) from error
         finally:
             response.close()
 
@@ -444,7 +444,7 @@ class Gateway:
             answer = self._api.call_api(method, url, headers, body, _request_timeout=timeouts)
         except self._no_answer as error:
             self._count(method, query, "none")
-            raise responses.no_answer(error) from error
+            raise connection_errors.no_answer(error) from error
         response: urllib3.BaseHTTPResponse = answer.response
         self._count(method, query, str(response.status))
         return response
@@ -464,7 +464,7 @@ class Gateway:
         try:
             return responses.body_of(response, seconds=self._read * _WHOLE_ANSWER)
         except self._no_answer as error:
-            raise responses.no_answer(error) from error
+            raise connection_errors.no_answer(error) from error
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
         return responses.refusal(response.status, response.headers, self._body(response))

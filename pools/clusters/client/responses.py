@@ -4,26 +4,18 @@ small or JSON.
 
 from __future__ import annotations
 
-import http.client
 import json
-import re
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import urllib3
-from urllib3 import exceptions
 
-from pools.platform.outbound import faults
+from pools.platform.outbound import connection_errors, faults
 
 LARGEST = 32 * 1024 * 1024  # bytes of one answer, or of one line of a watch
 _LARGEST_REFUSAL = 1024 * 1024
 _CHUNK = 256 * 1024
-_SAID = 500  # characters of a server's message that are kept
-# What urllib3, ssl and the socket raise when there is no complete answer.
-NO_ANSWER = (exceptions.HTTPError, http.client.HTTPException, OSError)
-_WEBHOOK_KEY = re.compile(r"\bcadw_[\w-]{16,}")
 _PLAIN_404 = b"404 page not found"
 _STATUS: dict[int, type[faults.ClusterFault]] = {
     400: faults.Rejected,
@@ -148,7 +140,7 @@ def of_status(told: dict[str, Any], *, retry_after: str | None = None) -> faults
     status = int(_number(told.get("code")))
     found = told.get("details")
     details: dict[str, Any] = found if isinstance(found, dict) else {}
-    message, causes = said(told.get("message")), _causes(details)
+    message, causes = connection_errors.said(told.get("message")), _causes(details)
     if status == 404:
         absent = faults.ObjectAbsent if details.get("name") else faults.KindAbsent
         return absent(message, status=status)
@@ -182,53 +174,16 @@ def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
     given = details.get("causes")
     return tuple(
         faults.Cause(
-            said(cause.get("field")), said(cause.get("message")), said(cause.get("reason"))
+            connection_errors.said(cause.get("field")),
+            connection_errors.said(cause.get("message")),
+            connection_errors.said(cause.get("reason")),
         )
         for cause in (given if isinstance(given, list) else [])[:100]
         if isinstance(cause, dict)
     )
 
 
-def said(text: object) -> str:
-    """What a server said, short and printable.
-
-    An API server quotes the address of a webhook that it could not call, and with it our key.
-    """
-    if not isinstance(text, str):
-        return ""
-    text = _WEBHOOK_KEY.sub("cadw_…", text)
-    return "".join(char if char.isprintable() else " " for char in text[:_SAID]).strip()
-
-
 def _number(text: object) -> float:
     """Seconds or bytes of a header or a Status; 0 for what is no such number (also for a date)."""
     word = str(text).strip()
     return float(word) if word.isascii() and word.isdigit() and len(word) < 16 else 0
-
-
-def no_answer(error: BaseException) -> faults.ClusterFault:
-    """What it means that there was no (complete) answer: an error of urllib3, ssl or the socket."""
-    if isinstance(error, faults.ClusterFault):
-        return error
-    tls = _tls_error(error)
-    if isinstance(tls, ssl.SSLCertVerificationError):
-        return faults.TLSRefused(f"the server's certificate is refused: {said(tls.verify_message)}")
-    if tls is not None and not isinstance(tls, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return faults.TLSRefused(f"no TLS connection: {said(tls.reason) or 'it was refused'}")
-    if isinstance(error, exceptions.ConnectTimeoutError):
-        return faults.Unreachable("no connection in time")
-    if isinstance(error, TimeoutError | exceptions.TimeoutError):
-        return faults.Unreachable("no answer in time")
-    if isinstance(error, exceptions.NewConnectionError):
-        return faults.Unreachable("the connection was refused, or there is no way to the server")
-    return faults.Unreachable("the connection was cut")
-
-
-def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
-    """The error of ssl inside those of urllib3 and of the client."""
-    for _ in range(8):
-        if error is None or isinstance(error, ssl.SSLError):
-            return error
-        inner = next((each for each in error.args if isinstance(each, BaseException)), None)
-        error = inner or error.__cause__ or error.__context__
-    return None

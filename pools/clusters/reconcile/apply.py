@@ -23,7 +23,7 @@ _FLUSH = 100  # objects that were written, until they are taken in
 def settle(pass_: Pass, handler: Handler, one: Counts) -> None:
     """Write what the handler wants; keep its differences and findings. Raises what ends the kind."""
     _settle(pass_, handler, one)
-    if one.written and getattr(handler, "prompt", False):
+    if one.written and handler.prompt:
         more = Counts()  # what fails again is counted once
         _settle(pass_, handler, more)
         one.written += more.written

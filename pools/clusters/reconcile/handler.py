@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from pools.clusters.client.api_client import Gateway, Keep, Manifest
 from pools.core.kubernetes.differences import POD_IP_POOL, Structure
@@ -108,49 +109,60 @@ class Found:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-class Handler(Protocol):
-    """The verbs of one kind of object.
+class Handler(abc.ABC):
+    """The verbs of one kind of object; a handler states those that its kind needs.
 
-    `resources` are its versions, the preferred one first. `parse` raises InvalidInput for an object
-    that cannot be understood; only that object is left out. `absorb` takes in new and changed objects,
-    and those with a problem or pending, many at once, in one transaction that the engine has opened;
-    when it raises, the engine halves the batch until the culprit is alone. `forget` is called, in
-    such a transaction, for objects that are gone: two complete lists were without them, their
-    deletion was told, or another object has their name. It comes after `absorb`. `desired` says what
-    should be written now, duties considered, `findings` what is odd; the engine asks `desired` first.
-
-    Two attributes may be added. `follows = ("CiliumPodIPPool",)`: what is desired is asked after
-    changes of these kinds, too, that a watch told.
-
-    `prompt = True`: when something changed in the register, what is desired is asked within seconds,
-    without a list; and once more after something was written, so that a new object gets its status.
-
-    Two more, for kinds that are only read and of which a cluster may have very many: `wants(manifest)`
-    says whether an object is of interest, any other is as if it were not there; `slim(manifest)`
-    answers what is kept of one, its identity included, which is then all that the handler sees.
+    `resources` are the versions of the kind, the preferred one first. `follows` names kinds: after a
+    watch event of one of them, `desired` is called for this kind too. With `prompt`, `desired` is called
+    within seconds of a change in the register, without a list, and once more after a write, so that a
+    new object gets its status.
     """
 
     kind: str
     resources: Sequence[Resource]
+    follows: tuple[str, ...] = ()
+    prompt: bool = False
 
-    def parse(self, manifest: Manifest) -> Any: ...
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None: ...
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None: ...
-    def desired(self, pass_: Pass) -> Iterable[Write]: ...
-    def findings(self, pass_: Pass) -> Iterable[Found]: ...
+    def wants(self, manifest: Manifest) -> bool:  # noqa: ARG002
+        """Return False for an object to ignore, as if the cluster did not have it."""
+        return True
+
+    def slim(self, manifest: Manifest) -> Manifest:
+        """Return the part of the object that is kept, its identity included."""
+        return manifest
+
+    @abc.abstractmethod
+    def parse(self, manifest: Manifest) -> Any:
+        """Return the object as a value; InvalidInput leaves out this one object only."""
+
+    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:  # noqa: B027
+        """Take in new and changed objects, and those with a problem or pending, many at once.
+
+        The engine has opened the transaction. When this raises, the engine halves the batch until the
+        object that causes it is alone.
+        """
+
+    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:  # noqa: B027
+        """Take in that objects are gone, after `absorb`, in a transaction of the engine.
+
+        Two complete lists were without them, a watch reported their deletion, or another object has
+        their name.
+        """
+
+    def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002
+        """Return what should be written now, the connection's managed resources considered."""
+        return ()
+
+    def findings(self, pass_: Pass) -> Iterable[Found]:  # noqa: ARG002
+        """Return what people should know; the engine calls `desired` first."""
+        return ()
 
 
-def keeping(handler: Handler) -> Keep | None:
-    """What is kept of an object of this kind, None for one that is of no interest; None keeps all."""
-    wants, slim = getattr(handler, "wants", None), getattr(handler, "slim", None)
-    if wants is None and slim is None:
-        return None
+def keeping(handler: Handler) -> Keep:
+    """Return what keeps of an object of this kind what the handler needs, None for an ignored one."""
 
     def keep(manifest: Manifest) -> Manifest | None:
-        if wants is not None and not wants(manifest):
-            return None
-        kept: Manifest = slim(manifest) if slim is not None else manifest
-        return kept
+        return handler.slim(manifest) if handler.wants(manifest) else None
 
     return keep
 

@@ -15,7 +15,7 @@ from pools.clusters.reconcile.sync_runs import Counts
 # The pass, the kinds that were listed and taken in whole, and when it began, by the database's clock:
 # before anything was listed (R1).
 Observer = Callable[[Pass, Collection[str], datetime], None]
-OBSERVERS: list[Observer] = []
+OBSERVERS: list[Observer] = []  # filled by pools.extension
 
 
 def tell(pass_: Pass, counts: Mapping[str, Counts], began: datetime) -> None:

@@ -61,7 +61,7 @@ def absorb_events(
                 if _take_in(pass_, handler, last, counts[kind]):
                     apply.settle(pass_, handler, counts[kind])
             if counts[kind].changed or counts[kind].gone:
-                followers = [each for each in handlers if kind in getattr(each, "follows", ())]
+                followers = [each for each in handlers if kind in each.follows]
                 _settle_each(pass_, followers, counts)
         if not counts[kind].code:
             with pass_.holding():
@@ -88,7 +88,7 @@ def settle_register(
         open_gateway(connection) as reached,
     ):
         pass_ = _pass(connection, reached, lease, ())
-        prompt = [each for each in handlers if getattr(each, "prompt", False)]
+        prompt = [each for each in handlers if each.prompt]
         _settle_each(pass_, prompt, counts)
     return record
 

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import pathlib
 import sys
+from functools import partial
 from ipaddress import IPv6Network
 from typing import Any
 
@@ -81,13 +82,14 @@ class Command(base.BaseCommand):
             "cluster_prefix": _prefix(options["prefix"], "prefix"),
             **{part: _prefix(options[part], part) for part in _PARTS},
         }
+        create = partial(clusters.create, name, by=_AUTHOR, **settings)
         source = _source(options)
         wanted = _terms(options, Mode.OBSERVED, ())
         if source is None:
-            self._pools(clusters.create(name, by=_AUTHOR, **settings))
+            self._pools(create())
             return
         row = connections.register(
-            name, source, wanted, by=_AUTHOR, offline=options["offline"], **settings
+            source, wanted, create=create, by=_AUTHOR, offline=options["offline"]
         )
         self._warn(source)
         self._pools(row.cluster)
@@ -181,7 +183,7 @@ class Command(base.BaseCommand):
         cluster = _cluster(options)
         row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
         found = _as_json(cluster, fleet.summary(row) if row else None)
-        found["webhooks"] = [configuration.path(hook, cluster.name) for hook in configuration.all()]
+        found["webhooks"] = [configuration.path(hook, cluster.name) for hook in configuration.HOOKS]
         if options["json"]:
             self.stdout.write(json.dumps(found, indent=2))
             return

@@ -42,7 +42,7 @@ class Command(base.BaseCommand):
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
         trigger = Trigger.DRY_RUN if dry else Trigger.CHANGE
-        run = sync.run(lease, registry.all(), trigger=trigger)
+        run = sync.run(lease, registry.HANDLERS, trigger=trigger)
         if options["json"]:
             self.stdout.write(json.dumps(_document(run)))
         else:

@@ -37,7 +37,7 @@ class Command(base.BaseCommand):
 
     def handle(self, **options: Any) -> None:
         watcher = reconcile_watcher.Watcher(
-            registry.all(), most=options["clusters"], got_on=partial(heartbeat.touch, "watcher")
+            registry.HANDLERS, most=options["clusters"], got_on=partial(heartbeat.touch, "watcher")
         )
 
         # Stopped by a thread of its own: a handler runs amidst the watcher's own waiting, whose lock it

@@ -35,7 +35,7 @@ class Command(base.BaseCommand):
         parser.add_argument(
             "--only",
             action="append",
-            choices=[hook.address for hook in configuration.all()],
+            choices=[hook.address for hook in configuration.HOOKS],
             help="this one; without it all that the cluster's settings need",
         )
         where = parser.add_mutually_exclusive_group()
@@ -89,7 +89,7 @@ class Command(base.BaseCommand):
 
 
 def _hooks(cluster: Cluster, only: list[str] | None) -> list[configuration.Hook]:
-    every = configuration.all()
+    every = configuration.HOOKS
     if only:
         return [hook for hook in every if hook.address in only]
     return [hook for hook in every if hook.wanted(cluster)]
@@ -121,5 +121,5 @@ def _ca(options: dict[str, Any]) -> str:
 def _standing(cluster: Cluster) -> str:
     made = cluster.webhook_key_made_at
     key = f"has a key, made at {made:%Y-%m-%d %H:%M} UTC" if made else "has no key"
-    paths = [configuration.path(hook, cluster.name) for hook in configuration.all()]
+    paths = [configuration.path(hook, cluster.name) for hook in configuration.HOOKS]
     return "\n".join([*paths, f"{cluster.name} {key}"])

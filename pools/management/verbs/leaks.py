@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
+from pools.api import lookups
 from pools.core import errors
 from pools.management import output
-from pools.platform.rest import query
 from pools.register.leaks import detection, listing
 
 HELP = "List leaked blocks (status 3 when there are any)."
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Mapping[str, Any], out: TextIO) -> int:
     rows = detection.suspected() if options["suspected"] else detection.leaked()
     if options["cluster"]:
-        cluster = query.find_cluster(options["cluster"])
+        cluster = lookups.find_cluster(options["cluster"])
         if cluster is None:
             raise errors.NotFound(f"There is no cluster {options['cluster']}.")
         rows = rows.filter(cluster=cluster)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, TextIO
 
+from pools.api import lookups
 from pools.core import addresses, block_fields, errors
 from pools.management import output
 from pools.platform import database
-from pools.platform.rest import query
 from pools.register.history import addresses as history_addresses
 from pools.register.history import holders
 from pools.register.history.addresses import Tenure
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    at = query.past(options["at"], "--at") if options["at"] else None
+    at = lookups.past(options["at"], "--at") if options["at"] else None
     cluster_id = _cluster(options["cluster"]) if options["cluster"] else None
     rows = list(_rows(options["who"].strip(), cluster_id, at or database.now()))
     form = options["output"]
@@ -45,7 +45,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 
 def _cluster(name: str) -> int:
-    found = query.find_cluster(name)
+    found = lookups.find_cluster(name)
     former = found.pk if found else history_addresses.former_cluster(name)
     if former is None:
         raise errors.NotFound(f"There is no cluster {name}, and was none.")

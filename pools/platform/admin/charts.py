@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from pools.core import shares
 from pools.platform.admin import display
-from pools.register import usage
 
 WIDTH, HEIGHT = 1000, 240  # units of the drawing
 COLOURS = 6  # series that can be told apart
@@ -102,7 +102,7 @@ class Chart:
         if value is None:
             return "\N{EN DASH}"
         if self.percent:
-            whole = usage.whole_percent(value / 100)
+            whole = shares.whole_percent(value / 100)
             return "<1 %" if value > 0 and not whole else f"{whole} %"
         return display.digits(int(value)) if value == int(value) else f"{value:.1f}"
 

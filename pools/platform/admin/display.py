@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 from django.utils import formats, timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pools.core import addresses
+from pools.core import addresses, shares
 from pools.core.kubernetes.connection_status import Standing, State
-from pools.register import usage
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 DASH = SafeString('<span class="cad-none" title="none">&ndash;</span>')
@@ -185,36 +183,6 @@ def duration(seconds: float) -> str:
     return "0 seconds"
 
 
-def bar(one: usage.Usage, *, label: str = "") -> SafeString:
-    """Held, cooling and reserved shares of the capacity, and the utilization in per cent."""
-    total = one.capacity or 1
-    at, parts = 0.0, []
-    for kind, count in (("held", one.held), ("cooling", one.cooling), ("reserved", one.reserved)):
-        if count:
-            # What is there can be seen, however small its share is.
-            width = max(round(100 * count / total, 2), 0.8)
-            parts.append((kind, round(at, 2), width))
-            at += width
-    level = "full" if not one.free else "high" if one.is_nearly_full else "fine"
-    return format_html(
-        '<span class="cad-bar cad-bar-{}" title="{}">{}'
-        '<svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{}">'
-        '<rect class="m-free" width="100" height="8"/>{}</svg>'
-        '<span class="cad-percent">{}</span></span>',
-        level,
-        _counts(one),
-        format_html('<span class="cad-bar-label">{}</span>', label) if label else "",
-        _counts(one),
-        format_html_join("", '<rect class="m-{}" x="{}" width="{}" height="8"/>', parts),
-        percent(one),
-    )
-
-
-def percent(one: usage.Usage) -> str:
-    """Never 100 while there is a free block, never 0 while one is used."""
-    return "<1%" if one.used and not one.percent else f"{one.percent}%"
-
-
 def share_bar(share: float) -> SafeString:
     """A part of something that has no end of its own, 0 to 1."""
     return format_html(
@@ -222,30 +190,8 @@ def share_bar(share: float) -> SafeString:
         '<rect class="m-free" width="100" height="8"/><rect class="m-held" width="{}" height="8"/></svg>'
         '<span class="cad-percent">{}</span></span>',
         max(round(100 * share, 2), 0.8) if share else 0,
-        "<1%" if 0 < share < 0.01 else f"{usage.whole_percent(share)}%",
+        "<1%" if 0 < share < 0.01 else f"{shares.whole_percent(share)}%",
     )
-
-
-def most(families: Mapping[int, usage.Usage]) -> str:
-    """The utilization of the fuller family, in per cent."""
-    return percent(max(families.values(), key=lambda one: one.ratio)) if families else ""
-
-
-def bars(families: Mapping[int, usage.Usage]) -> SafeString:
-    """One bar for each family."""
-    named = len(families) > 1
-    return format_html_join(
-        "",
-        "{}",
-        ((bar(one, label=f"v{family}" if named else ""),) for family, one in families.items()),
-    )
-
-
-def _counts(one: usage.Usage) -> str:
-    counts = (one.held, one.cooling, one.reserved, one.free, one.capacity)
-    held, cooling, reserved, free, capacity = (digits(count) for count in counts)
-    about = "about " if one.approximate else ""
-    return f"{about}{held} held, {cooling} cooling, {reserved} reserved, {free} free of {capacity}"
 
 
 def holder(kind: str, holder_id: str) -> SafeString:

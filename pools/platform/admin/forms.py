@@ -9,7 +9,6 @@ from django import forms
 from unfold import widgets
 
 from pools.core import addresses, errors, holders
-from pools.models import Cluster
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(-?[0-9]{1,99})\s*(?:(s|m|h|d)[a-z]*)?", re.IGNORECASE)
@@ -145,7 +144,3 @@ class DurationField(forms.CharField):
             return holders.parse_cooldown(int(match[1]) * _UNITS[(match[2] or "s").lower()])
         except errors.InvalidInput as error:
             raise forms.ValidationError([_said(problem) for problem in error.problems]) from None
-
-
-def cluster_field() -> forms.ModelChoiceField[Cluster]:
-    return forms.ModelChoiceField(Cluster.objects.order_by("name"), widget=select())

@@ -10,7 +10,6 @@ from django.contrib.admin.views.main import ChangeList
 from django.core import paginator
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection, models
-from django.db.models import QuerySet
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -23,7 +22,6 @@ from django.utils.functional import cached_property
 from unfold import admin as unfold
 from unfold.contrib.filters.admin import DropdownFilter
 
-from pools.models import Block, PoolCIDR
 from pools.platform.admin import export
 
 if TYPE_CHECKING:
@@ -179,17 +177,3 @@ class Choice(DropdownFilter):
 def number(text: str) -> int:
     """An id as it stands in an address; 0, which no row has, for anything else."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
-
-
-def of_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
-    """Blocks of one pool, so that the order of addresses is still read from an index.
-
-    The bounds say nothing new; without them all blocks of the pool would be sorted for one page.
-    """
-    found = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
-    cidrs = sorted(found, key=lambda cidr: (cidr.version, int(cidr.network_address)))
-    rows = rows.filter(pool_id=pool_id)
-    if not cidrs:
-        return rows
-    last = f"{cidrs[-1].broadcast_address}/{cidrs[-1].max_prefixlen}"
-    return rows.filter(cidr__gte=str(cidrs[0]), cidr__lte=last)

@@ -9,9 +9,10 @@ from ipaddress import ip_network
 from pools.core import addresses, errors
 
 LONGEST = 253
-# Apps that use this one say what they recognise: a hint, "" for what is right as it is, None for
-# what is not theirs. A MAC address may look like an address.
-RECOGNIZERS: list[Callable[[str], str | None]] = []
+# Returns a hint, "" for a text that is right as it is, None for one that it does not recognise. A MAC
+# address may look like an address.
+Recognizer = Callable[[str], str | None]
+RECOGNIZERS: list[Recognizer] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from django.db import connection
 from pools.models import Recovery
 from pools.platform.checks import checks
 
-# Where the SQL of an app stands; apps that use this one add theirs.
-PACKAGES = ["pools.sql"]
+PACKAGES: list[str] = []  # where the SQL of the apps stands; filled by pools.extension
 
 _FUNCTION = re.compile(
     r"^CREATE (?:OR REPLACE )?FUNCTION (\w+)\s*\(.*?\bAS \$\$(.*?)\$\$", re.MULTILINE | re.DOTALL

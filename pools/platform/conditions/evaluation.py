@@ -16,11 +16,10 @@ from django.db import connection, transaction
 
 from pools.models import Delivery, Notice
 from pools.models.notices import DeliveryEvent, DeliveryState, Level
-from pools.platform import database
+from pools.platform import database, scheduler
 from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import Found, Key
-from pools.register.conditions import register
 
 LOCK = 4251
 MOST = 200  # open notices of one code; how many more there are is told by one notice
@@ -80,8 +79,8 @@ def evaluate() -> Outcome:
 
 def stand_in() -> Outcome | None:
     """Evaluate when the scheduler does not, which would otherwise tell nobody of its own end."""
-    silence = register.scheduler_silence()
-    return evaluate() if silence is not None and silence > register.SILENCE else None
+    silence = scheduler.silence()
+    return evaluate() if silence is not None and silence > scheduler.MOST_SILENCE else None
 
 
 def tidy(days: int) -> int:
@@ -104,7 +103,7 @@ def _found(known: dict[Key, Notice]) -> tuple[dict[Key, Found], set[str]]:
     """What there is now, and the codes that were looked at."""
     wanted: dict[Key, Found] = {}
     broken: set[str] = set()
-    for condition in registry.everything():
+    for condition in registry.CONDITIONS:
         mine = {key: Level(one.level) for key, one in known.items() if key[0] in condition.codes}
         try:
             with transaction.atomic():

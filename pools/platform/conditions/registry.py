@@ -39,18 +39,9 @@ class Condition:
     find: Callable[[Known], Iterable[Found]]
 
 
-_ALL: list[Condition] = []
-
-
-def register(*conditions: Condition) -> None:
-    """Apps that use this one add theirs; a code belongs to one condition or to several alike."""
-    _ALL.extend(conditions)
-
-
-def everything() -> tuple[Condition, ...]:
-    return tuple(_ALL)
+CONDITIONS: list[Condition] = []  # filled by pools.extension; two may have the same code
 
 
 def codes() -> tuple[str, ...]:
     """Every code that a notice can have, in order."""
-    return tuple(sorted({code for one in _ALL for code in one.codes}))
+    return tuple(sorted({code for one in CONDITIONS for code in one.codes}))

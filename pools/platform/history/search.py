@@ -19,24 +19,13 @@ from typing import Any
 from django.db.models import Q
 
 from pools.core import addresses, errors
-from pools.models import (
-    AddressSpace,
-    BlockEvent,
-    ClusterEvent,
-    ConnectionEvent,
-    Event,
-    FailureEvent,
-    PoolCIDREvent,
-    PoolEvent,
-    ReservedRangeEvent,
-    WebhookTargetEvent,
-)
+from pools.models import Event
 from pools.platform.history import event_numbers, snapshots
 
 SECONDS = 2.0  # of looking, about; then what was found is told, and from where to look on
 SEE = "pools.view_event"
 # One of these may search; what each finds is a searcher's matter. Apps that use this one add theirs.
-PERMISSIONS = [SEE]
+PERMISSIONS: list[str] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)
@@ -107,7 +96,8 @@ class Found:
 
 
 # What a text may be besides an address or a name: apps that use this one add their readers.
-READERS: list[Callable[[str], Wanted | None]] = []
+READERS: list[Callable[[str], Wanted | None]] = []  # filled by pools.extension
+SEARCHERS: list[Searcher] = []  # the same
 
 
 def of_text(text: str) -> list[Wanted]:
@@ -259,9 +249,6 @@ def _uid(columns: set[str]) -> str:
     return "vm_uid" if "vm_uid" in columns else "holder_uid"
 
 
-# --- the tables of this app -----------------------------------------------------------------------
-
-
 def around(network: addresses.Network) -> list[str]:
     """The CIDRs that hold a network, and itself."""
     shortest = addresses.SHORTEST_PREFIX[network.version]
@@ -275,44 +262,6 @@ def inside(network: addresses.Network) -> tuple[str, str]:
     return str(network), f"{network.broadcast_address}/{network.max_prefixlen}"
 
 
-def _of_blocks(wanted: Wanted) -> Q | None:
-    if wanted.mac or wanted.name:
-        return None
-    found = _of_holder(wanted)
-    if wanted.network is not None:
-        low, high = inside(wanted.network)
-        within = Q(cidr__gte=low, cidr__lte=high)
-        host = wanted.network.prefixlen == wanted.network.max_prefixlen
-        held = Q(cidr__in=around(wanted.network))
-        found &= held if host else held | within
-    if wanted.cluster_id is not None:
-        spaces = AddressSpace.objects.filter(cluster=wanted.cluster_id).values("pk")
-        pools = PoolEvent.objects.filter(cluster_id=wanted.cluster_id).values("pgh_obj_id")
-        found &= Q(space_id__in=spaces) | Q(pool_id__in=pools)
-    return found
-
-
-def _of_holder(wanted: Wanted) -> Q:
-    found = Q()
-    if wanted.holder:
-        found &= Q(holder_id=wanted.holder)
-    if wanted.vm:
-        found &= Q(holder_id=wanted.vm, holder_kind="vm")
-    if wanted.holder_kind:
-        found &= Q(holder_kind=wanted.holder_kind)
-    return found
-
-
-def _of_failures(wanted: Wanted) -> Q | None:
-    if wanted.network or wanted.mac or wanted.name:
-        return None
-    found = _of_holder(wanted)
-    if wanted.cluster_id is not None:
-        pools = PoolEvent.objects.filter(cluster_id=wanted.cluster_id).values("pgh_obj_id")
-        found &= Q(pgh_obj_id__in=pools)
-    return found
-
-
 def about(wanted: Wanted, *, name: str = "", cluster: str = "") -> Q | None:
     """Rows of what no holder has: by the columns of its name and its cluster."""
     if wanted.network or wanted.mac or wanted.holder or wanted.holder_kind or wanted.vm:
@@ -321,46 +270,6 @@ def about(wanted: Wanted, *, name: str = "", cluster: str = "") -> Q | None:
         return None
     found = Q(**{name: wanted.name}) if wanted.name else Q()
     return found & Q(**{cluster: wanted.cluster_id}) if wanted.cluster_id is not None else found
-
-
-def _of_cidrs(wanted: Wanted) -> Q | None:
-    found = about(replace(wanted, network=None, cluster_id=None))
-    if found is None:
-        return None
-    if wanted.network is not None:
-        found &= Q(cidr__net_overlaps=str(wanted.network))
-    return found & _of_pools_in(wanted)
-
-
-def _of_ranges(wanted: Wanted) -> Q | None:
-    found = about(replace(wanted, network=None, cluster_id=None))
-    if found is None:
-        return None
-    if wanted.network is not None:
-        first, last = wanted.network.network_address, wanted.network.broadcast_address
-        found &= Q(first__lte=str(last), last__gte=str(first))
-    return found & _of_pools_in(wanted)
-
-
-def _of_pools_in(wanted: Wanted) -> Q:
-    if wanted.cluster_id is None:
-        return Q()
-    pools = PoolEvent.objects.filter(cluster_id=wanted.cluster_id).values("pgh_obj_id")
-    return Q(pool_id__in=pools)
-
-
-SEARCHERS: list[Searcher] = [
-    Searcher(BlockEvent, "block", _of_blocks),
-    Searcher(FailureEvent, "failure", _of_failures),
-    Searcher(PoolEvent, "pool", lambda wanted: about(wanted, name="name", cluster="cluster_id")),
-    Searcher(PoolCIDREvent, "cidr", _of_cidrs),
-    Searcher(ReservedRangeEvent, "range", _of_ranges),
-    Searcher(
-        ClusterEvent, "cluster", lambda wanted: about(wanted, name="name", cluster="pgh_obj_id")
-    ),
-    Searcher(ConnectionEvent, "connection", lambda wanted: about(wanted, cluster="cluster_id")),
-    Searcher(WebhookTargetEvent, "webhook", lambda wanted: about(wanted, name="name")),
-]
 
 
 def kinds() -> Iterator[str]:

@@ -7,20 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from django.db import connection, transaction
 
-from pools.clusters import metrics
-from pools.platform.metrics import event_counts, families, operating_gauges, totals
+from pools.platform.metrics import event_counts, families
 from pools.platform.metrics.values import Labels, Value
-from pools.register import metrics as register_metrics
 
 Source = Callable[[], Iterable[Value]]
 
-# What is asked at each scrape; apps that use this one add theirs.
-SOURCES: list[Source] = [
-    register_metrics.values,
-    metrics.values,
-    operating_gauges.values,
-    totals.values,
-]
+SOURCES: list[Source] = []  # filled by pools.extension; each is called at a scrape
 
 
 def collect() -> Mapping[families.Family, Mapping[tuple[str, Labels], float]]:

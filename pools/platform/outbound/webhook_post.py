@@ -10,9 +10,8 @@ from collections.abc import Mapping
 
 from urllib3 import util
 
-from pools.clusters.client import responses
 from pools.core import errors
-from pools.platform.outbound import credentials, guard, transport
+from pools.platform.outbound import connection_errors, credentials, guard, transport
 from pools.platform.outbound.access import Access
 
 LONGEST_URL = 500
@@ -74,8 +73,8 @@ def post(
         )
         status = int(response.status)
         response.close()
-    except responses.NO_ANSWER as error:
-        raise responses.no_answer(error) from error
+    except connection_errors.NO_ANSWER as error:
+        raise connection_errors.no_answer(error) from error
     finally:
         late.cancel()
         connections.clear()

@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TypeVar
 
-from django.db.models import Q
 from rest_framework.request import Request
 
 from pools.core import addresses, errors, object_reader, timestamps
-from pools.models import Cluster, Pool
-from pools.register.history import addresses as history_addresses
 
 T = TypeVar("T")
 
@@ -104,46 +101,6 @@ def block(value: str, name: str) -> str:
 def moment(value: str, name: str) -> datetime:
     """RFC 3339 with a zone, of a year that can be meant."""
     return timestamps.parse_moment(value, field=name)
-
-
-def past(value: str, name: str) -> datetime:
-    """A time like `moment` that is not ahead."""
-    return history_addresses.past(value, field=name)
-
-
-def cluster(value: str, name: str) -> Cluster:
-    """A cluster by name or id."""
-    found = find_cluster(value)
-    if found is None:
-        raise errors.InvalidInput.of(name, "unknown_cluster", "there is no such cluster", value)
-    return found
-
-
-def past_or_present(value: str, name: str) -> int:
-    """The id of a cluster by name or id, or of the last one of that name that was forgotten."""
-    former = None if find_cluster(value) else history_addresses.former_cluster(value)
-    return former or cluster(value, name).pk
-
-
-def find_cluster(value: str) -> Cluster | None:
-    """By name first, then by id."""
-    if "\0" in value:  # PostgreSQL has no such text
-        return None
-    named = Cluster.objects.filter(name=value).first()
-    if named is None and value.isascii() and value.isdigit() and len(value) < 18:
-        return Cluster.objects.filter(pk=int(value)).first()
-    return named
-
-
-def pools(value: str, name: str) -> list[int]:
-    """The ids of the pools with that id or name (one name may stand in several clusters)."""
-    wanted = Q(name=value)
-    if value.isascii() and value.isdigit() and len(value) < 18:
-        wanted |= Q(pk=int(value))
-    found = list(Pool.objects.filter(wanted).values_list("pk", flat=True))
-    if not found:
-        raise errors.InvalidInput.of(name, "unknown_pool", "there is no such pool", value)
-    return found
 
 
 def names(known: Iterable[str]) -> Callable[[str, str], list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django.conf import settings
 
+from pools.core import shares
 from pools.models import Pool
 from pools.models.notices import Level
 from pools.platform import database
@@ -45,7 +46,7 @@ def _of(pool_id: int, family: int, name: str, one: usage.Usage, known: Known) ->
         title = f"Pool {name} is {one.percent} % full"
         yield Found(NEARLY_FULL, subject, level, title, counts, url)
     if _cools(one, (COOLING, subject) in known):
-        share = usage.whole_percent(one.cooling / (one.used + one.free))
+        share = shares.whole_percent(one.cooling / (one.used + one.free))
         title = f"{share} % of pool {name} are cooling down"
         detail = f"{one.cooling} blocks are cooling, only {one.free} are free."
         yield Found(COOLING, subject, Level.WARNING, title, detail, url)

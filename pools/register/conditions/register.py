@@ -12,7 +12,7 @@ from pools.clusters.reconcile import leases
 from pools.models import Connection, Environment, Finding, Leak, Recovery
 from pools.models.audit import AuditVerification
 from pools.models.notices import Level
-from pools.platform import database
+from pools.platform import database, scheduler
 from pools.platform.checks import reports
 from pools.platform.conditions.registry import Condition, Found, Known
 
@@ -25,8 +25,6 @@ VIOLATIONS = "check_violations"
 CHAIN = "audit_chain_broken"
 RECOVERING = "recovery_active"
 
-TICK = "ipam_scheduler_last_tick_timestamp_seconds"
-SILENCE = 60  # seconds without a tick
 HOPELESS = 6  # failures in a row after which a cluster that was never reached is told of
 _MOST = 1000  # subjects of one condition that are read
 
@@ -78,21 +76,11 @@ def _degraded(_known: Known) -> Iterator[Found]:
 
 def _scheduler(_known: Known) -> Iterator[Found]:
     """Told by whoever is not the scheduler: `manage.py watch` looks, too."""
-    silence = scheduler_silence()
-    if silence is not None and silence > SILENCE:
+    silence = scheduler.silence()
+    if silence is not None and silence > scheduler.MOST_SILENCE:
         detail = f"Beat or the worker of ipam.default does not run: no tick for {int(silence)} s."
         title = "The scheduler has stopped"
         yield Found(SCHEDULER, "scheduler", Level.ERROR, title, detail)
-
-
-def scheduler_silence() -> float | None:
-    """Seconds since the scheduler's last tick; None before its first."""
-    found = database.rows(
-        "SELECT extract(epoch FROM ipam_clock())::float8 - value FROM pools_measure"
-        " WHERE name = %s",
-        [TICK],
-    )
-    return float(found[0][0]) if found else None
 
 
 def _violations(_known: Known) -> Iterator[Found]:

@@ -96,7 +96,7 @@ class Part:
     forget: Callable[[Cluster], None]
 
 
-PARTS: list[Part] = []
+PARTS: list[Part] = []  # filled by pools.extension
 
 
 def load() -> bool:

@@ -23,9 +23,9 @@ class Holdings:
     below: int | None
 
 
-# Who named a MAC or a VM at a time, as rows of `ipam who`: apps that use this one add theirs.
+# Returns who named a MAC or a VM at a time, as rows of `ipam who`.
 Named = Callable[[str, int | None, datetime], list[dict[str, Any]]]
-NAMED: list[Named] = []
+NAMED: list[Named] = []  # filled by pools.extension
 
 
 def held(

@@ -48,12 +48,7 @@ class Source:
 
 
 TOOLING = "tooling"
-SOURCES: dict[str, Source] = {}
-
-
-def register(source: Source) -> None:
-    """One source of a name; the later one counts."""
-    SOURCES[source.name] = source
+SOURCES: list[Source] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,7 @@ class Judged:
 
 def observed(pass_: Pass, whole: Collection[str], began: datetime) -> None:
     """A full pass: judged by each source of whose kinds all were listed."""
-    for source in SOURCES.values():
+    for source in SOURCES:
         if source.kinds <= set(whole):
             with pass_.holding():
                 judge(
@@ -117,7 +112,7 @@ def _references(holders: Collection[str]) -> Iterator[str]:
     Without a uid, or without an organisation, any of that name is meant (R2).
     """
     yield _REPORTED
-    for source in SOURCES.values():
+    for source in SOURCES:
         if not source.holders.isdisjoint(holders):
             yield from source.referenced
 
@@ -191,7 +186,7 @@ _CLEAR = """
 
 def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
     """Those of these blocks of the cluster whose holders are seen at this moment; in a transaction."""
-    every = {kind for source in SOURCES.values() for kind in source.holders}
+    every = {kind for source in SOURCES for kind in source.holders}
     values = {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)}
     with database.hash_joins_only(many=len(block_ids) > _FEW):
         found = database.rows(

@@ -166,7 +166,7 @@ def _is_same(one: Wanted, row: Row) -> bool:
 def _take(ids: Collection[int]) -> None:
     cool(ids)
     blocks = list(Block.objects.filter(pk__in=ids).select_related("pool"))
-    for source in detection.SOURCES.values():
+    for source in detection.SOURCES:
         if source.give_back:
             source.give_back(blocks)
 

@@ -14,7 +14,7 @@ from claims.access import memberships
 from claims.models import Entry, IPAMClaim, IPPool, Network
 from pools.models import Cluster, Event
 from pools.platform import events
-from pools.platform.audit import retention
+from pools.register import retention
 from tests import factories, people
 from tests.edges import api as apis
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -11,8 +11,8 @@ from claims.core.resources import IPAM_CLAIM, VM
 from claims.ipamclaims.handler import IPAMClaims
 from claims.models import IPAMClaim, Network
 from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
-from pools.clusters.reconcile.handler import Found, Pass, Seen, Write
-from pools.models import Block, Connection, Finding, ObservedObject, Run
+from pools.clusters.reconcile.handler import Handler
+from pools.models import Block, Connection, Finding, Run
 from pools.models.connections import Duty, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
@@ -34,7 +34,7 @@ BY = events.Author(actor="tester", source="command")
 Manifest = dict[str, Any]
 
 
-class Machines:
+class Machines(Handler):
     """VirtualMachines are read, and nothing is made of them."""
 
     kind = VM.kind
@@ -42,16 +42,6 @@ class Machines:
 
     def parse(self, manifest: Manifest) -> Manifest:
         return manifest
-
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None: ...
-
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None: ...
-
-    def desired(self, _pass: Pass) -> list[Write]:
-        return []
-
-    def findings(self, _pass: Pass) -> list[Found]:
-        return []
 
 
 class World:

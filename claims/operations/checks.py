@@ -1,4 +1,4 @@
-"""What is proved of VM networks (pools/services/checking)."""
+"""What is proved of VM networks (pools/platform/checks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions of VM networks, beside those of pools/services/notices."""
+"""Conditions of VM networks, beside those of pools/platform/conditions."""
 
 from __future__ import annotations
 

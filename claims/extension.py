@@ -1,0 +1,72 @@
+"""What VM networks add to the register (pools/extension.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from claims.access import cluster_owners
+from claims.access.handlers import Groups, RoleBindings
+from claims.admin import attention, events, find, start
+from claims.core import resources
+from claims.entries import drift
+from claims.entries.ippool_handler import IPPools
+from claims.ipamclaims.handler import IPAMClaims
+from claims.models import history as event_tables
+from claims.networks.nad_handler import NetworkAttachmentDefinitions
+from claims.networks.route_advertisement_handler import RouteAdvertisements
+from claims.networks.udn_handler import UserDefinedNetworks
+from claims.operations import checks, conditions, demo, history, leak_sources, metrics
+from claims.webhooks import hooks
+from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
+from pools.clusters.reconcile.handler import Handler
+from pools.extension import Extension
+from pools.register.demo.demo import Part
+
+
+def _handlers() -> Sequence[Handler]:
+    """Networks before what names one; claims last, for they get what all others leave free."""
+    return (
+        UserDefinedNetworks(resources.CLUSTER_UDN),
+        UserDefinedNetworks(resources.UDN),
+        RouteAdvertisements(),
+        NetworkAttachmentDefinitions(),
+        IPPools(),
+        VirtualMachines(),
+        VirtualMachineInstances(),
+        Pods(),
+        *((RoleBindings(), Groups()) if cluster_owners.roles() else ()),
+        IPAMClaims(),
+    )
+
+
+VM_NETWORKS = Extension(
+    handlers=_handlers(),
+    drift_settlers=(drift.SETTLER,),
+    webhooks=hooks.ALL,
+    leak_sources=(leak_sources.VMS, leak_sources.PODS),
+    event_tables=event_tables.ALL,
+    event_subjects={
+        "network": "VM networks",
+        "ippool": "IPPools",
+        "entry": "MAC entries",
+        "ipamclaim": "claims",
+        "membership": "memberships",
+        "import": "imports",
+        "wave": "migration waves",
+    },
+    history_searchers=history.SEARCHERS,
+    history_readers=(history.read,),
+    history_permissions=("claims.view_entry",),
+    holder_readers=(history.named_at,),
+    checks=checks.CHECKS,
+    sql_packages=("claims.sql",),
+    conditions=conditions.ALL,
+    metrics=(metrics.values,),
+    attention=(attention.lines,),
+    start_pages=(start.page,),
+    finders=(find.finder,),
+    find_permissions=("claims.view_entry",),
+    search_recognizers=(find.recognize_mac,),
+    event_searches=(events.search_events,),
+    demo=(Part(demo.steps, demo.forget),),
+)

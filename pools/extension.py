@@ -1,0 +1,189 @@
+"""What an app adds to the register: one value, given to the rooms that use its parts.
+
+`claims.extension` is the second one. An app config installs its value in `ready()`, networks before all
+that names one; nothing else fills these lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pools.admin import checks as admin_checks
+from pools.admin import events as admin_events
+from pools.admin import find, recovery_mode
+from pools.admin import history as admin_history
+from pools.admin.overview import attention, overview
+from pools.admin.pools import leaks as admin_leaks
+from pools.cilium import ciliumnodes, ciliumpodippools, pending_cidrs
+from pools.cilium import drift as cilium_drift
+from pools.clusters import connections, drift
+from pools.clusters import metrics as cluster_metrics
+from pools.clusters.reconcile import observers, registry
+from pools.clusters.reconcile.handler import Handler
+from pools.models import (
+    BlockEvent,
+    Cluster,
+    ClusterEvent,
+    ConnectionEvent,
+    FailureEvent,
+    PoolCIDREvent,
+    PoolEvent,
+    ReservedRangeEvent,
+    WebhookTargetEvent,
+)
+from pools.platform import events
+from pools.platform.admin import search_text
+from pools.platform.audit import verification
+from pools.platform.checks import constraints, triggers
+from pools.platform.checks import registry as check_registry
+from pools.platform.checks.checks import Check
+from pools.platform.conditions import registry as condition_registry
+from pools.platform.conditions.registry import Condition
+from pools.platform.history import search
+from pools.platform.metrics import registry as metric_registry
+from pools.platform.metrics import totals
+from pools.register import metrics as register_metrics
+from pools.register import operating_metrics
+from pools.register.checks import (
+    blocks,
+    cidrs,
+    counts,
+    free_space,
+    holders,
+    row_history,
+    waiting,
+    withheld,
+)
+from pools.register.conditions import pools as pool_conditions
+from pools.register.conditions import register as register_conditions
+from pools.register.demo import demo, samples
+from pools.register.history import holders as history_holders
+from pools.register.history import searchers
+from pools.register.leaks import detection
+from pools.webhooks import configuration
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The parts of an app, each for the list of the same meaning in one room.
+
+    `handlers` are asked in their order. `event_subjects` names the first words of event types for the
+    filter of the events page. `*_permissions` are those of which one is enough to search.
+    """
+
+    # Reconcile
+    handlers: Sequence[Handler] = ()
+    drift_settlers: Sequence[drift.Settler] = ()
+    sync_observers: Sequence[observers.Observer] = ()
+    disconnect_observers: Sequence[Callable[[Cluster, events.Author], None]] = ()
+    webhooks: Sequence[configuration.Hook] = ()
+    leak_sources: Sequence[detection.Source] = ()
+    # History
+    event_tables: Sequence[Any] = ()
+    event_subjects: Mapping[str, str] = field(default_factory=dict)
+    history_searchers: Sequence[search.Searcher] = ()
+    history_readers: Sequence[Callable[[str], search.Wanted | None]] = ()
+    history_permissions: Sequence[str] = ()
+    holder_readers: Sequence[history_holders.Named] = ()
+    table_checks: Sequence[Check] = ()
+    # What is wrong, and how much there is
+    checks: Sequence[Check] = ()
+    sql_packages: Sequence[str] = ()
+    conditions: Sequence[Condition] = ()
+    metrics: Sequence[metric_registry.Source] = ()
+    # Pages
+    attention: Sequence[attention.Source] = ()
+    start_pages: Sequence[overview.StartPage] = ()
+    finders: Sequence[find.Finder] = ()
+    find_permissions: Sequence[str] = ()
+    search_recognizers: Sequence[search_text.Recognizer] = ()
+    event_searches: Sequence[admin_events.Search] = ()
+    demo: Sequence[demo.Part] = ()
+
+
+def install(extension: Extension) -> None:
+    """Give each part to its room, behind those of the apps that were installed before."""
+    registry.HANDLERS.extend(extension.handlers)
+    drift.SETTLERS.extend(extension.drift_settlers)
+    observers.OBSERVERS.extend(extension.sync_observers)
+    connections.DISCONNECT_OBSERVERS.extend(extension.disconnect_observers)
+    configuration.HOOKS.extend(extension.webhooks)
+    detection.SOURCES.extend(extension.leak_sources)
+    events.EVENT_TABLES.extend(extension.event_tables)
+    admin_events.SUBJECTS.update(extension.event_subjects)
+    search.SEARCHERS.extend(extension.history_searchers)
+    search.READERS.extend(extension.history_readers)
+    search.PERMISSIONS.extend(extension.history_permissions)
+    history_holders.NAMED.extend(extension.holder_readers)
+    verification.TABLE_CHECKS.extend(extension.table_checks)
+    check_registry.CHECKS.extend(extension.checks)
+    triggers.PACKAGES.extend(extension.sql_packages)
+    condition_registry.CONDITIONS.extend(extension.conditions)
+    metric_registry.SOURCES.extend(extension.metrics)
+    attention.SOURCES.extend(extension.attention)
+    overview.START_PAGES.extend(extension.start_pages)
+    find.FINDERS.extend(extension.finders)
+    find.PERMISSIONS.extend(extension.find_permissions)
+    search_text.RECOGNIZERS.extend(extension.search_recognizers)
+    admin_events.SEARCHES.extend(extension.event_searches)
+    demo.PARTS.extend(extension.demo)
+
+
+ADDRESS_SPACE = Extension(
+    # Pools before nodes, whose blocks need them.
+    handlers=(ciliumpodippools.CiliumPodIPPools(), ciliumnodes.CiliumNodes()),
+    drift_settlers=(cilium_drift.SETTLER,),
+    sync_observers=(detection.observed,),
+    disconnect_observers=(pending_cidrs.settle_disconnected,),
+    webhooks=(configuration.CILIUM_POD_IP_POOLS,),
+    leak_sources=(detection.NODES,),
+    event_tables=(
+        BlockEvent,
+        FailureEvent,
+        PoolEvent,
+        PoolCIDREvent,
+        ReservedRangeEvent,
+        ClusterEvent,
+        ConnectionEvent,
+        WebhookTargetEvent,
+    ),
+    event_subjects={
+        "pool": "pools, CIDRs, ranges",
+        "cluster": "clusters",
+        "connection": "connections to clusters",
+        "webhook": "webhooks",
+    },
+    history_searchers=searchers.SEARCHERS,
+    history_permissions=(search.SEE,),
+    table_checks=(blocks.HISTORY, row_history.BLOCKS, row_history.ROWS),
+    checks=(
+        constraints.CHECK,
+        triggers.CHECK,
+        *cidrs.CHECKS,
+        *blocks.CHECKS,
+        *row_history.CHECKS,
+        *holders.CHECKS,
+        withheld.CHECK,
+        free_space.CHECK,
+        *counts.CHECKS,
+        *waiting.CHECKS,
+    ),
+    sql_packages=("pools.sql",),
+    conditions=(*pool_conditions.ALL, *register_conditions.ALL),
+    metrics=(
+        register_metrics.values,
+        cluster_metrics.values,
+        operating_metrics.values,
+        totals.values,
+    ),
+    attention=(
+        recovery_mode.lines,
+        admin_history.chain_lines,
+        admin_checks.lines,
+        admin_leaks.lines,
+    ),
+    find_permissions=("pools.view_block",),
+    demo=(demo.Part(samples.steps, samples.forget),),
+)

@@ -1,1 +1,0 @@
-"""What the register does, one module for each kind of change; every edge calls these."""
