@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.auth import get_user_model
 
+from claims.access import memberships
 from claims.models import IPAMClaim, Network
-from claims.services import demo as vm_demo
-from claims.services import memberships
+from claims.operations import demo as vm_demo
 from pools.models import Cluster, Connection, ObservedObject, Pool, Run
 from pools.models.fields import Now
-from pools.services import demo
+from pools.register.demo import demo
 from tests.claims.imports import drafts
 from tests.docs import pages
 from tests.e2e import fleet

@@ -1,4 +1,4 @@
--- What runs beside what the register says of it. Read in claims/services/workloads.py.
+-- What runs beside what the register says of it. Read in claims/workloads/results.py.
 
 -- The addresses of a list as a set: without prefix lengths, in order.
 CREATE OR REPLACE FUNCTION claims_hosts(ips varchar[]) RETURNS text[]

@@ -1,4 +1,4 @@
--- The columns of a block that are said outside (pools/core/block_answer.py), and its names.
+-- The columns of a block that are said outside (pools/core/block_fields.py), and its names.
 DROP FUNCTION IF EXISTS ipam_block_row(pools_block, text, text);
 CREATE FUNCTION ipam_block_row(b pools_block, pool text, cluster text)
 RETURNS json LANGUAGE sql STABLE AS $$

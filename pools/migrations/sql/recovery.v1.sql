@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION ipam_recovery_waits_for() RETURNS SETOF text LANGUAGE
 $$;
 
 -- No block gets a new holder, whoever asks; what clusters show as in use is recorded
--- (`ipam.absorbing`, set by pools/reconcile/leases.py). 57R01 is a class 57 error, "operator
+-- (`ipam.absorbing`, set by pools/clusters/reconcile/leases.py). 57R01 is a class 57 error, "operator
 -- intervention": whoever does not know it takes the database for away, and asks again.
 CREATE OR REPLACE FUNCTION pools_block_recovers() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -81,7 +81,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- It is switched on by a recovery and off at its end (pools/recovering.py): at all other times no
+-- It is switched on by a recovery and off at its end (pools/clusters/recovery_mode.py): at all other times no
 -- allocation runs it.
 DO $$ BEGIN
   IF NOT EXISTS (SELECT FROM pools_recovery WHERE ended_at IS NULL) THEN

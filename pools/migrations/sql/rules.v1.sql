@@ -22,7 +22,7 @@ CREATE TRIGGER pools_pool_is_immutable BEFORE UPDATE ON pools_pool FOR EACH ROW
   EXECUTE FUNCTION pools_pool_is_immutable();
 
 -- The allocator's notes (pools_window) repeat what pools and clusters say, and go when that changes. Who
--- writes a note (pools/window.py) locks the rows that it reads against other names, and has the pool's
+-- writes a note (pools/register/allocator/window.py) locks the rows that it reads against other names, and has the pool's
 -- advisory lock against other mask sizes.
 CREATE OR REPLACE FUNCTION pools_pool_is_noted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
