@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from claims.services import demo as vm_demo
-from pools.services import demo
+from claims.operations import demo as vm_demo
+from pools.register.demo import demo
 from tests.docs import pages
 from tests.docs.examples import differences, read_json_values
 from tests.e2e import fleet
