@@ -1,31 +1,28 @@
-"""Who works on an import: a row with a fence, as with clusters (pools/clusters/reconcile/leases.py).
+"""Which worker works on an import (pools/platform/leases.py).
 
 A worker that is killed leaves a lease that ends by itself; the next tick finds the import due again and
-begins its work anew. A worker that slept finds at its next step that the fence is another one, and
-stops. What it shows of its progress is written by a thread with a connection of its own, because a
-commit is one transaction whose rows nobody sees before its end.
+begins its work anew. Progress is written by the thread that renews the lease, with a connection of its
+own, because a commit is one transaction whose rows nobody sees before its end.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
-from django.db import DatabaseError, connection
+from django.db.models import Case, F, Q, Value, When
 
+from claims.models import VMImport
 from claims.models.imports import Status
-from pools.clusters.reconcile import leases
 from pools.core import errors
-from pools.platform import database
+from pools.models.fields import Clock
+from pools.platform import database, leases
+from pools.platform.leases import FREE, Lease, LeaseLost
 
-LEASE = 60  # seconds
-_EVERY = 1.0  # seconds between two looks at the progress
+_EVERY = 1.0  # seconds between two notes of the progress
 TRIES = 5  # then the import has failed
-
-log = logging.getLogger(__name__)
 
 
 class Cancelled(errors.Conflict):
@@ -39,10 +36,13 @@ class Cancelled(errors.Conflict):
 class Work:
     """The right to work on an import until the lease ends, and how many rows are done."""
 
-    import_id: int
-    fence: int
+    lease: Lease
     tries: int = 1
     done: int = 0
+
+    @property
+    def import_id(self) -> int:
+        return self.lease.row_id
 
     def step(self, done: int) -> None:
         """So many rows are done. Raises LeaseLost, Cancelled."""
@@ -50,33 +50,32 @@ class Work:
         prove(self)
 
 
+_IN_WORK = Q(status__in=[Status.DRAFTING, Status.COMMITTING]) | Q(undo_wanted=True)
+_WAITS = Q(status=Status.QUEUED) | _IN_WORK
+_LEASES = leases.Leases(VMImport)
+
+
 def due() -> list[int]:
-    """Imports that wait for a worker, or whose worker is gone."""
-    return [pk for (pk,) in database.rows(_DUE, [])]
-
-
-_DUE = """
-    SELECT id FROM claims_vmimport
-    WHERE (status IN ('queued', 'drafting', 'committing') OR undo_wanted)
-        AND (leased_until IS NULL OR leased_until < ipam_clock()) ORDER BY id LIMIT 100
-"""
+    """Return imports that wait for a worker, or whose worker is gone; the first hundred."""
+    rows = VMImport.objects.filter(_WAITS, FREE).order_by("pk")
+    return list(rows.values_list("pk", flat=True)[:100])
 
 
 def take(import_id: int) -> Work | None:
-    """None while another worker has it, or when there is nothing to do."""
-    found = database.rows(_TAKE, [LEASE, import_id], prepare=False)
-    return Work(import_id, *found[0]) if found else None
-
-
-_TAKE = """
-    UPDATE claims_vmimport SET fence = fence + 1, tries = tries + 1, rows_done = 0,
-        status = CASE status WHEN 'queued' THEN 'drafting' ELSE status END,
-        started_at = ipam_clock(), leased_until = ipam_clock() + make_interval(secs => %s)
-    WHERE id = (SELECT id FROM claims_vmimport WHERE id = %s
-        AND (status IN ('queued', 'drafting', 'committing') OR undo_wanted)
-        AND (leased_until IS NULL OR leased_until < ipam_clock()) FOR UPDATE SKIP LOCKED)
-    RETURNING fence, tries
-"""
+    """Lease an import; None while another worker has it, or when there is nothing to do."""
+    lease = _LEASES.take(
+        import_id,
+        _WAITS,
+        tries=F("tries") + 1,
+        rows_done=0,
+        status=Case(
+            When(status=Status.QUEUED, then=Value(Status.DRAFTING.value)), default=F("status")
+        ),
+        started_at=Clock(),
+    )
+    if lease is None:
+        return None
+    return Work(lease, VMImport.objects.values_list("tries", flat=True).get(pk=import_id))
 
 
 def refuse_hopeless(work: Work) -> None:
@@ -85,54 +84,21 @@ def refuse_hopeless(work: Work) -> None:
         raise errors.IpamError(f"It was tried {TRIES} times without success.")
 
 
-@contextlib.contextmanager
-def kept(work: Work) -> Iterator[None]:
-    """Hold on to the lease and tell the progress, however long a step takes."""
-    ended = threading.Event()
-    thread = threading.Thread(target=_keep, args=(work, ended), daemon=True, name="import")
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join(5)
+def kept(work: Work) -> AbstractContextManager[None]:
+    """Renew the lease and write the progress, however long a step takes."""
+    return _RENEWED.renewing(work.lease, every=_EVERY, changes=lambda: {"rows_done": work.done})
 
 
-def _keep(work: Work, ended: threading.Event) -> None:
-    try:
-        while not ended.wait(_EVERY):
-            try:
-                if not database.rows(_KEEP, [work.done, LEASE, work.import_id, work.fence]):
-                    return
-            except DatabaseError:
-                log.warning("the lease of import %s could not be renewed", work.import_id)
-                connection.close()
-    finally:
-        connection.close()
-
-
-_KEEP = """
-    UPDATE claims_vmimport SET rows_done = %s,
-        leased_until = ipam_clock() + make_interval(secs => %s)
-    WHERE id = %s AND fence = %s AND leased_until > ipam_clock()
-        AND (status IN ('drafting', 'committing') OR undo_wanted)
-    RETURNING id
-"""
+_RENEWED = leases.Leases(VMImport, condition=_IN_WORK)
 
 
 def prove(work: Work) -> None:
     """Raises LeaseLost, or Cancelled when somebody wants it to end."""
-    found = database.rows(_PROVE, [work.import_id, work.fence])
-    if not found:
-        raise leases.LeaseLost("Another worker has the import.")
-    if found[0][0]:
+    cancelled = _LEASES.held(work.lease).values_list("cancel_wanted", flat=True).first()
+    if cancelled is None:
+        raise LeaseLost("Another worker has the import.")
+    if cancelled:
         raise Cancelled
-
-
-_PROVE = """
-    SELECT cancel_wanted FROM claims_vmimport
-    WHERE id = %s AND fence = %s AND leased_until > ipam_clock()
-"""
 
 
 def end(work: Work) -> None:
@@ -140,54 +106,33 @@ def end(work: Work) -> None:
 
     Raises LeaseLost, Cancelled.
     """
-    found = database.rows(_END, [work.import_id, work.fence])
-    if not found:
+    rows = _LEASES.held(work.lease).filter(cancel_wanted=False)
+    if not rows.update(leased_until=None, tries=0, undo_wanted=False):
         prove(work)
-        raise leases.LeaseLost("Another worker has the import.")
-
-
-_END = """
-    UPDATE claims_vmimport SET leased_until = NULL, tries = 0, undo_wanted = false
-    WHERE id = %s AND fence = %s AND leased_until > ipam_clock() AND NOT cancel_wanted
-    RETURNING id
-"""
+        raise LeaseLost("Another worker has the import.")
 
 
 def put_back(work: Work, *, seconds: float = 0) -> None:
     """Let another worker try, after so many seconds."""
-    database.rows(_PUT_BACK, [seconds, work.import_id, work.fence])
-
-
-_PUT_BACK = """
-    UPDATE claims_vmimport SET leased_until = ipam_clock() + make_interval(secs => %s)
-    WHERE id = %s AND fence = %s RETURNING id
-"""
+    _LEASES.end(work.lease, leased_until=Clock() + timedelta(seconds=seconds))
 
 
 def failed(work: Work, code: str, message: str) -> None:
-    """It cannot be read; nothing of it is kept but why. Nothing is told by one that lost its lease."""
-    values = [Status.FAILED.value, code[:63], message[:1000], work.import_id, work.fence]
-    if database.rows(_FAILED, values):
+    """It cannot be read; nothing of it is kept but why. A worker that lost its lease reports nothing."""
+    rows = VMImport.objects.filter(
+        pk=work.import_id,
+        fence=work.lease.fence,
+        status__in=[Status.DRAFTING, Status.COMMITTING],
+    )
+    changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
+    if rows.update(status=Status.FAILED, leased_until=None, **changes):
         forget(work.import_id)
-
-
-_FAILED = """
-    UPDATE claims_vmimport SET status = %s, error_code = %s, error = %s, leased_until = NULL
-    WHERE id = %s AND fence = %s AND status IN ('drafting', 'committing') RETURNING id
-"""
 
 
 def not_undone(work: Work, code: str, message: str) -> None:
     """What was written stays written; the import says why."""
-    values = [code[:63], message[:1000], work.import_id, work.fence]
-    database.rows(_NOT_UNDONE, values)
-
-
-_NOT_UNDONE = """
-    UPDATE claims_vmimport SET undo_wanted = false, error_code = %s, error = %s,
-        leased_until = NULL, tries = 0
-    WHERE id = %s AND fence = %s RETURNING id
-"""
+    changes: dict[str, Any] = {"error_code": code[:63], "error": message[:1000]}
+    _LEASES.end(work.lease, undo_wanted=False, tries=0, **changes)
 
 
 def forget(import_id: int) -> None:

@@ -11,9 +11,9 @@ from claims.imports import leases as import_leases
 from claims.imports.leases import Cancelled, Work
 from claims.models import VMImport
 from claims.models.imports import Status
-from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.platform import events
+from pools.platform.leases import LeaseLost
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def _worked(work: Work) -> bool:
                 _draft_large(of, work)
     except Cancelled:
         states.cancelled(of.pk, _author(of))
-    except leases.LeaseLost:
+    except LeaseLost:
         log.warning("import %s went on elsewhere", of.pk)
         return False
     except DatabaseError:

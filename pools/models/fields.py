@@ -44,3 +44,11 @@ class Now(Func):
     function = "ipam_now"
     template = "%(function)s()"
     output_field = DateTimeField()
+
+
+class Clock(Func):
+    """This very moment by the register's clock (pools/sql/clock.sql), however long a transaction lasts."""
+
+    function = "ipam_clock"
+    template = "%(function)s()"
+    output_field = DateTimeField()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import threading
 from typing import Any
@@ -137,7 +138,7 @@ def test_no_take_over_while_a_transaction_is_open(fake: FakeCluster) -> None:
 def test_a_long_answer_does_not_cost_the_lease(
     fake: FakeCluster, nodes: small.Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "LEASE", 4)
+    monkeypatch.setattr(leases, "_LEASES", dataclasses.replace(leases._LEASES, seconds=4))
     row = small.connect(fake)
     fake.put(small.node("a"))
     fake.faults.add(verb="list", path="ciliumnodes", delay=6)

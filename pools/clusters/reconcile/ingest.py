@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile import comparison, leases, storage
+from pools.clusters.reconcile import comparison, storage
 from pools.clusters.reconcile.handler import BUGS, Handler, Pass, Seen
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
 from pools.platform import database
+from pools.platform.leases import LeaseLost
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -22,7 +23,7 @@ T = TypeVar("T")
 # The database is in trouble, not the object; a lost race is tried again as a whole.
 DATABASE_AWAY = (OperationalError, InterfaceError)
 _CULPRITS = (errors.IpamError, DatabaseError, *BUGS)
-_STOPS = (leases.LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
+_STOPS = (LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
 
 
 class Problem(NamedTuple):

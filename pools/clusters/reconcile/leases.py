@@ -1,143 +1,85 @@
-"""Who works on a cluster: a row in PostgreSQL with a fence, no leader and no broker.
+"""Which worker works on a cluster (pools/platform/leases.py), and when a cluster is due.
 
-A lease ends by itself; whoever takes it next gets the next fence. A worker that slept past its lease
-finds, in the transaction of its next write, that the lease is no longer its own, and stops.
-
-That proof locks no row: changes of the register write the connection's row too (`nudge`), beside
-rows that a pass may wait for. What keeps others from taking the cluster over before the transaction
-ends is a shared advisory lock. Whatever the engine itself writes to the connection's row stands in a
-transaction of its own.
+The proof of a lease locks no row: changes of the register write the connection's row too (`nudge`),
+beside rows that a sync run may wait for. What keeps others from taking the cluster over before the
+transaction ends is a shared advisory lock. Whatever the engine itself writes to the connection's row
+stands in a transaction of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
+import random
 import socket
-import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from datetime import timedelta
 
-from django.db import DatabaseError, connection, transaction
+from django.db import connection, transaction
+from django.db.models import Case, F, Q, When
+from django.db.models.functions import Greatest
 
 from pools.core import errors
-from pools.platform import events, process_metrics
+from pools.models import Connection
+from pools.models.fields import Clock, Now
+from pools.platform import events, leases, process_metrics
+from pools.platform.leases import FREE, Lease, LeaseLost
 
-LEASE = 60  # seconds
 FULL_EVERY = 600
 LONGEST_WAIT = 3600  # seconds that a server may ask us to stay away
 LOCK = 4243  # first key of the advisory locks of connections; the second is the connection's id
 _BACK_OFF = (5, 300)  # seconds: the first and the longest wait after failures
 
-log = logging.getLogger(__name__)
-
-
-class LeaseLost(errors.Conflict):
-    """Another worker has taken the cluster over, or the cluster was removed."""
-
-    code = "lease_lost"
-    reason = "LeaseLost"
-
-
-@dataclass(frozen=True)
-class Lease:
-    """The right to work on a cluster until the lease ends; `fence` tells it from earlier ones."""
-
-    connection_id: int
-    fence: int
-
 
 def worker() -> str:
-    """A name for this process among all machines."""
+    """Return a name for this process that is unique among all machines."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
 
 def due(most: int = 1000, *, overdue: float = 0) -> list[int]:
-    """Connections that nobody works on and that are due, since so many seconds at least; the longest
-    due first."""
+    """Return connections without a worker that are due since `overdue` seconds, the longest due first."""
+    rows = Connection.objects.filter(
+        FREE, paused=False, due_at__lte=Clock() - timedelta(seconds=overdue)
+    )
+    return list(rows.order_by("due_at").values_list("pk", flat=True)[:most])
+
+
+def _try_lock(connection_id: int) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM pools_connection"
-            " WHERE NOT paused AND due_at <= ipam_clock() - make_interval(secs => %s)"
-            " AND (leased_until IS NULL OR leased_until < ipam_clock()) ORDER BY due_at LIMIT %s",
-            [overdue, most],
-        )
-        return [row[0] for row in cursor.fetchall()]
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCK, connection_id])
+        return bool(cursor.fetchone()[0])
+
+
+SECONDS = 60
+_LEASES = leases.Leases(Connection, seconds=SECONDS, admits=_try_lock)
 
 
 def take(connection_id: int, by: str, *, only_due: bool = False) -> Lease | None:
-    """For a full pass; None while another has it, when it is paused, or (`only_due`) not due.
+    """Lease a cluster for a full sync; None while another has it, when paused, or (`only_due`) not due.
 
-    What makes the cluster due from now on is seen by `succeeded`.
+    `succeeded` sees what makes the cluster due from now on.
     """
-    return _taken(connection_id, by, ", tried_at = ipam_now(), due_at = ipam_now()", only_due)
+    condition = Q(paused=False)
+    if only_due:
+        condition &= Q(due_at__lte=Clock())
+    return _LEASES.take(connection_id, condition, leased_by=by, tried_at=Now(), due_at=Now())
 
 
 def borrow(connection_id: int, by: str) -> Lease | None:
-    """For something else than a full pass: what is due stays so. None as with `take`."""
-    return _taken(connection_id, by, "", only_due=False)
+    """Lease a cluster for something else than a full sync, without a change of when it is due."""
+    return _LEASES.take(connection_id, Q(paused=False), leased_by=by)
 
 
-def _taken(connection_id: int, by: str, changes: str, only_due: bool) -> Lease | None:
-    condition = "AND c.due_at <= ipam_clock()" if only_due else ""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            f"""
-            UPDATE pools_connection t SET fence = t.fence + 1, leased_by = %s,
-                leased_until = ipam_clock() + make_interval(secs => %s) {changes}
-            WHERE t.id = (
-                SELECT c.id FROM pools_connection c
-                WHERE c.id = %s AND NOT c.paused {condition}
-                    AND (c.leased_until IS NULL OR c.leased_until < ipam_clock())
-                FOR UPDATE SKIP LOCKED)
-            AND pg_try_advisory_xact_lock({LOCK}, t.id::int)
-            RETURNING t.fence
-            """,  # noqa: S608  # our own texts
-            [by, LEASE, connection_id],
-        )
-        row = cursor.fetchone()
-    return Lease(connection_id, row[0]) if row else None
-
-
-@contextlib.contextmanager
-def kept(lease: Lease) -> Iterator[None]:
-    """Renew the lease from a thread of its own, however long an answer of the cluster takes.
-
-    A process that is stopped renews nothing. A lease that was lost is not told here: whoever writes
-    proves it.
-    """
-    ended = threading.Event()
-    thread = threading.Thread(target=_keep, args=(lease, ended), daemon=True, name="lease")
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join(5)
-
-
-def _keep(lease: Lease, ended: threading.Event) -> None:
-    while not ended.wait(LEASE / 3):
-        try:
-            if not renew(lease):
-                return
-        except DatabaseError:
-            log.warning("the lease of connection %s could not be renewed", lease.connection_id)
-        finally:
-            connection.close()
+def kept(lease: Lease) -> AbstractContextManager[None]:
+    """Renew the lease from a thread of its own, however long an answer of the cluster takes."""
+    return _LEASES.renewing(lease)
 
 
 def renew(lease: Lease) -> bool:
-    """Hold on for another lease's length; False when it is lost."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE pools_connection SET leased_until = ipam_clock() + make_interval(secs => %s)"
-            " WHERE id = %s AND fence = %s AND leased_until > ipam_clock()",
-            [LEASE, lease.connection_id, lease.fence],
-        )
-        return bool(cursor.rowcount)
+    """Prolong the lease; False when it is lost."""
+    return _LEASES.renew(lease)
 
 
 @contextlib.contextmanager
@@ -152,7 +94,7 @@ def holding(lease: Lease, by: events.Author) -> Iterator[None]:
             # What a cluster shows as in use is recorded in a recovery too (pools/clusters/recovery_mode.py).
             cursor.execute(
                 "SELECT pg_advisory_xact_lock_shared(%s, %s), set_config('ipam.absorbing', 'on', true)",
-                [LOCK, lease.connection_id],
+                [LOCK, lease.row_id],
             )
         prove(lease)
         yield
@@ -160,69 +102,63 @@ def holding(lease: Lease, by: events.Author) -> Iterator[None]:
 
 def prove(lease: Lease) -> None:
     """Raises LeaseLost, and ConnectionPaused when somebody paused the cluster meanwhile."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT paused FROM pools_connection"
-            " WHERE id = %s AND fence = %s AND leased_until > ipam_clock()",
-            [lease.connection_id, lease.fence],
-        )
-        row = cursor.fetchone()
-    if row is None:
+    paused = _LEASES.held(lease).values_list("paused", flat=True).first()
+    if paused is None:
         process_metrics.count("ipam_stale_writes_rejected_total")
-        raise LeaseLost
-    if row[0]:
+        raise LeaseLost("Another worker has taken the cluster over, or the cluster was removed.")
+    if paused:
         raise errors.ConnectionPaused
 
 
 def succeeded(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
-    """Hand the lease back after a full pass; due again in ten minutes, or at once after a nudge."""
-    _ended(
+    """Hand the lease back after a full sync; due again in ten minutes, or at once after a nudge."""
+    wait = timedelta(seconds=FULL_EVERY * random.uniform(0.9, 1))  # noqa: S311  # spreads the load
+    _end(
         lease,
-        "error_code = '', error = '', failures = 0, version = %s, failed_objects = %s,"
-        " succeeded_at = ipam_clock(),"
-        " due_at = CASE WHEN due_at > tried_at THEN due_at"
-        " ELSE ipam_clock() + make_interval(secs => %s * (0.9 + random() / 10)) END",
-        [version[:64], failed_objects, FULL_EVERY],
+        error_code="",
+        error="",
+        failures=0,
+        version=version[:64],
+        failed_objects=failed_objects,
+        succeeded_at=Clock(),
+        due_at=Case(When(due_at__gt=F("tried_at"), then=F("due_at")), default=Clock() + wait),
     )
 
 
 def failed(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> None:
     """Hand the lease back; the next try waits longer each time, with jitter, and as long as asked."""
+    failures = _LEASES.held(lease).values_list("failures", flat=True).first() or 0
     first, longest = _BACK_OFF
-    _ended(
+    back_off = min(longest, first * 2 ** min(failures, 10))
+    wait = max(min(retry_after, LONGEST_WAIT) / 0.75, back_off)
+    wait *= random.uniform(0.75, 1.25)  # noqa: S311  # clusters that failed together come back apart
+    _end(
         lease,
-        "error_code = %s, error = %s, failures = failures + 1, due_at = ipam_clock()"
-        " + make_interval(secs => GREATEST(%s, LEAST(%s, %s * power(2, LEAST(failures, 10))))"
-        " * (0.75 + random() / 2))",
-        [code[:63], message[:500], min(retry_after, LONGEST_WAIT) / 0.75, longest, first],
+        error_code=code[:63],
+        error=message[:500],
+        failures=F("failures") + 1,
+        due_at=Clock() + timedelta(seconds=wait),
     )
 
 
 def put_back(lease: Lease, *, failed_objects: int = 0) -> None:
-    """Hand the lease back without an outcome of a full pass; noting objects that failed meanwhile."""
-    _ended(lease, "failed_objects = GREATEST(failed_objects, %s)", [failed_objects])
+    """Hand the lease back without an outcome of a full sync; noting objects that failed meanwhile."""
+    _end(lease, failed_objects=Greatest(F("failed_objects"), failed_objects))
 
 
-def _ended(lease: Lease, changes: str, values: list[str | int | float]) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE pools_connection SET {changes}, leased_by = '', leased_until = NULL"  # noqa: S608
-            " WHERE id = %s AND fence = %s",
-            [*values, lease.connection_id, lease.fence],
-        )
+def _end(lease: Lease, **changes: object) -> None:
+    with transaction.atomic():
+        _LEASES.end(lease, leased_by="", **changes)
 
 
 def nudge(cluster_id: int, *, patient: bool = False) -> None:
-    """The cluster is due at once, and once more when a pass is running; its watcher looks sooner.
+    """Make a cluster due at once, and once more when a sync runs; its watcher looks sooner.
 
     Call it in the transaction of the change. With `patient`, a cluster that fails keeps its
     back-off: so that changes of the register do not hammer at a server that is down.
     """
-    condition = "AND (failures = 0 OR leased_until IS NOT NULL)" if patient else ""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE pools_connection SET nudged_at = ipam_clock(),"  # noqa: S608
-            " due_at = CASE WHEN due_at > ipam_clock() OR leased_until IS NOT NULL"
-            f" THEN ipam_clock() ELSE due_at END WHERE cluster_id = %s {condition}",
-            [cluster_id],
-        )
+    rows = Connection.objects.filter(cluster_id=cluster_id)
+    if patient:
+        rows = rows.filter(Q(failures=0) | Q(leased_until__isnull=False))
+    is_later = Q(due_at__gt=Clock()) | Q(leased_until__isnull=False)
+    rows.update(nudged_at=Clock(), due_at=Case(When(is_later, then=Clock()), default=F("due_at")))

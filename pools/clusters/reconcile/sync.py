@@ -41,6 +41,7 @@ from pools.models import Connection, ObservedObject, Run
 from pools.models.fields import Now
 from pools.models.observed import Trigger
 from pools.platform import events, process_metrics
+from pools.platform.leases import Lease, LeaseLost
 from pools.platform.outbound import faults
 
 __all__ = ["IdentityChanged", "Open", "access", "gateway", "owner", "run"]  # of `connecting`, too
@@ -71,7 +72,7 @@ class _Listed:
 
 
 def run(
-    lease: leases.Lease,
+    lease: Lease,
     handlers: Sequence[Handler],
     *,
     trigger: Trigger = Trigger.SCHEDULE,
@@ -81,7 +82,7 @@ def run(
 
     With Trigger.DRY_RUN nothing is written but the run, whose kinds hold the plan.
     """
-    connection = Connection.objects.select_related("cluster").get(pk=lease.connection_id)
+    connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.begin(connection.cluster, trigger)
     counts: dict[str, Counts] = {}
     dry = trigger == Trigger.DRY_RUN
@@ -123,7 +124,7 @@ class Ended:
 
 @contextlib.contextmanager
 def outcome(
-    lease: leases.Lease,
+    lease: Lease,
     record: Run,
     counts: dict[str, Counts],
     *,
@@ -170,7 +171,7 @@ def _broken(counts: Mapping[str, Counts]) -> errors.IpamError | None:
 
 
 def _measure(cluster: str, fault: errors.IpamError | None, seconds: float) -> None:
-    if isinstance(fault, leases.LeaseLost):
+    if isinstance(fault, LeaseLost):
         process_metrics.count("ipam_lease_lost_total")
     if isinstance(fault, errors.ConnectionPaused | Stopped):
         return
@@ -182,9 +183,9 @@ def _measure(cluster: str, fault: errors.IpamError | None, seconds: float) -> No
 
 
 def _hand_back(
-    lease: leases.Lease, fault: errors.IpamError | None, ended: Ended, *, dry: bool, full: bool
+    lease: Lease, fault: errors.IpamError | None, ended: Ended, *, dry: bool, full: bool
 ) -> None:
-    if isinstance(fault, leases.LeaseLost):
+    if isinstance(fault, LeaseLost):
         return
     if dry or isinstance(fault, errors.ConnectionPaused | Stopped):
         leases.put_back(lease)
@@ -200,7 +201,7 @@ def _hand_back(
 def start(
     connection: Connection,
     reached: Gateway,
-    lease: leases.Lease,
+    lease: Lease,
     *,
     dry_run: bool = False,
     told: bool = False,

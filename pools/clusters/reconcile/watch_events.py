@@ -22,12 +22,13 @@ from pools.clusters.reconcile.sync_runs import Counts
 from pools.clusters.reconcile.watch_positions import Position
 from pools.models import Connection, ObservedObject, Run
 from pools.platform import database
+from pools.platform.leases import Lease
 
 OVERTAKEN = "events_overtaken"
 
 
 def absorb_events(
-    lease: leases.Lease,
+    lease: Lease,
     handlers: Sequence[Handler],
     kind: str,
     told: Iterable[tuple[str, Manifest]],
@@ -43,7 +44,7 @@ def absorb_events(
     several events of one object the last one counts. A deletion that was told is an object's end: it
     names the uid. The lease is handed back; the run is stored only when something came of it.
     """
-    connection = Connection.objects.select_related("cluster").get(pk=lease.connection_id)
+    connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.told(connection.cluster, database.now())
     if not watch_positions.stands(connection.pk, kind, at):
         leases.put_back(lease)
@@ -70,7 +71,7 @@ def absorb_events(
 
 
 def settle_register(
-    lease: leases.Lease,
+    lease: Lease,
     handlers: Sequence[Handler],
     *,
     open_gateway: connecting.Open = connecting.gateway,
@@ -79,7 +80,7 @@ def settle_register(
 
     The lease is handed back; the run is stored only when something came of it.
     """
-    connection = Connection.objects.select_related("cluster").get(pk=lease.connection_id)
+    connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.told(connection.cluster, database.now())
     counts: dict[str, Counts] = {}
     with (
@@ -96,7 +97,7 @@ def settle_register(
 def _pass(
     connection: Connection,
     reached: Gateway,
-    lease: leases.Lease,
+    lease: Lease,
     told: Iterable[tuple[str, Manifest]],
 ) -> Pass:
     touched = frozenset(comparison.place(manifest) for _, manifest in told)

@@ -13,6 +13,7 @@ from pools.clusters.reconcile import leases, registry, sync
 from pools.core import errors
 from pools.models import Connection, Run
 from pools.models.observed import Trigger
+from pools.platform.leases import Lease
 
 _LOOK = 0.2  # seconds between two looks whether the other worker has ended
 _COUNTS = ("seen", "changed", "gone", "written", "failed", "would")
@@ -52,7 +53,7 @@ class Command(base.BaseCommand):
             raise base.CommandError(_failure(run))
 
 
-def _lease(name: str, *, dry: bool, seconds: float) -> leases.Lease:
+def _lease(name: str, *, dry: bool, seconds: float) -> Lease:
     """Raises NotFound, ConnectionPaused, Busy."""
     by, deadline = leases.worker(), time.monotonic() + seconds
     while True:

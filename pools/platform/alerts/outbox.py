@@ -9,35 +9,26 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from pools.core import block_fields, errors
 from pools.models import Delivery, Notice, WebhookTarget
-from pools.models.fields import Now
+from pools.models.fields import Clock, Now
 from pools.models.notices import DeliveryEvent, DeliveryState
-from pools.platform import database
+from pools.platform import database, leases
 from pools.platform.audit import anchors
+from pools.platform.leases import Lease
 
-LEASE = 90  # seconds; longer than whatever a worker does before it looks again
 TRIES = 16  # about eight hours
 _FIRST, _LONGEST = 5, 3600  # seconds between two tries, doubled each time
 ANCHOR = "audit_anchor"  # the code of a target that is sent the anchors of the audit chain
 _TYPE = "cadastre.notice."
 _ANCHOR_TYPE = "cadastre.audit.anchor"
-
-
-@dataclass(frozen=True)
-class Lease:
-    """The right to send to one target until the lease ends."""
-
-    target_id: int
-    fence: int
 
 
 def write(told: Sequence[tuple[DeliveryEvent, Notice]], now: datetime) -> int:
@@ -157,38 +148,24 @@ _DUE = """
 
 def take(target_id: int) -> Lease | None:
     """None while another worker sends to it, when it rests, or is switched off."""
-    found = database.rows(_TAKE, [LEASE, target_id])
-    return Lease(target_id, found[0][0]) if found else None
-
-
-_TAKE = """
-    UPDATE pools_webhooktarget SET fence = fence + 1,
-        leased_until = ipam_clock() + make_interval(secs => %s)
-    WHERE id = (SELECT id FROM pools_webhooktarget WHERE id = %s AND enabled
-        AND (leased_until IS NULL OR leased_until < ipam_clock())
-        AND (wait_until IS NULL OR wait_until <= ipam_clock()) FOR UPDATE SKIP LOCKED)
-    RETURNING fence
-"""
+    return _LEASES.take(target_id, Q(wait_until=None) | Q(wait_until__lte=Clock()))
 
 
 def following(lease: Lease) -> Delivery | None:
     """The next message, as long as the lease is one's own; it is renewed with it."""
-    renewed = database.rows(_RENEW, [LEASE, lease.target_id, lease.fence])
-    if not renewed:
+    if not _LEASES.renew(lease):
         return None
-    rows = Delivery.objects.filter(target_id=lease.target_id, state=DeliveryState.PENDING)
+    rows = Delivery.objects.filter(target_id=lease.row_id, state=DeliveryState.PENDING)
     ready = rows.filter(next_try_at__lte=Now()).select_related("target")
     return ready.order_by("next_try_at", "pk").first()
 
 
-_RENEW = """
-    UPDATE pools_webhooktarget SET leased_until = ipam_clock() + make_interval(secs => %s)
-    WHERE id = %s AND fence = %s AND leased_until > ipam_clock() AND enabled RETURNING id
-"""
-
-
 def give_back(lease: Lease) -> None:
-    WebhookTarget.objects.filter(pk=lease.target_id, fence=lease.fence).update(leased_until=None)
+    _LEASES.end(lease)
+
+
+# Longer than whatever a worker does before it renews its lease.
+_LEASES = leases.Leases(WebhookTarget, condition=Q(enabled=True), seconds=90)
 
 
 def delivered(delivery: Delivery, status: int) -> None:

@@ -75,14 +75,14 @@ LEASES = checks.Check(
     find=checks.told(f"""
         SELECT 'Cluster ' || c.name || ': ' || CASE
             WHEN (leased_by = '') <> (leased_until IS NULL) THEN 'its lease has no owner, or no end'
-            WHEN leased_until > ipam_clock() + interval '{leases.LEASE + 5} seconds'
+            WHEN leased_until > ipam_clock() + interval '{leases.SECONDS + 5} seconds'
                 THEN 'its lease lasts too long'
             WHEN fence < 0 THEN 'its fence is negative'
             ELSE 'it is not due before '
                 || to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END, NULL::bigint
         FROM pools_connection n JOIN pools_cluster c ON c.id = n.cluster_id
         WHERE (leased_by = '') <> (leased_until IS NULL) OR fence < 0
-           OR leased_until > ipam_clock() + interval '{leases.LEASE + 5} seconds'
+           OR leased_until > ipam_clock() + interval '{leases.SECONDS + 5} seconds'
            OR NOT paused AND due_at > ipam_clock() + interval '2 hours'
     """),  # noqa: S608  # our number
 )

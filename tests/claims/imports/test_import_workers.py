@@ -140,7 +140,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(waiting: VMImport) -> None:
     assert work is not None
     lease_ends(waiting)
     worker.work_off(waiting.pk)
-    with pytest.raises(leases.leases.LeaseLost), transaction.atomic():
+    with pytest.raises(leases.LeaseLost), transaction.atomic():
         leases.end(work)
     assert status(waiting) == Status.DRAFTED
 

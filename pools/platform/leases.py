@@ -1,0 +1,127 @@
+"""Leases with fences: which worker works on a row, without a leader and without a broker.
+
+A lease ends by itself; the next one has the next fence. A worker that slept past its lease finds at its
+next write that the fence is another one, and stops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models import Q, QuerySet
+
+from pools.core import errors
+from pools.models.fields import Clock
+
+FREE = Q(leased_until=None) | Q(leased_until__lt=Clock())
+
+Row = TypeVar("Row", bound=models.Model)
+log = logging.getLogger(__name__)
+
+
+class LeaseLost(errors.Conflict):
+    """Another worker has the row, or the row was removed."""
+
+    code = "lease_lost"
+    reason = "LeaseLost"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to work on a row until the lease ends; `fence` tells it from earlier ones."""
+
+    row_id: int
+    fence: int
+
+
+def _always(_row_id: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Leases(Generic[Row]):
+    """The leases on the rows of `model`, which has the columns `fence` and `leased_until`.
+
+    A row can be leased and a lease renewed while `condition` holds. `admits` is called in the
+    transaction that takes a lease, with the row locked, and returns False to refuse it.
+    """
+
+    model: type[Row]
+    condition: Q = field(default_factory=Q)
+    seconds: int = 60  # that a lease lasts, unless it is renewed
+    admits: Callable[[int], bool] = _always
+
+    def take(self, row_id: int, condition: Q | None = None, **changes: Any) -> Lease | None:
+        """Lease a row and change it; None while another worker has it, or no condition holds."""
+        rows = self._rows().filter(FREE, self.condition, condition or Q(), pk=row_id)
+        with transaction.atomic():
+            fence = rows.select_for_update(skip_locked=True).values_list("fence", flat=True).first()
+            if fence is None or not self.admits(row_id):
+                return None
+            changes |= {"fence": fence + 1, "leased_until": self._end()}
+            self._rows().filter(pk=row_id).update(**changes)
+        return Lease(row_id, fence + 1)
+
+    def held(self, lease: Lease) -> QuerySet[Row]:
+        """Return the row while the lease lasts, else no row."""
+        return self._rows().filter(pk=lease.row_id, fence=lease.fence, leased_until__gt=Clock())
+
+    def renew(self, lease: Lease, **changes: Any) -> bool:
+        """Prolong a lease and change its row; False when the lease is lost."""
+        return bool(
+            self.held(lease).filter(self.condition).update(leased_until=self._end(), **changes)
+        )
+
+    def end(self, lease: Lease, **changes: Any) -> bool:
+        """Hand a lease back and change its row, unless another worker has taken it since."""
+        rows = self._rows().filter(pk=lease.row_id, fence=lease.fence)
+        return bool(rows.update(**{"leased_until": None} | changes))
+
+    @contextlib.contextmanager
+    def renewing(
+        self,
+        lease: Lease,
+        *,
+        every: float | None = None,
+        changes: Callable[[], Mapping[str, Any]] = dict,
+    ) -> Iterator[None]:
+        """Renew a lease from a thread of its own, however long a step takes; `every` so many seconds.
+
+        A process that is stopped renews nothing. A lease that is lost is not reported here: whoever
+        writes proves it.
+        """
+        ended = threading.Event()
+
+        def renew() -> None:
+            try:
+                while not ended.wait(every or self.seconds / 3):
+                    try:
+                        if not self.renew(lease, **changes()):
+                            return
+                    except DatabaseError:
+                        name = self.model._meta.label
+                        log.warning("the lease of %s %s could not be renewed", name, lease.row_id)
+                        connection.close()
+            finally:
+                connection.close()
+
+        thread = threading.Thread(target=renew, daemon=True, name="lease")
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join(5)
+
+    def _rows(self) -> QuerySet[Row]:
+        return self.model._default_manager.all()
+
+    def _end(self) -> Any:
+        return Clock() + timedelta(seconds=self.seconds)
