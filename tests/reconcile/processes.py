@@ -100,7 +100,7 @@ def main() -> None:
     handler.wanted = lambda pass_: [
         small.labelled(row.name) for row in small.rows(pass_.connection) if pass_.connection.duties
     ]
-    registry.all = lambda: (handler,)
+    registry.HANDLERS = [handler]
     if sys.argv[1] == "watch":
         call_command("watch")
     elif sys.argv[1] == "watch-stopped-amidst-its-wait":

@@ -19,7 +19,7 @@ from tests.reconcile import small
 
 @pytest.fixture(autouse=True)
 def _handlers(nodes: small.Small, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "all", lambda: (nodes,))
+    monkeypatch.setattr(registry, "HANDLERS", [nodes])
 
 
 @pytest.fixture
