@@ -105,8 +105,8 @@ class Traffic:
                 self._over.wait(0.01)
 
 
-def upgraded(folder: pathlib.Path, name: str) -> Upgrade:
-    """The last release's register, in a database of that name, after `manage.py migrate` of the code."""
+def upgrade_register(folder: pathlib.Path, name: str) -> Upgrade:
+    """Run the code's `manage.py migrate` on the last release's register, in a database of that name."""
     url = recreate(name)
     release.restore(url)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -126,6 +126,6 @@ def upgraded(folder: pathlib.Path, name: str) -> Upgrade:
 def upgrade(worker_id: str) -> Iterator[Upgrade]:
     """The last release's register after `manage.py migrate` of this code."""
     name = f"upgrade_{worker_id}"
-    yield upgraded(release.PROJECT, name)
+    yield upgrade_register(release.PROJECT, name)
     with psycopg.connect(url_of("postgres"), autocommit=True) as connection:
         servers.drop(connection, name)

@@ -30,8 +30,8 @@ _BY_HAND = "0002_initial_data"
 _FIRST = {"claims": "Membership"}
 
 
-def _refuse() -> None:
-    """End where migrations must stay, or have steps that would be lost."""
+def _refuse_losses() -> None:
+    """Exit if migrations must stay, or have steps that would be lost."""
     if release.last()["ref"]:
         sys.exit(f"{release.last()['ref']} is released: its migrations stay.")
     loader = MigrationLoader(None, load=False)  # whatever is missing: it is made anew
@@ -47,27 +47,27 @@ def _refuse() -> None:
                      f" to {app}.{_BY_HAND}, or to an SQL object.")  # fmt: skip
 
 
-def _tables() -> list[Migration]:
-    """The first migration of each app."""
+def _build_initial() -> list[Migration]:
+    """Return the first migration of each app."""
     with override_settings(MIGRATION_MODULES=dict.fromkeys(frozen.APPS)):
         graph = MigrationLoader(None, ignore_no_migrations=True).graph
-    made, state = [], _state(())
+    initial_migrations, state = [], _read_state(())
     for place, app in enumerate(frozen.APPS):
         changes = makemigrations.Command.autodetector(
             state,
-            _state(frozen.APPS[: place + 1]),
+            _read_state(frozen.APPS[: place + 1]),
             NonInteractiveMigrationQuestioner(specified_apps={app}),
         ).changes(graph=graph, trim_to_apps={app})
         (migration,) = changes[app]
         migration.operations.sort(key=lambda operation: not _is_first(app, operation))
         graph.add_node((app, migration.name), migration)
         state = migration.mutate_state(state)
-        made.append(migration)
-    return made
+        initial_migrations.append(migration)
+    return initial_migrations
 
 
-def _state(ours: tuple[str, ...]) -> ProjectState:
-    """The models of today, of our apps only the named ones."""
+def _read_state(ours: tuple[str, ...]) -> ProjectState:
+    """Return the current models, of our apps only the named ones."""
     others = set(frozen.APPS) - set(ours)
     models = ProjectState.from_apps(apps).models
     return ProjectState({key: model for key, model in models.items() if key[0] not in others})
@@ -77,34 +77,34 @@ def _is_first(app: str, operation: object) -> bool:
     return isinstance(operation, migrations.CreateModel) and operation.name == _FIRST.get(app)
 
 
-def _write(tables: list[Migration]) -> None:
+def _write_all(tables: list[Migration]) -> None:
     earlier: list[tuple[str, str]] = []
     for table in tables:
         app = table.app_label
-        names = list(frozen.objects(app))
+        names = list(frozen.read_objects(app))
         copies = frozen.freeze(app, names)
         _remove_older(app, copies)
-        before = [copy for copy in copies if copy.partition(".")[0] in _before_tables(app)]
+        before = [copy for copy in copies if copy.partition(".")[0] in _objects_before_tables(app)]
         if before:
             table.operations.insert(0, sql.Install(app, before))
-        frozen.write(table, "The tables. Made by `make squash-migrations`.")
-        objects = frozen.migration_of(app, 3, [copy for copy in copies if copy not in before])
+        frozen.write_migration(table, "The tables. Made by `make squash-migrations`.")
+        objects = frozen.build_migration(app, 3, [copy for copy in copies if copy not in before])
         objects.initial = True
         objects.dependencies = [*earlier, (app, _BY_HAND)]
-        frozen.write(objects, "The SQL objects. Made by `make squash-migrations`.")
+        frozen.write_migration(objects, "The SQL objects. Made by `make squash-migrations`.")
         earlier = [(app, objects.name)]
 
 
-def _before_tables(app: str) -> tuple[str, ...]:
+def _objects_before_tables(app: str) -> tuple[str, ...]:
     names: tuple[str, ...] = sys.modules[f"{app}.sql"].BEFORE_TABLES
     return names
 
 
 def _remove_older(app: str, copies: list[str]) -> None:
-    for path in frozen.folder(app).glob("[0-9]*.py"):
+    for path in frozen.migrations_folder(app).glob("[0-9]*.py"):
         if path.stem != _BY_HAND:
             path.unlink()
-    for path in frozen.folder(app).glob("sql/*.sql"):
+    for path in frozen.migrations_folder(app).glob("sql/*.sql"):
         if path.stem not in copies:
             path.unlink()
 
@@ -112,8 +112,8 @@ def _remove_older(app: str, copies: list[str]) -> None:
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ipam_site.settings")
     django.setup()
-    _refuse()
-    _write(_tables())
+    _refuse_losses()
+    _write_all(_build_initial())
 
 
 if __name__ == "__main__":

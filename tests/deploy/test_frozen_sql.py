@@ -37,7 +37,7 @@ def _schema_of_head() -> catalog.Found:
 
 
 def test_a_migration_installs_what_was_edited_last() -> None:
-    edited = {app: frozen.edited(app) for app in frozen.APPS}
+    edited = {app: frozen.list_edited(app) for app in frozen.APPS}
     assert not any(edited.values()), f"run `make freeze-sql`: {edited}"
 
 
@@ -56,14 +56,15 @@ def test_an_edit_is_frozen_by_one_command(tree: pathlib.Path, url: str) -> None:
     rules.write_text(rules.read_text().replace("FUNCTION ipam_refuse(", "FUNCTION ipam_deny(", 1))
     log = tree / "claims/sql/event_log.sql"
     log.write_text(log.read_text() + "WHERE true\n")
-    unfrozen = trees.run(tree, "tests.deploy.frozen", "--check")
-    assert unfrozen.returncode
-    assert "pools/sql/rules.sql, claims/sql/event_log.sql" in unfrozen.stderr
-    assert "make freeze-sql" in unfrozen.stderr
+    check = trees.run(tree, "tests.deploy.frozen", "--check")
+    assert check.returncode
+    assert "pools/sql/rules.sql, claims/sql/event_log.sql" in check.stderr
+    assert "make freeze-sql" in check.stderr
 
     before = {path: path.read_text() for path in tree.glob("*/migrations/**/*.*") if path.is_file()}
-    written = trees.run(tree, "tests.deploy.frozen").stdout.splitlines()
-    assert len(written) == 2, "a migration for each app"
+    new_migrations = trees.run(tree, "tests.deploy.frozen").stdout.splitlines()
+    pools, claims = (tree / path for path in new_migrations)
+    assert f"('pools', '{pools.stem}')" in claims.read_text(), "the view of all events comes last"
     assert trees.run(tree, "tests.deploy.frozen", "--check").returncode == 0
     for path, text in before.items():
         if "__pycache__" not in path.parts:
@@ -84,12 +85,12 @@ def test_migrations_are_squashed_by_one_command(tree: pathlib.Path, url: str) ->
     function = "CREATE FUNCTION is_new() RETURNS int LANGUAGE sql AS 'SELECT 1';\n"
     rules.write_text(rules.read_text() + function)
     assert trees.run(tree, "tests.deploy.frozen").returncode == 0
-    done = trees.run(tree, "tests.deploy.squash")
-    assert done.returncode == 0, done.stderr
+    result = trees.run(tree, "tests.deploy.squash")
+    assert result.returncode == 0, result.stderr
     for app in frozen.APPS:
         names = sorted(path.stem for path in tree.glob(f"{app}/migrations/[0-9]*.py"))
         assert [name[:5] for name in names] == ["0001_", "0002_", "0003_"]
-        assert names[2] not in {path.stem for path in frozen.folder(app).glob("*.py")}
+        assert names[2] not in {path.stem for path in frozen.migrations_folder(app).glob("*.py")}
     trees.migrate(tree, url)
     schema, head = _schema(url), _schema_of_head()
     assert schema["column"].pop("pools_measure.name") == "character varying(121)"
@@ -105,14 +106,14 @@ def test_steps_of_a_migration_are_not_squashed_away(tree: pathlib.Path) -> None:
         "    dependencies = [('pools', '0003_sql_v1')]\n"
         "    operations = [migrations.RunSQL('SELECT 1')]\n"
     )
-    done = trees.run(tree, "tests.deploy.squash")
-    assert done.returncode
-    assert "pools.0004_step has steps of its own" in done.stderr
+    result = trees.run(tree, "tests.deploy.squash")
+    assert result.returncode
+    assert "pools.0004_step has steps of its own" in result.stderr
 
 
 def test_what_is_released_is_not_squashed(tree: pathlib.Path) -> None:
     facts = tree / "tests/deploy/last_release/release.json"
     facts.write_text(facts.read_text().replace('"ref": ""', '"ref": "v0.1.0"'))
-    done = trees.run(tree, "tests.deploy.squash")
-    assert done.returncode
-    assert "v0.1.0 is released" in done.stderr
+    result = trees.run(tree, "tests.deploy.squash")
+    assert result.returncode
+    assert "v0.1.0 is released" in result.stderr

@@ -38,12 +38,12 @@ def following(
     rules = tree / "pools/sql/rules.sql"
     function = "CREATE FUNCTION is_new() RETURNS int LANGUAGE sql AS 'SELECT 1';\n"
     rules.write_text(rules.read_text() + function)
-    (written,) = trees.run(tree, "tests.deploy.frozen").stdout.splitlines()
-    parent = pathlib.Path(written).stem
+    (path,) = trees.run(tree, "tests.deploy.frozen").stdout.splitlines()
+    parent = pathlib.Path(path).stem
     new = tree / f"pools/migrations/{int(parent[:4]) + 1:04}_label.py"
     new.write_text(_COLUMN.format(parent=parent))
     name = f"next_{worker_id}"
-    yield conftest.upgraded(tree, name)
+    yield conftest.upgrade_register(tree, name)
     with psycopg.connect(conftest.url_of("postgres"), autocommit=True) as connection:
         servers.drop(connection, name)
 

@@ -35,12 +35,12 @@ _WITHOUT_OURS = "DELETE FROM django_migrations WHERE app = 'claims' AND name LIK
 @pytest.mark.parametrize("command", ["prepare", "migrate"])
 def test_refused_in_one_line(url: str, command: str) -> None:
     _execute(url, _OTHER, _WITHOUT_OURS)
-    done = release.run(release.PROJECT, url, command)
-    assert done.returncode
-    last = done.stderr.strip().splitlines()[-1]  # which `make run` shows
-    assert "pools.0002_rules" in last
-    assert "before its first release" in last
-    assert "Traceback" not in done.stderr
+    result = release.run(release.PROJECT, url, command)
+    assert result.returncode
+    message = result.stderr.strip().splitlines()[-1]  # which `make run` shows
+    assert "pools.0002_rules" in message
+    assert "before its first release" in message
+    assert "Traceback" not in result.stderr
 
 
 def test_a_newer_release_was_here(url: str) -> None:

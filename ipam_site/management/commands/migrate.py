@@ -13,20 +13,23 @@ _OURS = ("pools", "claims")
 class Command(migrate.Command):
     """Django's command, which first refuses a database that was made by other initial migrations.
 
-    Before the first release those are made anew now and then (docs/how-to/upgrade.md).
+    Before the first release those are generated anew now and then (docs/how-to/upgrade.md).
     """
 
     def handle(self, *args: Any, **options: Any) -> None:
-        _refuse_other_beginnings(options["database"])
+        _refuse_other_initial_migrations(options["database"])
         super().handle(*args, **options)
 
 
-def _refuse_other_beginnings(database: str) -> None:
+def _refuse_other_initial_migrations(database: str) -> None:
     loader = MigrationLoader(connections[database], ignore_no_migrations=True)
-    known = {key: one for key, one in loader.disk_migrations.items() if key[0] in _OURS}
     applied = {key for key in loader.applied_migrations if key[0] in _OURS}
-    unknown = sorted(applied - set(known))
-    initial = {key for key, migration in known.items() if migration.initial}
+    unknown = sorted(applied - set(loader.disk_migrations))
+    initial = {
+        (app, name)
+        for (app, name), migration in loader.disk_migrations.items()
+        if app in _OURS and migration.initial
+    }
     if unknown and initial - applied:
         raise base.CommandError(
             "This database was made by a development version of Cadastre, before its first release, and"
