@@ -26,7 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 FOLDER = pathlib.Path(os.environ.get("SCREENSHOTS", pages.ROOT / "docs" / "screenshots"))
 SIZE = (1280, 720)
-SIZES = {"overview": (1440, 1100)}  # of pages that the usual size would cut off
+WIDE = (1440, 810)
+SIZES = {"overview": (1440, 1100), "pools": WIDE, "networks": WIDE, "mac-entries": WIDE}
 PASSWORD = "a password of the screenshots"
 
 
