@@ -46,8 +46,8 @@ def _ippool() -> IPPool:
         network = Network.objects.create(
             cluster=cluster, name="big", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )
-        pools.bring(network, by=registers.BY)
-    return ippools.create(cluster, "big", "big", by=registers.BY)
+        pools.bring(network, author=registers.BY)
+    return ippools.create(cluster, "big", "big", author=registers.BY)
 
 
 def _spec(number: int) -> EntrySpec:
@@ -61,7 +61,7 @@ def _spec(number: int) -> EntrySpec:
 
 
 def _replace(ippool: IPPool, specs: list[EntrySpec]) -> None:
-    entries.replace(ippool.pk, specs, source="api", by=registers.BY)
+    entries.replace(ippool.pk, specs, source="api", author=registers.BY)
 
 
 def _edit(ippool: IPPool) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _edit(ippool: IPPool) -> dict[str, Any]:
         moved = f"{ip_address(_FIRST + ENTRIES + number)}/14"
         spec = EntrySpec(row.mac, (moved,))
         edits.append(
-            _seconds(lambda row=row, spec=spec: entries.change(row.pk, spec, by=registers.BY))  # type: ignore[misc]
+            _seconds(lambda row=row, spec=spec: entries.change(row.pk, spec, author=registers.BY))  # type: ignore[misc]
             * 1000
         )
     cost = statistics.median(checks)

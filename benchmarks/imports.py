@@ -48,7 +48,7 @@ def measure() -> Iterator[dict[str, Any]]:
     bare = _seconds(lambda: sum(1 for _ in csv.reader(io.StringIO(text.decode()))))
     drafted, took = _drafted(network, text, "vms.csv")
     yield _times("import_csv_drafted", took, bare, _CSV_TIMES)
-    drafts.cancel(drafted.pk, by=registers.BY)
+    drafts.cancel(drafted.pk, author=registers.BY)
     bare = _seconds(lambda: _read_bare(book))
     drafted, took = _drafted(network, book, "vms.xlsx")
     yield _times("import_xlsx_drafted", took, bare, _XLSX_TIMES)
@@ -68,7 +68,7 @@ def _network() -> Network:
         network = Network.objects.create(
             cluster=cluster, name="wide", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )
-        pools.bring(network, by=registers.BY)
+        pools.bring(network, author=registers.BY)
     return network
 
 
@@ -113,7 +113,7 @@ def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, flo
     began = time.perf_counter()
     upload = Upload("file", io.BytesIO(content), name)
     options = Options(network.cluster, network=network, namespace="bench")
-    made = drafts.create(upload, options, by=registers.BY)
+    made = drafts.create(upload, options, author=registers.BY)
     worker.work_off(made.pk)
     took = time.perf_counter() - began
     found = drafts.get(made.pk)
@@ -126,7 +126,7 @@ def _written(of: VMImport) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
         began = time.perf_counter()
-        drafts.commit(of.pk, by=registers.BY)
+        drafts.commit(of.pk, author=registers.BY)
         round_trips = _round_trips(trace, lambda: worker.work_off(of.pk))
         took = time.perf_counter() - began
     if Entry.objects.count() != ROWS:
@@ -139,7 +139,7 @@ def _written(of: VMImport) -> dict[str, Any]:
 
 
 def _undo(of: VMImport) -> None:
-    drafts.undo(of.pk, by=registers.BY)
+    drafts.undo(of.pk, author=registers.BY)
     worker.work_off(of.pk)
 
 

@@ -52,7 +52,7 @@ def build(rows: int) -> None:
                 category=Category.INSTANCE,
                 families={4: family},
             )
-            registers.fill(pools.create(spec, by=registers.BY), each)
+            registers.fill(pools.create(spec, author=registers.BY), each)
         Measure.objects.bulk_create(
             Measure(
                 name="ipam_k8s_requests_total",

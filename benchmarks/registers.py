@@ -20,7 +20,7 @@ _names = itertools.count(1)
 
 
 def cluster() -> Cluster:
-    return clusters.create(f"benchmark-{next(_names)}", by=BY)
+    return clusters.create(f"benchmark-{next(_names)}", author=BY)
 
 
 def pool(cidr: str, *, category: str = Category.INSTANCE, ranges: int = 0) -> Pool:
@@ -35,7 +35,7 @@ def pool(cidr: str, *, category: str = Category.INSTANCE, ranges: int = 0) -> Po
     spec = pools.PoolSpec(
         cluster=cluster(), name="pool", category=category, families={network.version: family}
     )
-    return pools.create(spec, by=BY)
+    return pools.create(spec, author=BY)
 
 
 def fill(chosen: Pool, count: int) -> None:

@@ -82,7 +82,7 @@ def _cost(name: str, cost: float, base: float, goal: float) -> Result:
 
 def _allocate(pool_id: int, holder: str) -> None:
     wanted = allocation.Wanted((allocation.Holder("instance", holder),), (), org="org", env="env")
-    requests.allocate(pool_id, wanted, by=registers.BY)
+    requests.allocate(pool_id, wanted, author=registers.BY)
 
 
 def _allocate_from(pool_id: int, client: int, number: int) -> None:
@@ -195,7 +195,7 @@ def batch() -> Iterator[Result]:
         def allocate(number: int, one: int = one, size: int = size) -> None:
             holders = tuple(allocation.Holder("instance", f"{number}-{n}") for n in range(size))
             wanted = allocation.Wanted(holders, (), org="org", env="env")
-            requests.allocate(one, wanted, by=registers.BY)
+            requests.allocate(one, wanted, author=registers.BY)
 
         base, cost = [], []
         for number in range(runs):  # in turn, so that both see the same machine

@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 
 
 def cluster(**settings: Any) -> Cluster:
-    return cluster_services.create(f"cluster-{next(_numbers)}", by=BY, **settings)
+    return cluster_services.create(f"cluster-{next(_numbers)}", author=BY, **settings)
 
 
 def entry(cidr: str, *reserved: str) -> CidrEntry:
@@ -75,7 +75,7 @@ def pool(
         cooldown_seconds=cooldown,
         **settings,
     )
-    return pool_services.create(spec, by=BY)
+    return pool_services.create(spec, author=BY)
 
 
 def cidr(of: Pool, text: str | None = None) -> PoolCIDR:
@@ -90,7 +90,7 @@ def reserve(of: Pool, span: str) -> int:
     """Withhold a range of a pool; the range's id."""
     parsed = addresses.parse_range(span)
     parent = next(one for one in of.cidrs.all() if parsed.first in one.cidr)
-    return pool_services.reserve(parent.pk, parsed, by=BY).pk
+    return pool_services.reserve(parent.pk, parsed, author=BY).pk
 
 
 def holder(name: str = "", *, kind: str = "vm", uid: str = "") -> allocation.Holder:
@@ -116,7 +116,7 @@ def ask(
     of: Pool, *who: allocation.Holder, key: idempotency.Key | None = None, **settings: Any
 ) -> allocation.Allocation:
     """Allocate as the edges do, without waiting."""
-    answer = requests.allocate(of.pk, wanted(*who, **settings), by=BY, key=key)
+    answer = requests.allocate(of.pk, wanted(*who, **settings), author=BY, key=key)
     assert isinstance(answer, allocation.Allocation)
     return answer
 
@@ -147,7 +147,7 @@ def drain(of: Pool, **settings: Any) -> list[str]:
 def give_back(block: BlockAnswer, **settings: Any) -> allocation.Release:
     """Release by the holder that the answer names."""
     who = allocation.Holder(block["holder"]["kind"], block["holder"]["id"], block["holder"]["uid"])
-    return allocation.release(block["id"], who, by=BY, **settings)
+    return allocation.release(block["id"], who, author=BY, **settings)
 
 
 def row(block: BlockAnswer) -> Block:

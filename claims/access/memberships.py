@@ -51,7 +51,7 @@ def create(
     cluster: Cluster,
     namespaces: Iterable[str],
     *,
-    by: events.Author,
+    author: events.Author,
     user: Any = None,
     group: str = "",
 ) -> Membership:
@@ -62,7 +62,7 @@ def create(
     """
     if (user is None) == (not group):
         raise errors.InvalidInput.of("user", "required", "name a user or a group")
-    with events.recorded(by):
+    with events.recorded(author):
         named = Group.objects.get_or_create(name=group)[0] if group else None
         made = Membership(user=user, group=named, cluster=cluster, namespaces=list(namespaces))
         _save(made)
@@ -75,17 +75,17 @@ def create(
     return made
 
 
-def change(membership: Membership, namespaces: Iterable[str], *, by: events.Author) -> Membership:
+def change(membership: Membership, namespaces: Iterable[str], *, author: events.Author) -> Membership:
     """Other namespaces."""
-    with events.recorded(by):
+    with events.recorded(author):
         membership.namespaces = list(namespaces)
         _save(membership)
     return membership
 
 
-def delete(membership: Membership, *, by: events.Author) -> None:
+def delete(membership: Membership, *, author: events.Author) -> None:
     """They see the namespaces no more; with the last membership the role's rights go."""
-    with events.recorded(by):
+    with events.recorded(author):
         user, group = membership.user, membership.group
         membership.delete()
         if user is not None and not Membership.objects.filter(user=user).exists():

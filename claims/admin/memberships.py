@@ -117,7 +117,7 @@ class MembershipAdmin(lists.Listed[Membership]):
                 made = memberships.create(
                     said["cluster"],
                     said["namespaces"],
-                    by=pages.author(request),
+                    author=pages.author(request),
                     user=said["user"],
                     group=said["group"] or "",
                 )
@@ -138,7 +138,7 @@ class MembershipAdmin(lists.Listed[Membership]):
         if request.method == "POST":
             pages.require(request, "claims.change_membership")
             if form.is_valid():
-                memberships.change(row, form.cleaned_data["namespaces"], by=pages.author(request))
+                memberships.change(row, form.cleaned_data["namespaces"], author=pages.author(request))
                 messages.success(request, f"The namespaces of {_who(row)} were changed.")
                 return HttpResponseRedirect(reverse(LIST))
         return _page(request, f"{_who(row)} in {row.cluster}", form, row=row)
@@ -149,7 +149,7 @@ class MembershipAdmin(lists.Listed[Membership]):
         pages.require(request, "claims.delete_membership")
         row = _row(object_id)
         if request.method == "POST":
-            memberships.delete(row, by=pages.author(request))
+            memberships.delete(row, author=pages.author(request))
             messages.success(request, f"{_who(row)} is no VM owner in {row.cluster} any more.")
             return HttpResponseRedirect(reverse(LIST))
         return _page(request, f"End the access of {_who(row)}?", row=row)

@@ -174,7 +174,7 @@ def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     if request.method == "POST":
         pages.require(request, "claims.change_networksettings")
         if form.is_valid():
-            settings.change(cluster, form.cleaned_data, by=pages.author(request))
+            settings.change(cluster, form.cleaned_data, author=pages.author(request))
             messages.success(request, f"The settings of {cluster} were changed.")
             return HttpResponseRedirect(reverse(SETTINGS))
     return pages.page(

@@ -240,8 +240,8 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
     form = AdoptForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with pages.told(request):
-            by = pages.author(request, form.cleaned_data["reason"])
-            done = adoption.adopt(network, seen=seen, by=by, **chosen)
+            author = pages.author(request, form.cleaned_data["reason"])
+            done = adoption.adopt(network, seen=seen, author=author, **chosen)
             messages.success(request, _told(done))
         return HttpResponseRedirect(_url(network.pk))
     try:

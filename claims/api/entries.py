@@ -71,7 +71,7 @@ class Entries(views.View):
         source = _may_add(request, of, wanted)
 
         def add() -> idempotency.Stored:
-            made = services.add(of.pk, wanted, source=source, by=views.author(request))
+            made = services.add(of.pk, wanted, source=source, author=views.author(request))
             said = _shapes(request, made)
             return idempotency.Stored(201, said if isinstance(data, list) else said[0])
 
@@ -90,7 +90,7 @@ class Entries(views.View):
 
         def replace() -> idempotency.Stored:
             found = services.replace(
-                of.pk, wanted, source=Source.API, by=views.author(request), version=version
+                of.pk, wanted, source=Source.API, author=views.author(request), version=version
             )
             return idempotency.Stored(200, _told(of.pk, found, len(wanted)))
 
@@ -114,14 +114,14 @@ class EntryView(views.View):
         seen = scoped.seen(request)
         if wanted.namespace is not None and not seen.everything:
             seen.require(found.ippool.cluster_id, wanted.namespace)
-        changed = services.change(found.pk, wanted, by=views.author(request))
+        changed = services.change(found.pk, wanted, author=views.author(request))
         return views.answer(_shapes(request, [changed])[0])
 
     @extend_schema(**ippool_schema.ENTRY_DELETE)
     def delete(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
         found = _entry(request, ippool_id, entry_id)
         requests.require_withdrawal(request.user, found)
-        services.delete([found.pk], by=views.author(request))
+        services.delete([found.pk], author=views.author(request))
         return views.nothing()
 
 

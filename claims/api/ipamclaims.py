@@ -56,7 +56,7 @@ class IPAMClaims(views.View):
         namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
 
         def make() -> idempotency.Stored:
-            made = ipamclaims.create(spec, by=views.author(request), seen=_free_to_ask(request))
+            made = ipamclaims.create(spec, author=views.author(request), seen=_free_to_ask(request))
             return idempotency.Stored(201, _one(request, made.pk))
 
         done = views.once(request, make)
@@ -75,13 +75,13 @@ class IPAMClaimView(views.View):
         found = _writable(request, claim_id)
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         wanted = _change(body, found)
-        by = views.author(request)
-        ipamclaims.change(found.pk, wanted, by=by, seen=_free_to_ask(request))
+        author = views.author(request)
+        ipamclaims.change(found.pk, wanted, author=author, seen=_free_to_ask(request))
         return views.answer(_one(request, claim_id))
 
     @extend_schema(**schema.CLAIM_DELETE)
     def delete(self, request: Request, claim_id: int) -> views.Answer:
-        ipamclaims.delete(_writable(request, claim_id).pk, by=views.author(request))
+        ipamclaims.delete(_writable(request, claim_id).pk, author=views.author(request))
         return views.nothing()
 
 
@@ -105,7 +105,7 @@ class IPAMClaimRelease(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            ipamclaims.release(found.pk, by=views.author(request, reason))
+            ipamclaims.release(found.pk, author=views.author(request, reason))
             return idempotency.Stored(200, _one(request, claim_id))
 
         return views.answer(views.once(request, work).answer)

@@ -67,7 +67,7 @@ class IPPools(views.View):
 
         def create() -> idempotency.Stored:
             made = ippools.create(
-                cluster or Cluster(), name or "", network or "", note=note or "", by=_by(request)
+                cluster or Cluster(), name or "", network or "", note=note or "", author=_by(request)
             )
             return idempotency.Stored(201, shape(request, _get(request, made.pk)))
 
@@ -104,7 +104,7 @@ class IPPoolView(views.View):
             ippool_id,
             name=name,
             note=note,
-            by=_by(request),
+            author=_by(request),
             version=pools.version(request, found.version),
         )
         return _answer(request, ippool_id)
@@ -112,7 +112,7 @@ class IPPoolView(views.View):
     @extend_schema(**ippool_schema.IPPOOL_DELETE)
     def delete(self, request: Request, ippool_id: int) -> views.Answer:
         found = _get(request, ippool_id)
-        ippools.delete(found.pk, by=_by(request), version=pools.version(request, found.version))
+        ippools.delete(found.pk, author=_by(request), version=pools.version(request, found.version))
         return views.nothing()
 
 

@@ -119,12 +119,12 @@ class MembershipView(views.View):
         body.report.raise_any()
         found = _local(request, membership_id)
         if names is not None:
-            memberships.change(found, names, by=views.author(request))
+            memberships.change(found, names, author=views.author(request))
         return views.answer(_made(found))
 
     @extend_schema(**_DELETE)
     def delete(self, request: Request, membership_id: int) -> views.Answer:
-        memberships.delete(_local(request, membership_id), by=views.author(request))
+        memberships.delete(_local(request, membership_id), author=views.author(request))
         return views.nothing()
 
 
@@ -194,8 +194,8 @@ def _name(value: object, at: str) -> str:
     return holders.parse_identifier(value, field=at)
 
 
-def _create(wanted: dict[str, Any], by: events.Author) -> idempotency.Stored:
-    return idempotency.Stored(201, _made(memberships.create(by=by, **wanted)))
+def _create(wanted: dict[str, Any], author: events.Author) -> idempotency.Stored:
+    return idempotency.Stored(201, _made(memberships.create(author=author, **wanted)))
 
 
 def _made(membership: Membership) -> dict[str, Any]:

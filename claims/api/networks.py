@@ -73,17 +73,17 @@ class NetworkView(views.View):
         body = parsing.changes(request, *_CREATED, *_READ_ONLY, nullable=_NULLABLE)
         found = scoped.one(request, Network.objects.select_related("cluster"), network_id)
         nads = _nads(body)
-        changes, by = _changes(body, found), views.author(request)
+        changes, author = _changes(body, found), views.author(request)
         with transaction.atomic():
-            services.change(found, changes, by=by)
+            services.change(found, changes, author=author)
             if "nads" in body.data:
-                services.name_nads(found, nads, by=by)
+                services.name_nads(found, nads, author=author)
         return views.answer(_one(request, network_id))
 
     @extend_schema(**schema.NETWORK_DELETE)
     def delete(self, request: Request, network_id: int) -> views.Answer:
         rows = Network.objects.select_related("cluster", "pool")
-        services.delete(scoped.one(request, rows, network_id), by=views.author(request))
+        services.delete(scoped.one(request, rows, network_id), author=views.author(request))
         return views.nothing()
 
 
@@ -231,9 +231,9 @@ def _creation(request: Request, body: object_reader.Fields) -> Any:
         raise AssertionError("a body without a cluster is refused")
 
     def work() -> idempotency.Stored:
-        by: events.Author = views.author(request)
+        author: events.Author = views.author(request)
         made = services.create_by_hand(
-            cluster, wanted, by=by, applied=applied, description=description, nads=nads
+            cluster, wanted, author=author, applied=applied, description=description, nads=nads
         )
         return idempotency.Stored(201, _one(request, made.pk))
 

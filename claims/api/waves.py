@@ -116,7 +116,7 @@ class Waves(views.View):
         body.report.raise_any()
 
         def create() -> idempotency.Stored:
-            made = waves.create(cluster, name or "", by=views.author(request), **values)  # type: ignore[arg-type]
+            made = waves.create(cluster, name or "", author=views.author(request), **values)  # type: ignore[arg-type]
             return idempotency.Stored(201, _shapes([made.pk])[0])
 
         done = views.once(request, create)
@@ -137,12 +137,12 @@ class WaveView(views.View):
         if "name" in body.data:
             values["name"] = body.parse("name", parsing.text)
         body.report.raise_any()
-        waves.change(wave_id, values, by=views.author(request))
+        waves.change(wave_id, values, author=views.author(request))
         return views.answer(_shapes([wave_id])[0])
 
     @extend_schema(**_DELETE)
     def delete(self, request: Request, wave_id: int) -> views.Answer:
-        waves.delete(wave_id, by=views.author(request))
+        waves.delete(wave_id, author=views.author(request))
         return views.nothing()
 
 
@@ -178,16 +178,16 @@ class WaveVMs(views.View):
         body.report.raise_any()
 
         def add() -> idempotency.Stored:
-            by = views.author(request)
+            author = views.author(request)
             if vms is not None:
-                added = waves.add(wave.pk, vms, by=by)
+                added = waves.add(wave.pk, vms, author=author)
             else:
                 found = drafts.visible(request.user).filter(pk=number or 0).first()
                 if found is None or found.cluster_id != wave.cluster_id:
                     message = f"{wave.cluster} has no such import"
                     raise errors.InvalidInput.of("import", "unknown_import", message, number)
                 chosen = {"verdicts": [verdict]} if verdict else {}
-                added = waves.add_import(wave.pk, found, by=by, **chosen)
+                added = waves.add_import(wave.pk, found, author=author, **chosen)
             return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
 
         done = views.once(request, add)
@@ -199,7 +199,7 @@ class WaveVMView(views.View):
 
     @extend_schema(**_REMOVE)
     def delete(self, request: Request, wave_id: int, vm_id: int) -> views.Answer:
-        if not waves.remove(wave_id, [vm_id], by=views.author(request)):
+        if not waves.remove(wave_id, [vm_id], author=views.author(request)):
             raise errors.NotFound("There is no such object.")
         return views.nothing()
 

@@ -83,7 +83,7 @@ class Settings(views.View):
         wanted = {name: body.parse(name, parsers[name]) for name in parsers if name in body.data}
         body.report.raise_any()
         found = clusters.get(cluster)
-        row = settings.change(found, wanted, by=views.author(request))
+        row = settings.change(found, wanted, author=views.author(request))
         return views.answer(_settings(found, row))
 
 

@@ -122,9 +122,9 @@ class Adopt(views.View):
             views.require(request, "claims.add_ippool")
 
         def work() -> idempotency.Stored:
-            by = views.author(request, reason)
+            author = views.author(request, reason)
             return idempotency.Stored(
-                200, adoption.adopt(network, seen=seen, by=by, **chosen).as_json()
+                200, adoption.adopt(network, seen=seen, author=author, **chosen).as_json()
             )
 
         done = views.once(request, work)

@@ -17,12 +17,12 @@ def _keep(of: drift.Object) -> int:
     return found.update(follows_cluster=False, agreed="")
 
 
-def _adopt(of: drift.Object, seen: ObservedObject, by: events.Author) -> int:
+def _adopt(of: drift.Object, seen: ObservedObject, author: events.Author) -> int:
     """Raises InvalidInput (the object), AlreadyExists (the network has another IPPool)."""
     said = ippool.parse(seen.manifest)
     found = IPPool.objects.filter(cluster=of.cluster, name=of.name)
     follows = found.values_list("follows_cluster", flat=True).first()
-    taken = ippool_sync.take_in(of.cluster, said, uid=seen.uid, decides=False, by=by)
+    taken = ippool_sync.take_in(of.cluster, said, uid=seen.uid, decides=False, author=author)
     # What was the register's stays so: it only says the same now.
     IPPool.objects.filter(pk=taken.pk).update(follows_cluster=bool(follows), agreed="")
     return taken.pk

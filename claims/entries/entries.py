@@ -52,24 +52,24 @@ def add(
     wanted: Sequence[EntrySpec],
     *,
     source: str,
-    by: events.Author,
+    author: events.Author,
     version: int | None = None,
 ) -> list[Entry]:
     """Add entries, duplicates or not, all or nothing; in the order in which they were given.
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
-    with ippools.changing(ippool_id, by=by, version=version) as changed:
+    with ippools.changing(ippool_id, author=author, version=version) as changed:
         made = _store(changed.ippool, Difference(new=list(wanted)), source)
     return made  # noqa: RET504  # mypy: a context manager may swallow
 
 
-def change(entry_id: int, wanted: EntrySpec, *, by: events.Author) -> Entry:
+def change(entry_id: int, wanted: EntrySpec, *, author: events.Author) -> Entry:
     """Bring one entry to what is wanted; of its texts, those that are not None.
 
     Raises NotFound, ClusterDecides.
     """
-    with ippools.changing(_ippool_of(entry_id), by=by) as changed:
+    with ippools.changing(_ippool_of(entry_id), author=author) as changed:
         row = _entry(changed.ippool, entry_id)
         found = Difference()
         _bring(
@@ -80,15 +80,15 @@ def change(entry_id: int, wanted: EntrySpec, *, by: events.Author) -> Entry:
     return _one(entry_id)
 
 
-def delete(ids: Sequence[int], *, by: events.Author) -> int:
+def delete(ids: Sequence[int], *, author: events.Author) -> int:
     """Remove entries, of several IPPools if need be; how many there were. Raises ClusterDecides."""
     by_ippool: dict[int, list[int]] = {}
     rows = Entry.objects.filter(pk__in=ids).order_by("ippool_id", "pk")
     for pk, ippool_id in rows.values_list("pk", "ippool_id"):
         by_ippool.setdefault(ippool_id, []).append(pk)
-    with events.recorded(by):
+    with events.recorded(author):
         for ippool_id, gone in by_ippool.items():
-            with ippools.changing(ippool_id, by=by) as changed:
+            with ippools.changing(ippool_id, author=author) as changed:
                 _store(changed.ippool, Difference(gone=gone), "")
     return sum(map(len, by_ippool.values()))
 
@@ -98,22 +98,22 @@ def replace(
     wanted: Sequence[EntrySpec],
     *,
     source: str,
-    by: events.Author,
+    author: events.Author,
     version: int | None = None,
 ) -> Difference:
     """Make these the entries of the IPPool; what is there already stays as it is.
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
-    with ippools.changing(ippool_id, by=by, version=version) as changed:
+    with ippools.changing(ippool_id, author=author, version=version) as changed:
         found = difference(known(changed.ippool), wanted)
         _store(changed.ippool, found, source)
     return found
 
 
-def bring(ippool: IPPool, found: Difference, values: dict[str, Any], *, by: events.Author) -> None:
+def bring(ippool: IPPool, found: Difference, values: dict[str, Any], *, author: events.Author) -> None:
     """Store a difference that a cluster's object makes, and what else is known of the IPPool."""
-    with ippools.changing(ippool.pk, by=by) as changed:
+    with ippools.changing(ippool.pk, author=author) as changed:
         _store(changed.ippool, found, Source.CLUSTER)
         changed.values = values
 

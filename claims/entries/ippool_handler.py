@@ -73,7 +73,7 @@ def _absorb(pass_: Pass, row: ObservedObject, said: ippool.Written) -> None:
     try:
         with transaction.atomic():
             ippool_sync.take_in(
-                pass_.cluster, said, uid=row.uid, decides=decides(pass_, known), by=pass_.by
+                pass_.cluster, said, uid=row.uid, decides=decides(pass_, known), author=pass_.author
             )
     except errors.AlreadyExists as error:
         row.problem_code, row.problem = "network_has_ippool", error.message
@@ -97,6 +97,6 @@ def catch_up(pass_: Pass) -> None:
             continue
         said = ippool.parse(ippool_writes.manifest_of(row))
         with pass_.holding():
-            ippool_sync.take_in(pass_.cluster, said, uid=row.uid, decides=False, by=pass_.by)
+            ippool_sync.take_in(pass_.cluster, said, uid=row.uid, decides=False, author=pass_.author)
             if not pass_.connection.does(Duty.IPPOOL_STATUS):
                 ippool_writes.agree(pair)

@@ -17,7 +17,7 @@ from pools.platform import events
 
 
 def take_in(
-    cluster: Cluster, said: ippool.Written, *, uid: str, decides: bool, by: events.Author
+    cluster: Cluster, said: ippool.Written, *, uid: str, decides: bool, author: events.Author
 ) -> IPPool:
     """Bring the register to what an object says; only the object's identity where it `decides`.
 
@@ -27,9 +27,9 @@ def take_in(
     found = _find(cluster, said)
     if decides and found is not None:
         # What of the object cannot be used is not the register's.
-        return _known(found, {"uid": uid, "gone_at": None, "problems": []}, by=by)
+        return _known(found, {"uid": uid, "gone_at": None, "problems": []}, author=author)
     if found is None:
-        found = ippools.create(cluster, said.name, said.network_name, by=by)
+        found = ippools.create(cluster, said.name, said.network_name, author=author)
     elif found.network.name != said.network_name:
         _move(found, said.network_name)
     difference, problems = compare(found, said)
@@ -41,9 +41,9 @@ def take_in(
         "follows_cluster": True,
     }
     if difference:
-        entries.bring(found, difference, values, by=by)
+        entries.bring(found, difference, values, author=author)
         return IPPool.objects.select_related("network").get(pk=found.pk)
-    return _known(found, values, by=by)
+    return _known(found, values, author=author)
 
 
 def _find(cluster: Cluster, said: ippool.Written) -> IPPool | None:
@@ -55,10 +55,10 @@ def _find(cluster: Cluster, said: ippool.Written) -> IPPool | None:
     return found
 
 
-def _known(found: IPPool, values: dict[str, Any], *, by: events.Author) -> IPPool:
+def _known(found: IPPool, values: dict[str, Any], *, author: events.Author) -> IPPool:
     if all(getattr(found, name) == value for name, value in values.items()):
         return found
-    with events.recorded(by):
+    with events.recorded(author):
         IPPool.objects.filter(pk=found.pk).update(**values)
         for name, value in values.items():
             setattr(found, name, value)

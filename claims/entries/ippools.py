@@ -31,14 +31,14 @@ _CLUSTER = "cluster"  # the source of what passes over a cluster change
 
 
 def create(
-    cluster: Cluster, name: str, network_name: str, *, note: str = "", by: events.Author
+    cluster: Cluster, name: str, network_name: str, *, note: str = "", author: events.Author
 ) -> IPPool:
     """An IPPool without entries; a network that nobody has seen yet gets a row of its name.
 
     Raises AlreadyExists, naming the network's IPPool or the cluster's of that name, or InvalidInput.
     """
-    with events.recorded(by):
-        _announce(cluster.pk, by)
+    with events.recorded(author):
+        _announce(cluster.pk, author)
         network = names.network(
             cluster.pk, holders.parse_identifier(network_name, field="network_name")
         )
@@ -48,7 +48,7 @@ def create(
             network=network,
             name=holders.parse_name(name, field="name"),
             note=note,
-            follows_cluster=by.source == _CLUSTER,
+            follows_cluster=author.source == _CLUSTER,
         )
         _save(made)
         keep_conditions(made)
@@ -79,14 +79,14 @@ def change(
     *,
     name: str | None = None,
     note: str | None = None,
-    by: events.Author,
+    author: events.Author,
     version: int | None = None,
 ) -> IPPool:
     """Rename it, as long as no cluster has it as an object, or note something about it.
 
     Raises NotFound, VersionMismatch, ClusterDecides, ImmutableInUse, AlreadyExists, InvalidInput.
     """
-    with changing(ippool_id, by=by, version=version) as changed:
+    with changing(ippool_id, author=author, version=version) as changed:
         of = changed.ippool
         if name is not None and name != of.name:
             if of.uid:
@@ -99,13 +99,13 @@ def change(
     return IPPool.objects.get(pk=ippool_id)
 
 
-def delete(ippool_id: int, *, by: events.Author, version: int | None = None) -> None:
+def delete(ippool_id: int, *, author: events.Author, version: int | None = None) -> None:
     """Remove it with all its entries, which give their addresses back.
 
     Its object in a cluster stays, for the register may be the one that forgot. Raises NotFound,
     VersionMismatch, ClusterDecides.
     """
-    with changing(ippool_id, by=by, version=version) as changed:
+    with changing(ippool_id, author=author, version=version) as changed:
         ids = list(Entry.objects.filter(ippool=ippool_id).values_list("pk", flat=True))
         index.remove(entries=ids)
         database.fetch(_DELETE_ENTRIES, {"ippool": ippool_id})
@@ -128,18 +128,18 @@ class Changing:
 
 @contextmanager
 def changing(
-    ippool_id: int, *, by: events.Author, version: int | None = None
+    ippool_id: int, *, author: events.Author, version: int | None = None
 ) -> Iterator[Changing]:
     """The IPPool, locked; at the end its version rises and its conditions are kept.
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         cluster_id = (
             IPPool.objects.filter(pk=ippool_id).values_list("cluster_id", flat=True).first()
         )
         if cluster_id is not None:
-            _announce(cluster_id, by)  # before the row: passes take that row first
+            _announce(cluster_id, author)  # before the row: passes take that row first
         found = (
             IPPool.objects.select_related("cluster", "network")
             .select_for_update(of=("self",))
@@ -150,7 +150,7 @@ def changing(
             raise errors.NotFound("There is no such object.")
         if version is not None and found.version != version:
             raise errors.VersionMismatch
-        follows = follows_after(found, by)
+        follows = follows_after(found, author)
         change = Changing(found)
         yield change
         if change.deleted:
@@ -161,9 +161,9 @@ def changing(
         keep_conditions(found)
 
 
-def follows_after(of: IPPool, by: events.Author) -> bool:
+def follows_after(of: IPPool, author: events.Author) -> bool:
     """Whether it follows its object after this change; ClusterDecides where it may not be changed."""
-    if by.source == _CLUSTER:
+    if author.source == _CLUSTER:
         return of.follows_cluster
     if of.follows_cluster and of.gone_at is None and not is_written(of.cluster_id):
         raise errors.ClusterDecides(
@@ -179,8 +179,8 @@ def is_written(cluster_id: int) -> bool:
     return connection is not None and connection.does(Duty.IPPOOL_STATUS)
 
 
-def _announce(cluster_id: int, by: events.Author) -> None:
-    if by.source != _CLUSTER:
+def _announce(cluster_id: int, author: events.Author) -> None:
+    if author.source != _CLUSTER:
         leases.nudge(cluster_id, patient=True)
 
 

@@ -32,17 +32,17 @@ _BAD = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
 Step = Callable[[int], None]
 
 
-def author(of: VMImport, by: events.Author) -> events.Author:
+def import_author(of: VMImport, author: events.Author) -> events.Author:
     """Events of what an import writes name the import."""
-    return dataclasses.replace(by, reason=f"import {of.pk}")
+    return dataclasses.replace(author, reason=f"import {of.pk}")
 
 
-def write(of: VMImport, *, by: events.Author, step: Step) -> dict[str, int]:
+def write(of: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
     """Write what is new and what changed; the counts by verdict. `step` is told how many rows are done.
 
     Stands in a transaction of the caller. Raises ImportHasBadRows unless `of.skip_bad`, ClusterDecides.
     """
-    named = author(of, by)
+    named = import_author(of, author)
     with events.recorded(named):
         networks = list(_networks(of))
         ippools_ = _hold(of, networks, named)
@@ -81,7 +81,7 @@ def _networks(of: VMImport) -> Iterator[Network]:
     return iter(found.order_by("ippool__pk", "pk"))
 
 
-def _hold(of: VMImport, networks: Sequence[Network], by: events.Author) -> dict[int, int]:
+def _hold(of: VMImport, networks: Sequence[Network], author: events.Author) -> dict[int, int]:
     """Take the locks; the IPPools by their networks, made where there were none."""
     leases.nudge(of.cluster_id, patient=True)
     found: dict[int, int] = {}
@@ -91,7 +91,7 @@ def _hold(of: VMImport, networks: Sequence[Network], by: events.Author) -> dict[
         for network in networks:
             if network.pk not in found:
                 name = ippool_name(network)
-                made = ippools.create(network.cluster, name, network.name, by=by)
+                made = ippools.create(network.cluster, name, network.name, author=author)
                 found[network.pk] = made.pk
     ingest.lock(network.pk for network in networks)
     return found
@@ -138,16 +138,16 @@ _TOLD = """
 
 
 def _write_entries(
-    of: VMImport, ippool_id: int, batch: Sequence[ImportRow], by: events.Author
+    of: VMImport, ippool_id: int, batch: Sequence[ImportRow], author: events.Author
 ) -> None:
     known = Entry.objects.in_bulk([row.entry_id for row in batch if row.entry_id])
     changed = [_changed_entry(known[row.entry_id], row) for row in batch if row.entry_id in known]
     if changed:
         ippool = IPPool.objects.get(pk=ippool_id)
-        entries.bring(ippool, entries.Difference(changed=changed), {}, by=by)
+        entries.bring(ippool, entries.Difference(changed=changed), {}, author=author)
     new = [row for row in batch if row.entry_id not in known]
     source = Source.REQUEST if of.limited else Source.IMPORT
-    made = entries.add(ippool_id, [_spec(row) for row in new], source=source, by=by) if new else []
+    made = entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author) if new else []
     ids = {row.number: entry.pk for row, entry in zip(new, made, strict=True)}
     _told(of, batch, "entry_id", [ids.get(row.number, row.entry_id) for row in batch])
 

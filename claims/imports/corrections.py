@@ -37,7 +37,7 @@ def correct(
     number: int,
     values: Mapping[str, Any],
     *,
-    by: events.Author,
+    author: events.Author,
     user: Any = None,
 ) -> ImportRow:
     """Change what a row says, by the names of COLUMNS; it, and whatever it touches, is judged again.
@@ -45,7 +45,7 @@ def correct(
     A correction is as lenient as a file: what is still wrong with it is in the row's reasons. Raises
     NotFound, ImportState, NotAllowed.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         of = drafts.locked(import_id, Status.DRAFTED, user=user)
         row = _row(of, number)
         before = copy.copy(row)
@@ -66,10 +66,10 @@ def correct(
 
 
 def skip(
-    import_id: int, numbers: Collection[int], *, skipped: bool, by: events.Author, user: Any = None
+    import_id: int, numbers: Collection[int], *, skipped: bool, author: events.Author, user: Any = None
 ) -> VMImport:
     """Leave rows out, or take them up again. Raises NotFound, ImportState, NotAllowed."""
-    with events.recorded(by):
+    with events.recorded(author):
         of = drafts.locked(import_id, Status.DRAFTED, user=user)
         rows = ImportRow.objects.filter(vm_import=of, number__in=numbers)
         if rows.count() != len(set(numbers)):
@@ -83,14 +83,14 @@ def skip(
     return drafts.get(import_id)
 
 
-def take_free(import_id: int, number: int, *, by: events.Author, user: Any = None) -> ImportRow:
+def take_free(import_id: int, number: int, *, author: events.Author, user: Any = None) -> ImportRow:
     """Give a row the lowest free address of each family of its network that it has no address of;
     when it has one of each, other ones.
 
     Nothing keeps the address until the import is written. Raises NotFound, ImportState, Conflict (the
     row has no network), PoolExhausted.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         of = drafts.locked(import_id, Status.DRAFTED, user=user)
         row = _row(of, number)
         network = row.network
@@ -101,16 +101,16 @@ def take_free(import_id: int, number: int, *, by: events.Author, user: Any = Non
         ips += [
             next(free[version]) for version in sorted(free) if version in _missing(ips, network)
         ]
-        return correct(import_id, number, {"ips": ips}, by=by, user=user)
+        return correct(import_id, number, {"ips": ips}, author=author, user=user)
 
 
-def take_missing(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:
+def take_missing(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
     """Give each row that has addresses of one family only, where its network has two, the lowest free
     address of the other.
 
     Raises NotFound, ImportState, NotAllowed, PoolExhausted.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         of = drafts.locked(import_id, Status.DRAFTED, user=user)
         rows = list(lacking(of).select_related("network").order_by("network_id", "number"))
         free: dict[int, dict[int, Iterator[str]]] = {}

@@ -48,7 +48,7 @@ def visible(user: Any) -> QuerySet[VMImport]:
 # --- a draft --------------------------------------------------------------------------------------
 
 
-def create(upload: uploads.Upload, options: mapping.Options, *, by: events.Author) -> VMImport:
+def create(upload: uploads.Upload, options: mapping.Options, *, author: events.Author) -> VMImport:
     """A draft, or an import that waits for a worker to make one.
 
     Raises InvalidInput for what cannot be read; then there is no import. With `commit` a small one is
@@ -57,21 +57,21 @@ def create(upload: uploads.Upload, options: mapping.Options, *, by: events.Autho
     reading = upload.open()
     rows = reading.rows()
     first = list(islice(rows, SMALL + 1))
-    made = _row(upload, options, reading, by)
+    made = _row(upload, options, reading, author)
     if len(first) > SMALL:
-        with events.recorded(by):
+        with events.recorded(author):
             made.rows_total = reading.total
             made.save()
             uploads.keep(upload, made)
             mapping.remember(made, options)
         return made
-    with events.recorded(by):
+    with events.recorded(author):
         made.save()
         mapping.remember(made, options)
         states.draft(made, first, reading, None)
     if options.commit:
         try:
-            commit(made.pk, skip_bad=options.skip_bad, by=by, user=options.user)
+            commit(made.pk, skip_bad=options.skip_bad, author=author, user=options.user)
         except errors.ImportHasBadRows as error:
             states.tell(made.pk, error)
     return get(made.pk)
@@ -85,7 +85,7 @@ def _row(
     upload: uploads.Upload,
     options: mapping.Options,
     reading: formats.Reading,
-    by: events.Author,
+    author: events.Author,
 ) -> VMImport:
     return VMImport(
         cluster=options.cluster,
@@ -100,9 +100,9 @@ def _row(
         skip_bad=options.skip_bad,
         user=options.user,
         limited=options.limited,
-        actor=by.actor,
-        source=by.source,
-        request_id=by.request_id,
+        actor=author.actor,
+        source=author.source,
+        request_id=author.request_id,
     )
 
 
@@ -126,20 +126,20 @@ def locked(import_id: int, *expected: Status, user: Any = None) -> VMImport:
 
 
 def commit(
-    import_id: int, *, skip_bad: bool = False, by: events.Author, user: Any = None
+    import_id: int, *, skip_bad: bool = False, author: events.Author, user: Any = None
 ) -> VMImport:
     """Write a draft, all of it or (`skip_bad`) all but its bad rows; a large one waits for a worker.
 
     Raises ImportState, ImportHasBadRows, ClusterDecides, NotAllowed.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         of = locked(import_id, Status.DRAFTED, user=user)
         of.skip_bad = skip_bad
         if (of.rows_total or 0) > SMALL:
             _check_bad(of)
-            states.to_commit(of, by, skip_bad=skip_bad)
+            states.to_commit(of, author, skip_bad=skip_bad)
         else:
-            of.counts = import_commit.write(of, by=by, step=lambda _: None)
+            of.counts = import_commit.write(of, author=author, step=lambda _: None)
             states.committed(of)
     return get(import_id)
 
@@ -149,53 +149,53 @@ def _check_bad(of: VMImport) -> None:
         raise import_commit.bad_rows(of.counts)
 
 
-def undo(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:
+def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
     """Take back what an import wrote; what a large one wrote, a worker takes back (`undo_wanted`).
 
     Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         of = locked(import_id, Status.COMMITTED, user=user)
         if of.undo_wanted:
             raise errors.ImportState("It is being undone already.")
         if (of.rows_total or 0) > SMALL:
             import_undo.refuse_used(of)
             of.undo_wanted, of.tries, of.rows_done = True, 0, 0
-            of.actor, of.source, of.request_id = by.actor, by.source, by.request_id
+            of.actor, of.source, of.request_id = author.actor, author.source, author.request_id
             of.save(
                 update_fields=[
                     "undo_wanted", "tries", "rows_done", "actor", "source", "request_id"
                 ]
             )  # fmt: skip
         else:
-            import_undo.undo(of, by=by, step=lambda _: None)
+            import_undo.undo(of, author=author, step=lambda _: None)
             states.undone(of)
     return get(import_id)
 
 
-def cancel(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:
+def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
     """Throw a draft away, or end what is under way before it is written; nothing of it stays.
 
     Raises ImportState: it is written already, or came to nothing.
     """
     open_ = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
-    with events.recorded(by):
+    with events.recorded(author):
         of = locked(import_id, *open_, user=user)
         VMImport.objects.filter(pk=of.pk).update(cancel_wanted=True)
         idle = VMImport.objects.filter(pk=of.pk).exclude(leased_until__gt=Now())
         if of.status in {Status.QUEUED, Status.DRAFTED} or idle.exists():
-            states.cancelled(of.pk, by)
+            states.cancelled(of.pk, author)
     return get(import_id)
 
 
 def change(
-    import_id: int, values: Mapping[str, Any], *, by: events.Author, user: Any = None
+    import_id: int, values: Mapping[str, Any], *, author: events.Author, user: Any = None
 ) -> VMImport:
     """Map a draft otherwise: `network` (a row or None), `namespace`, `mapping`; all rows are read again.
 
     The mapping is added to the one that there is. Raises ImportState, InvalidInput, NotAllowed.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         of = locked(import_id, Status.DRAFTED, user=user)
         of.network = values.get("network", of.network)
         of.namespace = values.get("namespace", of.namespace)
@@ -210,9 +210,9 @@ def change(
     return get(import_id)
 
 
-def check_again(import_id: int, *, by: events.Author, user: Any = None) -> VMImport:
+def check_again(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
     """Judge a draft by what the register says now. Raises ImportState."""
-    with events.recorded(by):
+    with events.recorded(author):
         states.judge(locked(import_id, Status.DRAFTED, user=user))
     return get(import_id)
 

@@ -79,11 +79,11 @@ def judge(of: VMImport, numbers: list[int] | None = None) -> None:
     of.save(update_fields=_DRAFTED)
 
 
-def to_commit(of: VMImport, by: events.Author, *, skip_bad: bool) -> None:
+def to_commit(of: VMImport, author: events.Author, *, skip_bad: bool) -> None:
     """It waits for a worker to write it."""
     of.status, of.skip_bad, of.tries = Status.COMMITTING, skip_bad, 0
     of.rows_done, of.leased_until, of.started_at = 0, None, None
-    of.actor, of.source, of.request_id = by.actor, by.source, by.request_id
+    of.actor, of.source, of.request_id = author.actor, author.source, author.request_id
     of.save(
         update_fields=[
             "status", "skip_bad", "tries", "rows_done", "leased_until", "started_at", "actor",
@@ -114,9 +114,9 @@ def undone(of: VMImport) -> None:
     of.save(update_fields=["status", "undone_at", "rows_done", "error_code", "error"])
 
 
-def cancelled(import_id: int, by: events.Author) -> None:
+def cancelled(import_id: int, author: events.Author) -> None:
     """It ended before it was written; nothing of it stays."""
-    with events.recorded(by):
+    with events.recorded(author):
         VMImport.objects.filter(pk=import_id).update(
             status=Status.CANCELLED, leased_until=None, cancel_wanted=True
         )

@@ -22,9 +22,9 @@ BATCH = 10_000
 _SHOWN = 5
 
 
-def undo(of: VMImport, *, by: events.Author, step: commit.Step) -> None:
+def undo(of: VMImport, *, author: events.Author, step: commit.Step) -> None:
     """Stands in a transaction of the caller; `step` is told how many rows are done. Raises ImportInUse, ClusterDecides."""
-    named = commit.author(of, by)
+    named = commit.import_author(of, author)
     with events.recorded(named):
         leases.nudge(of.cluster_id, patient=True)
         rows = ImportRow.objects.filter(vm_import=of, written=True)
@@ -46,7 +46,7 @@ def undo(of: VMImport, *, by: events.Author, step: commit.Step) -> None:
 
 
 def _undo_entries(
-    ippools: dict[int, IPPool], batch: Sequence[ImportRow], by: events.Author
+    ippools: dict[int, IPPool], batch: Sequence[ImportRow], author: events.Author
 ) -> None:
     known = Entry.objects.in_bulk([row.entry_id for row in batch])
     gone: list[int] = []
@@ -65,9 +65,9 @@ def _undo_entries(
                 *(row.before[name] for name in ("vm", "namespace", "note")),
             )
             changed.setdefault(entry.ippool_id, []).append(was)
-    entries.delete(gone, by=by)
+    entries.delete(gone, author=author)
     for pk, those in changed.items():
-        entries.bring(ippools[pk], entries.Difference(changed=those), {}, by=by)
+        entries.bring(ippools[pk], entries.Difference(changed=those), {}, author=author)
 
 
 def _undo_claims(batch: Sequence[ImportRow]) -> None:

@@ -79,24 +79,24 @@ def _draft_large(of: VMImport, work: Work) -> None:
 
 
 def _commit_large(of: VMImport, work: Work) -> None:
-    by = _author(of)
+    author = _author(of)
     try:
-        with events.recorded(by):
-            of.counts = commit.write(of, by=by, step=work.step)
+        with events.recorded(author):
+            of.counts = commit.write(of, author=author, step=work.step)
             import_leases.end(work)
             states.committed(of)
     except (errors.ImportHasBadRows, errors.ClusterDecides) as error:
-        with events.recorded(by):
+        with events.recorded(author):
             import_leases.end(work)
             states.judge(of)
             states.tell(of.pk, error)
 
 
 def _undo_large(of: VMImport, work: Work) -> None:
-    by = _author(of)
+    author = _author(of)
     try:
-        with events.recorded(by):
-            undo.undo(of, by=by, step=work.step)
+        with events.recorded(author):
+            undo.undo(of, author=author, step=work.step)
             import_leases.end(work)
             states.undone(of)
     except (errors.ImportInUse, errors.ClusterDecides) as error:

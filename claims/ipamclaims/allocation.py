@@ -34,7 +34,7 @@ def answer(
     claims: Sequence[IPAMClaim],
     words: Dialect,
     *,
-    by: events.Author,
+    author: events.Author,
     broken: Mapping[str, str] | None = None,
 ) -> int:
     """Grant what can be granted to these claims; how many got addresses.
@@ -47,7 +47,7 @@ def answer(
     for claim in claims:
         by_network.setdefault(claim.network_id, []).append(claim)
     for those in by_network.values():
-        granted += _answer_network(those[0].network, those, words, by, broken or {})
+        granted += _answer_network(those[0].network, those, words, author, broken or {})
     return granted
 
 
@@ -61,7 +61,7 @@ def _answer_network(
     network: Network,
     those: Sequence[IPAMClaim],
     words: Dialect,
-    by: events.Author,
+    author: events.Author,
     broken: Mapping[str, str],
 ) -> int:
     pool = network.pool
@@ -72,8 +72,8 @@ def _answer_network(
     ids = [claim.pk for claim in those]
     fresh = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
     claims = [claim for claim in fresh.order_by("pk") if claim.network_id == network.pk]
-    found = Decisions(pool, Rivals(network, claims), by).of(claims, broken)
-    return _keep(pool, claims, found, words, by)
+    found = Decisions(pool, Rivals(network, claims), author).of(claims, broken)
+    return _keep(pool, claims, found, words, author)
 
 
 def _keep(
@@ -81,7 +81,7 @@ def _keep(
     claims: Sequence[IPAMClaim],
     found: Mapping[int, Answer],
     words: Dialect,
-    by: events.Author,
+    author: events.Author,
 ) -> int:
     now = database.now()
     changed, granted = [], []
@@ -93,7 +93,7 @@ def _keep(
         if fresh:
             changed.append(claim)
             if not told.ips:
-                _record(pool, claim, told, by)
+                _record(pool, claim, told, author)
     ingest.store(changed, "ips", "conditions")
     if granted:
         index.write(claims=granted)
@@ -111,7 +111,7 @@ def _bring(claim: IPAMClaim, told: Answer, words: Dialect, now: datetime) -> boo
     return bool(told.ips) or not said
 
 
-def _record(pool: Pool, claim: IPAMClaim, told: Answer, by: events.Author) -> None:
+def _record(pool: Pool, claim: IPAMClaim, told: Answer, author: events.Author) -> None:
     events.allocation_failed(
         pool,
         holder=block_sync.holder_name(claim.namespace, claim.vm, claim.mac),
@@ -119,5 +119,5 @@ def _record(pool: Pool, claim: IPAMClaim, told: Answer, by: events.Author) -> No
         env="",
         code=told.code,
         message=f"IPAMClaim {claim}: {told.message}",
-        by=by,
+        author=author,
     )

@@ -37,9 +37,9 @@ class Answer:
 class Decisions:
     """What becomes of the claims of one network, one after the other."""
 
-    def __init__(self, pool: Pool, rivals: Rivals, by: events.Author) -> None:
+    def __init__(self, pool: Pool, rivals: Rivals, author: events.Author) -> None:
         self._pool = pool
-        self._by = by
+        self._by = author
         self._rivals = rivals
         self._families = batches.families(pool)
         self._full: set[int] = set()
@@ -181,7 +181,7 @@ class Decisions:
         self, holders: Sequence[Holder], families: tuple[int, ...]
     ) -> dict[Holder, list[str]]:
         wanted = Wanted(tuple(holders), families=families)
-        done = allocation.allocate(self._pool.pk, wanted, by=self._by)
+        done = allocation.allocate(self._pool.pk, wanted, author=self._by)
         names = {(holder.kind, holder.id): holder for holder in holders}
         found: dict[Holder, list[str]] = {holder: [] for holder in holders}
         for block in done.blocks if isinstance(done, allocation.Allocation) else ():

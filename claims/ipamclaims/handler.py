@@ -142,7 +142,7 @@ def _answer(pass_: Pass, words: Callable[[], Dialect]) -> None:
     broken = _broken(pass_, waiting)
 
     def work(some: Sequence[IPAMClaim]) -> None:
-        allocation.answer(some, told, by=pass_.by, broken=broken)
+        allocation.answer(some, told, author=pass_.author, broken=broken)
 
     for _, group in itertools.groupby(waiting, key=lambda claim: claim.network_id):
         those = list(group)

@@ -44,7 +44,7 @@ class ClaimSpec:
 
 
 def create(
-    spec: ClaimSpec, *, by: events.Author, seen: namespaces.Scope = namespaces.EVERYTHING
+    spec: ClaimSpec, *, author: events.Author, seen: namespaces.Scope = namespaces.EVERYTHING
 ) -> IPAMClaim:
     """A claim that no cluster has yet.
 
@@ -67,7 +67,7 @@ def create(
         vm=vm,
         note=spec.note,
     )
-    with _changing(made, by):
+    with _changing(made, author):
         _refuse_taken(made, seen)
         if IPAMClaim.objects.filter(
             cluster=made.cluster, namespace=made.namespace, name=name
@@ -79,10 +79,10 @@ def create(
 
 
 @contextmanager
-def _changing(claim: IPAMClaim, by: events.Author) -> Iterator[None]:
+def _changing(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
     """The cluster's row first, then the lock of the pool, then rows: as passes take them."""
     try:
-        with events.recorded(by):
+        with events.recorded(author):
             leases.nudge(claim.cluster_id, patient=True)
             ingest.lock([claim.network_id])
             yield
@@ -135,7 +135,7 @@ def change(
     claim_id: int,
     wanted: Change,
     *,
-    by: events.Author,
+    author: events.Author,
     seen: namespaces.Scope = namespaces.EVERYTHING,
 ) -> IPAMClaim:
     """Change what a claim asks for, as long as it has no addresses; its note always.
@@ -143,7 +143,7 @@ def change(
     Raises NotFound, ImmutableInUse, ClusterDecides, AlreadyAllocated, ReservedAddress.
     """
     claim = _get(claim_id)
-    with _changing(claim, by):
+    with _changing(claim, author):
         claim = _get(claim_id, lock=True)
         if wanted.requests:
             if claim.ips:
@@ -160,13 +160,13 @@ def change(
     return claim
 
 
-def delete(claim_id: int, *, by: events.Author) -> None:
+def delete(claim_id: int, *, author: events.Author) -> None:
     """A claim that no cluster has; its addresses cool down.
 
     Raises NotFound; ClusterDecides for one that is there: it goes when its object is gone.
     """
     claim = _get(claim_id)
-    with _changing(claim, by):
+    with _changing(claim, author):
         claim = _get(claim_id, lock=True)
         if claim.uid:
             command = f"kubectl delete ipamclaims.k8s.cni.cncf.io {claim.name} -n {claim.namespace}"
@@ -175,16 +175,16 @@ def delete(claim_id: int, *, by: events.Author) -> None:
         ingest.delete([claim])
 
 
-def release(claim_id: int, *, by: events.Author) -> IPAMClaim:
+def release(claim_id: int, *, author: events.Author) -> IPAMClaim:
     """Give back the register's addresses of a claim that nobody has any more, with a reason.
 
     Only of one that was found leaked, or that is to be deleted for long; its object stays, and nothing
     is granted to it again. Raises NotFound, InvalidInput, Conflict.
     """
-    if not by.reason:
+    if not author.reason:
         raise errors.InvalidInput.of("reason", "required", "Say why its addresses are given back.")
     claim = _get(claim_id)
-    with _changing(claim, by):
+    with _changing(claim, author):
         claim = _get(claim_id, lock=True)
         if not claim.ips:
             raise errors.Conflict("The claim has no addresses.")

@@ -99,7 +99,7 @@ def _row(one: Seen, network: Network) -> NAD:
 def _define(pass_: Pass, network_ids: set[int]) -> None:
     rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.MADE)
     for network in rows.select_related("cluster", "pool").prefetch_related("nads"):
-        services.define_by_nads(network, list(_said(network)), by=pass_.by)
+        services.define_by_nads(network, list(_said(network)), author=pass_.author)
 
 
 def _said(network: Network) -> Iterator[UDN]:

@@ -92,7 +92,7 @@ def registers(network: Network, *, is_managed: bool) -> bool:
 
 
 def take_in(
-    cluster: Cluster, found: UDN, uid: str, *, by: events.Author, is_managed: bool
+    cluster: Cluster, found: UDN, uid: str, *, author: events.Author, is_managed: bool
 ) -> Network:
     """Make the row say what a (Cluster)UserDefinedNetwork says, and its pool with it.
 
@@ -104,12 +104,12 @@ def take_in(
     else:
         changes = _changes(network, found) | _differing(network, follows_cluster=True)
     changes |= _differing(network, uid=uid, gone_at=None, conditions=list(found.conditions))
-    return _bring(network, changes, by)
+    return _bring(network, changes, author)
 
 
-def lose(network: Network, *, by: events.Author) -> Network:
+def lose(network: Network, *, author: events.Author) -> Network:
     """Its object is gone. Entries and claims that name it stay, and so does what they hold."""
-    return _bring(network, _differing(network, gone_at=database.now(), conditions=[]), by)
+    return _bring(network, _differing(network, gone_at=database.now(), conditions=[]), author)
 
 
 def _row(cluster: Cluster, name: str) -> Network:
@@ -127,20 +127,20 @@ def _differing(network: Network, **values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if getattr(network, name) != value}
 
 
-def _bring(network: Network, changes: Mapping[str, Any], by: events.Author) -> Network:
-    with events.recorded(by):
+def _bring(network: Network, changes: Mapping[str, Any], author: events.Author) -> Network:
+    with events.recorded(author):
         if changes or network.pk is None:
             for name, value in changes.items():
                 setattr(network, name, value)
             network.save()
-        pools.bring(network, by=by)
+        pools.bring(network, author=author)
     return network
 
 
 # --- NADs -----------------------------------------------------------------------------------------
 
 
-def define_by_nads(network: Network, candidates: Sequence[UDN], *, by: events.Author) -> Network:
+def define_by_nads(network: Network, candidates: Sequence[UDN], *, author: events.Author) -> Network:
     """Of a network that no (Cluster)UserDefinedNetwork makes: what its first NAD says.
 
     `candidates` are what all its NADs say; none: the network is gone.
@@ -149,13 +149,13 @@ def define_by_nads(network: Network, candidates: Sequence[UDN], *, by: events.Au
         return network
     if not candidates:
         if network.kind == Kind.NAD and network.gone_at is None:
-            return lose(network, by=by)
+            return lose(network, author=author)
         return network
     own = [one for one in candidates if one.object_name == network.object_name]
     own = [one for one in own if one.namespace == network.namespace] if network.kind else []
     found = (own or sorted(candidates, key=lambda one: (one.namespace, one.object_name)))[0]
     changes = _changes(network, found) | _differing(network, gone_at=None, follows_cluster=True)
-    return _bring(network, changes, by)
+    return _bring(network, changes, author)
 
 
 # --- made here ------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def create_by_hand(
     cluster: Cluster,
     wanted: UDN,
     *,
-    by: events.Author,
+    author: events.Author,
     applied: bool = False,
     description: str = "",
     nads: Iterable[Place] = (),
@@ -176,7 +176,7 @@ def create_by_hand(
     to the cluster tells of them. A name that so far only an IPPool or a claim mentioned becomes known by it. Raises AlreadyExists,
     NotManaged (`applied`, and nothing is written to the cluster).
     """
-    with events.recorded(by):
+    with events.recorded(author):
         if applied and not managed(cluster):
             raise errors.NotManaged(
                 f"The cluster {cluster} is observed: nothing is written to it. Apply the network's"
@@ -195,12 +195,12 @@ def create_by_hand(
             "uid": "",
             "conditions": [],
         }
-        made = _bring(network, changes, by)
-        name_nads(made, nads, by=by)
+        made = _bring(network, changes, author)
+        name_nads(made, nads, author=author)
     return made
 
 
-def name_nads(network: Network, nads: Iterable[Place], *, by: events.Author) -> None:
+def name_nads(network: Network, nads: Iterable[Place], *, author: events.Author) -> None:
     """Say by hand which attachment definitions a network has; those that were seen stay.
 
     Raises ClusterDecides where the cluster tells.
@@ -212,7 +212,7 @@ def name_nads(network: Network, nads: Iterable[Place], *, by: events.Author) -> 
         raise errors.ClusterDecides(
             f"{network.name} follows the cluster {network.cluster}, which tells of its NADs."
         )
-    with events.recorded(by):
+    with events.recorded(author):
         astray = [nad.pk for nad in own if (nad.namespace, nad.name) not in wanted]
         NAD.objects.filter(pk__in=astray).delete()
         NAD.objects.bulk_create(
@@ -228,7 +228,7 @@ def name_nads(network: Network, nads: Iterable[Place], *, by: events.Author) -> 
         )
 
 
-def change(network: Network, values: Mapping[str, Any], *, by: events.Author) -> Network:
+def change(network: Network, values: Mapping[str, Any], *, author: events.Author) -> Network:
     """Change what can be changed: the description, and of a network made here the namespace
     selector and whether it is written to the cluster.
 
@@ -250,7 +250,7 @@ def change(network: Network, values: Mapping[str, Any], *, by: events.Author) ->
         )
     if changes.get("applied"):
         _check_applicable(network)
-    with events.recorded(by):
+    with events.recorded(author):
         if changes and (network.applied or changes.get("applied")):
             leases.nudge(network.cluster_id, patient=True)
         for name, value in changes.items():
@@ -271,13 +271,13 @@ def _check_applicable(network: Network) -> None:
         )
 
 
-def delete(network: Network, *, by: events.Author) -> None:
+def delete(network: Network, *, author: events.Author) -> None:
     """Forget a network that nothing uses, with its pool.
 
     Raises ClusterDecides (the cluster has it), NetworkInUse (an IPPool, claims or workloads name
     it), PoolInUse (addresses of it are held).
     """
-    with events.recorded(by):
+    with events.recorded(author):
         if network.uid and network.kind and network.gone_at is None:
             kind = network.get_kind_display()
             place = f" -n {network.namespace}" if network.namespace else ""
@@ -287,7 +287,7 @@ def delete(network: Network, *, by: events.Author) -> None:
             )
         if users := list(_users(network)):
             raise errors.NetworkInUse(f"{network.name} is used by {'; '.join(users)}.")
-        pools.forget(network, by=by)
+        pools.forget(network, author=author)
         network.delete()
 
 

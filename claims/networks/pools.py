@@ -41,43 +41,43 @@ def name_of(network_name: str) -> str:
     return f"network/{network_name}"
 
 
-def bring(network: Network, *, by: events.Author) -> bool:
+def bring(network: Network, *, author: events.Author) -> bool:
     """Bring the pool to what the network says; False when it says so already.
 
     A subnet that the network has lost goes, or stays as an orphan while addresses of it are in use.
     Raises CIDROverlap when subnets of the network overlap each other, InvalidInput.
     """
-    with events.recorded(by):
-        changed = _bring(network, by)
+    with events.recorded(author):
+        changed = _bring(network, author)
         if changed:
             block_sync.settle_all(network)
             conflicts.full(network)
     return changed
 
 
-def _bring(network: Network, by: events.Author) -> bool:
+def _bring(network: Network, author: events.Author) -> bool:
     wanted = list(dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets)))
     if network.pool is None:
         if not wanted:
             return False
-        network.pool = _make(network, wanted, by)
+        network.pool = _make(network, wanted, author)
         Network.objects.filter(pk=network.pk).update(pool=network.pool)
-        _bring_ranges(network, network.pool, by)
+        _bring_ranges(network, network.pool, author)
         return True
     pool = network.pool
     present = list(_cidrs(pool))
     if not wanted:
-        return _lose(network, pool, present, by)
+        return _lose(network, pool, present, author)
     changed = False
     if pool.orphaned_at is not None:
         Pool.objects.filter(pk=pool.pk).update(orphaned_at=None)
         changed = True
     if _listed(present) != _in_order(wanted):
         change = pools.PoolChange(families=_families(pool, wanted), keep_orphans=True)
-        pools.change(pool.pk, change, by=by)
+        pools.change(pool.pk, change, author=author)
         network.pool = Pool.objects.get(pk=pool.pk)
         changed = True
-    return _bring_ranges(network, network.pool, by) or changed
+    return _bring_ranges(network, network.pool, author) or changed
 
 
 def astray(cluster: Cluster) -> list[Network]:
@@ -113,7 +113,7 @@ def _cidrs(pool: Pool) -> list[PoolCIDR]:
     return sorted(found, key=lambda row: row.cidr.version)
 
 
-def _make(network: Network, wanted: list[addresses.Network], by: events.Author) -> Pool:
+def _make(network: Network, wanted: list[addresses.Network], author: events.Author) -> Pool:
     space, _ = AddressSpace.objects.get_or_create(cluster=network.cluster, name=network.name)
     families: dict[int, Family] = {
         version: Family(
@@ -130,7 +130,7 @@ def _make(network: Network, wanted: list[addresses.Network], by: events.Author) 
         space=space,
         description=f"The subnets of the network {network.name}"[:500],
     )
-    return pools.create(spec, by=by)
+    return pools.create(spec, author=author)
 
 
 def _families(pool: Pool, wanted: list[addresses.Network]) -> dict[int, Family]:
@@ -146,19 +146,19 @@ def _families(pool: Pool, wanted: list[addresses.Network]) -> dict[int, Family]:
     return found
 
 
-def _lose(network: Network, pool: Pool, present: list[PoolCIDR], by: events.Author) -> bool:
+def _lose(network: Network, pool: Pool, present: list[PoolCIDR], author: events.Author) -> bool:
     if pool.orphaned_at is not None or not present:
         return False
-    pool_sync.lose(pool, by=by)
+    pool_sync.lose(pool, author=author)
     network.pool = Pool.objects.filter(pk=pool.pk).first()
     return True
 
 
-def forget(network: Network, *, by: events.Author) -> None:
+def forget(network: Network, *, author: events.Author) -> None:
     """Remove the pool and its address space; PoolInUse with the holders while addresses are held."""
-    with events.recorded(by):
+    with events.recorded(author):
         if network.pool is not None:
-            pools.delete(network.pool.pk, by=by)
+            pools.delete(network.pool.pk, author=author)
             network.pool = None
         space = AddressSpace.objects.filter(cluster=network.cluster_id, name=network.name)
         if not Pool.objects.filter(space__in=space).exists():
@@ -170,11 +170,11 @@ def has_orphans(cluster: Cluster) -> bool:
     return rows.exclude(orphaned_at=None).exists()
 
 
-def tidy(cluster: Cluster, *, by: events.Author) -> int:
+def tidy(cluster: Cluster, *, author: events.Author) -> int:
     """Remove orphaned subnets of which nothing is in use any more; how many went."""
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
     found = list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
-    return pool_sync.tidy(found, by=by) if found else 0
+    return pool_sync.tidy(found, author=author) if found else 0
 
 
 def orphans(cluster: Cluster) -> list[PoolCIDR]:
@@ -187,12 +187,12 @@ def orphans(cluster: Cluster) -> list[PoolCIDR]:
 # --- reserved ranges ------------------------------------------------------------------------------
 
 
-def _bring_ranges(network: Network, pool: Pool, by: events.Author) -> bool:
+def _bring_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
     changed = False
     reservations = list(_reservations(network))
     for cidr in _cidrs(pool):
         if cidr.orphaned_at is None:
-            changed = _bring_ranges_of(cidr, reservations, by) or changed
+            changed = _bring_ranges_of(cidr, reservations, author) or changed
     return changed
 
 
@@ -208,13 +208,13 @@ def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
 
 
 def _bring_ranges_of(
-    cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]], by: events.Author
+    cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]], author: events.Author
 ) -> bool:
     going, coming = _range_changes(cidr, reservations)
     for row in going:
-        pools.unreserve(row.pk, by=by)
+        pools.unreserve(row.pk, author=author)
     for span, reason in coming:
-        pools.reserve(cidr.pk, span, by=by, reason=reason)
+        pools.reserve(cidr.pk, span, author=author, reason=reason)
     return bool(going or coming)
 
 

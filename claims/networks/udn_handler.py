@@ -49,7 +49,7 @@ class UserDefinedNetworks(Handler):
     def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
         for one in seen:
             services.take_in(
-                pass_.cluster, one.parsed, one.row.uid, by=pass_.by, is_managed=_managed(pass_)
+                pass_.cluster, one.parsed, one.row.uid, author=pass_.author, is_managed=_managed(pass_)
             )
 
     def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
@@ -61,7 +61,7 @@ class UserDefinedNetworks(Handler):
             if services.registers(network, is_managed=_managed(pass_)):
                 Network.objects.filter(pk=network.pk).update(uid="", conditions=[])
             elif network.gone_at is None:
-                services.lose(network, by=pass_.by)
+                services.lose(network, author=pass_.author)
 
     def desired(self, pass_: Pass) -> Iterator[Write]:
         if self._row_kind != udn.CUDN:
@@ -87,12 +87,12 @@ def _keep_pools(pass_: Pass) -> None:
     """What no object tells: orphans that nothing holds, pools that somebody changed."""
     if pools.has_orphans(pass_.cluster):
         with pass_.holding():
-            pools.tidy(pass_.cluster, by=pass_.by)
+            pools.tidy(pass_.cluster, author=pass_.author)
     if pass_.told:
         return
     for network in pools.astray(pass_.cluster):
         with contextlib.suppress(errors.Conflict, errors.InvalidInput), pass_.holding():
-            pools.bring(network, by=pass_.by)  # refused again: the object's problem says why
+            pools.bring(network, author=pass_.author)  # refused again: the object's problem says why
 
 
 def _writes(pass_: Pass) -> Iterator[Write]:

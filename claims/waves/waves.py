@@ -23,10 +23,10 @@ def create(
     *,
     planned_at: datetime | None = None,
     note: str = "",
-    by: events.Author,
+    author: events.Author,
 ) -> Wave:
     """Raises InvalidInput, AlreadyExists."""
-    with events.recorded(by):
+    with events.recorded(author):
         wave = Wave(
             cluster=cluster,
             name=holders.parse_reason(name, field="name"),
@@ -37,9 +37,9 @@ def create(
     return wave
 
 
-def change(wave_id: int, values: Mapping[str, Any], *, by: events.Author) -> Wave:
+def change(wave_id: int, values: Mapping[str, Any], *, author: events.Author) -> Wave:
     """`name`, `planned_at`, `note`. Raises NotFound, InvalidInput, AlreadyExists."""
-    with events.recorded(by):
+    with events.recorded(author):
         wave = get(wave_id, lock=True)
         if "name" in values:
             wave.name = holders.parse_reason(values["name"], field="name")
@@ -58,9 +58,9 @@ def _save(wave: Wave) -> None:
     database.save(wave)
 
 
-def delete(wave_id: int, *, by: events.Author) -> None:
+def delete(wave_id: int, *, author: events.Author) -> None:
     """Forget a wave; its VMs stay as they are. Raises NotFound."""
-    with events.recorded(by):
+    with events.recorded(author):
         get(wave_id, lock=True).delete()
 
 
@@ -72,7 +72,7 @@ def get(wave_id: int, *, lock: bool = False) -> Wave:
     return wave
 
 
-def add(wave_id: int, vms: Sequence[VM], *, by: events.Author) -> int:
+def add(wave_id: int, vms: Sequence[VM], *, author: events.Author) -> int:
     """Put VMs into a wave, by namespace and name; how many were not in it.
 
     Raises NotFound, InvalidInput (k8s_name, too_many).
@@ -85,11 +85,11 @@ def add(wave_id: int, vms: Sequence[VM], *, by: events.Author) -> int:
         )
         for index, (namespace, vm) in enumerate(vms)
     ]
-    return _add(wave_id, wanted, by)
+    return _add(wave_id, wanted, author)
 
 
 def add_import(
-    wave_id: int, of: VMImport, *, verdicts: Collection[str] = _COMING, by: events.Author
+    wave_id: int, of: VMImport, *, verdicts: Collection[str] = _COMING, author: events.Author
 ) -> int:
     """Put the VMs of an import into a wave: those that it writes, or those of some verdicts."""
     rows = of.rows.filter(verdict__in=verdicts).exclude(vm="")
@@ -98,11 +98,11 @@ def add_import(
         (namespace, vm): WaveVM(wave_id=wave_id, namespace=namespace, vm=vm, source_vm=source)
         for namespace, vm, source in found
     }
-    return _add(wave_id, list(wanted.values()), by)
+    return _add(wave_id, list(wanted.values()), author)
 
 
-def _add(wave_id: int, wanted: Sequence[WaveVM], by: events.Author) -> int:
-    with events.recorded(by):
+def _add(wave_id: int, wanted: Sequence[WaveVM], author: events.Author) -> int:
+    with events.recorded(author):
         get(wave_id, lock=True)
         rows = WaveVM.objects.filter(wave=wave_id)
         before = rows.count()
@@ -113,9 +113,9 @@ def _add(wave_id: int, wanted: Sequence[WaveVM], by: events.Author) -> int:
         return rows.count() - before
 
 
-def remove(wave_id: int, ids: Collection[int], *, by: events.Author) -> int:
+def remove(wave_id: int, ids: Collection[int], *, author: events.Author) -> int:
     """Take VMs out of a wave, by the ids of their rows; how many were in it. Raises NotFound."""
-    with events.recorded(by):
+    with events.recorded(author):
         get(wave_id, lock=True)
         gone, _ = WaveVM.objects.filter(wave=wave_id, pk__in=ids).delete()
     return gone

@@ -113,17 +113,17 @@ def adopt(
     ids: Collection[int] | None = None,
     verdict: str = "",
     seen: Scope = EVERYTHING,
-    by: events.Author,
+    author: events.Author,
 ) -> Plan:
     """Carry the plan out; what it refuses is left as it is, and told.
 
     Raises NotFound, and ClusterDecides for an IPPool that only its cluster may change.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         Network.objects.select_for_update().get(pk=network.pk)
         made = plan(network, ids=ids, verdict=verdict, seen=seen)
         if made.count(CREATE) or made.count(CHANGE):
-            _carry_out(made, by)
+            _carry_out(made, author)
     return made
 
 
@@ -190,18 +190,18 @@ def _name(network: Network) -> str:
     return f"{name}-{network.pk}" if taken else name
 
 
-def _carry_out(made: Plan, by: events.Author) -> None:
+def _carry_out(made: Plan, author: events.Author) -> None:
     network = made.network
     ippool = IPPool.objects.filter(network=network).first()
     if ippool is None:
-        ippool = ippools.create(network.cluster, made.ippool, network.name, by=by)
+        ippool = ippools.create(network.cluster, made.ippool, network.name, author=author)
     news = [step.spec for step in made.steps if step.action == CREATE and step.spec]
     if news:
-        entries.add(ippool.pk, news, source=Source.ADOPTED, by=by)
+        entries.add(ippool.pk, news, source=Source.ADOPTED, author=author)
     changed = [_changed(step) for step in made.steps if step.action == CHANGE]
     if changed:
         Entry.objects.filter(pk__in=[row.pk for row in changed]).update(source=Source.ADOPTED)
-        entries.bring(ippool, entries.Difference(changed=changed), {}, by=by)
+        entries.bring(ippool, entries.Difference(changed=changed), {}, author=author)
 
 
 def _changed(step: Step) -> entries.Known:

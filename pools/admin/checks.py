@@ -183,7 +183,7 @@ def repair(request: HttpRequest) -> HttpResponseBase:
 
 
 def _asked(request: HttpRequest, **wanted: Any) -> HttpResponseBase:
-    run = runs.ask(by=pages.author(request), **wanted)
+    run = runs.ask(author=pages.author(request), **wanted)
     tasks.nudge_checks()
     messages.success(request, "Asked for: a worker begins within a minute.")
     return HttpResponseRedirect(display.url_of(run))

@@ -116,7 +116,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         form = TargetForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
-                made, secret = targets.create(by=pages.author(request), **form.values())
+                made, secret = targets.create(author=pages.author(request), **form.values())
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
@@ -138,7 +138,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
             pages.require(request, "pools.change_webhooktarget")
             if form.is_valid():
                 try:
-                    targets.change(row, form.values(), by=pages.author(request))
+                    targets.change(row, form.values(), author=pages.author(request))
                 except errors.IpamError as error:
                     pages.put(form, error)
                 else:
@@ -167,7 +167,7 @@ class WebhookTargetAdmin(lists.Listed[WebhookTarget]):
         pages.require(request, "pools.delete_webhooktarget")
         row = _row(lists.number(object_id))
         if request.method == "POST":
-            targets.delete(row, by=pages.author(request))
+            targets.delete(row, author=pages.author(request))
             messages.success(request, f"{row.name} is told of nothing any more.")
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(
@@ -211,7 +211,7 @@ def _rotate(request: HttpRequest, target_id: int) -> HttpResponseBase:
     row = _row(target_id)
     if request.method != "POST":
         return HttpResponseRedirect(display.url_of(row))
-    secret = targets.rotate(row, by=pages.author(request))
+    secret = targets.rotate(row, author=pages.author(request))
     return _secret_page(request, row, secret)
 
 

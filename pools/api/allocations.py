@@ -26,7 +26,7 @@ class Allocations(views.View):
     def post(self, request: Request, pool_id: int) -> views.Answer:
         wanted, wait = read(parsing.fields(request, *_FIELDS))
         done = allocator_requests.allocate(
-            pool_id, wanted, by=views.author(request), key=views.key(request), wait=wait
+            pool_id, wanted, author=views.author(request), key=views.key(request), wait=wait
         )
         if isinstance(done, allocation.Allocation):
             return views.answer({"blocks": done.blocks}, status=done.status)

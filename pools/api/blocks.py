@@ -67,10 +67,10 @@ class Release(views.View):
         body.report.raise_any()
         if force:
             views.require(request, "pools.force_release")
-        by = views.author(request, reason)
+        author = views.author(request, reason)
 
         def work() -> idempotency.Stored:
-            done = allocation.release(block_id, holder, by=by, org=org, force=force)
+            done = allocation.release(block_id, holder, author=author, org=org, force=force)
             if done.waited_for:
                 tasks.nudge(done.block["pool_id"])
             return idempotency.Stored(200, done.block)
@@ -88,7 +88,7 @@ class EndCooldown(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = allocation.skip_cooldown(block_id, by=views.author(request, reason))
+            done = allocation.skip_cooldown(block_id, author=views.author(request, reason))
             tasks.nudge(done["pool_id"])
             return idempotency.Stored(200, done)
 

@@ -53,8 +53,8 @@ class Checks(views.View):
             views.require(request, "pools.repair")
 
         def work() -> idempotency.Stored:
-            by = views.author(request)
-            run = runs.ask(by=by, repair=repair, only=only, seconds=seconds or runs.SECONDS)
+            author = views.author(request)
+            run = runs.ask(author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS)
             tasks.nudge_checks()
             return idempotency.Stored(202, _whole(run))
 

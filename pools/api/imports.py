@@ -45,7 +45,7 @@ class PoolImport(views.View):
 def _import(
     request: Request, text: bytes, cluster: Cluster, *, dry_run: bool
 ) -> idempotency.Stored:
-    reports = manifests.pools_from(text, cluster, by=views.author(request), dry_run=dry_run)
+    reports = manifests.pools_from(text, cluster, author=views.author(request), dry_run=dry_run)
     said = [report_shape(report) for report in reports]
     refused = [report for report in reports if report.verdict == "refused"]
     if refused:

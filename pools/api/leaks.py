@@ -50,7 +50,7 @@ class Reclaim(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = reclaim.reclaim(wanted, by=views.author(request, reason))
+            done = reclaim.reclaim(wanted, author=views.author(request, reason))
             return idempotency.Stored(200, done.block)
 
         return views.answer(views.once(request, work).answer)
@@ -67,7 +67,7 @@ class ReclaimAll(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            done = reclaim.reclaim_all(wanted, by=views.author(request, reason))
+            done = reclaim.reclaim_all(wanted, author=views.author(request, reason))
             return idempotency.Stored(200, {"results": [_said(one) for one in done]})
 
         return views.answer(views.once(request, work).answer)

@@ -41,12 +41,12 @@ class Migrations(views.View):
         parameters.done()
         body = parsing.fields(request, "cidr", "range", "to", "reason")
         want, reason = _wanted(body, pools.get(pool_id)), _reason(body)
-        by = views.author(request, reason)
+        author = views.author(request, reason)
         if dry_run:
-            return views.answer(_forecast(want, by))
+            return views.answer(_forecast(want, author))
 
         def work() -> idempotency.Stored:
-            return idempotency.Stored(201, shape(migrations.begin(want, by=by)))
+            return idempotency.Stored(201, shape(migrations.begin(want, author=author)))
 
         done = views.once(request, work)
         return views.answer(done.answer, status=done.status)
@@ -70,17 +70,17 @@ class MigrationSteps(views.View):
         parameters.done()
         body = parsing.fields(request, "step", "reason")
         step = body.parse("step", _step)
-        by = views.author(request, _reason(body))
+        author = views.author(request, _reason(body))
         migrations.of(migration_id, pool_id=pool_id)
         if dry_run:
             want = migrations.withholding(migration_id, step or Step.ABORT)
             gaps = map(str, migrations.gaps(want.cidr, want.span))
             return views.answer(
-                {"range": str(want.span), "reserves": [*gaps], **_forecast(want, by)}
+                {"range": str(want.span), "reserves": [*gaps], **_forecast(want, author)}
             )
 
         def work() -> idempotency.Stored:
-            taken = migrations.take(migration_id, step or Step.ABORT, by=by)
+            taken = migrations.take(migration_id, step or Step.ABORT, author=author)
             return idempotency.Stored(200, shape(taken))
 
         done = views.once(request, work)
@@ -111,8 +111,8 @@ def _wanted(body: object_reader.Fields, pool: Pool) -> migrations.Wanted:
     return migrations.wanted(pool, cidr, span=span, to=to)
 
 
-def _forecast(want: migrations.Wanted, by: events.Author) -> dict[str, Any]:
-    found = forecast.of(want, by=by)
+def _forecast(want: migrations.Wanted, author: events.Author) -> dict[str, Any]:
+    found = forecast.of(want, author=author)
     return {
         "fits": found.fits,
         "in_use": found.in_use,

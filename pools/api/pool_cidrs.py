@@ -95,7 +95,7 @@ class PoolCIDRs(views.View):
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            added = pools.add_cidr(pool_id, entry, by=views.author(request))
+            added = pools.add_cidr(pool_id, entry, author=views.author(request))
             return idempotency.Stored(201, cidr_shape(added))
 
         done = views.once(request, work)
@@ -109,7 +109,7 @@ class PoolCIDRView(views.View):
     def delete(self, request: Request, pool_id: int, cidr_id: int) -> views.Answer:
         if not PoolCIDR.objects.filter(pk=cidr_id, pool_id=pool_id).exists():
             raise errors.NotFound("The pool has no such CIDR.")
-        waiting = pools.remove_cidr(cidr_id, by=views.author(request))
+        waiting = pools.remove_cidr(cidr_id, author=views.author(request))
         if waiting is None:
             return views.nothing()
         return views.answer(cidr_shape(waiting), status=202)
@@ -131,7 +131,7 @@ class ReservedRanges(views.View):
         wanted = span
 
         def work() -> idempotency.Stored:
-            made = pools.reserve(cidr_id, wanted, by=views.author(request), reason=reason)
+            made = pools.reserve(cidr_id, wanted, author=views.author(request), reason=reason)
             return idempotency.Stored(201, range_shape(made))
 
         done = views.once(request, work)
@@ -145,7 +145,7 @@ class ReservedRangeView(views.View):
     def delete(self, request: Request, pool_id: int, range_id: int) -> views.Answer:
         if not ReservedRange.objects.filter(pk=range_id, pool_id=pool_id).exists():
             raise errors.NotFound("The pool has no such reserved range.")
-        pools.unreserve(range_id, by=views.author(request))
+        pools.unreserve(range_id, author=views.author(request))
         return views.nothing()
 
 

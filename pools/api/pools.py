@@ -83,13 +83,13 @@ class PoolView(views.View):
         pool = get(pool_id)
         wanted = _change(body, pool)
         asked = version(request, pool.version)
-        pools.change(pool_id, wanted, by=views.author(request), version=asked)
+        pools.change(pool_id, wanted, author=views.author(request), version=asked)
         return _answer(get(pool_id))
 
     @extend_schema(**endpoints.POOL_DELETE)
     def delete(self, request: Request, pool_id: int) -> views.Answer:
         asked = version(request, get(pool_id).version)
-        pools.delete(pool_id, by=views.author(request), version=asked)
+        pools.delete(pool_id, author=views.author(request), version=asked)
         return views.nothing()
 
 
@@ -176,8 +176,8 @@ def _usage(one: usage.Usage) -> dict[str, Any]:
     }
 
 
-def _create(spec: pools.PoolSpec, by: events.Author) -> idempotency.Stored:
-    return idempotency.Stored(201, shape(get(pools.create(spec, by=by).pk)))
+def _create(spec: pools.PoolSpec, author: events.Author) -> idempotency.Stored:
+    return idempotency.Stored(201, shape(get(pools.create(spec, author=author).pk)))
 
 
 def _spec(body: object_reader.Fields) -> pools.PoolSpec:

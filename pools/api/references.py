@@ -47,7 +47,7 @@ class References(views.View):
     @extend_schema(**leaks.REPORT)
     def post(self, request: Request) -> views.Answer:
         report = read(parsing.fields(request, *_FIELDS, limit=LARGEST))
-        return views.answer(references.take_in(report, by=views.author(request)))
+        return views.answer(references.take_in(report, author=views.author(request)))
 
 
 def read(body: object_reader.Fields) -> references.Report:

@@ -56,7 +56,7 @@ class RequestView(views.View):
 
     @extend_schema(**endpoints.REQUEST_CANCEL)
     def delete(self, request: Request, request_id: int) -> views.Answer:
-        return views.answer(shape(requests.cancel(request_id, by=views.author(request))))
+        return views.answer(shape(requests.cancel(request_id, author=views.author(request))))
 
 
 def shape(found: AllocationRequest) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class WebhookTargets(views.View):
     def post(self, request: Request) -> views.Answer:
         """No answer is kept under an Idempotency-Key: it holds the secret."""
         wanted = _wanted(parsing.fields(request, *_FIELDS), new=True)
-        made, secret = targets.create(by=views.author(request), **wanted)
+        made, secret = targets.create(author=views.author(request), **wanted)
         return views.answer(_shape(made) | {"secret": secret}, status=201)
 
 
@@ -111,12 +111,12 @@ class WebhookTargetView(views.View):
     @extend_schema(**_CHANGE)
     def patch(self, request: Request, target_id: int) -> views.Answer:
         wanted = _wanted(parsing.changes(request, *_FIELDS), new=False)
-        changed = targets.change(_get(target_id), wanted, by=views.author(request))
+        changed = targets.change(_get(target_id), wanted, author=views.author(request))
         return views.answer(_shape(changed))
 
     @extend_schema(**_DELETE)
     def delete(self, request: Request, target_id: int) -> views.Answer:
-        targets.delete(_get(target_id), by=views.author(request))
+        targets.delete(_get(target_id), author=views.author(request))
         return views.nothing()
 
 
@@ -126,7 +126,7 @@ class Rotation(views.View):
     @extend_schema(request=None, **_ROTATE)
     def post(self, request: Request, target_id: int) -> views.Answer:
         found = _get(target_id)
-        secret = targets.rotate(found, by=views.author(request))
+        secret = targets.rotate(found, author=views.author(request))
         return views.answer(_shape(found) | {"secret": secret})
 
 

@@ -45,13 +45,13 @@ class Forecast:
         return all(finding.verdict is not Verdict.VIOLATED for finding in self.findings)
 
 
-def of(want: Wanted, *, by: events.Author) -> Forecast:
+def of(want: Wanted, *, author: events.Author) -> Forecast:
     """Changes nothing."""
     pool, family = want.pool, want.cidr.cidr.version
     in_use = progress.in_use(want.cidr, want.span).count()
     findings: list[Finding] = []
     try:
-        then = previews.of_change(pool, _change(want), by=by)
+        then = previews.of_change(pool, _change(want), author=author)
     except errors.IpamError as error:
         findings.append(_refused(want, error))
         return Forecast((*findings, *_shape(want)), in_use)
@@ -60,7 +60,7 @@ def of(want: Wanted, *, by: events.Author) -> Forecast:
         findings.append(Finding("new-cidr", Verdict.OK, f"{want.to} adds {_gain(then)} blocks"))
         findings += _elsewhere(want.to, pool)
     findings.append(_room(want, in_use, after))
-    findings.append(_meanwhile(want, by))
+    findings.append(_meanwhile(want, author))
     nodes = cilium_configuration.nodes(pool.cluster) if pool.category == Category.POD else []
     if pool.category == Category.POD:
         findings += _of_pods(want, nodes)
@@ -130,10 +130,10 @@ def _room(want: Wanted, in_use: int, after: usage.Usage) -> Finding:
     return Finding("room", Verdict.VIOLATED, found, advice)
 
 
-def _meanwhile(want: Wanted, by: events.Author) -> Finding:
+def _meanwhile(want: Wanted, author: events.Author) -> Finding:
     """What is left while the old CIDR is reserved and the new one is not there."""
     family = want.cidr.cidr.version
-    left = previews.of_change(want.pool, _change(want, add=False), by=by).after[family].free
+    left = previews.of_change(want.pool, _change(want, add=False), author=author).after[family].free
     if left:
         return Finding("order", Verdict.OK, f"{left} blocks are free without the new CIDR")
     advice = "add the new CIDR before you reserve the old one"

@@ -64,9 +64,9 @@ def wanted(
     return Wanted(row, span or addresses.AddressRange.covering(cidr), to)
 
 
-def begin(want: Wanted, *, by: events.Author) -> CIDRMigration:
+def begin(want: Wanted, *, author: events.Author) -> CIDRMigration:
     """Write down what is wanted; nothing else changes. Raises AlreadyExists."""
-    with events.recorded(by):
+    with events.recorded(author):
         window.lock(want.pool.pk)
         if CIDRMigration.objects.filter(pool_cidr=want.cidr, ended_at=None).exists():
             raise errors.AlreadyExists(f"{want.cidr} of {want.pool} is being migrated already.")
@@ -78,8 +78,8 @@ def begin(want: Wanted, *, by: events.Author) -> CIDRMigration:
             last=want.span.last,
             to=want.to,
             in_use=progress.in_use(want.cidr, want.span).count(),
-            reason=by.reason,
-            started_by=by.actor,
+            reason=author.reason,
+            started_by=author.actor,
             started_at=database.now(),
         )
     return of(row.pk)
@@ -96,14 +96,14 @@ def of(migration_id: int, *, pool_id: int | None = None) -> CIDRMigration:
     return found
 
 
-def take(migration_id: int, step: Step, *, by: events.Author) -> CIDRMigration:
+def take(migration_id: int, step: Step, *, author: events.Author) -> CIDRMigration:
     """Do one step; the migration as it is then.
 
     Raises NotFound, StepNotDue, ClusterDecides, CIDRInUse (with the holders), CIDROverlap, InvalidInput.
     """
     migration = of(migration_id)
     cidr = _open(migration, step)
-    reason = by.reason or migration.reason or f"migration of {migration.cidr}"
+    reason = author.reason or migration.reason or f"migration of {migration.cidr}"
     {
         Step.ADD: _add,
         Step.RESERVE: _reserve,
@@ -111,7 +111,7 @@ def take(migration_id: int, step: Step, *, by: events.Author) -> CIDRMigration:
         Step.REMOVE: _remove,
         Step.KEEP: _keep,
         Step.ABORT: _abort,
-    }[step](migration, cidr, replace(by, reason=reason))
+    }[step](migration, cidr, replace(author, reason=reason))
     return of(migration_id)
 
 
@@ -149,19 +149,19 @@ def _is_missing(migration: CIDRMigration) -> bool:
     return not pools.listed([migration.pool_id]).filter(cidr=str(migration.to)).exists()
 
 
-def _add(migration: CIDRMigration, _cidr: PoolCIDR, by: events.Author) -> None:
+def _add(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
     if migration.to is None:
         raise errors.StepNotDue("No CIDR was named that takes its place.")
     if _is_missing(migration):
-        pools.add_cidr(migration.pool_id, CidrEntry(migration.to), by=by)
+        pools.add_cidr(migration.pool_id, CidrEntry(migration.to), author=author)
 
 
-def _reserve(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None:
-    _withhold(migration, cidr, span_of(migration), by)
+def _reserve(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
+    _withhold(migration, cidr, span_of(migration), author)
 
 
-def _widen(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None:
-    _withhold(migration, cidr, _whole(migration), by)
+def _widen(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
+    _withhold(migration, cidr, _whole(migration), author)
 
 
 def _whole(migration: CIDRMigration) -> addresses.AddressRange:
@@ -175,11 +175,11 @@ def _whole(migration: CIDRMigration) -> addresses.AddressRange:
 
 
 def _withhold(
-    migration: CIDRMigration, cidr: PoolCIDR, span: addresses.AddressRange, by: events.Author
+    migration: CIDRMigration, cidr: PoolCIDR, span: addresses.AddressRange, author: events.Author
 ) -> None:
     """Reserve what no range holds yet, and remember which ranges are the migration's own."""
-    with events.recorded(by):
-        made = [pools.reserve(cidr.pk, gap, by=by, reason=by.reason).pk for gap in gaps(cidr, span)]
+    with events.recorded(author):
+        made = [pools.reserve(cidr.pk, gap, author=author, reason=author.reason).pk for gap in gaps(cidr, span)]
         in_use = progress.in_use(cidr, span).count()
         _change(
             migration,
@@ -198,7 +198,7 @@ def gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.Add
         yield addresses.AddressRange(kind(gap.first), kind(gap.last))
 
 
-def _remove(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None:
+def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
     what = f"{migration.cidr} of {migration.pool}"
     pools.refuse_in_use(pools.in_use(cidr), what, errors.CIDRInUse)
     _refuse_listed(migration)
@@ -212,8 +212,8 @@ def _remove(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None
         raise errors.StepNotDue(
             f"The cluster has not taken over yet what the register says of {migration.pool}."
         )
-    with events.recorded(by):
-        if pools.remove_cidr(cidr.pk, by=by) is None:
+    with events.recorded(author):
+        if pools.remove_cidr(cidr.pk, author=author) is None:
             _end(migration, Outcome.REMOVED)
 
 
@@ -234,20 +234,20 @@ def _refuse_listed(migration: CIDRMigration) -> None:
         )
 
 
-def _keep(migration: CIDRMigration, _cidr: PoolCIDR, by: events.Author) -> None:
+def _keep(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
     if is_whole(migration) or progress.of(migration).standing is not Standing.DRAINED:
         raise errors.StepNotDue("Only a range that is drained is kept; a whole CIDR is removed.")
-    with events.recorded(by):
+    with events.recorded(author):
         _end(migration, Outcome.KEPT)
 
 
-def _abort(migration: CIDRMigration, cidr: PoolCIDR, by: events.Author) -> None:
-    with events.recorded(by):
+def _abort(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
+    with events.recorded(author):
         if cidr.pending == Pending.REMOVAL:
-            pools.keep_cidr(cidr.pk, by=by)
+            pools.keep_cidr(cidr.pk, author=author)
         own = ReservedRange.objects.filter(pool=migration.pool_id, pk__in=migration.range_ids)
         for range_id in own.order_by("pk").values_list("pk", flat=True):
-            pools.unreserve(range_id, by=by)
+            pools.unreserve(range_id, author=author)
         _end(migration, Outcome.ABORTED)
 
 

@@ -76,7 +76,7 @@ class CiliumPodIPPools(Handler):
         )
         for pool in found:
             if not registers(pass_, pool) and pool.agreed.startswith(f"{uids[pool.name]} "):
-                pool_sync.lose(pool, by=pass_.by)
+                pool_sync.lose(pool, author=pass_.author)
                 pass_.notes[_ROOM] = True
 
     def desired(self, pass_: Pass) -> Iterator[Write]:
@@ -97,7 +97,7 @@ class CiliumPodIPPools(Handler):
         return asked
 
     def findings(self, pass_: Pass) -> Iterator[Found]:
-        pending_cidrs.settle(pass_.cluster, by=pass_.by, holding=pass_.holding)
+        pending_cidrs.settle(pass_.cluster, author=pass_.author, holding=pass_.holding)
         yield from pass_.notes.get(KIND, ())
         yield from pool_pending.findings(pass_)
         yield from pool_findings.orphans(pass_)
@@ -139,7 +139,7 @@ def absorb(pass_: Pass, found: Sequence[tuple[ObservedObject, PodIPPool]]) -> No
         absorbed.append(row.pk)
     _bring(pass_, changed)
     pass_.notes[_ROOM] = pass_.notes.get(_ROOM, False) or bool(changed)
-    pool_sync.take_in(pass_.cluster, new, by=pass_.by)
+    pool_sync.take_in(pass_.cluster, new, author=pass_.author)
     pool_agreement.agree(absorbed)
 
 
@@ -153,7 +153,7 @@ def _bring(pass_: Pass, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
         for pool, said in left:
             try:
                 with transaction.atomic():
-                    pool_sync.bring(pool, said, by=pass_.by, known=known[pool.pk])
+                    pool_sync.bring(pool, said, author=pass_.author, known=known[pool.pk])
             except errors.CIDROverlap as error:
                 refused.append((pool, said))
                 last = error
@@ -193,7 +193,7 @@ def _absorbed_together(pass_: Pass, rows: Sequence[ObservedObject]) -> bool:
 
 def _tidied(pass_: Pass, orphaned: Sequence[PoolCIDR]) -> bool:
     with pass_.holding():
-        return pool_sync.tidy(orphaned, by=pass_.by) > 0
+        return pool_sync.tidy(orphaned, author=pass_.author) > 0
 
 
 def _absorb_alone(pass_: Pass, row: ObservedObject) -> None:

@@ -19,7 +19,7 @@ def _keep(of: drift.Object) -> int:
     return found.update(follows_cluster=False, agreed="")
 
 
-def _adopt(of: drift.Object, seen: ObservedObject, by: events.Author) -> int:
+def _adopt(of: drift.Object, seen: ObservedObject, author: events.Author) -> int:
     """A CIDR in use that the object has not stays as an orphan.
 
     Raises those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
@@ -27,9 +27,9 @@ def _adopt(of: drift.Object, seen: ObservedObject, by: events.Author) -> int:
     said = pool_sync.parse(seen.manifest)
     pool = Pool.objects.filter(cluster=of.cluster, name=of.name).first()
     if pool is None:
-        pool_sync.take_in(of.cluster, [said], by=by, follows=False)
+        pool_sync.take_in(of.cluster, [said], author=author, follows=False)
     else:
-        pool_sync.bring(pool, said, by=by)
+        pool_sync.bring(pool, said, author=author)
     return Pool.objects.values_list("pk", flat=True).get(cluster=of.cluster, name=of.name)
 
 

@@ -16,7 +16,7 @@ from pools.register import cluster_cidrs, pools
 def settle(
     cluster: Cluster,
     *,
-    by: events.Author,
+    author: events.Author,
     holding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> None:
     """End what the cluster has followed, and mark what it has not, once a pass has written.
@@ -28,11 +28,11 @@ def settle(
             if change.gone:
                 migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
                 migrations.update(outcome=Outcome.REMOVED, ended_at=Now())
-                pools.end_removal(change.id, by=by)
+                pools.end_removal(change.id, author=author)
             else:
-                pools.set_pending(change.id, change.pending, by=by)
+                pools.set_pending(change.id, change.pending, author=author)
 
 
-def settle_disconnected(cluster: Cluster, by: events.Author) -> None:
+def settle_disconnected(cluster: Cluster, author: events.Author) -> None:
     """Without a connection the register alone says what the cluster's pools have."""
-    settle(cluster, by=by)
+    settle(cluster, author=author)

@@ -59,7 +59,7 @@ def said(found: Sequence[Pool]) -> dict[int, PodIPPool]:
 
 
 def take_in(
-    cluster: Cluster, wanted: Sequence[PodIPPool], *, by: events.Author, follows: bool = True
+    cluster: Cluster, wanted: Sequence[PodIPPool], *, author: events.Author, follows: bool = True
 ) -> None:
     """Make the pools of a cluster's objects, whose names are free; many in a few statements.
 
@@ -67,9 +67,9 @@ def take_in(
     IntegrityError, so that the caller tries fewer.
     """
     if len(wanted) == 1:
-        pools.create(manifests.spec(normal(wanted[0]), cluster, follows=follows), by=by)
+        pools.create(manifests.spec(normal(wanted[0]), cluster, follows=follows), author=author)
     elif wanted:
-        with events.recorded(by):
+        with events.recorded(author):
             _make(cluster, [normal(one) for one in wanted], follows=follows)
 
 
@@ -120,7 +120,7 @@ def _make(cluster: Cluster, wanted: Sequence[PodIPPool], *, follows: bool) -> No
 
 
 def bring(
-    pool: Pool, wanted: PodIPPool, *, by: events.Author, known: PodIPPool | None = None
+    pool: Pool, wanted: PodIPPool, *, author: events.Author, known: PodIPPool | None = None
 ) -> bool:
     """Bring a pool to what its object says; False when it says so already.
 
@@ -137,18 +137,18 @@ def bring(
         return False
     if (pool.allow_first_ip, pool.allow_last_ip) != (wanted.allow_first_ip, wanted.allow_last_ip):
         raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
-    with events.recorded(by):
+    with events.recorded(author):
         if known.families != wanted.families:
             families = _families(pool, wanted.families)
             change = pools.PoolChange(families=families, keep_orphans=True)
-            pools.change(pool.pk, change, by=by)
+            pools.change(pool.pk, change, author=author)
         Pool.objects.filter(pk=pool.pk).update(
             annotations=wanted.annotations,
             labels=wanted.labels,
             pod_selector=wanted.pod_selector,
             namespace_selector=wanted.namespace_selector,
             orphaned_at=None,
-            follows_cluster=by.source == "cluster" or pool.follows_cluster,
+            follows_cluster=author.source == "cluster" or pool.follows_cluster,
             version=F("version") + 1,
         )
     return True
@@ -164,15 +164,15 @@ def _families(pool: Pool, wanted: Mapping[int, Family]) -> dict[int, Family]:
     return found
 
 
-def lose(pool: Pool, *, by: events.Author) -> None:
+def lose(pool: Pool, *, author: events.Author) -> None:
     """The cluster has no such pool any more: it goes, or stays as an orphan while it is in use."""
-    with events.recorded(by):
+    with events.recorded(author):
         none = {n: Family((), size) for n in (4, 6) if (size := pool.mask_size(n)) is not None}
-        pools.change(pool.pk, pools.PoolChange(families=none, keep_orphans=True), by=by)
+        pools.change(pool.pk, pools.PoolChange(families=none, keep_orphans=True), author=author)
         if PoolCIDR.objects.filter(pool=pool).exists():
             Pool.objects.filter(pk=pool.pk).update(orphaned_at=Now(), agreed="")
         else:
-            pools.delete(pool.pk, by=by)
+            pools.delete(pool.pk, author=author)
 
 
 def orphaned(cluster: Cluster) -> list[PoolCIDR]:
@@ -181,13 +181,13 @@ def orphaned(cluster: Cluster) -> list[PoolCIDR]:
     return list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
 
 
-def tidy(found: Iterable[PoolCIDR], *, by: events.Author) -> int:
+def tidy(found: Iterable[PoolCIDR], *, author: events.Author) -> int:
     """Remove what of these orphans nothing holds any more; how many CIDRs went."""
     gone = [cidr for cidr in found if not pools.in_use(cidr).exists()]
     for cidr in gone:
-        pools.remove_cidr(cidr.pk, by=by)
+        pools.remove_cidr(cidr.pk, author=author)
     cidrs = PoolCIDR.objects.filter(pool=OuterRef("pk"))
     empty = Pool.objects.filter(pk__in={cidr.pool_id for cidr in gone}).exclude(orphaned_at=None)
     for pool in empty.filter(~Exists(cidrs)):
-        pools.delete(pool.pk, by=by)
+        pools.delete(pool.pk, author=author)
     return len(gone)

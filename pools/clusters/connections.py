@@ -143,7 +143,7 @@ def standing(connection: Connection, now: datetime) -> connection_status.Standin
 
 
 def connect(
-    cluster: Cluster, source: Source, wanted: Terms, *, by: events.Author, offline: bool = False
+    cluster: Cluster, source: Source, wanted: Terms, *, author: events.Author, offline: bool = False
 ) -> Connection:
     """Keep how a cluster is reached, after it was asked who it is (unless `offline`).
 
@@ -151,7 +151,7 @@ def connect(
     """
     met = _met(source, offline=offline)
     _refuse_known(met.identity)
-    _once(lambda: _keep(cluster, source, wanted, met, by))
+    _once(lambda: _keep(cluster, source, wanted, met, author))
     return of(cluster)
 
 
@@ -160,7 +160,7 @@ def register(
     wanted: Terms,
     *,
     create: Callable[[], Cluster],
-    by: events.Author,
+    author: events.Author,
     offline: bool = False,
 ) -> Connection:
     """Make a cluster with `create`, and its connection: both or neither."""
@@ -168,9 +168,9 @@ def register(
     _refuse_known(met.identity)
 
     def work() -> Cluster:
-        with events.recorded(by):
+        with events.recorded(author):
             cluster = create()
-            _keep(cluster, source, wanted, met, by)
+            _keep(cluster, source, wanted, met, author)
         return cluster
 
     made: Cluster = _once(work)
@@ -178,7 +178,7 @@ def register(
 
 
 def replace(
-    connection: Connection, source: Source, *, by: events.Author, offline: bool = False
+    connection: Connection, source: Source, *, author: events.Author, offline: bool = False
 ) -> Connection:
     """Other credentials, perhaps another address, for the same cluster; it is due at once.
 
@@ -197,9 +197,9 @@ def replace(
         values["identity"] = met.identity
 
     def work() -> None:
-        with events.recorded(by):
+        with events.recorded(author):
             Connection.objects.filter(pk=connection.pk).update(**values)
-            events.credentials_replaced(connection.pk, by=by)
+            events.credentials_replaced(connection.pk, author=author)
 
     _once(work)
     return of(connection.cluster)
@@ -208,7 +208,7 @@ def replace(
 def change(
     connection: Connection,
     *,
-    by: events.Author,
+    author: events.Author,
     wanted: Terms | None = None,
     paused: bool | None = None,
 ) -> Connection:
@@ -218,23 +218,23 @@ def change(
         values |= {"mode": wanted.mode, "duties": list(wanted.duties)}
     if paused is not None:
         values["paused"] = paused
-    with events.recorded(by):
+    with events.recorded(author):
         Connection.objects.filter(pk=connection.pk).update(**values)
     return of(connection.cluster)
 
 
-def disconnect(connection: Connection, *, by: events.Author) -> None:
+def disconnect(connection: Connection, *, author: events.Author) -> None:
     """Forget the credentials and what was seen; the register's blocks stay as they are.
 
     What was seen must go: another cluster behind the name one day would lack all of it, and lacking
     is how objects end.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         connection.delete()
         for model in (ObservedObject, Finding, Drift):
             model.objects.filter(cluster_id=connection.cluster_id).delete()
         for observer in DISCONNECT_OBSERVERS:
-            observer(connection.cluster, by)
+            observer(connection.cluster, author)
 
 
 def make_due(connection: Connection) -> None:
@@ -289,8 +289,8 @@ def _met(source: Source, *, offline: bool) -> Met:
         return Met(reached.identity(), version)
 
 
-def _keep(cluster: Cluster, source: Source, wanted: Terms, met: Met, by: events.Author) -> None:
-    with events.recorded(by):
+def _keep(cluster: Cluster, source: Source, wanted: Terms, met: Met, author: events.Author) -> None:
+    with events.recorded(author):
         if Connection.objects.filter(cluster=cluster).exists():
             raise errors.AlreadyExists(f"The cluster {cluster} is connected already.")
         Connection.objects.create(

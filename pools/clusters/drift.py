@@ -67,7 +67,7 @@ def differences(of: Object) -> list[Drift]:
     return list(rows.order_by("path"))
 
 
-def apply(of: Object, *, by: events.Author) -> list[Drift]:
+def apply(of: Object, *, author: events.Author) -> list[Drift]:
     """Let the register be right: the object becomes what the register says, at the next pass.
 
     What another manager owns is not taken from it: the answer is the differences that will stay
@@ -77,9 +77,9 @@ def apply(of: Object, *, by: events.Author) -> list[Drift]:
     connection = managed(of)
     found = differences(of)
     settler = _settler(of.kind)
-    with events.recorded(by):
+    with events.recorded(author):
         leases.nudge(of.cluster.pk)
-        _note(connection, of, "difference_applied", by)
+        _note(connection, of, "difference_applied", author)
         taken = settler.keep(of) if settler else 0
         if not (taken or found):
             raise errors.NotFound(f"Nothing is known of {of}.")
@@ -93,7 +93,7 @@ def adopting(kind: str) -> tuple[str, ...]:
     return settler.permissions if settler else ()
 
 
-def adopt(of: Object, *, by: events.Author) -> int:
+def adopt(of: Object, *, author: events.Author) -> int:
     """Let the object be right: the register becomes what it said when last seen; the row's id.
 
     An object that the register does not know is taken in. Raises NotFound, InvalidInput (the object,
@@ -108,32 +108,32 @@ def adopt(of: Object, *, by: events.Author) -> int:
     seen = row.filter(missed_at=None).order_by("-changed_at").first()
     if seen is None:
         raise errors.NotFound(f"The cluster has no {of}.")
-    with events.recorded(by):
+    with events.recorded(author):
         leases.nudge(of.cluster.pk)
         connection = Connection.objects.filter(cluster=of.cluster).first()
         if connection is not None:
-            _note(connection, of, "difference_adopted", by)
-        adopted = settler.adopt(of, seen, by)
+            _note(connection, of, "difference_adopted", author)
+        adopted = settler.adopt(of, seen, author)
         _unignore(differences(of))
     return adopted
 
 
-def ignore(row: Drift, *, by: events.Author, user: AbstractBaseUser | None) -> Drift:
+def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) -> Drift:
     """Accept a difference, with the reason in `by`, until either of its values changes."""
-    if not by.reason:
+    if not author.reason:
         raise errors.InvalidInput.of("reason", "required", "Say why it is ignored.")
-    with events.recorded(by):
-        _note_row(row, "difference_ignored", by)
+    with events.recorded(author):
+        _note_row(row, "difference_ignored", author)
         Drift.objects.filter(pk=row.pk).update(
-            ignored_by=user, ignored_at=Now(), ignored_reason=by.reason[:LONGEST_REASON]
+            ignored_by=user, ignored_at=Now(), ignored_reason=author.reason[:LONGEST_REASON]
         )
     return Drift.objects.get(pk=row.pk)
 
 
-def heed(row: Drift, *, by: events.Author) -> Drift:
+def heed(row: Drift, *, author: events.Author) -> Drift:
     """Ignore a difference no longer."""
-    with events.recorded(by):
-        _note_row(row, "difference_heeded", by)
+    with events.recorded(author):
+        _note_row(row, "difference_heeded", author)
         _unignore([row])
     return Drift.objects.get(pk=row.pk)
 
@@ -157,21 +157,21 @@ def _unignore(rows: list[Drift]) -> None:
     )
 
 
-def _note_row(row: Drift, label: str, by: events.Author) -> None:
+def _note_row(row: Drift, label: str, author: events.Author) -> None:
     connection = Connection.objects.filter(cluster=row.cluster_id).first()
     if connection is not None:
         of = Object(row.cluster, row.kind, row.name, row.namespace)
-        _note(connection, of, label, by, row.path)
+        _note(connection, of, label, author, row.path)
 
 
 def _note(
-    connection: Connection, of: Object, label: str, by: events.Author, path: str = ""
+    connection: Connection, of: Object, label: str, author: events.Author, path: str = ""
 ) -> None:
     what = f"{of} {path}".strip()
-    reason = f"{what}: {by.reason}" if by.reason else what
-    events.of_connection(connection.pk, label, by=dataclasses.replace(by, reason=reason))
+    reason = f"{what}: {author.reason}" if author.reason else what
+    events.of_connection(connection.pk, label, author=dataclasses.replace(author, reason=reason))
 
 
-def note_takeover(connection: Connection, of: Object, fields: str, *, by: events.Author) -> None:
+def note_takeover(connection: Connection, of: Object, fields: str, *, author: events.Author) -> None:
     """Record that fields were taken from other managers, with the author's reason."""
-    _note(connection, of, "ownership_taken", by, fields)
+    _note(connection, of, "ownership_taken", author, fields)

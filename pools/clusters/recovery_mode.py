@@ -45,22 +45,22 @@ def may_grant() -> bool:
     return bool(may)
 
 
-def begin(*, by: events.Author, lost: timedelta = timedelta()) -> Recovery:
+def begin(*, author: events.Author, lost: timedelta = timedelta()) -> Recovery:
     """Allocate nothing from now on; `by` has the reason, `lost` is the time since the backup.
 
     Allocations that are being made end first. Cooldowns go on from where the backup left them: what
     was left of them then is left now, because a block whose time was over meanwhile may have been
     handed out and given back since. Raises Conflict while one goes on, InvalidInput without a reason.
     """
-    if not by.reason:
+    if not author.reason:
         raise errors.InvalidInput.of("reason", "required", "A recovery needs a reason.")
-    return database.retried(lambda: _begin(by, lost))
+    return database.retried(lambda: _begin(author, lost))
 
 
-def _begin(by: events.Author, lost: timedelta) -> Recovery:
-    with events.recorded(by):
+def _begin(author: events.Author, lost: timedelta) -> Recovery:
+    with events.recorded(author):
         _wait_at_most(_PATIENCE)
-        if not database.call(BEGIN, [by.reason[:500], by.actor, by.as_context(), lost]):
+        if not database.call(BEGIN, [author.reason[:500], author.actor, author.as_context(), lost]):
             raise errors.Conflict("The register is recovering already.")
         return Recovery.objects.get(ended_at=None)
 
@@ -68,12 +68,12 @@ def _begin(by: events.Author, lost: timedelta) -> Recovery:
 BEGIN = "SELECT ipam_recovery_begin(%s::text, %s::text, %s::text, %s::interval)"
 
 
-def end(*, by: events.Author, force: bool = False) -> Recovery:
+def end(*, author: events.Author, force: bool = False) -> Recovery:
     """Allocate again. Raises Conflict while clusters are still to be listed, unless forced with a
     reason, or when none goes on."""
-    if force and not by.reason:
+    if force and not author.reason:
         raise errors.InvalidInput.of("reason", "required", "A forced end needs a reason.")
-    with events.recorded(by):
+    with events.recorded(author):
         row = Recovery.objects.select_for_update().filter(ended_at=None).first()
         if row is None:
             raise errors.Conflict("The register is not recovering.")
@@ -83,7 +83,7 @@ def end(*, by: events.Author, force: bool = False) -> Recovery:
         _wait_at_most(_SHORT)
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER pools_block_recovers")
-        row.ended_at, row.ended_by = Now(), by.actor
+        row.ended_at, row.ended_by = Now(), author.actor
         row.save(update_fields=["ended_at", "ended_by"])
         # Nodes, claims and requests that waited are served at once.
         database.rows("UPDATE pools_connection SET due_at = ipam_clock() RETURNING id", [])
@@ -92,7 +92,7 @@ def end(*, by: events.Author, force: bool = False) -> Recovery:
             " WHERE state = 'pending' RETURNING id",
             [],
         )
-        events.of_connection(None, "recovery_ended", by=by)
+        events.of_connection(None, "recovery_ended", author=author)
     row.refresh_from_db()
     return row
 
@@ -104,7 +104,7 @@ def end_when_listed() -> bool:
         return False
     try:
         with transaction.atomic():
-            end(by=events.WORKER)
+            end(author=events.WORKER)
     except (errors.Conflict, DatabaseError):
         return False  # somebody else ends it, or writers are busy: it is looked at again
     return True

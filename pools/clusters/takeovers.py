@@ -67,24 +67,24 @@ class _Wish:
     preview: Preview
 
 
-def preview(of: drift.Object, *, by: events.Author) -> Preview:
+def preview(of: drift.Object, *, author: events.Author) -> Preview:
     """Which fields of others stand in the way, as the cluster has them now; nothing is written.
 
     Raises NotManaged, ConnectionPaused, NotFound (nothing of others differs) and ClusterFault.
     """
-    with _opened(of, by) as wish:
+    with _opened(of, author) as wish:
         return wish.preview
 
 
-def take(of: drift.Object, *, token: str, by: events.Author) -> Preview:
+def take(of: drift.Object, *, token: str, author: events.Author) -> Preview:
     """Take over the fields of the preview with this token, with the reason in `by`; an event tells of it.
 
     Raises InvalidInput (no reason), ObjectChanged, and what `preview` raises.
     """
-    if not by.reason:
+    if not author.reason:
         raise errors.InvalidInput.of("reason", "required", "Say why the fields are taken over.")
     connection = drift.managed(of)
-    with _opened(of, by) as wish:
+    with _opened(of, author) as wish:
         if wish.preview.token != token:
             raise errors.ObjectChanged
         fields = "; ".join(
@@ -92,7 +92,7 @@ def take(of: drift.Object, *, token: str, by: events.Author) -> Preview:
             for one in wish.preview.fields
         )
         with transaction.atomic():  # without an event nothing is taken
-            drift.note_takeover(connection, of, fields, by=by)
+            drift.note_takeover(connection, of, fields, author=author)
             try:
                 _apply(wish)
             except faults.StaleVersion as error:
@@ -102,7 +102,7 @@ def take(of: drift.Object, *, token: str, by: events.Author) -> Preview:
 
 
 @contextlib.contextmanager
-def _opened(of: drift.Object, by: events.Author) -> Iterator[_Wish]:
+def _opened(of: drift.Object, author: events.Author) -> Iterator[_Wish]:
     connection = drift.managed(of)
     if connection.paused:
         raise errors.ConnectionPaused(f"The connection of {of.cluster} is paused.")
@@ -115,12 +115,12 @@ def _opened(of: drift.Object, by: events.Author) -> Iterator[_Wish]:
         resource = next((one for one in handler.resources if one in served), None)
         if resource is None:
             raise faults.KindAbsent(f"The cluster does not serve {of.kind}.")
-        yield _wish(of, by, connection, handler, reached, resource)
+        yield _wish(of, author, connection, handler, reached, resource)
 
 
 def _wish(
     of: drift.Object,
-    by: events.Author,
+    author: events.Author,
     connection: Connection,
     handler: Handler,
     reached: Gateway,
@@ -131,7 +131,7 @@ def _wish(
         cluster=of.cluster,
         connection=connection,
         gateway=reached,
-        by=by,
+        author=author,
         holding=transaction.atomic,
         dry_run=True,
         told=True,

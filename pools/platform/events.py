@@ -72,14 +72,14 @@ def append_only() -> list[str]:
 
 
 def allocation_failed(
-    pool: Pool, *, holder: tuple[str, str], org: str, env: str, code: str, message: str, by: Author
+    pool: Pool, *, holder: tuple[str, str], org: str, env: str, code: str, message: str, author: Author
 ) -> None:
     """Record that an allocation was refused; `holder` is (kind, id)."""
     kind, holder_id = holder
     values: dict[str, Any] = {
         "pgh_obj_id": pool.pk,
         "pgh_label": "allocation_failed",
-        "pgh_context": by.as_context(),
+        "pgh_context": author.as_context(),
         "category": pool.category,
         "holder_kind": kind,
         "holder_id": holder_id,
@@ -97,12 +97,12 @@ def allocation_failed(
         )
 
 
-def credentials_replaced(connection_id: int, *, by: Author) -> None:
+def credentials_replaced(connection_id: int, *, author: Author) -> None:
     """Record that a connection has other credentials, of which the event holds nothing."""
-    of_connection(connection_id, "credentials_replaced", by=by)
+    of_connection(connection_id, "credentials_replaced", author=author)
 
 
-def of_connection(connection_id: int | None, label: str, *, by: Author) -> None:
+def of_connection(connection_id: int | None, label: str, *, author: Author) -> None:
     """Record what was done about a connected cluster, or all, that changes no row of its own."""
     columns = "cluster_id, server, mode, duties, paused, in_cluster, identity"
     with connection.cursor() as cursor:
@@ -110,5 +110,5 @@ def of_connection(connection_id: int | None, label: str, *, by: Author) -> None:
             "INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"  # noqa: S608  # our names
             f" {columns}) SELECT ipam_now(), %s, id, %s, {columns}"
             " FROM pools_connection WHERE id = COALESCE(%s, id)",
-            [label, by.as_context(), connection_id],
+            [label, author.as_context(), connection_id],
         )

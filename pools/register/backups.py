@@ -108,7 +108,7 @@ def make(path: pathlib.Path) -> Backup:
 
 
 def restore(
-    path: pathlib.Path, *, by: events.Author, replace: bool = False, recovery: bool = True
+    path: pathlib.Path, *, author: events.Author, replace: bool = False, recovery: bool = True
 ) -> str:
     """Bring the database to what the backup has; when that was made, as PostgreSQL says it.
 
@@ -128,18 +128,18 @@ def restore(
             f"The backup is of an older release, and {others} others are connected: stop web, workers,"
             " watcher and beat, or restore it with its own release."
         )
-    _load(path, [statements.text("emptied")] if replace else [], _begin(by, recovery and not older))
+    _load(path, [statements.text("emptied")] if replace else [], _begin(author, recovery and not older))
     connection.close()  # what it had prepared is gone
     management.call_command("migrate", interactive=False, verbosity=0)
     if recovery and older:
-        recovery_mode.begin(by=by, lost=recovery_mode.lost_since_backup())
+        recovery_mode.begin(author=author, lost=recovery_mode.lost_since_backup())
     return _made_at(path)
 
 
-def _begin(by: events.Author, recovery: bool) -> list[str]:
+def _begin(author: events.Author, recovery: bool) -> list[str]:
     if not recovery:
         return []
-    values = [sql.Literal(text) for text in (by.reason[:500], by.actor, by.as_context())]
+    values = [sql.Literal(text) for text in (author.reason[:500], author.actor, author.as_context())]
     call = sql.SQL("SELECT ipam_recovery_begin({}, {}, {}, ipam_lost_since_backup());\n")
     connection.ensure_connection()
     return ["RESET search_path;\n", call.format(*values).as_string(connection.connection)]

@@ -24,7 +24,7 @@ INSTANCE_POOL = "instances"
 def create(
     name: str,
     *,
-    by: events.Author,
+    author: events.Author,
     cluster_prefix: IPv6Network | None = None,
     node_prefix: IPv6Network | None = None,
     instance_prefix: IPv6Network | None = None,
@@ -37,14 +37,14 @@ def create(
     """
     if cluster_prefix is None and (node_prefix or instance_prefix):
         raise errors.InvalidInput.of("cluster_prefix", "required", "name the prefix to divide")
-    with events.recorded(by):
+    with events.recorded(author):
         if Cluster.objects.filter(name=name).exists():
             raise errors.AlreadyExists(f"There is a cluster {name}.")
         cluster = Cluster(name=name, cluster_prefix=cluster_prefix, description=description)
         database.save(cluster)
         AddressSpace.objects.create(cluster=cluster)
         if cluster_prefix is not None:
-            divide(cluster, cluster_prefix, node=node_prefix, instance=instance_prefix, by=by)
+            divide(cluster, cluster_prefix, node=node_prefix, instance=instance_prefix, author=author)
     return cluster
 
 
@@ -52,7 +52,7 @@ def divide(
     cluster: Cluster,
     prefix: IPv6Network,
     *,
-    by: events.Author,
+    author: events.Author,
     node: IPv6Network | None = None,
     instance: IPv6Network | None = None,
     present: Collection[str] = (),
@@ -62,7 +62,7 @@ def divide(
     A category of which the cluster has a pool is `present`: no other is made. Raises what
     `_require_pools_within` raises.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         parts = blocks.divide_cluster_prefix(prefix, node=node, instance=instance)
         _require_pools_within(cluster, prefix)
         Cluster.objects.filter(pk=cluster.pk).update(cluster_prefix=str(prefix))
@@ -75,7 +75,7 @@ def divide(
                     category=category,
                     families={6: Family((CidrEntry(part, ()),), 128)},
                 ),
-                by=by,
+                author=author,
             )
             for name, category, part in zip(
                 (NODE_POOL, INSTANCE_POOL), (Category.NODE, Category.INSTANCE), parts, strict=True
@@ -84,20 +84,20 @@ def divide(
         ]
 
 
-def change(cluster: Cluster, values: Mapping[str, object], *, by: events.Author) -> Cluster:
+def change(cluster: Cluster, values: Mapping[str, object], *, author: events.Author) -> Cluster:
     """Set what instances are told of their network, or the description."""
     values = dict(values)
-    with events.recorded(by):
+    with events.recorded(author):
         prefix = values.pop("cluster_prefix", None)
         for name, value in values.items():
             setattr(cluster, name, value)
         database.save(cluster)
         if isinstance(prefix, IPv6Network):
-            _set_prefix(cluster, prefix, by=by)
+            _set_prefix(cluster, prefix, author=author)
     return Cluster.objects.get(pk=cluster.pk)
 
 
-def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, by: events.Author) -> None:
+def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, author: events.Author) -> None:
     """Give a cluster the prefix that it lacks, and the node and instance pools that it lacks."""
     if _locked(cluster).cluster_prefix == prefix:
         return
@@ -110,7 +110,7 @@ def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, by: events.Author) -> 
         node=parts.get(Category.NODE),
         instance=parts.get(Category.INSTANCE),
         present=frozenset(parts),
-        by=by,
+        author=author,
     )
 
 
@@ -139,18 +139,18 @@ def _require_pools_within(cluster: Cluster, prefix: IPv6Network) -> QuerySet[Poo
     return cidrs
 
 
-def remove(cluster: Cluster, *, by: events.Author, force: bool = False) -> None:
+def remove(cluster: Cluster, *, author: events.Author, force: bool = False) -> None:
     """Forget a cluster with its pools; PoolInUse with the holders while blocks are held or cooling.
 
     With `force` (and a reason in `by`) it goes with all that it held. Its history stays either way.
     """
-    if force and not by.reason:
+    if force and not author.reason:
         raise errors.InvalidInput.of("reason", "required", "Forcing it needs a reason.")
-    database.retried(lambda: _remove(cluster, by=by, force=force))
+    database.retried(lambda: _remove(cluster, author=author, force=force))
 
 
-def _remove(cluster: Cluster, *, by: events.Author, force: bool) -> None:
-    with events.recorded(by):
+def _remove(cluster: Cluster, *, author: events.Author, force: bool) -> None:
+    with events.recorded(author):
         leases.nudge(cluster.pk)  # before the pools' locks, like every change of a pool
         ids = list(Pool.objects.filter(cluster=cluster).order_by("pk").values_list("pk", flat=True))
         for pool_id in ids:
@@ -165,5 +165,5 @@ def _remove(cluster: Cluster, *, by: events.Author, force: bool) -> None:
         else:
             pools.refuse_in_use(held, f"The cluster {cluster}", errors.PoolInUse)
         for pool_id in ids:
-            pools.delete(pool_id, by=by)
+            pools.delete(pool_id, author=author)
         Cluster.objects.filter(pk=cluster.pk).delete()

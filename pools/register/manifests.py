@@ -27,7 +27,7 @@ class Report:
 
 
 def pools_from(
-    text: bytes, cluster: Cluster, *, by: events.Author, dry_run: bool = False
+    text: bytes, cluster: Cluster, *, author: events.Author, dry_run: bool = False
 ) -> list[Report]:
     """Create or change a pool for each object of a YAML or JSON text; all or nothing.
 
@@ -35,39 +35,39 @@ def pools_from(
     `refused`, nothing was changed. InvalidInput when the text cannot be read at all.
     """
     found = documents.load_yaml(text)
-    with events.recorded(by):
-        reports = [report for document in found for report in _document(document, cluster, by)]
+    with events.recorded(author):
+        reports = [report for document in found for report in _document(document, cluster, author)]
         if dry_run or any(report.verdict == "refused" for report in reports):
             transaction.set_rollback(True)
     return reports
 
 
 def _document(
-    document: documents.Document, cluster: Cluster, by: events.Author
+    document: documents.Document, cluster: Cluster, author: events.Author
 ) -> Sequence[Report]:
     try:
         manifests = podippool.parse_document(document.data)
     except errors.InvalidInput as error:
         return [Report(document.index, "", "refused", error.problems)]
-    return [_manifest(document.index, manifest, cluster, by) for manifest in manifests]
+    return [_manifest(document.index, manifest, cluster, author) for manifest in manifests]
 
 
 def _manifest(
-    index: int, manifest: podippool.PodIPPool, cluster: Cluster, by: events.Author
+    index: int, manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
 ) -> Report:
     try:
         with transaction.atomic():
-            verdict, pool = _bring(manifest, cluster, by)
+            verdict, pool = _bring(manifest, cluster, author)
     except errors.IpamError as error:
         problems = error.problems or (errors.Problem("", error.code, error.message),)
         return Report(index, manifest.name, "refused", problems)
     return Report(index, manifest.name, verdict, pool_id=pool.pk)
 
 
-def _bring(manifest: podippool.PodIPPool, cluster: Cluster, by: events.Author) -> tuple[str, Pool]:
+def _bring(manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author) -> tuple[str, Pool]:
     pool = Pool.objects.filter(cluster=cluster, name=manifest.name).first()
     if pool is None:
-        return "created", pools.create(spec(manifest, cluster), by=by)
+        return "created", pools.create(spec(manifest, cluster), author=author)
     if pool.category != Category.POD:
         raise errors.AlreadyExists(f"The cluster has a {pool.category} pool of this name.")
     if (pool.allow_first_ip, pool.allow_last_ip) != (
@@ -85,7 +85,7 @@ def _bring(manifest: podippool.PodIPPool, cluster: Cluster, by: events.Author) -
             labels=manifest.labels,
             selectors=(manifest.pod_selector, manifest.namespace_selector),
         ),
-        by=by,
+        author=author,
     )
     return "changed", pool
 

@@ -72,7 +72,7 @@ class PoolChange:
     keep_orphans: bool = False
 
 
-def create(spec: PoolSpec, *, by: events.Author) -> Pool:
+def create(spec: PoolSpec, *, author: events.Author) -> Pool:
     """Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput."""
     if not spec.families:
         raise errors.InvalidInput.of("ipv4", "family_required", "A pool has an IPv4 or IPv6 part.")
@@ -97,8 +97,8 @@ def create(spec: PoolSpec, *, by: events.Author) -> Pool:
         namespace_selector=spec.namespace_selector,
         follows_cluster=spec.follows_cluster,
     )
-    with events.recorded(by):
-        _announce(spec.cluster.pk, spec.category, by)
+    with events.recorded(author):
+        _announce(spec.cluster.pk, spec.category, author)
         _locked_prefix(pool)  # before the pool's name, as who divides a prefix locks them
         database.save(pool)
         window.lock(pool.pk)
@@ -110,14 +110,14 @@ def create(spec: PoolSpec, *, by: events.Author) -> Pool:
 
 
 def change(
-    pool_id: int, wanted: PoolChange, *, by: events.Author, version: int | None = None
+    pool_id: int, wanted: PoolChange, *, author: events.Author, version: int | None = None
 ) -> Pool:
     """Bring a pool to what is wanted; nothing changes when any part is refused.
 
     Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
     InvalidInput.
     """
-    with _changing(pool_id, by=by, version=version) as pool:
+    with _changing(pool_id, author=author, version=version) as pool:
         for name in ("cooldown_seconds", "description", "annotations", "labels"):
             value = getattr(wanted, name)
             if value is not None:
@@ -129,13 +129,13 @@ def change(
             _change_mask_size(pool, family, part.mask_size)
         database.save(pool)
         for family, part in sorted((wanted.families or {}).items()):
-            _change_family(pool, family, part, keep_orphans=wanted.keep_orphans, by=by)
+            _change_family(pool, family, part, keep_orphans=wanted.keep_orphans, author=author)
     return Pool.objects.get(pk=pool_id)
 
 
-def delete(pool_id: int, *, by: events.Author, version: int | None = None) -> None:
+def delete(pool_id: int, *, author: events.Author, version: int | None = None) -> None:
     """Remove a pool that nothing holds; PoolInUse with the holders otherwise."""
-    with _changing(pool_id, by=by, version=version) as pool:
+    with _changing(pool_id, author=author, version=version) as pool:
         refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
         # The triggers of the CIDRs take the window with them, and see what was taken meanwhile.
         cidrs = PoolCIDR.objects.filter(pool=pool)
@@ -143,69 +143,69 @@ def delete(pool_id: int, *, by: events.Author, version: int | None = None) -> No
         pool.delete()
 
 
-def add_cidr(pool_id: int, entry: CidrEntry, *, by: events.Author) -> PoolCIDR:
+def add_cidr(pool_id: int, entry: CidrEntry, *, author: events.Author) -> PoolCIDR:
     """A further CIDR, at the end of the list; its family must have a mask size.
 
     A pending addition until the cluster's object has it, where there is one that is written.
     """
-    with _changing(pool_id, by=by) as pool:
+    with _changing(pool_id, author=author) as pool:
         added = _add_cidr(pool, entry)
-        _settle_addition(added, by)
+        _settle_addition(added, author)
     return added  # mypy: a context manager may swallow
 
 
-def remove_cidr(pool_cidr_id: int, *, by: events.Author) -> PoolCIDR | None:
+def remove_cidr(pool_cidr_id: int, *, author: events.Author) -> PoolCIDR | None:
     """Take an unused CIDR out of its pool; CIDRInUse with the holders otherwise.
 
     One that the cluster's object still has is answered: it stays as a pending removal.
     """
     cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, by=by):
+    with _changing(cidr.pool_id, author=author):
         if not _awaits_removal(cidr):
             _delete_cidr(cidr)
     return PoolCIDR.objects.filter(pk=pool_cidr_id).first()
 
 
-def end_removal(pool_cidr_id: int, *, by: events.Author) -> None:
+def end_removal(pool_cidr_id: int, *, author: events.Author) -> None:
     """The cluster has followed a removal: the CIDR goes, or is an orphan while blocks are in use."""
     cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, by=by):
+    with _changing(cidr.pool_id, author=author):
         _drop(cidr, keep_orphans=True)
 
 
-def set_pending(pool_cidr_id: int, pending: str, *, by: events.Author) -> None:
+def set_pending(pool_cidr_id: int, pending: str, *, author: events.Author) -> None:
     """Let a CIDR wait for its cluster, or with "" wait no more."""
     cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, by=by):
+    with _changing(cidr.pool_id, author=author):
         if pending:
             orphans.suspend(cidr, Pending(pending))
         else:
             orphans.adopt(cidr)
 
 
-def keep_cidr(pool_cidr_id: int, *, by: events.Author) -> None:
+def keep_cidr(pool_cidr_id: int, *, author: events.Author) -> None:
     """Take back a removal that the cluster has not followed."""
     cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, by=by):
-        _keep_cidr(cidr, by)
+    with _changing(cidr.pool_id, author=author):
+        _keep_cidr(cidr, author)
 
 
 def reserve(
-    pool_cidr_id: int, span: addresses.AddressRange, *, by: events.Author, reason: str = ""
+    pool_cidr_id: int, span: addresses.AddressRange, *, author: events.Author, reason: str = ""
 ) -> ReservedRange:
     """Withhold a range: no new blocks that it touches, whatever is in use there stays."""
     cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, by=by):
+    with _changing(cidr.pool_id, author=author):
         reserved = _reserve(cidr, span, reason)
     return reserved  # noqa: RET504  # mypy: a context manager may swallow
 
 
-def unreserve(range_id: int, *, by: events.Author) -> None:
+def unreserve(range_id: int, *, author: events.Author) -> None:
     """Give the blocks of a reserved range back to the pool."""
     reserved = ReservedRange.objects.select_related("pool_cidr__pool").filter(pk=range_id).first()
     if reserved is None:
         raise errors.NotFound("There is no such reserved range.")
-    with _changing(reserved.pool_id, by=by):
+    with _changing(reserved.pool_id, author=author):
         _unreserve(reserved)
 
 
@@ -280,12 +280,12 @@ def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
 
 
 @contextmanager
-def _changing(pool_id: int, *, by: events.Author, version: int | None = None) -> Iterator[Pool]:
-    with events.recorded(by):
+def _changing(pool_id: int, *, author: events.Author, version: int | None = None) -> Iterator[Pool]:
+    with events.recorded(author):
         for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
             "cluster_id", "category"
         ):
-            _announce(cluster_id, category, by)
+            _announce(cluster_id, category, author)
         window.lock(pool_id)
         pool = (
             Pool.objects.select_related("cluster")
@@ -298,19 +298,19 @@ def _changing(pool_id: int, *, by: events.Author, version: int | None = None) ->
         if version is not None and pool.version != version:
             raise errors.VersionMismatch
         yield pool
-        follows = pool.follows_cluster and not _taken_over(pool, by)
+        follows = pool.follows_cluster and not _taken_over(pool, author)
         Pool.objects.filter(pk=pool_id).update(version=F("version") + 1, follows_cluster=follows)
 
 
-def _announce(cluster_id: int, category: str, by: events.Author) -> None:
+def _announce(cluster_id: int, category: str, author: events.Author) -> None:
     """The cluster is due. Before the pool's lock: changes of several pools take that row first."""
-    if category == Category.POD and by.source != _CLUSTER:
+    if category == Category.POD and author.source != _CLUSTER:
         leases.nudge(cluster_id, patient=True)
 
 
-def _taken_over(pool: Pool, by: events.Author) -> bool:
+def _taken_over(pool: Pool, author: events.Author) -> bool:
     """Whether this change makes the pool the register's: somebody changes it who may write it."""
-    if by.source == _CLUSTER:
+    if author.source == _CLUSTER:
         return False
     return cluster_cidrs.is_written(pool)
 
@@ -352,7 +352,7 @@ def _refuse_repeated(family: int, part: Family) -> None:
 
 
 def _change_family(
-    pool: Pool, family: int, part: Family, *, keep_orphans: bool, by: events.Author
+    pool: Pool, family: int, part: Family, *, keep_orphans: bool, author: events.Author
 ) -> None:
     present = _present(pool, family)
     wanted = [entry.cidr for entry in part.cidrs]
@@ -368,9 +368,9 @@ def _change_family(
         with _under(f"ipv{family}.cidrs.{index}"):
             found = present.get(entry.cidr)
             if found is None:
-                _settle_addition(_add_cidr(pool, entry), by)
+                _settle_addition(_add_cidr(pool, entry), author)
             else:
-                _keep_cidr(found, by)
+                _keep_cidr(found, author)
                 _change_ranges(found, entry)
     _put_in_order(pool, family, part)
 
@@ -380,20 +380,20 @@ def _present(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
     return {row.cidr: row for row in rows}
 
 
-def _settle_addition(cidr: PoolCIDR, by: events.Author) -> None:
+def _settle_addition(cidr: PoolCIDR, author: events.Author) -> None:
     """A CIDR that the cluster's object lacks is not handed out until the object has it.
 
     A pool without an object is as the register says: the next pass makes the object.
     """
-    if by.source == _CLUSTER or cidr.pending or not cluster_cidrs.is_written(cidr.pool):
+    if author.source == _CLUSTER or cidr.pending or not cluster_cidrs.is_written(cidr.pool):
         return
     if cluster_cidrs.has(cidr.pool, cidr.cidr) is False:
         orphans.suspend(cidr, Pending.ADDITION)
 
 
-def _keep_cidr(cidr: PoolCIDR, by: events.Author) -> None:
+def _keep_cidr(cidr: PoolCIDR, author: events.Author) -> None:
     """The pool shall have a CIDR that has a row: an orphan, or one that was to be removed, too."""
-    waits = by.source != _CLUSTER and cluster_cidrs.is_written(cidr.pool)
+    waits = author.source != _CLUSTER and cluster_cidrs.is_written(cidr.pool)
     if not (waits and cidr.closed and cluster_cidrs.has(cidr.pool, cidr.cidr) is False):
         orphans.adopt(cidr)
     elif cidr.pending != Pending.ADDITION:

@@ -44,7 +44,7 @@ class Preview:
 
 
 def of_change(
-    pool: Pool, change: pools.PoolChange, *, by: events.Author, version: int | None = None
+    pool: Pool, change: pools.PoolChange, *, author: events.Author, version: int | None = None
 ) -> Preview:
     """Raises what `pools.change` raises; changes nothing."""
     before = usage.of_pools([pool])[pool.pk]
@@ -55,7 +55,7 @@ def of_change(
     reserved = _less(new_ranges, old_ranges)
     with transaction.atomic():
         hit, holders = _hit(pool, reserved)
-        pools.change(pool.pk, change, by=by, version=version)
+        pools.change(pool.pk, change, author=author, version=version)
         changed = Pool.objects.get(pk=pool.pk)
         after = usage.of_pools([changed])[pool.pk]
         transaction.set_rollback(True)

@@ -12,10 +12,10 @@ from pools.platform import database, events
 PREFIX = "cadw_"  # by which logs and secret scanners know it
 
 
-def make(cluster: Cluster, *, by: events.Author) -> str:
+def make(cluster: Cluster, *, author: events.Author) -> str:
     """A new key in the place of the one before; nobody can read it again."""
     key = PREFIX + secrets.token_urlsafe(32)
-    with events.recorded(by):
+    with events.recorded(author):
         Cluster.objects.filter(pk=cluster.pk).update(
             webhook_digest=_digest(key), webhook_key_made_at=database.now()
         )

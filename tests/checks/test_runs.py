@@ -70,7 +70,7 @@ def test_the_next_run_goes_on_where_the_time_was_over(slow: Slow) -> None:
 
 def test_what_was_not_looked_at_is_said_and_comes_first(slow: Slow) -> None:
     """Of a run whose time is over before it begins."""
-    run = runs.ask(by=BY, seconds=1)
+    run = runs.ask(author=BY, seconds=1)
     CheckRun.objects.filter(pk=run.pk).update(seconds=0)
     done = runs.do(run.pk)
     assert done is not None
@@ -101,14 +101,14 @@ def test_a_check_that_fails_is_a_violation_and_the_others_go_on(
 
 
 def test_a_run_is_done_once() -> None:
-    run = runs.ask(by=BY, only=["leases"])
+    run = runs.ask(author=BY, only=["leases"])
     assert runs.do(run.pk) is not None
     assert runs.do(run.pk) is None
 
 
 def test_no_such_check() -> None:
     with pytest.raises(errors.InvalidInput) as caught:
-        runs.ask(by=BY, only=["nonsense"])
+        runs.ask(author=BY, only=["nonsense"])
     assert caught.value.code == "unknown_check"
 
 
@@ -123,7 +123,7 @@ def test_once_a_night() -> None:
     assert runs.due() == []
     assert CheckRun.objects.get(pk=nightly).actor == events.WORKER.actor
     assert not CheckRun.objects.get(pk=nightly).repair
-    asked = runs.ask(by=BY)
+    asked = runs.ask(author=BY)
     assert runs.due() == [asked.pk]
     CheckRun.objects.update(asked_at=Now() - timedelta(days=1))
     assert len(runs.due()) == 2

@@ -19,7 +19,7 @@ def test_not_while_addresses_are_held() -> None:
     network = worlds.network()
     worlds.entry(worlds.ippool(network), "00:1a:4b:00:00:0a", "10.0.0.5/24")
     with pytest.raises(errors.PoolInUse):
-        clusters.remove(network.cluster, by=worlds.BY)
+        clusters.remove(network.cluster, author=worlds.BY)
     assert Network.objects.exists()
 
 
@@ -28,8 +28,8 @@ def test_by_force_with_all_that_it_had() -> None:
     worlds.entry(worlds.ippool(network), "00:1a:4b:00:00:0a", "10.0.0.5/24")
     worlds.claim(network, "one", "10.0.0.6/24")
     worlds.workload(network, "one", "00:1a:4b:00:00:0b", "10.0.0.6/24")
-    by = dataclasses.replace(worlds.BY, reason="the site burnt down")
-    clusters.remove(network.cluster, by=by, force=True)
+    author = dataclasses.replace(worlds.BY, reason="the site burnt down")
+    clusters.remove(network.cluster, author=author, force=True)
     for model in (Cluster, Network, IPPool, IPAMClaim):
         assert not model.objects.exists()
 
@@ -37,5 +37,5 @@ def test_by_force_with_all_that_it_had() -> None:
 def test_without_anything_held() -> None:
     network = worlds.network()
     worlds.ippool(network)
-    clusters.remove(network.cluster, by=worlds.BY)
+    clusters.remove(network.cluster, author=worlds.BY)
     assert not IPPool.objects.exists()

@@ -19,7 +19,7 @@ BY = events.Author(actor="tester", source="command")
 
 def cluster(name: str = "prod") -> Cluster:
     found = Cluster.objects.filter(name=name).first()
-    return found or clusters.create(name, by=BY)
+    return found or clusters.create(name, author=BY)
 
 
 def network(
@@ -49,7 +49,7 @@ def _pool(of: Cluster, name: str, subnets: tuple[str, ...]) -> Pool:
     spec = pools.PoolSpec(
         cluster=of, name=name, category=Category.VM, families=families, space=space
     )
-    return pools.create(spec, by=BY)
+    return pools.create(spec, author=BY)
 
 
 def ippool(of: Network, name: str = "blue") -> IPPool:

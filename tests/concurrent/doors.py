@@ -124,7 +124,7 @@ class Service:
         from tests import factories
 
         wanted = factories.wanted(factories.holder(owner, kind=KIND))
-        done = allocation.allocate(pool_id, wanted, by=factories.BY, key=self.key(owner))
+        done = allocation.allocate(pool_id, wanted, author=factories.BY, key=self.key(owner))
         return list(done.blocks)
 
     def release(self, owner: str, block: int) -> journal.Answer:
@@ -138,7 +138,7 @@ class Service:
         from pools.register.allocator import allocation
         from tests import factories
 
-        allocation.release(block, factories.holder(owner, kind=KIND), by=factories.BY)
+        allocation.release(block, factories.holder(owner, kind=KIND), author=factories.BY)
 
     def _asked(self, work: Callable[[], journal.Answer]) -> journal.Answer:
         from django.db import DatabaseError, InterfaceError, OperationalError

@@ -97,7 +97,7 @@ class ReleaseByAddress(doors.Service):
         from pools.register.allocator import allocation
         from tests import factories
 
-        allocation.release(block, None, by=factories.WITH_REASON, force=True)
+        allocation.release(block, None, author=factories.WITH_REASON, force=True)
 
 
 class NoLock(doors.Service):

@@ -156,4 +156,4 @@ def test_a_release_and_the_next_holder() -> None:
         assert bool(got) == (held is not None)
         if held is not None:
             who = allocation.Holder(held.holder_kind, held.holder_id)
-            allocation.release(held.pk, who, by=factories.BY)
+            allocation.release(held.pk, who, author=factories.BY)

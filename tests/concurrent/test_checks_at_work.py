@@ -23,7 +23,7 @@ ROUNDS = 12
 
 
 def _look() -> list[str]:
-    run = runs.do(runs.ask(by=BY).pk)
+    run = runs.do(runs.ask(author=BY).pk)
     assert run is not None
     assert run.complete
     return [one["text"] for entry in run.report for one in entry["examples"]]
@@ -47,8 +47,8 @@ def test_no_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
                         factories.give_back(block)
                 if done % 10 == number:
                     span = addresses.parse_range(f"10.0.{8 + number}.{done % 200}/32")
-                    made = pools.reserve(factories.cidr(pool).pk, span, by=BY)
-                    pools.unreserve(made.pk, by=BY)
+                    made = pools.reserve(factories.cidr(pool).pk, span, author=BY)
+                    pools.unreserve(made.pk, author=BY)
                 requests.end_cooldowns()
                 done += 1
         finally:
@@ -96,7 +96,7 @@ def test_a_repair_waits_for_the_pools_lock_and_takes_nothing_from_anybody() -> N
         cursor.execute(
             "DELETE FROM pools_block WHERE pool_id = %s AND state = 'available'", [pool.pk]
         )
-    asked = runs.ask(by=BY, repair=True, only=["free_space"])
+    asked = runs.ask(author=BY, repair=True, only=["free_space"])
     with ThreadPoolExecutor(2) as threads:
         repair = threads.submit(_closing, lambda: runs.do(asked.pk))
         others = threads.submit(_closing, lambda: [_try(pool.pk) for _ in range(5)])
@@ -120,4 +120,4 @@ def _closing(work):  # type: ignore[no-untyped-def]
 
 def _try(pool_id: int) -> None:
     with suppress(errors.PoolExhausted):
-        allocation.allocate(pool_id, factories.wanted(), by=BY)
+        allocation.allocate(pool_id, factories.wanted(), author=BY)

@@ -19,7 +19,7 @@ def test_the_worker_tidies(count: int) -> None:
     pool = factories.pool("10.0.0.0/31", cooldown=3600)
     for block in factories.ask(pool, factories.holder(), count=2).blocks:
         factories.give_back(block)
-        allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
+        allocation.skip_cooldown(block["id"], author=factories.WITH_REASON)
     _cooled_down()
     ask = threads.meanwhile(lambda: factories.ask(pool, count=count))
     results = threads.together([threads.in_passing(requests.end_cooldowns, commit=True), ask])

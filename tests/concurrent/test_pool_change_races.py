@@ -62,7 +62,7 @@ def test_ranges_come_and_go() -> None:
     pool = factories.pool("10.0.0.0/24")
 
     def reserve(span: str) -> Callable[[], int]:
-        return _for_a_while(lambda: pools.unreserve(factories.reserve(pool, span), by=factories.BY))
+        return _for_a_while(lambda: pools.unreserve(factories.reserve(pool, span), author=factories.BY))
 
     tidy = _for_a_while(requests.end_cooldowns)
     works = [_take_and_give_back(pool)] * 5 + [_take_and_give_back(pool, 20), tidy]
@@ -104,10 +104,10 @@ def test_a_cidr_goes_while_blocks_are_taken() -> None:
 
     def remove_and_add() -> None:
         try:
-            pools.remove_cidr(factories.cidr(pool, "10.0.1.0/28").pk, by=factories.BY)
+            pools.remove_cidr(factories.cidr(pool, "10.0.1.0/28").pk, author=factories.BY)
         except errors.CIDRInUse:
             return
-        pools.add_cidr(pool.pk, factories.entry("10.0.1.0/28"), by=factories.BY)
+        pools.add_cidr(pool.pk, factories.entry("10.0.1.0/28"), author=factories.BY)
 
     works = [_take_and_give_back(pool)] * 5 + [_for_a_while(remove_and_add)]
     assert not threads.failures(threads.together(works))
@@ -123,7 +123,7 @@ def test_a_pool_goes_while_blocks_are_taken() -> None:
 
         def delete(pool: Pool = pool) -> None:
             time.sleep(0.02)
-            pools.delete(pool.pk, by=factories.BY)
+            pools.delete(pool.pk, author=factories.BY)
 
         def take(pool: Pool = pool) -> int:
             return len([factories.take(pool) for _ in range(30)])
@@ -154,7 +154,7 @@ def test_two_changes_of_one_version() -> None:
 
     def change() -> Pool:
         wanted = pools.PoolChange(description="x")
-        return pools.change(pool.pk, wanted, by=factories.BY, version=pool.version)
+        return pools.change(pool.pk, wanted, author=factories.BY, version=pool.version)
 
     results = threads.together([change] * 6)
     assert {type(error) for error in threads.failures(results)} == {errors.VersionMismatch}
@@ -165,7 +165,7 @@ def test_several_workers_serve_each_request_once() -> None:
     pool = factories.pool("10.0.0.0/28")
     blocks = factories.ask(pool, *factories.holders(14)).blocks
     for _ in range(20):
-        requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+        requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
     for block in blocks:
         factories.give_back(block)
     results = threads.together([lambda: requests.retry(pool.pk)] * 6)
@@ -184,9 +184,9 @@ def test_removal_waits_for_an_allocation(what: str, commit: bool) -> None:
 
     def remove() -> None:
         if what == "CIDR":
-            pools.remove_cidr(cidr.pk, by=factories.BY)
+            pools.remove_cidr(cidr.pk, author=factories.BY)
         else:
-            pools.delete(pool.pk, by=factories.BY)
+            pools.delete(pool.pk, author=factories.BY)
 
     taking = threads.in_passing(lambda: factories.take(pool), commit=commit)
     results = threads.together([taking, threads.meanwhile(remove)])
@@ -199,7 +199,7 @@ def test_removal_waits_for_an_allocation(what: str, commit: bool) -> None:
 def test_an_allocation_while_its_pool_goes(commit: bool) -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.give_back(factories.take(pool))
-    deleting = threads.in_passing(lambda: pools.delete(pool.pk, by=factories.BY), commit=commit)
+    deleting = threads.in_passing(lambda: pools.delete(pool.pk, author=factories.BY), commit=commit)
     results = threads.together([deleting, threads.meanwhile(lambda: factories.take(pool))])
     failed = [type(error) for error in threads.failures(results)]
     assert failed == [errors.NotFound] * commit
@@ -223,7 +223,7 @@ def test_a_range_that_comes_while_a_block_is_released_withholds_it() -> None:
     results = threads.together([giving, reserve])
     assert not threads.failures(results)
     assert factories.drain(pool) == []
-    pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
+    pools.unreserve(pool.reserved_ranges.get().pk, author=factories.BY)
     _nothing_is_lost(pool)
 
 

@@ -22,11 +22,11 @@ PREFIX = IPv6Network("2001:db8:10::/48")
 
 
 def _set_prefix(cluster: Cluster) -> object:
-    return clusters.change(cluster, {"cluster_prefix": PREFIX}, by=factories.BY)
+    return clusters.change(cluster, {"cluster_prefix": PREFIX}, author=factories.BY)
 
 
 def _divide(cluster: Cluster) -> object:
-    return clusters.divide(cluster, PREFIX, by=factories.BY)
+    return clusters.divide(cluster, PREFIX, author=factories.BY)
 
 
 @pytest.mark.parametrize("give", [_set_prefix, _divide])
@@ -54,7 +54,7 @@ def test_a_cidr_that_is_added_meanwhile() -> None:
     cluster = factories.cluster()
     pool = factories.pool("2001:db8:10:5::/64", category="instance", within=cluster)
     entry = factories.entry("2001:db8:20::/64")
-    add = partial(pools.add_cidr, pool.pk, entry, by=factories.BY)
+    add = partial(pools.add_cidr, pool.pk, entry, author=factories.BY)
     passing = threads.in_passing(partial(_set_prefix, cluster), commit=True)
     results = threads.together([passing, threads.meanwhile(add)])
     (failure,) = threads.failures(results)

@@ -25,7 +25,7 @@ def leaked(settings: Any) -> list[reclaim.Wanted]:
     pool = factories.pool("10.0.0.0/24", within=cluster, cooldown=600)
     factories.ask(pool, *factories.holders(BLOCKS, kind="instance"))
     for sequence in (1, 2):
-        references.take_in(Report(cluster, "instance", sequence, True, ()), by=factories.BY)
+        references.take_in(Report(cluster, "instance", sequence, True, ()), author=factories.BY)
     return [
         reclaim.Wanted(one.pk, one.holder_kind, one.holder_id, one.holder_uid, "", one.allocated_at)
         for one in Block.objects.filter(state="held").order_by("pk")
@@ -33,7 +33,7 @@ def leaked(settings: Any) -> list[reclaim.Wanted]:
 
 
 def _reclaim(wanted: list[reclaim.Wanted]) -> list[reclaim.Result]:
-    return list(reclaim.reclaim_all(wanted, by=factories.WITH_REASON))
+    return list(reclaim.reclaim_all(wanted, author=factories.WITH_REASON))
 
 
 def test_each_block_is_taken_back_once(leaked: list[reclaim.Wanted]) -> None:
@@ -54,7 +54,7 @@ def test_a_holder_that_returns_meanwhile_keeps_its_new_block(
     holder = allocation.Holder(one.kind, one.id)
 
     def return_() -> None:
-        allocation.release(one.block_id, holder, by=factories.BY)
+        allocation.release(one.block_id, holder, author=factories.BY)
         factories.take(Block.objects.get(pk=one.block_id).pool, holder)
 
     first = threads.in_passing(return_, commit=True)

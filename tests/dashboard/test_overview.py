@@ -177,6 +177,6 @@ def test_forecasts_go_with_their_pools(settings: Any) -> None:
     assert not PoolUsage.objects.exists()
     from pools.register import pools
 
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
     assert forecasts.work_out() == 0
     assert list(forecasts.within(timedelta(days=1000).days)) == []

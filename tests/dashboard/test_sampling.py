@@ -116,7 +116,7 @@ def test_past_days_stay_when_a_pool_goes_and_today_forgets_it() -> None:
     shifted(-0.0001)
     samples.take()
     shifted(0)
-    pool_services.delete(pool.pk, by=factories.BY)
+    pool_services.delete(pool.pk, author=factories.BY)
     assert not Pool.objects.exists()
     samples.take()
     yesterday = database.now().date() - timedelta(days=1)

@@ -140,7 +140,7 @@ def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
 def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -> None:
     network = _network()
     rows = drafts.many(import_drafts.SMALL + 1)
-    of = import_drafts.create(Upload("rows", rows), Options(network.cluster, network=network), by=worlds.BY)  # fmt: skip
+    of = import_drafts.create(Upload("rows", rows), Options(network.cluster, network=network), author=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
     visit.page.get_by_text("It waits for a worker.").wait_for()
     assert worker.work_off(of.pk)
@@ -185,10 +185,10 @@ def test_every_page_of_imports_fits(visit: Visit) -> None:
     bad = drafts.row("gw", drafts.mac(3), "10.0.0.1", network="a port group " * 6)
     drafted = drafts.draft(network, row, bad)
     done = drafts.draft(network, drafts.row("web", drafts.mac(1), "10.0.0.5"), namespace="shop")
-    import_drafts.commit(done.pk, by=worlds.BY)
-    wave = waves.create(network.cluster, "Saturday", by=worlds.BY)
-    waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), by=worlds.BY)
-    waves.add(wave.pk, [("shop", "nobody-knows-this-one")], by=worlds.BY)
+    import_drafts.commit(done.pk, author=worlds.BY)
+    wave = waves.create(network.cluster, "Saturday", author=worlds.BY)
+    waves.add_import(wave.pk, VMImport.objects.get(pk=done.pk), author=worlds.BY)
+    waves.add(wave.pk, [("shop", "nobody-knows-this-one")], author=worlds.BY)
     of_wave = f"/admin/claims/wave/{Wave.objects.get().pk}/"
     for path in (
         NEW, "/admin/claims/vmimport/", f"/admin/claims/vmimport/{drafted.pk}/change/",

@@ -40,7 +40,7 @@ def blue(visit: Visit) -> Network:
 def owner(visit: Visit, blue: Network) -> Visit:
     """The same browser as the VM owner of `shop`."""
     user = User.objects.create_user("vera", password="a password of an owner")
-    memberships.create(blue.cluster, ["shop"], by=worlds.BY, user=user)
+    memberships.create(blue.cluster, ["shop"], author=worlds.BY, user=user)
     page = visit.page
     page.context.clear_cookies()
     visit.open("/admin/login/")

@@ -59,8 +59,8 @@ def test_the_whole_way(pool: Pool) -> None:
     factories.give_back(block)
     assert "10.20.0.0/28 was removed." in _take(browser, "remove")
     assert [str(one) for one in pool.cidrs.all()] == [NEW]
-    by = Event.objects.filter(pool_id=pool.pk, table="poolcidrevent").values_list("actor", flat=True)  # fmt: skip
-    assert {actor for actor in by if actor != "tester"} == {_name(browser)}
+    author = Event.objects.filter(pool_id=pool.pk, table="poolcidrevent").values_list("actor", flat=True)  # fmt: skip
+    assert {actor for actor in author if actor != "tester"} == {_name(browser)}
 
 
 def test_what_cannot_be_is_beside_its_field(pool: Pool) -> None:

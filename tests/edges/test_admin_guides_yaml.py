@@ -42,7 +42,7 @@ def test_what_a_shape_cannot_say() -> None:
 def test_as_a_cluster_takes_it(fake: FakeCluster) -> None:
     pool = factories.pool("10.20.0.0/16", category="pod", mask=24, reserved=["10.20.0.0/24"])
     source = connections.from_kubeconfig(fake.kubeconfig())
-    connections.connect(pool.cluster, source, connections.Terms(), by=BY)
+    connections.connect(pool.cluster, source, connections.Terms(), author=BY)
     page = _page(pool.pk, cluster=pool.cluster_id)
     assert "reservedRanges:" in page
     assert "reservedRange:" not in page

@@ -35,8 +35,8 @@ def waiting() -> AllocationRequest:
     factories.take(pool)
     wanted = factories.wanted(factories.holder("vm-late"), org="acme", env="shop")
     with pytest.raises(errors.IpamError):
-        requests.allocate(pool.pk, wanted, by=factories.BY)
-    found = requests.allocate(pool.pk, wanted, by=factories.BY, wait=True)
+        requests.allocate(pool.pk, wanted, author=factories.BY)
+    found = requests.allocate(pool.pk, wanted, author=factories.BY, wait=True)
     assert isinstance(found, AllocationRequest)
     return found
 

@@ -70,9 +70,9 @@ def test_the_count_can_fail(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["local", "cluster"])
-def test_what_a_vm_owner_sees_is_two_round_trips_more(tmp_path: pathlib.Path, by: str) -> None:
+def test_what_a_vm_owner_sees_is_two_round_trips_more(tmp_path: pathlib.Path, author: str) -> None:
     """What clusters let them do, and which namespaces are theirs, whoever says so."""
-    owner = two_worlds.Owner(by)
+    owner = two_worlds.Owner(author)
     asked = [(owner.api(), "owner"), (apis.Api("operator").client, "operator")]
     path = f"/api/v1/ippools/{owner.ids()[1]}/entries/7/"
     trips = {}

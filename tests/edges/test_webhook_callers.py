@@ -63,7 +63,7 @@ def test_unknown_callers() -> None:
 
 def test_a_new_key_ends_the_one_before() -> None:
     door = Door(factories.cluster())
-    fresh = keys.make(door.cluster, by=factories.BY)
+    fresh = keys.make(door.cluster, author=factories.BY)
     assert _status(door.path) == 403
     assert _status(path(door.cluster.name, fresh)) == 200
 

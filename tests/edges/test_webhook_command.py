@@ -107,7 +107,7 @@ def test_of_a_pem_file_only_the_certificates_are_shown(tmp_path: pathlib.Path) -
 )
 def test_what_is_refused_leaves_the_key_alone(arguments: list[str], told: str) -> None:
     cluster = factories.cluster()
-    key = keys.make(cluster, by=factories.BY)
+    key = keys.make(cluster, author=factories.BY)
     with pytest.raises(CommandError, match=told):
         _said(cluster.name, "--new-key", *arguments)
     assert keys.fits(key, Cluster.objects.get(pk=cluster.pk))

@@ -71,7 +71,7 @@ class Door:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.key = keys.make(cluster, by=factories.BY)
+        self.key = keys.make(cluster, author=factories.BY)
         self.path = path(cluster.name, self.key)
 
     def post(self, body: Any, **headers: Any) -> Any:

@@ -73,7 +73,7 @@ def full(disk: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[psycopg.Connect
             HOST="127.0.0.1", PORT=str(server.port), USER="cadastre", PASSWORD=server.password,
             NAME="cadastre",
         )  # fmt: skip
-        backups.restore(made.path, by=factories.WITH_REASON, recovery=False)
+        backups.restore(made.path, author=factories.WITH_REASON, recovery=False)
         with server.connect("cadastre") as superuser:
             yield superuser
     finally:

@@ -41,7 +41,7 @@ _MOVE = "UPDATE pools_block SET holder_id = 'thief' WHERE state = 'held' RETURNI
 def test_nothing_is_handed_out_and_what_is_held_can_be_released() -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=60)
     before = factories.take(pool, factories.holder("before"))
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     with pytest.raises(errors.Recovering):
         factories.take(pool)
     with pytest.raises(errors.Recovering):
@@ -51,7 +51,7 @@ def test_nothing_is_handed_out_and_what_is_held_can_be_released() -> None:
     assert _refused_with(_TAKE) == database.RECOVERING
     assert _refused_with(_MOVE) == database.RECOVERING
     assert factories.give_back(before).block["state"] == "cooling"
-    recovery_mode.end(by=BY, force=True)
+    recovery_mode.end(author=BY, force=True)
     assert factories.take(pool)
 
 
@@ -62,7 +62,7 @@ def test_triggers_switched_on_after_a_load_of_data_stop_nobody() -> None:
     assert factories.take(pool)
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER pools_block_recovers")
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     with pytest.raises(errors.Recovering):
         factories.take(pool)
 
@@ -72,7 +72,7 @@ def test_who_has_a_block_of_a_single_category_is_told_which() -> None:
     pool = cluster.pools.get(category="node")
     node = factories.holder("n1", kind="node")
     had = factories.take(pool, node)
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     assert factories.take(pool, node)["cidr"] == had["cidr"]
 
 
@@ -80,7 +80,7 @@ def test_rest_answers_503_and_says_which_clusters_are_waited_for() -> None:
     api = apis.Api()
     api.cluster()
     pool = api.vm_pool("10.0.0.0/24")
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     answer = api("POST", f"pools/{pool}/allocations/", apis.holder("a"))
     problem = apis.refused(answer, 503, "ipam_recovering")
     assert int(answer.headers["Retry-After"]) >= 1
@@ -90,14 +90,14 @@ def test_rest_answers_503_and_says_which_clusters_are_waited_for() -> None:
 def test_pending_requests_wait_and_are_served_after() -> None:
     pool = factories.pool("10.0.0.1/32", cooldown=0)
     held = factories.take(pool)
-    asked = requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
-    recovery_mode.begin(by=BY)
+    asked = requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
+    recovery_mode.begin(author=BY)
     factories.give_back(held)
     assert requests.retry() == 0
     assert not isinstance(asked, allocation.Allocation)
     asked.refresh_from_db()
     assert asked.state == "pending"
-    recovery_mode.end(by=BY, force=True)
+    recovery_mode.end(author=BY, force=True)
     assert requests.retry() == 1
 
 
@@ -106,21 +106,21 @@ def test_cooldowns_go_on_from_where_the_backup_left_them() -> None:
     block = factories.take(pool)
     factories.give_back(block)
     before = Block.objects.get(pk=block["id"]).available_from
-    recovery_mode.begin(by=BY, lost=timedelta(hours=2))
+    recovery_mode.begin(author=BY, lost=timedelta(hours=2))
     row = Block.objects.get(pk=block["id"])
     assert (row.state, row.available_from) == (State.COOLING, before + timedelta(hours=2))
 
 
 def test_only_a_person_ends_it_where_no_cluster_is_connected() -> None:
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     assert not recovery_mode.end_when_listed()
     with pytest.raises(errors.Conflict):
-        recovery_mode.begin(by=BY)
+        recovery_mode.begin(author=BY)
     with pytest.raises(errors.InvalidInput):
-        recovery_mode.end(by=events.Author("ann", "command"), force=True)
-    assert recovery_mode.end(by=BY).ended_by == "ann"
+        recovery_mode.end(author=events.Author("ann", "command"), force=True)
+    assert recovery_mode.end(author=BY).ended_by == "ann"
     with pytest.raises(errors.Conflict):
-        recovery_mode.end(by=BY)
+        recovery_mode.end(author=BY)
 
 
 def test_the_commands() -> None:

@@ -29,7 +29,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
 def test_f22_the_first_pass_records_what_is_used_and_the_next_one_serves(
     world: CiliumWorld,
 ) -> None:
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     world.node("n2", wants={"a": 8})
     world.node("n3", lists={"a": ["10.0.1.0/24"]})
     assert recovery_mode.waits_for() == [world.cluster.name]
@@ -47,7 +47,7 @@ def test_f22_the_first_pass_records_what_is_used_and_the_next_one_serves(
 
 
 def test_a_pass_that_began_before_or_failed_does_not_count(world: CiliumWorld) -> None:
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     world.fake.faults.add(verb="list", path="ciliumnodes", status=500, times=None)
     assert not world.run().succeeded
     assert recovery_mode.waits_for() == [world.cluster.name]
@@ -65,7 +65,7 @@ def test_every_cluster_is_waited_for_but_those_that_are_paused(world: CiliumWorl
     Connection.objects.create(
         cluster=other, server="https://away.example:6443", due_at="2026-01-01T00:00Z"
     )
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     world.passed()
     assert recovery_mode.waits_for() == [other.name]
     assert not recovery_mode.end_when_listed()
@@ -76,5 +76,5 @@ def test_every_cluster_is_waited_for_but_those_that_are_paused(world: CiliumWorl
 
 def test_a_worker_of_before_the_restore_writes_nothing(world: CiliumWorld) -> None:
     before = Connection.objects.get().fence
-    recovery_mode.begin(by=BY)
+    recovery_mode.begin(author=BY)
     assert Connection.objects.get().fence > before + 1_000_000

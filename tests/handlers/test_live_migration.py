@@ -57,7 +57,7 @@ def test_r6_another_owner_of_the_name_does_not_release_it(world: World) -> None:
     block = factories.take(machines, allocation.Holder("instance", "vm-1", UID))
     with pytest.raises(errors.IpamError):
         allocation.release(
-            block["id"], allocation.Holder("instance", "vm-1", "another"), by=factories.BY
+            block["id"], allocation.Holder("instance", "vm-1", "another"), author=factories.BY
         )
     assert factories.row(block).state == "held"
 

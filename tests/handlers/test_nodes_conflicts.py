@@ -121,7 +121,7 @@ def test_r3_a_cidr_that_the_pool_lost_serves_nobody(world: World) -> None:
     world.node("n1", wants={"a": 8})
     world.passed()
     PoolCIDR.objects.update(orphaned_at=Now())
-    pools.add_cidr(world.cluster.pools.get().pk, factories.entry("10.1.0.0/23"), by=factories.BY)
+    pools.add_cidr(world.cluster.pools.get().pk, factories.entry("10.1.0.0/23"), author=factories.BY)
     world.node("n2", wants={"a": 8})
     world.passed()
     assert world.lists("n1") == ["10.0.0.0/24", "10.1.0.0/24"]
@@ -160,7 +160,7 @@ def test_a_block_that_was_released_before_it_was_written_is_not_written(world: W
     world.fake.faults.add(verb="update", path=ONE, status=503, times=None)
     assert not world.run().succeeded
     block = Block.objects.get(state="held")
-    allocation.release(block.pk, None, by=factories.WITH_REASON, force=True)
+    allocation.release(block.pk, None, author=factories.WITH_REASON, force=True)
     world.node("n1")
     world.fake.faults.clear()
     world.passed()

@@ -61,7 +61,7 @@ def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
 
     world.node("n1", lists={"a": ["10.9.0.0/24"]})
     world.passed()
-    pools.add_cidr(world.cluster.pools.get().pk, factories.entry("10.9.0.0/16"), by=factories.BY)
+    pools.add_cidr(world.cluster.pools.get().pk, factories.entry("10.9.0.0/16"), author=factories.BY)
     world.passed()
     assert world.held() == {"10.9.0.0/24": "n1"}
     assert not world.findings()

@@ -77,7 +77,7 @@ class Both:
             cluster=self.cluster,
             connection=self.connection,
             gateway=None,  # type: ignore[arg-type]  # a full pass asks the cluster for nothing more
-            by=factories.BY,
+            author=factories.BY,
             holding=self.holding,
             served={ciliumnode.KIND: resources.CILIUM_NODE},
             complete={ciliumnode.KIND},
@@ -144,12 +144,12 @@ class Both:
         pool = Pool.objects.get(cluster=self.cluster, name=name)
         if free:
             for one in pool.reserved_ranges.all():
-                pools.unreserve(one.pk, by=factories.BY)
+                pools.unreserve(one.pk, author=factories.BY)
         elif not pool.reserved_ranges.exists():
             parent = factories.cidr(pool)
             first = parent.cidr[number]
             span = addresses.AddressRange(first, parent.cidr[min(number + 5, 15)])
-            pools.reserve(parent.pk, span, by=factories.BY)
+            pools.reserve(parent.pk, span, author=factories.BY)
         self.change(name)
 
 

@@ -92,7 +92,7 @@ def test_what_somebody_released_in_the_register_is_held_again(world: World) -> N
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.passed()
     block = Block.objects.get(state="held")
-    allocation.release(block.pk, None, by=factories.WITH_REASON, force=True)
+    allocation.release(block.pk, None, author=factories.WITH_REASON, force=True)
     assert world.held() == {}
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}

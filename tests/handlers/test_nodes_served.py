@@ -96,7 +96,7 @@ def test_partial_success_and_the_error_in_the_nodes_status(world: World) -> None
     _writers(world)
     from pools.register import pools
 
-    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/24"), by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/24"), author=factories.BY)
     world.pool("b", "10.2.0.0/24")
     world.passed()
     assert world.error() == ""

@@ -84,7 +84,7 @@ class World(stateful.RuleBasedStateMachine):
                 self.fleet.make(name, *cidrs)
                 return
             families = factories.families(*cidrs, mask=24)
-            pools.change(pool.pk, pools.PoolChange(families=families), by=factories.BY)
+            pools.change(pool.pk, pools.PoolChange(families=families), author=factories.BY)
 
     @stateful.rule(name=_names, place=st.sampled_from(PLACES))
     def reserve(self, name: str, place: str) -> None:
@@ -93,19 +93,19 @@ class World(stateful.RuleBasedStateMachine):
         if found:
             with contextlib.suppress(errors.IpamError), transaction.atomic():
                 span = factories.addresses.parse_range(f"{ip_network(place)[0]}/30")
-                pools.reserve(found.pk, span, by=factories.BY)
+                pools.reserve(found.pk, span, author=factories.BY)
 
     @stateful.rule(name=_names)
     def delete(self, name: str) -> None:
         if pool := self.pool(name):
             with contextlib.suppress(errors.PoolInUse), transaction.atomic():
-                pools.delete(pool.pk, by=factories.BY)
+                pools.delete(pool.pk, author=factories.BY)
 
     @stateful.rule(name=_names, which=st.sampled_from([drift.apply, drift.adopt]))
     def decide(self, name: str, which: Any) -> None:
         of = drift.Object(self.fleet.cluster, podippool.KIND, name)
         with contextlib.suppress(errors.IpamError), transaction.atomic():
-            which(of, by=factories.BY)
+            which(of, author=factories.BY)
 
     @stateful.rule(name=_names)
     def take(self, name: str) -> None:

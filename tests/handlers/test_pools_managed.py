@@ -52,9 +52,9 @@ def test_the_registers_pools_are_written_in_the_clusters_shape(
     assert there["spec"]["ipv4"] == SHAPED[definition]
     assert there["metadata"]["labels"] == {"a": "b"}
     assert managed.counted() == {"seen": 1, "changed": 0, "written": 0, "failed": 0}
-    pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
+    pools.unreserve(pool.reserved_ranges.get().pk, author=factories.BY)
     assert managed.counted()["written"] == 1
-    pools.add_cidr(pool.pk, factories.entry(C), by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry(C), author=factories.BY)
     assert managed.counted()["written"] == 1
     assert managed.counted()["written"] == 0
     managed.manage()
@@ -103,7 +103,7 @@ def test_pools_that_were_only_taken_in_go_on_following(managed: Fleet) -> None:
 def test_a_change_in_the_register_makes_a_pool_its_own(managed: Fleet) -> None:
     managed.put(manifest("green", A))
     managed.passed()
-    pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), by=factories.BY)
+    pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), author=factories.BY)
     assert managed.counted()["written"] == 1
     assert managed.there()["green"]["metadata"]["labels"] == {"x": "y"}
     assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
@@ -113,14 +113,14 @@ def test_a_change_in_the_register_makes_a_pool_its_own(managed: Fleet) -> None:
 def test_point_08_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> None:
     managed.put(manifest("green", A))
     managed.passed()
-    pools.add_cidr(managed.pool("green").pk, factories.entry(B), by=factories.BY)
+    pools.add_cidr(managed.pool("green").pk, factories.entry(B), author=factories.BY)
     assert managed.counted()["written"] == 0
     assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
     (row,) = Drift.objects.all()
     assert (row.path, row.desired, row.observed) == ("spec.ipv4.cidrs", [A, B], [A])
     assert row.managers == ["kubectl"]
     assert row.conflict
-    assert [one.path for one in drift.apply(_of(managed), by=factories.BY)] == [row.path]
+    assert [one.path for one in drift.apply(_of(managed), author=factories.BY)] == [row.path]
 
 
 def test_point_17_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
@@ -137,7 +137,7 @@ def test_point_17_applying_makes_the_register_right(managed: Fleet) -> None:
     """Of a pool that was only taken in: from now on its object is followed no more."""
     managed.put(manifest("green", A))
     managed.passed()
-    assert drift.apply(_of(managed), by=factories.BY) == []
+    assert drift.apply(_of(managed), author=factories.BY) == []
     managed.passed()
     managed.put(manifest("green", B, A))
     managed.passed()
@@ -154,7 +154,7 @@ def test_point_17_adopting_takes_the_objects_values(managed: Fleet) -> None:
     managed.put(manifest("green", B, A))
     managed.passed()
     assert managed.drift() == [("green", "spec.ipv4.cidrs")]
-    drift.adopt(_of(managed), by=factories.BY)
+    drift.adopt(_of(managed), author=factories.BY)
     assert managed.counted()["written"] == 0
     assert (managed.cidrs("green"), managed.drift()) == ([B, A], [])
     assert not managed.pool("green").follows_cluster
@@ -165,7 +165,7 @@ def test_point_17_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.passed()
     managed.put(manifest("green", B, A))
     managed.passed()
-    row = drift.ignore(Drift.objects.get(), by=factories.WITH_REASON, user=factories.user())
+    row = drift.ignore(Drift.objects.get(), author=factories.WITH_REASON, user=factories.user())
     managed.passed()
     kept = Drift.objects.get()
     assert (kept.ignored_by, kept.ignored_reason) == (row.ignored_by, factories.WITH_REASON.reason)
@@ -177,25 +177,25 @@ def test_point_17_ignored_until_a_value_changes(managed: Fleet) -> None:
 def test_ignoring_needs_a_reason(managed: Fleet) -> None:
     row = Drift(cluster=managed.cluster, kind=podippool.KIND, name="green", path="spec")
     with pytest.raises(errors.InvalidInput):
-        drift.ignore(row, by=factories.BY, user=None)
+        drift.ignore(row, author=factories.BY, user=None)
 
 
 def test_an_observed_cluster_is_not_written(fleet: Fleet) -> None:
     fleet.put(manifest("green", A))
     fleet.passed()
     with pytest.raises(errors.NotManaged):
-        drift.apply(_of(fleet), by=factories.BY)
+        drift.apply(_of(fleet), author=factories.BY)
 
 
 def test_a_pool_that_was_deleted_in_the_register_stays_in_the_cluster(managed: Fleet) -> None:
     pool = managed.make("green", A)
     managed.passed()
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
     for _ in range(2):
         assert managed.counted()["written"] == 0
     assert list(managed.there()) == ["green"]
     assert (managed.names(), managed.found()) == ([], [("pool_not_in_register", "green")])
-    drift.adopt(_of(managed), by=factories.BY)
+    drift.adopt(_of(managed), author=factories.BY)
     managed.passed()
     assert (managed.cidrs("green"), managed.found()) == ([A], [])
 
@@ -213,7 +213,7 @@ def test_what_others_added_is_kept_and_told(managed: Fleet) -> None:
         assert managed.counted()["written"] == 0
     assert managed.found() == [("more_in_cluster", "green")]
     assert "podSelector" in Finding.objects.get().message
-    drift.adopt(_of(managed), by=factories.BY)
+    drift.adopt(_of(managed), author=factories.BY)
     managed.passed()
     assert managed.found() == []
     assert managed.pool("green").pod_selector == {"matchLabels": {"x": "y"}}
@@ -223,8 +223,8 @@ def test_an_object_that_says_the_same_in_other_words_is_left_alone(managed: Flee
     six = {"cidrs": ["fd00::0/104"], "maskSize": 120}
     managed.put(manifest("green", A, ipv6=six))
     managed.passed()
-    drift.apply(_of(managed), by=factories.BY)
-    pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), by=factories.BY)
+    drift.apply(_of(managed), author=factories.BY)
+    pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), author=factories.BY)
     assert managed.counted() == {"seen": 1, "changed": 0, "written": 1, "failed": 0}
     assert managed.there()["green"]["spec"]["ipv6"] == six
     assert managed.counted()["written"] == 0
@@ -235,7 +235,7 @@ def test_strings_stay_strings_where_the_crd_has_objects(managed: Fleet) -> None:
     """Readers of v2alpha1 would be shown `cidrs: [{}]`."""
     managed.put(manifest("green", A, version="v2alpha1"))
     managed.passed()
-    pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), by=factories.BY)
+    pools.change(managed.pool("green").pk, pools.PoolChange(labels={"x": "y"}), author=factories.BY)
     managed.passed()
     assert managed.there()["green"]["spec"]["ipv4"]["cidrs"] == [A]
 

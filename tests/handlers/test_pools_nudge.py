@@ -18,17 +18,17 @@ pytestmark = pytest.mark.django_db
 CIDR = "10.0.0.0/16"
 FAR = "2100-01-01T00:00:00Z"
 CHANGES: dict[str, Callable[[Pool], object]] = {
-    "add": lambda pool: pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), by=factories.BY),
-    "remove": lambda pool: pools.remove_cidr(factories.cidr(pool).pk, by=factories.BY),
+    "add": lambda pool: pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY),
+    "remove": lambda pool: pools.remove_cidr(factories.cidr(pool).pk, author=factories.BY),
     "reserve": lambda pool: factories.reserve(pool, "10.0.0.0-10.0.0.9"),
     "change": lambda pool: pools.change(
-        pool.pk, pools.PoolChange(labels={"a": "b"}), by=factories.BY
+        pool.pk, pools.PoolChange(labels={"a": "b"}), author=factories.BY
     ),
-    "delete": lambda pool: pools.delete(pool.pk, by=factories.BY),
+    "delete": lambda pool: pools.delete(pool.pk, author=factories.BY),
     "make": lambda pool: factories.pool(
         "10.1.0.0/16", within=pool.cluster, category="pod", mask=24
     ),
-    "import": lambda pool: manifests.pools_from(_TEXT, pool.cluster, by=factories.BY),
+    "import": lambda pool: manifests.pools_from(_TEXT, pool.cluster, author=factories.BY),
 }
 _TEXT = b"""
 apiVersion: cilium.io/v2
@@ -74,7 +74,7 @@ def test_one_that_is_taken_back_does_not(connected: Cluster) -> None:
 def test_what_a_pass_changes_does_not(connected: Cluster) -> None:
     pool = factories.pool(CIDR, within=connected, category="pod", mask=24)
     _rests()
-    pool_sync.lose(pool, by=events.Author(actor="cluster c", source="cluster"))
+    pool_sync.lose(pool, author=events.Author(actor="cluster c", source="cluster"))
     assert not _due()
 
 

@@ -71,7 +71,7 @@ def test_changes_are_followed(fleet: Fleet) -> None:
 def test_what_somebody_changed_in_the_register_goes_back(fleet: Fleet) -> None:
     fleet.put(manifest("green", A))
     fleet.passed()
-    pools.add_cidr(fleet.pool("green").pk, factories.entry(B), by=factories.BY)
+    pools.add_cidr(fleet.pool("green").pk, factories.entry(B), author=factories.BY)
     fleet.passed()
     assert fleet.cidrs("green") == [A]
 
@@ -230,7 +230,7 @@ def test_point_20_v2alpha1_only(fleet: Fleet) -> None:
 def test_nothing_is_written(fleet: Fleet) -> None:
     fleet.put(manifest("green", A))
     fleet.passed()
-    pools.add_cidr(fleet.pool("green").pk, factories.entry(B), by=factories.BY)
+    pools.add_cidr(fleet.pool("green").pk, factories.entry(B), author=factories.BY)
     fleet.make("mine", C)
     before = fleet.there()
     assert [fleet.counted()["written"] for _ in range(2)] == [0, 0]

@@ -34,7 +34,7 @@ def test_point_13_the_register_stays_authoritative(world: CiliumWorld, clock: Cl
         pools.add_cidr(
             world.cluster.pools.get(name="a").pk,
             factories.entry(f"10.{number + 1}.0.0/22"),
-            by=factories.BY,
+            author=factories.BY,
         )
         clock.advance(600)
     assert world.held().items() >= before.items()
@@ -60,7 +60,7 @@ def test_point_13_changes_do_not_hammer_at_a_server_that_is_down(world: CiliumWo
         pools.add_cidr(
             world.cluster.pools.get(name="a").pk,
             factories.entry(f"10.{number + 1}.0.0/22"),
-            by=factories.BY,
+            author=factories.BY,
         )
     assert leases.due() == []
     assert Connection.objects.get(pk=world.connection.pk).due_at == due

@@ -50,7 +50,7 @@ def sealed(monkeypatch: pytest.MonkeyPatch) -> sealing.Sealed:
     NetworkSettings.objects.create(cluster=one)
     VMImport.objects.create(cluster=one)
     Wave.objects.create(cluster=one, name="saturday")
-    targets.create("ops", "https://hooks.example.org/", by=factories.BY)
+    targets.create("ops", "https://hooks.example.org/", author=factories.BY)
     return sealing.seal()
 
 

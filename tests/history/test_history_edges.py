@@ -40,7 +40,7 @@ def fleet(clock) -> dict[str, Any]:
     clock.advance(10)
     cooling = now()
     clock.advance(DAY)
-    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/24"), by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/24"), author=factories.BY)
     factories.take(pool, factories.holder("b"), cidr="10.0.0.1/32")
     clock.advance(10)
     return {"pool": pool, "first": first, "cooling": cooling}
@@ -102,7 +102,7 @@ def test_a_pool_that_is_gone(fleet: dict[str, Any], clock) -> None:
     for block in list(pool.blocks.filter(state="held")):
         factories.give_back({"id": block.pk, "holder": {"kind": "vm", "id": "b", "uid": ""}})
     clock.advance(DAY)
-    pools.delete(number, by=factories.BY)
+    pools.delete(number, author=factories.BY)
     clock.advance(10)
     then = api("GET", f"pools/{number}/at/?at={fleet['first']}").json()
     assert (then["state"], then["counts"]["ipv4"]["held"]) == ("present", "1")
@@ -148,7 +148,7 @@ def test_a_vm_owner_finds_their_own_only() -> None:
     moved = Entry.objects.get(namespace="theirs")
     Entry.objects.filter(pk=moved.pk).update(namespace="mine")
     owner = apis.Api("vm-owner")
-    memberships.create(cluster, ["mine"], by=factories.BY, user=owner.user)
+    memberships.create(cluster, ["mine"], author=factories.BY, user=owner.user)
     rows = owner("GET", "history/?q=web").json()["results"]
     assert [(row["type"], row["before"]) for row in rows] == [
         ("entry.changed", None), ("entry.created", None),

@@ -152,6 +152,6 @@ def test_of_a_pool_that_is_gone(clock) -> None:
     block = factories.take(pool, factories.holder("a"))
     clock.advance(10)
     factories.give_back(block)
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
     assert boxed("old") == ["pool.created", "pool.deleted"]
     assert "released" in boxed("10.0.0.0")

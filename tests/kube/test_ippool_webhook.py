@@ -68,7 +68,7 @@ def test_a_good_one_is_stored_without_a_word(api: Api, network: Network, name: s
 
 
 def test_a_second_one_of_a_network(api: Api, network: Network, name: str) -> None:
-    ippools.create(network.cluster, "first", NETWORK, by=worlds.BY)
+    ippools.create(network.cluster, "first", NETWORK, author=worlds.BY)
     refused = api.call("POST", IPPOOLS, manifest(name, {}))
     assert (refused.status, refused.reason) == (403, "Forbidden")
     assert f"{NETWORK} has an IPPool already: first" in refused.json["message"]
@@ -106,8 +106,8 @@ def test_duplicates_are_warned_of(api: Api, network: Network, name: str) -> None
 
 
 def test_one_that_goes_says_what_stays(api: Api, network: Network, name: str) -> None:
-    of = ippools.create(network.cluster, name, NETWORK, by=worlds.BY)
-    entries.add(of.pk, [EntrySpec(A, ("10.0.0.5/24",))], source="hand", by=worlds.BY)
+    of = ippools.create(network.cluster, name, NETWORK, author=worlds.BY)
+    entries.add(of.pk, [EntrySpec(A, ("10.0.0.5/24",))], source="hand", author=worlds.BY)
     assert api.call("POST", IPPOOLS, manifest(name, {A: ["10.0.0.5/24"]})).status == 201
     gone = api.call("DELETE", f"{IPPOOLS}/{name}")
     assert gone.status == 200

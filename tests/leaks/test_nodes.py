@@ -156,7 +156,7 @@ def test_whom_one_source_sees_the_other_does_not_miss(nodes: Nodes) -> None:
     nodes.holds("n1")
     for number in range(2):
         report = Report(nodes.cluster, "node", number, True, [Named("tooled")])
-        take_in(report, by=factories.BY)
+        take_in(report, author=factories.BY)
         nodes.passed()
         nodes.clock.advance(GRACE)
     assert nodes.leaked() == ["gone"]

@@ -15,7 +15,7 @@ from tests.leaks.vm_world import Machines
 
 def _reclaim(block: Block) -> reclaim.Result:
     wanted = reclaim.Wanted(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
-    return reclaim.reclaim(wanted, by=factories.WITH_REASON)
+    return reclaim.reclaim(wanted, author=factories.WITH_REASON)
 
 
 def test_a_claim_whose_vm_is_gone_leaks_its_addresses(vms: Machines) -> None:

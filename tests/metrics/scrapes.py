@@ -27,7 +27,7 @@ def value(name: str, **labels: str) -> float:
     return found
 
 
-def by(label: str, name: str, **labels: str) -> dict[str, float]:
+def author(label: str, name: str, **labels: str) -> dict[str, float]:
     """The samples of that name with these labels, by another label."""
     return {found[label]: value for found, value in _matching(families().values(), name, labels)}
 

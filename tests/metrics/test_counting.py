@@ -26,7 +26,7 @@ def test_what_happened_is_counted_once() -> None:
     for _scrape in range(3):
         assert scrapes.value("ipam_allocations_total", **ALLOCATED) == 4
         assert scrapes.value("ipam_allocations_total", **FAILED) == 1
-        reasons = scrapes.by("reason", "ipam_allocation_failures_total", category="vm")
+        reasons = scrapes.author("reason", "ipam_allocation_failures_total", category="vm")
         assert reasons == {"ipam_exhausted": 1}
         assert scrapes.value("ipam_releases_total", category="vm") == 1
     factories.take(pool)

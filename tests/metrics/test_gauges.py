@@ -69,7 +69,7 @@ def test_clusters(cluster: Cluster) -> None:
     assert scrapes.value(last, cluster=cluster.name) == pytest.approx(
         clock.moment().timestamp(), abs=60
     )
-    assert scrapes.by("cluster", "ipam_cluster_connected") == {cluster.name: 1, other.name: 0}
+    assert scrapes.author("cluster", "ipam_cluster_connected") == {cluster.name: 1, other.name: 0}
     assert scrapes.value(last, cluster=other.name) == 0
 
 
@@ -77,7 +77,7 @@ def test_findings_and_duplicates_of_nodes(cluster: Cluster) -> None:
     finding(cluster, "cidr_overlap", "a", "error")
     finding(cluster, "unknown_pool", "b", "warning")
     finding(cluster, metrics.SAME_POD_CIDR, "c", "error")
-    found = scrapes.by("severity", "ipam_findings", cluster=cluster.name)
+    found = scrapes.author("severity", "ipam_findings", cluster=cluster.name)
     assert found == {"error": 2, "warning": 1}
     assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 1
 
@@ -100,7 +100,7 @@ def test_orphans(cluster: Cluster) -> None:
     pool.cidrs.filter(cidr="10.1.0.0/24").update(orphaned_at=Now())
     type(whole).objects.filter(pk=whole.pk).update(orphaned_at=Now())
     assert scrapes.value("ipam_orphans_detected", cluster=cluster.name) == 2
-    states = scrapes.by("state", "ipam_pool_addresses", pool=pool.name)
+    states = scrapes.author("state", "ipam_pool_addresses", pool=pool.name)
     assert sum(states.values()) == scrapes.value("ipam_pool_capacity_addresses", pool=pool.name)
 
 
@@ -109,12 +109,12 @@ def test_leaks_by_kind_of_holder(monkeypatch: pytest.MonkeyPatch) -> None:
     leak(clusters[0], "node")
     leak(clusters[1], "robot")
     first, second = (
-        scrapes.by("holder_kind", "ipam_leaks_detected", cluster=one.name) for one in clusters
+        scrapes.author("holder_kind", "ipam_leaks_detected", cluster=one.name) for one in clusters
     )
     assert first == {"node": 1, "instance": 0, "env": 0}
     assert second == {"node": 0, "instance": 0, "env": 0, "robot": 1}
     monkeypatch.setattr(metrics, "MOST_KINDS", 0)
-    second = scrapes.by("holder_kind", "ipam_leaks_detected", cluster=clusters[1].name)
+    second = scrapes.author("holder_kind", "ipam_leaks_detected", cluster=clusters[1].name)
     assert second == {"node": 0, "instance": 0, "env": 0, "other": 1}
 
 
@@ -126,7 +126,7 @@ def test_a_suspicion_is_no_leak(cluster: Cluster) -> None:
 def test_what_waits() -> None:
     pool = factories.pool("10.0.0.0/32", allow_first_ip=True)
     factories.take(pool)
-    requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
     target = WebhookTarget.objects.create(
         name="t", url="https://x", sealed="", created_at=Now(), secret_made_at=Now()
     )
@@ -159,7 +159,7 @@ def test_checks_verifications_and_recovery() -> None:
         started_at=Now(), finished_at=Now(), segments=1, events=1, fault_count=1
     )
     Recovery.objects.create(since=Now(), after_run=0, reason="r")
-    assert scrapes.by("check", "ipam_check_violations") == {code: 7}
+    assert scrapes.author("check", "ipam_check_violations") == {code: 7}
     at = scrapes.value("ipam_check_last_success_timestamp_seconds")
     assert at == pytest.approx(clock.moment().timestamp(), abs=60)
     assert scrapes.value("ipam_audit_chain_ok") == 0

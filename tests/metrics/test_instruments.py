@@ -45,15 +45,15 @@ def connection(fake: FakeCluster) -> Connection:
     return small.connect(fake)
 
 
-def by(label: str, name: str, **labels: str) -> dict[str, float]:
+def author(label: str, name: str, **labels: str) -> dict[str, float]:
     process_metrics.flush()
-    return scrapes.by(label, name, **labels)
+    return scrapes.author(label, name, **labels)
 
 
 def test_a_pass_that_succeeds(connection: Connection) -> None:
     name = connection.cluster.name
     small.reconcile(connection, small.Small())
-    assert by("result", "ipam_reconcile_total", cluster=name) == {"success": 1, "failure": 0}
+    assert author("result", "ipam_reconcile_total", cluster=name) == {"success": 1, "failure": 0}
     assert scrapes.value("ipam_reconcile_duration_seconds_count", cluster=name) == 1
     assert 0 < scrapes.value("ipam_reconcile_duration_seconds_sum", cluster=name) < 60
     assert scrapes.values("ipam_reconcile_errors_total", cluster=name) == []
@@ -70,24 +70,24 @@ def test_a_pass_that_fails(connection: Connection, fake: FakeCluster) -> None:
     fake.faults.add(status=503, times=None)
     name = connection.cluster.name
     small.reconcile(connection, small.Small())
-    assert by("result", "ipam_reconcile_total", cluster=name) == {"success": 0, "failure": 1}
-    reasons = scrapes.by("reason", "ipam_reconcile_errors_total", cluster=name)
+    assert author("result", "ipam_reconcile_total", cluster=name) == {"success": 0, "failure": 1}
+    reasons = scrapes.author("reason", "ipam_reconcile_errors_total", cluster=name)
     assert reasons == {"cluster_server_error": 1}
-    assert scrapes.by("code", "ipam_k8s_requests_total", cluster=name) == {"503": 1}
+    assert scrapes.author("code", "ipam_k8s_requests_total", cluster=name) == {"503": 1}
 
 
 def test_a_server_that_does_not_answer(connection: Connection, fake: FakeCluster) -> None:
     fake.faults.add(effect="cut", times=None)
     name = connection.cluster.name
     small.reconcile(connection, small.Small())
-    assert by("code", "ipam_k8s_requests_total", cluster=name) == {"none": 1}
+    assert author("code", "ipam_k8s_requests_total", cluster=name) == {"none": 1}
 
 
 def test_a_dry_run_is_no_pass(connection: Connection) -> None:
     from pools.models.observed import Trigger
 
     small.reconcile(connection, small.Small(), trigger=Trigger.DRY_RUN)
-    found = by("result", "ipam_reconcile_total", cluster=connection.cluster.name)
+    found = author("result", "ipam_reconcile_total", cluster=connection.cluster.name)
     assert found == {"success": 0, "failure": 0}
 
 
@@ -108,7 +108,7 @@ def test_series_of_a_cluster_go_with_it(connection: Connection) -> None:
     small.reconcile(connection, small.Small())
     process_metrics.flush()
     assert f'"{cluster.name}"' in scrape()
-    clusters.remove(cluster, by=factories.BY)
+    clusters.remove(cluster, author=factories.BY)
     assert f'"{cluster.name}"' not in scrape()
     assert totals.tidy() > 0
     assert not Measure.objects.filter(labels__contains=cluster.name).exists()
@@ -126,7 +126,7 @@ def test_any_name_of_a_cluster_can_be_read_back(name: str) -> None:
     cluster = factories.cluster()
     type(cluster).objects.filter(pk=cluster.pk).update(name=name)
     process_metrics.count("ipam_k8s_requests_total", cluster=name, verb="get", code="200")
-    assert by("verb", "ipam_k8s_requests_total", cluster=name) == {"get": 1}
+    assert author("verb", "ipam_k8s_requests_total", cluster=name) == {"get": 1}
     assert scrapes.value("ipam_orphans_detected", cluster=name) == 0
 
 
@@ -135,7 +135,7 @@ def test_reviews_of_the_webhook() -> None:
     door.ask(webhooks.manifest("green"))
     door.ask(webhooks.manifest("blue", "10.0.0.0/8", mask=4))
     door.post(b"{")
-    results = by("result", "ipam_webhook_reviews_total", webhook="validate-ciliumpodippools")
+    results = author("result", "ipam_webhook_reviews_total", webhook="validate-ciliumpodippools")
     assert results == {"allowed": 1, "refused": 1, "error": 1}
     labels = {"webhook": "validate-ciliumpodippools"}
     assert scrapes.value("ipam_webhook_duration_seconds_count", **labels) == 3
@@ -156,7 +156,7 @@ def test_an_allocation_without_a_database_is_counted_as_a_failure(
     def ask() -> None:
         """In a thread, whose connection is not open yet."""
         try:
-            requests.allocate(1, factories.wanted(), by=factories.BY)
+            requests.allocate(1, factories.wanted(), author=factories.BY)
         except OperationalError as error:
             refused.append(error)
         finally:
@@ -169,9 +169,9 @@ def test_an_allocation_without_a_database_is_counted_as_a_failure(
         thread.start()
         thread.join(30)
     assert len(refused) == 1
-    reasons = by("reason", "ipam_allocation_failures_total", category="unknown")
+    reasons = author("reason", "ipam_allocation_failures_total", category="unknown")
     assert reasons == {"ipam_unavailable": 1}
-    assert scrapes.by("result", "ipam_allocations_total", category="unknown") == {"failed": 1}
+    assert scrapes.author("result", "ipam_allocations_total", category="unknown") == {"failed": 1}
 
 
 def test_the_tick_marks_the_time_and_counts_events() -> None:

@@ -18,7 +18,7 @@ def test_the_states_of_a_pool_are_counted_in_addresses() -> None:
     pool = factories.pool("10.0.0.0/20", mask=24, cooldown=3600, reserved=["10.0.1.5/32"])
     blocks = [factories.take(pool) for _ in range(3)]
     factories.give_back(blocks[0])
-    assert scrapes.by("state", "ipam_pool_addresses", pool=pool.name) == {
+    assert scrapes.author("state", "ipam_pool_addresses", pool=pool.name) == {
         "free": 12 * 256,
         "held": 2 * 256,
         "cooling": 256,
@@ -63,7 +63,7 @@ def test_a_cooldown_that_has_passed_is_free_although_nobody_tidied() -> None:
     assert scrapes.value("ipam_cooldown_queue_addresses", pool=pool.name) == 1
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.clock_offset', '2 hours', true)")
-    assert scrapes.by("state", "ipam_pool_addresses", pool=pool.name)["cooling"] == 0
+    assert scrapes.author("state", "ipam_pool_addresses", pool=pool.name)["cooling"] == 0
     assert scrapes.value("ipam_cooldown_queue_addresses", pool=pool.name) == 0
 
 
@@ -72,7 +72,7 @@ def test_a_pool_of_ipv6_has_its_size_to_16_digits() -> None:
     factories.take(pool)
     capacity = scrapes.value("ipam_pool_capacity_addresses", pool=pool.name)
     assert capacity == float(2**80)
-    states = scrapes.by("state", "ipam_pool_addresses", pool=pool.name)
+    states = scrapes.author("state", "ipam_pool_addresses", pool=pool.name)
     assert states["held"] == float(2**64)
     assert sum(states.values()) == pytest.approx(capacity, rel=1e-15)
 
@@ -81,7 +81,7 @@ def test_an_old_count_of_a_very_large_pool_still_adds_up(monkeypatch: pytest.Mon
     pool = factories.pool("10.0.0.0/28")
     monkeypatch.setattr(usage, "LARGE", 10)
     PoolUsage.objects.create(pool=pool, family=4, held=12, cooling=9, withheld=3, counted_at=Now())
-    states = scrapes.by("state", "ipam_pool_addresses", pool=pool.name)
+    states = scrapes.author("state", "ipam_pool_addresses", pool=pool.name)
     assert states == {"free": 0, "held": 12, "cooling": 2, "reserved": 0}
 
 
@@ -93,6 +93,6 @@ def test_waiting_requests() -> None:
     factories.take(pool)
     assert scrapes.value("ipam_requests_oldest_seconds") == 0
     for _ in range(2):
-        requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+        requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
     assert scrapes.value("ipam_requests_pending", pool=pool.name) == 2
     assert scrapes.value("ipam_requests_pending", pool=other.name) == 0

@@ -48,7 +48,7 @@ class Receiver:
     def target(self, name: str = "ops", **settings: Any) -> tuple[WebhookTarget, str]:
         """A target at this receiver, and its secret."""
         options = {"ca": AUTHORITY.pem} | settings
-        return targets.create(name, f"{self.url}/hook", by=factories.BY, **options)
+        return targets.create(name, f"{self.url}/hook", author=factories.BY, **options)
 
 
 @contextlib.contextmanager

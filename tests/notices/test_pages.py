@@ -59,7 +59,7 @@ def test_open_notices_come_first_and_the_menu_counts_them() -> None:
 
 def test_without_the_permission_nothing_is_seen() -> None:
     notice = full()
-    target, _ = targets.create("t", "https://example.org/", by=factories.BY)
+    target, _ = targets.create("t", "https://example.org/", author=factories.BY)
     stranger, viewer = people.browser(["view_pool"]), people.browser(["view_notice"])
     assert stranger.get(reverse(NOTICES)).status_code == 403
     assert stranger.get(page(notice)).status_code == 403
@@ -106,7 +106,7 @@ def test_the_secret_is_shown_once_and_rotated() -> None:
 
 def test_the_form_says_what_is_wrong() -> None:
     client = people.browser(ALL)
-    targets.create("ops", "https://example.org/", by=factories.BY)
+    targets.create("ops", "https://example.org/", author=factories.BY)
     for data, words in (
         ({"name": "x", "url": "http://example.org/"}, "must begin with https"),
         ({"name": "x", "url": "https://example.org/?a=b"}, "query"),

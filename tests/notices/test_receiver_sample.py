@@ -94,7 +94,7 @@ def test_a_message_older_than_five_minutes_is_refused(
 def test_an_old_secret_is_no_secret_after_a_rotation(strict: tuple[Receiver, str]) -> None:
     receiver, _ = strict
     target = Delivery.objects.get().target
-    targets.rotate(target, by=factories.BY)
+    targets.rotate(target, author=factories.BY)
     outbox.write_test(target)
     assert sending.work_off(target.pk) == 0
     assert (

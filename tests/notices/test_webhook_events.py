@@ -24,7 +24,7 @@ URL = "https://hooks.example.org:8443/services/T0/very-secret"
 
 @pytest.fixture
 def target() -> WebhookTarget:
-    made, _ = targets.create("ops", URL, ca=receivers.AUTHORITY.pem, by=factories.BY)
+    made, _ = targets.create("ops", URL, ca=receivers.AUTHORITY.pem, author=factories.BY)
     return made
 
 
@@ -50,7 +50,7 @@ def types() -> list[str]:
     ],
 )
 def test_a_change_is_told(target: WebhookTarget, values: dict[str, Any], type_: str) -> None:
-    targets.change(target, values, by=factories.BY)
+    targets.change(target, values, author=factories.BY)
     assert types() == ["webhook.created", type_]
     last = Event.objects.order_by("id").last()
     assert last is not None
@@ -59,8 +59,8 @@ def test_a_change_is_told(target: WebhookTarget, values: dict[str, Any], type_: 
 
 
 def test_so_are_a_new_secret_and_the_end(target: WebhookTarget, later: None) -> None:
-    targets.rotate(target, by=factories.BY)
-    targets.delete(target, by=factories.BY)
+    targets.rotate(target, author=factories.BY)
+    targets.delete(target, author=factories.BY)
     assert types() == ["webhook.created", "webhook.secret_replaced", "webhook.deleted"]
 
 
@@ -75,8 +75,8 @@ def test_what_deliveries_write_and_a_new_key_are_no_change(
 
 def test_nothing_secret_is_in_them(target: WebhookTarget, later: None) -> None:
     sealed = target.sealed
-    secret = targets.rotate(target, by=factories.BY)
-    targets.change(target, {"url": f"{URL}-2"}, by=factories.BY)
+    secret = targets.rotate(target, author=factories.BY)
+    targets.change(target, {"url": f"{URL}-2"}, author=factories.BY)
     told = f"{list(WebhookTargetEvent.objects.values())}{list(Event.objects.values())}"
     target.refresh_from_db()
     for hidden in (secret, sealed, target.sealed, "very-secret", "BEGIN CERTIFICATE"):
@@ -84,7 +84,7 @@ def test_nothing_secret_is_in_them(target: WebhookTarget, later: None) -> None:
 
 
 def test_they_are_searched_shown_and_sealed(target: WebhookTarget) -> None:
-    targets.change(target, {"enabled": False}, by=factories.BY)
+    targets.change(target, {"enabled": False}, author=factories.BY)
     wanted = search.Wanted(name="ops", kind="webhook")
     changed, created = search.search([wanted]).events
     assert (created.type, changed.type) == ("webhook.created", "webhook.changed")

@@ -140,7 +140,7 @@ def test_a_failing_target_holds_up_no_other(receiver: Receiver) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/"
         silent.close()
-        bad, _ = targets.create("bad", url, by=factories.BY)
+        bad, _ = targets.create("bad", url, author=factories.BY)
     good, _ = receiver.target("good")
     fill()
     evaluation.evaluate()
@@ -191,7 +191,7 @@ def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Rece
     target, _ = receiver.target()
     fill()
     evaluation.evaluate()
-    off = targets.change(target, {"enabled": False}, by=factories.BY)
+    off = targets.change(target, {"enabled": False}, author=factories.BY)
     assert set(Delivery.objects.values_list("state", flat=True)) == {"failed"}
     for refused in (
         lambda: outbox.write_test(off),
@@ -199,7 +199,7 @@ def test_what_waits_for_a_target_that_is_switched_off_is_given_up(receiver: Rece
     ):
         with pytest.raises(errors.Conflict):
             refused()
-    targets.change(off, {"enabled": True}, by=factories.BY)
+    targets.change(off, {"enabled": True}, author=factories.BY)
     outbox.send_again(Delivery.objects.all()[0])
     assert sending.work_off(target.pk) == 1
 

@@ -178,8 +178,8 @@ def test_who_answers_too_slowly_is_not_waited_for(
 def test_the_secret_is_sealed_bound_to_its_target_and_sealed_anew(settings: Any) -> None:
     from django.core.management import call_command
 
-    one, secret = targets.create("one", "https://example.org/", by=factories.BY)
-    two, _ = targets.create("two", "https://example.org/", by=factories.BY)
+    one, secret = targets.create("one", "https://example.org/", author=factories.BY)
+    two, _ = targets.create("two", "https://example.org/", author=factories.BY)
     assert secret not in str(WebhookTarget.objects.values_list())
     WebhookTarget.objects.filter(pk=two.pk).update(sealed=one.sealed)
     two.refresh_from_db()

@@ -44,8 +44,8 @@ def test_what_was_released_comes_after_what_is_fresh_in_the_window(clock) -> Non
 
 def test_a_cidr_that_was_added_comes_last() -> None:
     pool = factories.pool("10.5.0.0/31")
-    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/31"), by=factories.BY)
-    pools.add_cidr(pool.pk, factories.entry("10.3.0.0/31"), by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/31"), author=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry("10.3.0.0/31"), author=factories.BY)
     assert factories.drain(pool) == [
         "10.5.0.0/32", "10.5.0.1/32", "10.1.0.0/32", "10.1.0.1/32", "10.3.0.0/32", "10.3.0.1/32",
     ]  # fmt: skip

@@ -53,7 +53,7 @@ def test_a_second_family() -> None:
     pool = _used()
     assert len(factories.ask(pool).blocks) == 1
     pools.change(
-        pool.pk, pools.PoolChange(families=factories.families("fd00::/112")), by=factories.BY
+        pool.pk, pools.PoolChange(families=factories.families("fd00::/112")), author=factories.BY
     )
     assert sorted(block["family"] for block in factories.ask(pool).blocks) == [4, 6]
 

@@ -143,7 +143,7 @@ class Register(stateful.RuleBasedStateMachine):
         row = Block.objects.get(space=self.pool.space_id, cidr=cidr)
         who = factories.holder("stranger" if stranger else self.held[cidr])
         try:
-            done = allocation.release(row.pk, who, by=factories.BY)
+            done = allocation.release(row.pk, who, author=factories.BY)
         except errors.HolderChanged:
             assert stranger
             return
@@ -167,7 +167,7 @@ class Register(stateful.RuleBasedStateMachine):
         parent = factories.cidr(self.pool, str(network))
         try:
             with transaction.atomic():
-                made = pools.reserve(parent.pk, wanted, by=factories.BY)
+                made = pools.reserve(parent.pk, wanted, author=factories.BY)
         except errors.RangesOverlap:
             return
         self.ranges[made.pk] = (place, self.touched(place, span))
@@ -176,20 +176,20 @@ class Register(stateful.RuleBasedStateMachine):
     @stateful.rule(data=st.data())
     def unreserve(self, data: st.DataObject) -> None:
         chosen = data.draw(st.sampled_from(sorted(self.ranges)))
-        pools.unreserve(chosen, by=factories.BY)
+        pools.unreserve(chosen, author=factories.BY)
         del self.ranges[chosen]
 
     @stateful.rule(place=_places)
     def add_or_remove(self, place: int) -> None:
         text = PLACES[self.family][place]
         if place not in self.cidrs:
-            pools.add_cidr(self.pool.pk, factories.entry(text), by=factories.BY)
+            pools.add_cidr(self.pool.pk, factories.entry(text), author=factories.BY)
             self.cidrs.add(place)
             return
         blocks = set(self.blocks(place))
         try:
             with transaction.atomic():
-                pools.remove_cidr(factories.cidr(self.pool, text).pk, by=factories.BY)
+                pools.remove_cidr(factories.cidr(self.pool, text).pk, author=factories.BY)
         except errors.CIDRInUse:
             assert blocks & (set(self.held) | set(self.cools))
             return

@@ -28,12 +28,12 @@ def _begin(
         span=addresses.parse_range(span) if span else None,
         to=ip_network(to) if to else None,
     )
-    return migrations.begin(want, by=BY)
+    return migrations.begin(want, author=BY)
 
 
 def _take(migration: CIDRMigration, *steps: Step) -> progress.Progress:
     for step in steps:
-        migration = migrations.take(migration.pk, step, by=BY)
+        migration = migrations.take(migration.pk, step, author=BY)
     return progress.of(migration)
 
 
@@ -133,10 +133,10 @@ def test_steps_done_elsewhere_count() -> None:
     pool = factories.pool(OLD)
     migration = _begin(pool)
     factories.reserve(pool, OLD)
-    pools.add_cidr(pool.pk, factories.entry(NEW), by=BY)
+    pools.add_cidr(pool.pk, factories.entry(NEW), author=BY)
     told = progress.of(migration)
     assert (told.standing, told.added) == (Standing.DRAINED, True)
-    pools.remove_cidr(factories.cidr(pool, OLD).pk, by=BY)
+    pools.remove_cidr(factories.cidr(pool, OLD).pk, author=BY)
     told = progress.of(migrations.of(migration.pk))
     assert (told.standing, told.steps) == (Standing.REMOVED, ())
 

@@ -37,7 +37,7 @@ def test_the_database_holds_it(one, other, breaks) -> None:
 def test_within_one_pool() -> None:
     pool = factories.pool("10.0.0.0/24")
     with pytest.raises(errors.CIDROverlap):
-        pools.add_cidr(pool.pk, factories.entry("10.0.0.128/25"), by=factories.BY)
+        pools.add_cidr(pool.pk, factories.entry("10.0.0.128/25"), author=factories.BY)
 
 
 def test_neighbours_do_not_overlap() -> None:
@@ -66,6 +66,6 @@ def test_a_cidr_lies_in_the_space_of_its_pool(breaks) -> None:
 
 def test_a_removed_cidr_may_belong_to_another_pool() -> None:
     one = factories.pool("10.0.0.0/24", "10.0.1.0/24")
-    pools.remove_cidr(factories.cidr(one, "10.0.1.0/24").pk, by=factories.BY)
+    pools.remove_cidr(factories.cidr(one, "10.0.1.0/24").pk, author=factories.BY)
     other = factories.pool("10.0.1.0/24", within=one.cluster)
     assert factories.take(other)["cidr"] == "10.0.1.1/32"

@@ -31,7 +31,7 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
 def _connect(fake: FakeCluster, **options: Any) -> Connection:
     source = connections.from_kubeconfig(fake.kubeconfig())
     cluster = options.pop("cluster", None) or factories.cluster()
-    return connections.connect(cluster, source, OBSERVED, by=factories.BY, **options)
+    return connections.connect(cluster, source, OBSERVED, author=factories.BY, **options)
 
 
 def test_identity_and_version_are_pinned_and_credentials_sealed(fake: FakeCluster) -> None:
@@ -68,7 +68,7 @@ def test_the_same_cluster_twice_is_refused_and_the_other_named(fake: FakeCluster
         _connect(fake)
     with pytest.raises(errors.SameCluster):
         connections.connect(
-            first.cluster, connections.from_kubeconfig(fake.kubeconfig()), OBSERVED, by=factories.BY
+            first.cluster, connections.from_kubeconfig(fake.kubeconfig()), OBSERVED, author=factories.BY
         )
 
 
@@ -87,7 +87,7 @@ def test_other_credentials_of_the_same_cluster(fake: FakeCluster) -> None:
         "cadastre", [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]
     )
     source = connections.from_kubeconfig(fake.kubeconfig(token))
-    row = connections.replace(row, source, by=factories.BY)
+    row = connections.replace(row, source, author=factories.BY)
     assert sync.access(row).token == token
     assert (row.error_code, row.failures) == ("", 0)
     last = ConnectionEvent.objects.order_by("-pk")[0]
@@ -98,7 +98,7 @@ def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> Non
     row = _connect(fake)
     fake.kube_system_uid = "another"
     with pytest.raises(sync.IdentityChanged):
-        connections.replace(row, connections.from_kubeconfig(fake.kubeconfig()), by=factories.BY)
+        connections.replace(row, connections.from_kubeconfig(fake.kubeconfig()), author=factories.BY)
 
 
 def test_duties_are_of_managed_clusters_only() -> None:
@@ -115,10 +115,10 @@ def test_duties_are_of_managed_clusters_only() -> None:
 
 
 def test_a_paused_one_is_not_made_due(fake: FakeCluster) -> None:
-    row = connections.change(_connect(fake), by=factories.BY, paused=True)
+    row = connections.change(_connect(fake), author=factories.BY, paused=True)
     with pytest.raises(errors.ConnectionPaused):
         connections.make_due(row)
-    row = connections.change(row, by=factories.BY, paused=False)
+    row = connections.change(row, author=factories.BY, paused=False)
     connections.make_due(row)
 
 
@@ -128,7 +128,7 @@ def test_what_was_seen_goes_with_the_connection(fake: FakeCluster) -> None:
         cluster=row.cluster, kind="CiliumNode", name="n", uid="u", resource_version="1",
         manifest={}, first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
-    connections.disconnect(row, by=factories.BY)
+    connections.disconnect(row, author=factories.BY)
     assert not Connection.objects.exists()
     assert not ObservedObject.objects.exists()
     with pytest.raises(errors.NotFound):
@@ -164,6 +164,6 @@ def test_a_worker_under_the_old_terms_loses_the_cluster(fake: FakeCluster) -> No
     row = _connect(fake)
     lease = leases.take(row.pk, "tester")
     assert lease is not None
-    connections.change(row, by=factories.BY, paused=True)
+    connections.change(row, author=factories.BY, paused=True)
     with pytest.raises(leases.LeaseLost), leases.holding(lease, factories.BY):
         raise AssertionError("it still has the cluster")

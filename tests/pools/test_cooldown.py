@@ -55,14 +55,14 @@ def test_limits_are_held_by_the_database(category: str, seconds: int, breaks) ->
     with breaks("pool_cooldown"):
         Pool.objects.filter(pk=pool.pk).update(cooldown_seconds=seconds)
     with pytest.raises(errors.InvalidInput):
-        pools.change(pool.pk, pools.PoolChange(cooldown_seconds=seconds), by=factories.BY)
+        pools.change(pool.pk, pools.PoolChange(cooldown_seconds=seconds), author=factories.BY)
 
 
 @pytest.mark.parametrize("later", [0, 5, 600], ids=["none", "shorter", "longer"])
 def test_a_running_one_is_not_changed_by_the_pool(later: int, clock) -> None:
     pool = factories.pool("10.0.0.0/32", cooldown=60)
     factories.give_back(factories.take(pool))
-    pools.change(pool.pk, pools.PoolChange(cooldown_seconds=later), by=factories.BY)
+    pools.change(pool.pk, pools.PoolChange(cooldown_seconds=later), author=factories.BY)
     clock.advance(60 - MARGIN)
     assert factories.drain(pool) == []
     clock.advance(MARGIN)
@@ -102,13 +102,13 @@ def test_skipped_only_with_a_reason(clock) -> None:
     block = factories.take(pool)
     factories.give_back(block)
     with pytest.raises(errors.InvalidInput, match="needs a reason"):
-        allocation.skip_cooldown(block["id"], by=factories.BY)
-    allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
+        allocation.skip_cooldown(block["id"], author=factories.BY)
+    allocation.skip_cooldown(block["id"], author=factories.WITH_REASON)
     assert factories.drain(pool) == ["10.0.0.0/32"]
     with pytest.raises(errors.Conflict, match="not cooling down"):
-        allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
+        allocation.skip_cooldown(block["id"], author=factories.WITH_REASON)
     with pytest.raises(errors.NotFound):
-        allocation.skip_cooldown(0, by=factories.WITH_REASON)
+        allocation.skip_cooldown(0, author=factories.WITH_REASON)
 
 
 def test_skipping_one_leaves_the_others_alone(breaks) -> None:
@@ -116,7 +116,7 @@ def test_skipping_one_leaves_the_others_alone(breaks) -> None:
     one, two = factories.take(pool), factories.take(pool)
     factories.give_back(one)
     factories.give_back(two)
-    allocation.skip_cooldown(one["id"], by=factories.WITH_REASON)
+    allocation.skip_cooldown(one["id"], author=factories.WITH_REASON)
     assert factories.row(two).state == "cooling"
 
 

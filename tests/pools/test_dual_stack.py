@@ -36,7 +36,7 @@ def test_one_family_alone(family: int) -> None:
 def test_both_named() -> None:
     pool = factories.pool("10.0.0.0/24", "fd00::/64")
     wanted = allocation.Wanted(factories.holders(2), families=(4, 6))
-    blocks = allocation.allocate(pool.pk, wanted, by=factories.BY).blocks
+    blocks = allocation.allocate(pool.pk, wanted, author=factories.BY).blocks
     assert [block["family"] for block in blocks] == [4, 4, 6, 6]
 
 
@@ -61,4 +61,4 @@ def test_a_node_that_has_one_family_gets_the_other() -> None:
 def test_there_is_no_such_pool() -> None:
     for count in (1, 2):
         with pytest.raises(errors.NotFound):
-            allocation.allocate(0, factories.wanted(count=count), by=factories.BY)
+            allocation.allocate(0, factories.wanted(count=count), author=factories.BY)

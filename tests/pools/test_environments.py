@@ -105,7 +105,7 @@ def test_other_holders_have_one_whatever_their_organisation(breaks) -> None:
     second = factories.take(pool, factories.holder("i-2", kind="instance"), org="globex")
     with breaks("one_block_per_holder"):
         Block.objects.filter(pk=second["id"]).update(holder_id="i-1")
-    assert isinstance(allocation.release(first["id"], who, by=factories.BY), allocation.Release)
+    assert isinstance(allocation.release(first["id"], who, author=factories.BY), allocation.Release)
 
 
 @pytest.mark.parametrize("cidrs", [False, True], ids=["from the window", "fresh"])

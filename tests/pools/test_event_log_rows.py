@@ -69,7 +69,7 @@ def test_a_block_before_and_after(clock) -> None:
 
 def test_a_pool_before_and_after() -> None:
     pool = factories.pool("10.0.0.0/24")
-    pools.change(pool.pk, pools.PoolChange(cooldown_seconds=5), by=factories.BY)
+    pools.change(pool.pk, pools.PoolChange(cooldown_seconds=5), author=factories.BY)
     told = PoolEvent.objects.filter(pgh_obj_id=pool.pk).order_by("pgh_id")
     assert list(told.values_list("pgh_label", "cooldown_seconds")) == [
         ("created", 0),
@@ -80,7 +80,7 @@ def test_a_pool_before_and_after() -> None:
 def test_they_outlive_what_they_tell_of(clock) -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.give_back(factories.take(pool))
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
     types = list(Event.objects.order_by("id").values_list("type", flat=True))
     assert types[-1] == "pool.deleted"
     assert "block.allocated" in types

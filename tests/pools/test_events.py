@@ -76,7 +76,7 @@ def _released(pool: Pool, clock: Any) -> None:
 
 def _forced(pool: Pool, clock: Any) -> None:
     block = factories.take(pool)
-    allocation.release(block["id"], None, by=factories.WITH_REASON, force=True)
+    allocation.release(block["id"], None, author=factories.WITH_REASON, force=True)
 
 
 def _cooled(pool: Pool, clock: Any) -> None:
@@ -96,7 +96,7 @@ def _cooled_in_a_range(pool: Pool, clock: Any) -> None:
 def _skipped(pool: Pool, clock: Any) -> None:
     block = factories.take(pool)
     factories.give_back(block)
-    allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
+    allocation.skip_cooldown(block["id"], author=factories.WITH_REASON)
 
 
 BACK: list[tuple[Callable[..., None], list[str], tuple[str, str]]] = [
@@ -131,12 +131,12 @@ def test_taken_back(work, expected: list[str], author: tuple[str, str], clock) -
 def test_pools_cidrs_and_ranges() -> None:
     before = _types()
     pool = factories.pool("10.0.0.0/24")
-    added = pools.add_cidr(pool.pk, factories.entry("10.0.1.0/24"), by=factories.BY)
+    added = pools.add_cidr(pool.pk, factories.entry("10.0.1.0/24"), author=factories.BY)
     reserved = factories.reserve(pool, "10.0.0.0/30")
-    pools.unreserve(reserved, by=factories.BY)
-    pools.remove_cidr(added.pk, by=factories.BY)
-    pools.change(pool.pk, pools.PoolChange(cooldown_seconds=5), by=factories.BY)
-    clusters.remove(pool.cluster, by=factories.BY)
+    pools.unreserve(reserved, author=factories.BY)
+    pools.remove_cidr(added.pk, author=factories.BY)
+    pools.change(pool.pk, pools.PoolChange(cooldown_seconds=5), author=factories.BY)
+    clusters.remove(pool.cluster, author=factories.BY)
     assert [name for name in _since(before) if name != "pool.changed"] == [
         "cluster.created", "pool.created", "pool.cidr_added", "pool.cidr_added",
         "pool.range_reserved", "pool.range_removed", "pool.cidr_removed", "pool.cidr_removed",

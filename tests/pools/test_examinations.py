@@ -51,7 +51,7 @@ def _examined(
 def _row(fake: FakeCluster) -> Connection:
     source = connections.from_kubeconfig(fake.kubeconfig())
     return connections.connect(
-        factories.cluster(), source, connections.Terms(), by=factories.BY, offline=True
+        factories.cluster(), source, connections.Terms(), author=factories.BY, offline=True
     )
 
 

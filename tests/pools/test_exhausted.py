@@ -61,7 +61,7 @@ def test_the_environment_is_degraded_until_the_next_success(
     who = [factories.holder(name, kind="instance") for name in ask["holders"]]
     if len(who) > 1:
         second = factories.entry("10.0.1.0/24")
-        factories.pool_services.add_cidr(pool.pk, second, by=factories.BY)
+        factories.pool_services.add_cidr(pool.pk, second, author=factories.BY)
     factories.ask(pool, *who, org="acme", env="prod", cidr=ask.get("cidr"))
     assert _status(sql) == [("acme", "prod", "ok", "", False)]
 

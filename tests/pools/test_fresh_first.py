@@ -107,13 +107,13 @@ class _Register:
 
     def unreserve(self, n: int) -> None:
         if self.ranges:
-            pool_services.unreserve(self.ranges.pop(n % len(self.ranges)), by=factories.BY)
+            pool_services.unreserve(self.ranges.pop(n % len(self.ranges)), author=factories.BY)
         # What was withheld is forgotten with its row.
         rows = self.pool.blocks.filter(allocated_at__isnull=False).values_list("cidr", flat=True)
         self.released &= {str(cidr) for cidr in rows}
 
     def cidr(self, _n: int) -> None:
-        pool_services.add_cidr(self.pool.pk, factories.entry(self.cidrs[2]), by=factories.BY)
+        pool_services.add_cidr(self.pool.pk, factories.entry(self.cidrs[2]), author=factories.BY)
 
     def refill(self, _n: int) -> None:
         window.top_up(self.pool.pk, ip_network(self.cidrs[0]).version)
@@ -157,7 +157,7 @@ def test_a_released_block_is_found_by_the_hint_when_all_are_drawn() -> None:
     factories.drain(pool)
     factories.give_back(first)
     assert factories.take(pool)["cidr"] == first["cidr"]
-    pool_services.add_cidr(pool.pk, factories.entry("10.0.1.0/29"), by=factories.BY)
+    pool_services.add_cidr(pool.pk, factories.entry("10.0.1.0/29"), author=factories.BY)
     assert not Window.objects.get(pool=pool).all_drawn
 
 

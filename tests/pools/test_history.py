@@ -76,7 +76,7 @@ def test_a_cooldown_that_was_skipped_ended_then(clock) -> None:
     block = factories.take(pool, factories.holder("a"))
     factories.give_back(block)
     clock.advance(10)
-    allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
+    allocation.skip_cooldown(block["id"], author=factories.WITH_REASON)
     assert _who("10.0.0.0") == []
     assert _who("10.0.0.0", _now() - timedelta(seconds=1)) == [("a", "cooling")]
 
@@ -109,7 +109,7 @@ def test_of_a_pool_that_is_gone(clock) -> None:
     at = _now()
     clock.advance(10)
     factories.give_back(block)
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
     factories.pool("10.0.0.0/24", within=pool.cluster)
     matches, _ = history_addresses.holders(addresses.parse_address("10.0.0.0"), at=at)
     assert [(match.pool, match.holder["id"]) for match in matches] == [("old", "a")]
@@ -121,7 +121,7 @@ def test_even_when_no_pool_has_blocks_of_that_size_any_more(clock) -> None:
     at = _now()
     clock.advance(10)
     factories.give_back(block)
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
     assert _who("10.20.0.5", at) == [("a", "held")]
 
 

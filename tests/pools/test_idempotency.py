@@ -114,7 +114,7 @@ def test_a_pending_request_is_answered_again(count: int) -> None:
     ask = factories.wanted(factories.holder(), count=count)
 
     def again() -> Any:
-        return requests.allocate(pool.pk, ask, by=factories.BY, key=key, wait=True)
+        return requests.allocate(pool.pk, ask, author=factories.BY, key=key, wait=True)
 
     first = again()
     assert isinstance(first, AllocationRequest)

@@ -41,13 +41,13 @@ def test_the_service_says_what_the_mask_size_is() -> None:
     pool = factories.pool("10.0.0.0/16", mask=24)
     change = pools.PoolChange(families=factories.families("10.0.0.0/16", mask=25))
     with pytest.raises(errors.ImmutableInUse, match=r"never changes \(it is 24\)"):
-        pools.change(pool.pk, change, by=factories.BY)
+        pools.change(pool.pk, change, author=factories.BY)
 
 
 def test_a_family_may_be_added_and_is_fixed_then(breaks) -> None:
     pool = factories.pool("10.0.0.0/16", mask=24)
     change = pools.PoolChange(families=factories.families("fd00::/112", mask=120))
-    changed = pools.change(pool.pk, change, by=factories.BY)
+    changed = pools.change(pool.pk, change, author=factories.BY)
     assert (changed.mask_size_v4, changed.mask_size_v6) == (24, 120)
     assert factories.take(pool, family=6)["cidr"] == "fd00::/120"
     with breaks("pool_is_immutable"):

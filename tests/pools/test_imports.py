@@ -102,7 +102,7 @@ SHAPES = [
 
 
 def _load(text: str, cluster: Cluster, **settings: bool) -> list[tuple[str, str]]:
-    reports = manifests.pools_from(text.encode(), cluster, by=factories.BY, **settings)
+    reports = manifests.pools_from(text.encode(), cluster, author=factories.BY, **settings)
     return [(report.name, report.verdict) for report in reports]
 
 
@@ -136,7 +136,7 @@ def test_several_documents_all_or_nothing() -> None:
     overlapping = SPEC_000_OLD.replace("green-pool", "other")
     fine = SPEC_001_HELM.replace("other", "third").replace("10.20.", "10.40.")
     text = "---".join([SPEC_000_OLD, overlapping, fine])
-    reports = manifests.pools_from(text.encode(), cluster, by=factories.BY)
+    reports = manifests.pools_from(text.encode(), cluster, author=factories.BY)
     assert [(report.name, report.verdict) for report in reports] == [
         ("green-pool", "created"),
         ("other", "refused"),
@@ -163,7 +163,7 @@ def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
     cluster = factories.cluster()
     _load(SPEC_000_OLD, cluster)
     factories.take(Pool.objects.get())
-    (report,) = manifests.pools_from(text.encode(), cluster, by=factories.BY)
+    (report,) = manifests.pools_from(text.encode(), cluster, author=factories.BY)
     assert (report.verdict, [problem.code for problem in report.problems]) == ("refused", [code])
     assert pools.families(Pool.objects.get()) == factories.families(*GREEN, mask=24)
 
@@ -175,4 +175,4 @@ def test_a_pool_of_another_category_is_not_taken_over() -> None:
 
 def test_what_is_no_manifest_at_all() -> None:
     with pytest.raises(errors.InvalidInput):
-        manifests.pools_from(b"{", factories.cluster(), by=factories.BY)
+        manifests.pools_from(b"{", factories.cluster(), author=factories.BY)

@@ -22,7 +22,7 @@ def _forecast(pool: Pool, to: str | None = None, span: str | None = None) -> for
         span=addresses.parse_range(span) if span else None,
         to=ip_network(to) if to else None,
     )
-    return forecast.of(want, by=factories.BY)
+    return forecast.of(want, author=factories.BY)
 
 
 def _verdicts(found: forecast.Forecast) -> dict[str, Verdict]:

@@ -72,7 +72,7 @@ def test_a_preview_tells_what_a_change_does_and_does_nothing() -> None:
     pool = factories.pool("10.0.0.0/24", "10.1.0.0/24")
     factories.take(pool, factories.holder("vm-a"))
     families = factories.families("10.0.0.0/24", "10.2.0.0/24", reserved=["10.0.0.0/25"])
-    preview = previews.of_change(pool, pool_services.PoolChange(families=families), by=factories.BY)
+    preview = previews.of_change(pool, pool_services.PoolChange(families=families), author=factories.BY)
     assert [str(cidr) for cidr in preview.removed] == ["10.1.0.0/24"]
     assert [str(cidr) for cidr in preview.added] == ["10.2.0.0/24"]
     assert [str(span) for span in preview.reserved] == ["10.0.0.0-10.0.0.127"]

@@ -46,7 +46,7 @@ def test_only_by_its_holder(who: dict[str, str], state: str) -> None:
         factories.give_back(block)
     before = factories.row(block)
     with pytest.raises(errors.HolderChanged):
-        allocation.release(block["id"], factories.holder(**who), by=factories.BY)
+        allocation.release(block["id"], factories.holder(**who), author=factories.BY)
     assert factories.row(block).__dict__.items() >= {
         (name, value) for name, value in before.__dict__.items() if name != "_state"
     }
@@ -97,7 +97,7 @@ def test_a_uid_that_was_never_said_is_any(uid: str) -> None:
     pool = factories.pool("10.0.0.0/24")
     block = factories.take(pool, factories.holder("h"))
     assert not allocation.release(
-        block["id"], factories.holder("h", uid=uid), by=factories.BY
+        block["id"], factories.holder("h", uid=uid), author=factories.BY
     ).repeated
 
 
@@ -109,7 +109,7 @@ def test_what_is_not_there_cannot_be_released() -> None:
         for force in (False, True):
             with pytest.raises(errors.NotFound):
                 allocation.release(
-                    block_id, factories.holder("h"), by=factories.WITH_REASON, force=force
+                    block_id, factories.holder("h"), author=factories.WITH_REASON, force=force
                 )
 
 
@@ -117,9 +117,9 @@ def test_by_force_with_a_reason_only() -> None:
     pool = factories.pool("10.0.0.0/24", cooldown=60)
     block = factories.take(pool)
     with pytest.raises(errors.InvalidInput, match="needs a reason"):
-        allocation.release(block["id"], None, by=factories.BY, force=True)
+        allocation.release(block["id"], None, author=factories.BY, force=True)
     with pytest.raises(errors.HolderChanged):
-        allocation.release(block["id"], None, by=factories.WITH_REASON)
-    done = allocation.release(block["id"], None, by=factories.WITH_REASON, force=True)
+        allocation.release(block["id"], None, author=factories.WITH_REASON)
+    done = allocation.release(block["id"], None, author=factories.WITH_REASON, force=True)
     assert done.block["state"] == "cooling"
-    assert allocation.release(block["id"], None, by=factories.WITH_REASON, force=True).repeated
+    assert allocation.release(block["id"], None, author=factories.WITH_REASON, force=True).repeated

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 def _remove_cidr(pool: Pool) -> None:
-    pools.remove_cidr(factories.cidr(pool).pk, by=factories.BY)
+    pools.remove_cidr(factories.cidr(pool).pk, author=factories.BY)
 
 
 def _delete_pool(pool: Pool) -> None:
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
 
 
 def _leave_out(pool: Pool) -> None:
     change = pools.PoolChange(families=factories.families("10.9.0.0/24"))
-    pools.change(pool.pk, change, by=factories.BY)
+    pools.change(pool.pk, change, author=factories.BY)
 
 
 def _forget_cluster(pool: Pool) -> None:
-    clusters.remove(pool.cluster, by=factories.BY)
+    clusters.remove(pool.cluster, author=factories.BY)
 
 
 DOORS = [_remove_cidr, _delete_pool, _leave_out, _forget_cluster]
@@ -98,7 +98,7 @@ def test_only_the_cidrs_own_blocks_count() -> None:
     pool = factories.pool("10.0.0.0/31", "10.0.0.2/31", "10.0.0.4/31")
     factories.take(pool, cidr="10.0.0.1/32")
     factories.take(pool, cidr="10.0.0.4/32")
-    pools.remove_cidr(factories.cidr(pool, "10.0.0.2/31").pk, by=factories.BY)
+    pools.remove_cidr(factories.cidr(pool, "10.0.0.2/31").pk, author=factories.BY)
     assert sorted(factories.drain(pool)) == ["10.0.0.0/32", "10.0.0.5/32"]
 
 
@@ -106,16 +106,16 @@ def test_a_removed_cidr_gives_no_more_blocks_of_its_window() -> None:
     pool = factories.pool("10.0.0.0/29", "10.0.1.0/29")
     factories.take(pool, cidr="10.0.1.1/32")
     factories.give_back(factories.take(pool))  # fills the window with both
-    pools.remove_cidr(factories.cidr(pool, "10.0.0.0/29").pk, by=factories.BY)
+    pools.remove_cidr(factories.cidr(pool, "10.0.0.0/29").pk, author=factories.BY)
     assert factories.drain(pool) == [f"10.0.1.{n}/32" for n in range(2, 7)]
 
 
 def test_what_a_finished_request_got_does_not_keep_its_cidr() -> None:
     pool = factories.pool("10.0.0.0/32", cooldown=0)
     first, waiting = factories.take(pool), factories.holder()
-    requests.allocate(pool.pk, factories.wanted(waiting), by=factories.BY, wait=True)
+    requests.allocate(pool.pk, factories.wanted(waiting), author=factories.BY, wait=True)
     factories.give_back(first)
     assert requests.retry(pool.pk) == 1
-    allocation.release(first["id"], waiting, by=factories.BY)
-    pools.remove_cidr(factories.cidr(pool).pk, by=factories.BY)
+    allocation.release(first["id"], waiting, author=factories.BY)
+    pools.remove_cidr(factories.cidr(pool).pk, author=factories.BY)
     connection.check_constraints()  # what a commit would do

@@ -12,7 +12,7 @@ from tests import factories
 
 
 def _unreserve(range_id: int) -> None:
-    pools.unreserve(range_id, by=factories.BY)
+    pools.unreserve(range_id, author=factories.BY)
 
 
 SHAPES = [

@@ -23,9 +23,9 @@ def test_a_block_comes_back_with_the_last_range_that_touches_it(
         factories.reserve(pool, span) for span in ("10.20.0.0-10.20.0.9", "10.20.0.99-10.20.0.200")
     ]
     clock.advance(61)
-    pools.unreserve(ranges.pop(gone), by=factories.BY)
+    pools.unreserve(ranges.pop(gone), author=factories.BY)
     assert factories.drain(pool) == ["10.20.1.0/24"]
-    pools.unreserve(ranges[0], by=factories.BY)
+    pools.unreserve(ranges[0], author=factories.BY)
     assert factories.drain(pool) == ["10.20.0.0/24"]
 
 
@@ -34,7 +34,7 @@ def test_in_use_and_touched_by_two_it_stays_withheld_with_one() -> None:
     block = factories.take(pool)
     one = factories.reserve(pool, "10.20.0.0-10.20.0.9")
     factories.reserve(pool, "10.20.0.99-10.20.0.200")
-    pools.unreserve(one, by=factories.BY)
+    pools.unreserve(one, author=factories.BY)
     assert factories.row(block).withheld
     factories.give_back(block)
     assert factories.drain(pool) == []
@@ -81,7 +81,7 @@ def test_first_comes_before_last(sql) -> None:
 def test_a_change_of_the_pool_replaces_its_ranges() -> None:
     pool = factories.pool("10.0.0.0/29", reserved=["10.0.0.1-10.0.0.3"])
     wanted = factories.families("10.0.0.0/29", reserved=["10.0.0.3-10.0.0.3", "10.0.0.6/31"])
-    changed = pools.change(pool.pk, pools.PoolChange(families=wanted), by=factories.BY)
+    changed = pools.change(pool.pk, pools.PoolChange(families=wanted), author=factories.BY)
     assert pools.families(changed) == wanted
     assert set(factories.drain(pool)) == {f"10.0.0.{n}/32" for n in (1, 2, 4, 5)}
 

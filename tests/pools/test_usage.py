@@ -45,7 +45,7 @@ def test_what_is_reserved_and_in_use_counts_as_in_use(clock) -> None:
     assert _numbers(pool) == (254, 6, 0, 9, 239)
     requests.end_cooldowns()
     assert _numbers(pool) == (254, 6, 0, 9, 239)
-    pools.unreserve(reserved, by=factories.BY)
+    pools.unreserve(reserved, author=factories.BY)
     assert _numbers(pool) == (254, 6, 0, 0, 248)
 
 

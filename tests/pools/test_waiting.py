@@ -15,7 +15,7 @@ from tests import factories
 
 def _wait(pool: Pool, *who: allocation.Holder, **settings: Any) -> AllocationRequest:
     wanted = factories.wanted(*who, **settings)
-    request = requests.allocate(pool.pk, wanted, by=factories.BY, wait=True)
+    request = requests.allocate(pool.pk, wanted, author=factories.BY, wait=True)
     assert isinstance(request, AllocationRequest)
     return request
 
@@ -27,7 +27,7 @@ def _state(request: AllocationRequest) -> str:
 
 def test_with_space_nobody_waits() -> None:
     pool = factories.pool("10.0.0.0/24")
-    answer = requests.allocate(pool.pk, factories.wanted(), by=factories.BY, wait=True)
+    answer = requests.allocate(pool.pk, factories.wanted(), author=factories.BY, wait=True)
     assert isinstance(answer, allocation.Allocation)
     assert not AllocationRequest.objects.exists()
 
@@ -64,9 +64,9 @@ def test_so_does_more_space(grow: str, clock) -> None:
     factories.drain(pool)
     request = _wait(pool)
     if grow == "cidr":
-        pools.add_cidr(pool.pk, factories.entry("10.0.1.0/24"), by=factories.BY)
+        pools.add_cidr(pool.pk, factories.entry("10.0.1.0/24"), author=factories.BY)
     else:
-        pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
+        pools.unreserve(pool.reserved_ranges.get().pk, author=factories.BY)
     clock.advance(60)
     assert requests.retry() == 1
     assert _state(request) == "fulfilled"
@@ -98,11 +98,11 @@ def test_cancelled_it_is_not_served() -> None:
     block = factories.take(pool)
     request = _wait(pool)
     for _ in range(2):
-        assert requests.cancel(request.pk, by=factories.BY).state == "cancelled"
+        assert requests.cancel(request.pk, author=factories.BY).state == "cancelled"
     assert not factories.give_back(block).waited_for
     assert requests.retry(pool.pk) == 0
     with pytest.raises(errors.NotFound):
-        requests.cancel(0, by=factories.BY)
+        requests.cancel(0, author=factories.BY)
 
 
 def test_what_can_never_succeed_ends_and_stops_nobody_else() -> None:
@@ -112,8 +112,8 @@ def test_what_can_never_succeed_ends_and_stops_nobody_else() -> None:
     busy, idle = factories.holders(2, kind="instance")
     never, served = _wait(pool, busy), _wait(pool, idle)
     factories.take(other, busy)
-    allocation.release(block["id"], None, by=factories.WITH_REASON, force=True)
-    allocation.skip_cooldown(block["id"], by=factories.WITH_REASON)
+    allocation.release(block["id"], None, author=factories.WITH_REASON, force=True)
+    allocation.skip_cooldown(block["id"], author=factories.WITH_REASON)
     assert requests.retry(pool.pk) == 1
     assert (_state(never), _state(served)) == ("cancelled", "fulfilled")
     assert "of another pool" in never.last_error

@@ -41,7 +41,7 @@ def test_the_watcher_answers_claims_of_the_register(kube: RealCluster, settings:
     with sites.running("watch"):
         eventually.until(Watcher.objects.exists)
         for number, vm in enumerate(("one", "two")):  # the second while the cluster is due anyway
-            claim = ipamclaims.create(ipamclaims.ClaimSpec(network, "blue", vm=vm), by=BY)
+            claim = ipamclaims.create(ipamclaims.ClaimSpec(network, "blue", vm=vm), author=BY)
             eventually.until(lambda name=claim.name: _status(kube, name).get("ips"))
             assert _status(kube, claim.name)["conditions"][0]["reason"] == "SuccessfulAllocation"
             runs = Run.objects.filter(trigger=Trigger.WATCH, started_at__gte=claim.created_at)

@@ -52,7 +52,7 @@ def _at_rest(owned: Owned) -> str:
 def test_observed_nothing_is_ever_written(owned: Owned) -> None:
     owned.passed()
     before = owned.resource_version()
-    pools.add_cidr(owned.pool("green").pk, factories.entry(C), by=factories.BY)
+    pools.add_cidr(owned.pool("green").pk, factories.entry(C), author=factories.BY)
     owned.passed()
     assert _at_rest(owned) == before
     assert owned.cidrs("green") == [A, B]
@@ -63,7 +63,7 @@ def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(ow
     owned.passed()
     before = owned.owners()
     pool = owned.pool("green")
-    pools.change(pool.pk, pools.PoolChange(labels=LABELS), by=factories.BY)
+    pools.change(pool.pk, pools.PoolChange(labels=LABELS), author=factories.BY)
     factories.reserve(pool, "10.0.0.0-10.0.0.99")
     assert owned.counted()["written"] == 1
     stored = owned.stored()
@@ -81,7 +81,7 @@ def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(ow
     assert owned.stored()["spec"]["ipv4"]["pool"] == [reserved(A, ("10.0.0.0", "10.0.0.99"))]
     assert owned.stored()["spec"]["ipv4"]["cidrs"] == [A, B, C]
     _at_rest(owned)
-    pools.unreserve(pool.reserved_ranges.get().pk, by=factories.BY)
+    pools.unreserve(pool.reserved_ranges.get().pk, author=factories.BY)
     owned.passed()
     assert not any(
         "reservedRanges" in one for one in owned.stored()["spec"]["ipv4"].get("pool", [])
@@ -95,8 +95,8 @@ def test_managed_a_list_of_somebody_else_holds_up_nothing_but_itself(owned: Owne
     pool = owned.pool("green")
     factories.reserve(pool, A)
     owned.passed()
-    pools.add_cidr(pool.pk, factories.entry(C, "10.2.0.0-10.2.0.9"), by=factories.BY)
-    pools.remove_cidr(owned.cidr(A).pk, by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry(C, "10.2.0.0-10.2.0.9"), author=factories.BY)
+    pools.remove_cidr(owned.cidr(A).pk, author=factories.BY)
     factories.reserve(pool, "10.1.0.0-10.1.0.9")
     assert owned.counted()["written"] == 1
     stored = owned.stored()["spec"]["ipv4"]
@@ -129,7 +129,7 @@ def test_what_the_register_made_is_its_own(owned: Owned) -> None:
     assert owned.counted()["written"] == 1
     assert owned.stored("blue")["spec"]["ipv4"]["pool"] == [reserved(C, ("10.2.0.0", "10.2.0.9"))]
     owned.kubectl("apply", "--server-side", "-f", "-", manifest=manifest("blue", C))
-    pools.change(pool.pk, pools.PoolChange(labels=LABELS), by=factories.BY)
+    pools.change(pool.pk, pools.PoolChange(labels=LABELS), author=factories.BY)
     owned.passed()
     assert owned.stored("blue")["metadata"]["labels"] == LABELS
     _at_rest(owned)

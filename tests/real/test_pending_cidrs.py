@@ -47,7 +47,7 @@ def owned(kube: RealCluster, kubectl: Callable[..., str], owner: str, version: s
 
 
 def test_a_removed_cidr_is_taken_until_the_cluster_follows(owned: Owned) -> None:
-    pools.remove_cidr(owned.cidr(A).pk, by=factories.BY)
+    pools.remove_cidr(owned.cidr(A).pk, author=factories.BY)
     assert (owned.pending(), owned.cidrs("green")) == ({A: "removal"}, [B])
     before = owned.resource_version()
     for _ in range(2):
@@ -68,7 +68,7 @@ def test_a_removed_cidr_is_taken_until_the_cluster_follows(owned: Owned) -> None
 def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) -> None:
     pool = owned.pool("green")
     capacity = usage.of_pool(pool)[4]
-    pools.add_cidr(pool.pk, factories.entry(C), by=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry(C), author=factories.BY)
     for _ in range(2):
         assert owned.pending() == {C: "addition"}
         assert usage.of_pool(pool)[4].free == capacity.free
@@ -87,10 +87,10 @@ def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) 
 @pytest.mark.parametrize("version", ["v2"])
 def test_a_migration_has_removed_when_the_cluster_says_so(owned: Owned) -> None:
     wanted = migrations.wanted(owned.pool("green"), addresses.parse_cidr(A))
-    migration = migrations.begin(wanted, by=factories.BY)
-    migrations.take(migration.pk, Step.RESERVE, by=factories.BY)
+    migration = migrations.begin(wanted, author=factories.BY)
+    migrations.take(migration.pk, Step.RESERVE, author=factories.BY)
     owned.passed()
-    migrations.take(migration.pk, Step.REMOVE, by=factories.BY)
+    migrations.take(migration.pk, Step.REMOVE, author=factories.BY)
     owned.passed()
 
     def standing() -> Standing:
@@ -106,8 +106,8 @@ def test_a_migration_has_removed_when_the_cluster_says_so(owned: Owned) -> None:
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])
 @pytest.mark.parametrize("version", ["v2"])
 def test_a_removal_can_be_taken_back(owned: Owned) -> None:
-    pools.remove_cidr(owned.cidr(A).pk, by=factories.BY)
-    pools.add_cidr(owned.pool("green").pk, factories.entry(A), by=factories.BY)
+    pools.remove_cidr(owned.cidr(A).pk, author=factories.BY)
+    pools.add_cidr(owned.pool("green").pk, factories.entry(A), author=factories.BY)
     assert owned.pending() == {}
     factories.take(owned.pool("green"), cidr="10.0.7.0/24")
 
@@ -117,16 +117,16 @@ def test_a_removal_can_be_taken_back(owned: Owned) -> None:
 def test_the_database_keeps_what_objects_have_from_other_pools(owned: Owned) -> None:
     """Also where the register has no such pool any more, and whoever writes the row."""
     blue = owned.make("blue", C)
-    pools.delete(owned.pool("green").pk, by=factories.BY)
+    pools.delete(owned.pool("green").pk, author=factories.BY)
     with pytest.raises(IntegrityError, match="green"), transaction.atomic():
         PoolCIDR.objects.create(pool=blue, space_id=blue.space_id, cidr="10.1.3.0/24", position=9)
     with pytest.raises(errors.CIDROverlap, match="green"):
-        pools.add_cidr(blue.pk, factories.entry(B), by=factories.BY)
+        pools.add_cidr(blue.pk, factories.entry(B), author=factories.BY)
     with connection.cursor() as cursor, transaction.atomic():
         cursor.execute("UPDATE pools_observedobject SET manifest = jsonb_set(manifest, '{spec}', %s)",
                        ['{"ipv4": {"cidrs": [{}]}}'])  # fmt: skip
     with pytest.raises(errors.CIDROverlap, match="green"):  # a version that hides them says nothing
-        pools.add_cidr(blue.pk, factories.entry(B), by=factories.BY)
+        pools.add_cidr(blue.pk, factories.entry(B), author=factories.BY)
 
 
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])

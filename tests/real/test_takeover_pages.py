@@ -33,7 +33,7 @@ def owned(
     owned.manage(Duty.POOLS)
     owned.apply("green", A, B)
     owned.passed()
-    pools.remove_cidr(owned.cidr(A).pk, by=factories.BY)
+    pools.remove_cidr(owned.cidr(A).pk, author=factories.BY)
     owned.passed()
     return owned
 

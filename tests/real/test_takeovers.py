@@ -50,7 +50,7 @@ def owned(
     owned.apply("green", A, B, metadata={"labels": {"app": "theirs"}})
     owned.passed()
     factories.reserve(owned.pool("green"), "10.1.0.0-10.1.0.9")
-    pools.remove_cidr(owned.cidr(A).pk, by=factories.BY)
+    pools.remove_cidr(owned.cidr(A).pk, author=factories.BY)
     owned.passed()
     return owned
 

@@ -71,7 +71,7 @@ def create() -> Everything:
     _alerts(made)
     _networks(made)
     stranger = User.objects.create(username="stranger")
-    memberships.create(made.owner.cluster, ["zulu-ns"], by=factories.BY, user=stranger)
+    memberships.create(made.owner.cluster, ["zulu-ns"], author=factories.BY, user=stranger)
     made.rows |= {
         "auth.user": User.objects.create(username="somebody").pk,
         "auth.group": Group.objects.get(name="viewer").pk,
@@ -141,7 +141,7 @@ def _of_clusters(made: Everything, api: apis.Api) -> None:
     bound = worlds.bound(cluster, "bound-ns", "bound-user")
     made.values |= {
         "cluster": "prod", "object_id": seen.pk, "drift_id": drift.pk, "decision": "ignore",
-        "cluster_id": cluster.pk, "key": keys.make(cluster, by=factories.BY),
+        "cluster_id": cluster.pk, "key": keys.make(cluster, author=factories.BY),
     }  # fmt: skip
     made.rows |= {
         "pools.cluster": cluster.pk, "pools.observedobject": seen.pk, "pools.drift": drift.pk,
@@ -155,7 +155,7 @@ def _alerts(made: Everything) -> None:
     notice = Notice.objects.create(
         code="x", subject="y", level="error", title="t", since=Now(), seen_at=Now()
     )
-    target, _secret = targets.create("ops", "https://example.org/", by=factories.BY)
+    target, _secret = targets.create("ops", "https://example.org/", author=factories.BY)
     delivery = outbox.write_test(target).pk
     made.values |= {"notice_id": notice.pk, "target_id": target.pk, "delivery_id": delivery}
     made.rows |= {"pools.notice": notice.pk, "pools.webhooktarget": target.pk}
@@ -169,8 +169,8 @@ def _networks(made: Everything) -> None:
     Entry.objects.filter(pk=entry.pk).update(source=Source.REQUEST)
     claim = network.claims.all()[0]
     workload = network.workloads.all()[0]
-    wave = waves.create(owner.cluster, "Saturday", by=worlds.BY)
-    waves.add(wave.pk, [("alpha", "web-0")], by=worlds.BY)
+    wave = waves.create(owner.cluster, "Saturday", author=worlds.BY)
+    waves.add(wave.pk, [("alpha", "web-0")], author=worlds.BY)
     settings = NetworkSettings.objects.create(cluster=owner.cluster)
     empty = Network.objects.create(cluster=owner.cluster, name="empty-net", kind="cudn")
     without = Network.objects.create(cluster=owner.cluster, name="bare-net", kind="cudn")
@@ -178,7 +178,7 @@ def _networks(made: Everything) -> None:
     drafted = drafts.draft(network, *rows, namespace="alpha", user=owner.user)
     written = drafts.draft(
         network, drafts.row("web-6", "02:aa:aa:aa:aa:66", "10.60.0.66"), namespace="alpha",
-        user=owner.user, commit=True, by=worlds.BY,
+        user=owner.user, commit=True, author=worlds.BY,
     )  # fmt: skip
     network.nads.update(allow_persistent_ips=True, role="primary")
     decision = owner.cluster.decisions.all()[0]

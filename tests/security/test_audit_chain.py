@@ -323,7 +323,7 @@ def test_a_row_that_no_event_explains_is_found(late: BlockAnswer, pool: Pool, at
     Membership.objects.create(
         user=User.objects.create(username="olga"), cluster=cluster, namespaces=["shop"]
     )
-    targets.create("ops", "https://hooks.example.org/", by=factories.BY)
+    targets.create("ops", "https://hooks.example.org/", author=factories.BY)
     assert codes() == []
     statement, text = ROWS[attack]
     as_superuser(statement.format(block=late["id"], pool=pool.pk, other=other.pk))

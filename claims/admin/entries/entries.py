@@ -217,7 +217,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
             pages.require(request, "claims.delete_entry")
         if request.method == "POST":
             try:
-                services.delete([entry.pk], by=pages.author(request))
+                services.delete([entry.pk], author=pages.author(request))
             except errors.IpamError as error:
                 messages.error(request, pages.sentence(error.message))
                 return HttpResponseRedirect(display.url_of(entry))

@@ -148,7 +148,7 @@ def add_all(request: HttpRequest, of: IPPool, wanted: list[EntrySpec]) -> list[E
     if not (user.has_perm("claims.add_entry") and scoped.seen(request).everything):
         requests.check(user, of, wanted)
         source = Source.REQUEST
-    return services.add(of.pk, wanted, source=source, by=pages.author(request))
+    return services.add(of.pk, wanted, source=source, author=pages.author(request))
 
 
 def warn(request: HttpRequest, entries: list[Entry]) -> None:
@@ -200,7 +200,7 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
             pages.require(request, "claims.view_every_namespace")
         elif form.is_valid():
             try:
-                changed = services.change(entry.pk, form.spec, by=pages.author(request))
+                changed = services.change(entry.pk, form.spec, author=pages.author(request))
             except errors.IpamError as error:
                 pages.put(form, error)
             else:

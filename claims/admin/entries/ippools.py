@@ -175,7 +175,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
                     said["name"],
                     said["network_name"],
                     note=said["note"] or "",
-                    by=pages.author(request),
+                    author=pages.author(request),
                 )
             except errors.AlreadyExists as error:
                 place = "network_name" if "already: " in error.message else "name"
@@ -207,7 +207,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             said = form.cleaned_data
             try:
                 ippools.change(
-                    of.pk, name=said["name"], note=said["note"] or "", by=pages.author(request)
+                    of.pk, name=said["name"], note=said["note"] or "", author=pages.author(request)
                 )
             except errors.IpamError as error:
                 pages.put(form, error)
@@ -241,7 +241,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         of = self.row_or_404(request, object_id)
         if request.method == "POST":
             try:
-                ippools.delete(of.pk, by=pages.author(request))
+                ippools.delete(of.pk, author=pages.author(request))
             except errors.IpamError as error:
                 messages.error(request, pages.sentence(error.message))
                 return HttpResponseRedirect(display.url_of(of))

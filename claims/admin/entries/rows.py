@@ -126,11 +126,11 @@ def _saved(request: HttpRequest, of: IPPool, shown: list[Row]) -> bool:
 
 
 def _store(request: HttpRequest, of: IPPool, changed: list[Row], gone: list[int]) -> list[Entry]:
-    by = pages.author(request)
+    author = pages.author(request)
     if gone:
-        services.delete(gone, by=by)
+        services.delete(gone, author=author)
     saved = [
-        services.change(row.entry.pk, row.spec, by=by)
+        services.change(row.entry.pk, row.spec, author=author)
         for row in changed
         if row.entry is not None and row.spec is not None
     ]

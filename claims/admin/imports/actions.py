@@ -122,17 +122,17 @@ def _cancel(request: HttpRequest, of: VMImport) -> None:
 def _wave(request: HttpRequest, of: VMImport) -> None:
     """Its VMs into a new wave when one is named, else into one that there is."""
     pages.require(request, "claims.change_wave", namespaces.EVERY_NAMESPACE)
-    by = pages.author(request)
+    author = pages.author(request)
     name = request.POST.get("wave_name", "").strip()
     with transaction.atomic():
         if name:
             pages.require(request, "claims.add_wave")
-            wave = waves.create(of.cluster, name, by=by)
+            wave = waves.create(of.cluster, name, author=author)
         else:
             wave = waves.get(lists.number(request.POST.get("wave", "")))
             if wave.cluster_id != of.cluster_id:
                 raise errors.NotFound(f"{of.cluster} has no such wave.")
-        added = waves.add_import(wave.pk, of, by=by)
+        added = waves.add_import(wave.pk, of, author=author)
     link = admin_display.link(admin_display.url_of(wave), wave.name)
     messages.success(
         request, format_html("The wave {} has {} more VMs.", link, admin_display.digits(added))

@@ -255,7 +255,7 @@ def _made(request: HttpRequest, form: ImportForm) -> VMImport | None:
             limited=drafts.limited(request.user, said["target"]),
             notes=form.notes,
         )
-        return drafts.create(form.upload(), options, by=pages.author(request))
+        return drafts.create(form.upload(), options, author=pages.author(request))
     except errors.NotAllowed as error:
         pages.put(form, error, lambda _problem: "target")
     except errors.IpamError as error:

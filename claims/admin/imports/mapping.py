@@ -82,7 +82,7 @@ def save(request: HttpRequest, of: VMImport) -> dict[str, list[str]]:
     }
     values = {"mapping": changed, "network": network, "namespace": rest["namespace"]}
     try:
-        done = drafts.change(of.pk, values, by=pages.author(request), user=request.user)
+        done = drafts.change(of.pk, values, author=pages.author(request), user=request.user)
     except errors.InvalidInput as error:
         return _by_group(error, list(typed))
     messages.success(request, f"All rows were judged again: {display.told(done.counts)}.")

@@ -124,7 +124,7 @@ def _made(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMCl
             ips=ips,
             note=said["note"],
         )
-        return ipamclaims.create(spec, by=pages.author(request), seen=_seen(request))
+        return ipamclaims.create(spec, author=pages.author(request), seen=_seen(request))
     except errors.IpamError as error:
         pages.put(form, error, lambda problem: "vm" if problem.field == "name" else problem.field)
     return None
@@ -148,7 +148,7 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
             )
         if not form.errors:
             try:
-                ipamclaims.change(claim.pk, wanted, by=pages.author(request), seen=_seen(request))
+                ipamclaims.change(claim.pk, wanted, author=pages.author(request), seen=_seen(request))
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
@@ -161,7 +161,7 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     _require_write(request, claim)
     if request.method == "POST":
         with pages.told(request):
-            ipamclaims.delete(claim.pk, by=pages.author(request))
+            ipamclaims.delete(claim.pk, author=pages.author(request))
             messages.success(request, f"The claim {claim.name} was taken back.")
             return HttpResponseRedirect(reverse(LIST))
         return HttpResponseRedirect(display.url_of(claim))
@@ -182,8 +182,8 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     form = ReasonForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with pages.told(request):
-            by = pages.author(request, form.cleaned_data["reason"])
-            ipamclaims.release(claim.pk, by=by)
+            author = pages.author(request, form.cleaned_data["reason"])
+            ipamclaims.release(claim.pk, author=author)
             messages.success(request, f"The addresses of {claim.name} were given back.")
         return HttpResponseRedirect(display.url_of(claim))
     return _form(

@@ -197,7 +197,7 @@ def _make(request: HttpRequest, form: NetworkForm) -> Network:
     return services.create_by_hand(
         said["cluster"],
         form.wanted,
-        by=pages.author(request),
+        author=pages.author(request),
         applied=said["applied"],
         description=said["description"] or "",
     )
@@ -292,7 +292,7 @@ def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
         del form.fields["namespaces"]  # by labels: over the API
     if request.method == "POST" and form.is_valid():
         try:
-            services.change(network, _changes(form, names), by=pages.author(request))
+            services.change(network, _changes(form, names), author=pages.author(request))
         except errors.IpamError as error:
             place = "applied" if isinstance(error, errors.NotManaged) else None
             for problem in pages.problems(error):

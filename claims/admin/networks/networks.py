@@ -211,7 +211,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
         network = self.row_or_404(request, object_id)
         if request.method == "POST":
             try:
-                services.delete(network, by=pages.author(request))
+                services.delete(network, author=pages.author(request))
             except errors.IpamError as error:
                 messages.error(request, pages.sentence(error.message))
                 return HttpResponseRedirect(display.url_of(self.row_or_404(request, object_id)))

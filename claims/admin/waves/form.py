@@ -43,7 +43,7 @@ def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
         said: dict[str, Any] = dict(form.cleaned_data)
         try:
             made = waves.create(
-                said.pop("cluster"), said.pop("name"), **said, by=pages.author(request)
+                said.pop("cluster"), said.pop("name"), **said, author=pages.author(request)
             )
         except errors.IpamError as error:
             _put(form, error)
@@ -60,7 +60,7 @@ def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
     del form.fields["cluster"]
     if request.method == "POST" and form.is_valid():
         try:
-            waves.change(wave.pk, form.cleaned_data, by=pages.author(request))
+            waves.change(wave.pk, form.cleaned_data, author=pages.author(request))
         except errors.IpamError as error:
             _put(form, error)
         else:

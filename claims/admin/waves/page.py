@@ -151,7 +151,7 @@ def _add(request: HttpRequest, wave: Wave) -> None:
     if not lines:
         raise errors.InvalidInput.of("vms", "required", "write the VMs, one in a line")
     vms = [(namespace.strip(), vm.strip()) for namespace, _, vm in lines]
-    _tell(request, waves.add(wave.pk, vms, by=pages.author(request)))
+    _tell(request, waves.add(wave.pk, vms, author=pages.author(request)))
 
 
 def _add_import(request: HttpRequest, wave: Wave) -> None:
@@ -159,7 +159,7 @@ def _add_import(request: HttpRequest, wave: Wave) -> None:
     of = drafts.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
     if of is None:
         raise errors.InvalidInput.of("import", "required", "choose an import")
-    _tell(request, waves.add_import(wave.pk, of, by=pages.author(request)))
+    _tell(request, waves.add_import(wave.pk, of, author=pages.author(request)))
 
 
 def _tell(request: HttpRequest, added: int) -> None:
@@ -169,7 +169,7 @@ def _tell(request: HttpRequest, added: int) -> None:
 
 def _remove(request: HttpRequest, wave: Wave) -> None:
     ids = [lists.number(one) for one in request.POST.getlist("vm")]
-    gone = waves.remove(wave.pk, ids, by=pages.author(request))
+    gone = waves.remove(wave.pk, ids, author=pages.author(request))
     messages.success(
         request, f"{admin_display.digits(gone)} taken out of the wave; the register is as it was."
     )

@@ -101,7 +101,7 @@ class WaveAdmin(scoped.Scoped[Wave]):
         pages.require(request, "claims.delete_wave", namespaces.EVERY_NAMESPACE)
         wave = self.row_or_404(request, object_id)
         if request.method == "POST":
-            waves.delete(wave.pk, by=pages.author(request))
+            waves.delete(wave.pk, author=pages.author(request))
             messages.success(
                 request, f"The wave {wave.name} was deleted; its VMs stay as they are."
             )

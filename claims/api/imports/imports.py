@@ -65,7 +65,7 @@ class Imports(views.View):
         upload, options, said = bodies.read(request)
 
         def create() -> idempotency.Stored:
-            made = drafts.create(upload, options, by=views.author(request))
+            made = drafts.create(upload, options, author=views.author(request))
             return idempotency.Stored(201, representation.brief(made))
 
         done = views.once(request, create, body=said)
@@ -98,7 +98,7 @@ class ImportView(views.View):
         if network is not None and network.cluster_id != found.cluster_id:
             message = f"the import is one of {found.cluster}"
             raise errors.InvalidInput.of("network", "unknown_network", message)
-        changed = drafts.change(found.pk, values, by=views.author(request), user=request.user)
+        changed = drafts.change(found.pk, values, author=views.author(request), user=request.user)
         return views.answer(representation.one(changed))
 
 
@@ -134,7 +134,7 @@ class ImportRowView(views.View):
     @extend_schema(**import_schema.ROW_CHANGE)
     def patch(self, request: Request, import_id: int, number: int) -> views.Answer:
         of = _get(request, import_id)
-        by, user = views.author(request), request.user
+        author, user = views.author(request), request.user
         known = (*corrections.COLUMNS, "skip", "free_address")
         body = parsing.changes(request, *known)
         values = {
@@ -149,11 +149,11 @@ class ImportRowView(views.View):
             message = "correct the row, skip it, or give it the next free address: one of these"
             raise errors.InvalidInput.of("", "conflicting_fields", message)
         if skip is not None:
-            corrections.skip(of.pk, [number], skipped=skip, by=by, user=user)
+            corrections.skip(of.pk, [number], skipped=skip, author=author, user=user)
         elif free:
-            corrections.take_free(of.pk, number, by=by, user=user)
+            corrections.take_free(of.pk, number, author=author, user=user)
         else:
-            corrections.correct(of.pk, number, values, by=by, user=user)
+            corrections.correct(of.pk, number, values, author=author, user=user)
         return views.answer(_row(drafts.get(of.pk), number))
 
 
@@ -166,8 +166,8 @@ class ImportCommit(views.View):
         skip_bad = _skip_bad(request)
 
         def commit() -> idempotency.Stored:
-            by = views.author(request)
-            done = drafts.commit(found.pk, skip_bad=skip_bad, by=by, user=request.user)
+            author = views.author(request)
+            done = drafts.commit(found.pk, skip_bad=skip_bad, author=author, user=request.user)
             status = 200 if done.status == Status.COMMITTED else 202
             return idempotency.Stored(status, representation.brief(done))
 
@@ -199,7 +199,7 @@ class ImportUndo(views.View):
     def post(self, request: Request, import_id: int) -> views.Answer:
         query.Query(request).done()
         found = _get(request, import_id)
-        done = drafts.undo(found.pk, by=views.author(request), user=request.user)
+        done = drafts.undo(found.pk, author=views.author(request), user=request.user)
         if done.undo_wanted:
             tasks.ring(done.pk)
         return views.answer(representation.brief(done), status=202 if done.undo_wanted else 200)
@@ -282,7 +282,7 @@ def _row(of: VMImport, number: int) -> representation.Shape:
 def _done(request: Request, import_id: int, action: Any) -> views.Answer:
     query.Query(request).done()
     found = _get(request, import_id)
-    done = action(found.pk, by=views.author(request), user=request.user)
+    done = action(found.pk, author=views.author(request), user=request.user)
     return views.answer(representation.brief(done))
 
 

@@ -79,8 +79,8 @@ class Command(base.BaseCommand):
             skip_bad=options["skip_bad"],
         )
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
-        by = events.Author(actor="manage.py", source="command")
-        made = drafts.create(upload, wanted, by=by)
+        author = events.Author(actor="manage.py", source="command")
+        made = drafts.create(upload, wanted, author=author)
         worker.work_off(made.pk)
         return drafts.get(made.pk)
 

@@ -217,7 +217,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
         cluster = _cluster(object_id)
         if request.method == "POST":
             with pages.told(request):
-                clusters.remove(cluster, by=pages.author(request))
+                clusters.remove(cluster, author=pages.author(request))
                 messages.success(request, f"The cluster {cluster.name} was deleted.")
                 return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
         pools = list(Pool.objects.filter(cluster=cluster))
@@ -246,7 +246,7 @@ def _create(form: ClusterForm, request: HttpRequest) -> Cluster:
     said = form.cleaned_data
     return clusters.create(
         said["name"],
-        by=pages.author(request),
+        author=pages.author(request),
         cluster_prefix=said["cluster_prefix"],
         node_prefix=said["node_prefix"],
         instance_prefix=said["instance_prefix"],
@@ -271,7 +271,7 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
             clusters.divide(
                 cluster,
                 said["cluster_prefix"],
-                by=pages.author(request),
+                author=pages.author(request),
                 node=said["node_prefix"],
                 instance=said["instance_prefix"],
             )

@@ -94,15 +94,15 @@ def _keep(
     row: Connection | None,
     form: connect_form.ConnectForm,
 ) -> None:
-    source, by = form.source, admin_pages.author(request)
+    source, author = form.source, admin_pages.author(request)
     if source is None:
         return
     offline = form.cleaned_data["offline"]
     if row is None:
-        connections.connect(cluster, source, form.terms, by=by, offline=offline)
+        connections.connect(cluster, source, form.terms, author=author, offline=offline)
         messages.success(request, f"{cluster} is connected; the first pass begins within seconds.")
     else:
-        connections.replace(row, source, by=by, offline=offline)
+        connections.replace(row, source, author=author, offline=offline)
         messages.success(request, f"{cluster} has other credentials.")
     for warning in source.warnings:
         messages.warning(request, admin_pages.sentence(warning))
@@ -117,7 +117,7 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
         request.POST or None, initial={"mode": row.mode, "duties": row.duties}
     )
     if request.method == "POST" and form.is_valid():
-        connections.change(row, by=admin_pages.author(request), wanted=form.terms)
+        connections.change(row, author=admin_pages.author(request), wanted=form.terms)
         messages.success(request, f"What is written to {cluster} was changed.")
         return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
@@ -162,7 +162,7 @@ def resume(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
 def _paused(request: HttpRequest, cluster_id: int, *, paused: bool) -> HttpResponseBase:
     admin_pages.require(request, "pools.change_connection")
     cluster = _cluster(cluster_id)
-    connections.change(_connection(cluster), by=admin_pages.author(request), paused=paused)
+    connections.change(_connection(cluster), author=admin_pages.author(request), paused=paused)
     words = "is paused: nothing is read or written." if paused else "is resumed."
     messages.success(request, f"{cluster} {words}")
     return HttpResponseRedirect(display.url_of(cluster))
@@ -185,7 +185,7 @@ def disconnect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     cluster = _cluster(cluster_id)
     row = _connection(cluster)
     if request.method == "POST":
-        connections.disconnect(row, by=admin_pages.author(request))
+        connections.disconnect(row, author=admin_pages.author(request))
         messages.success(request, f"{cluster} is disconnected; what it holds stays.")
         return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(

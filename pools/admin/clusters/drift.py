@@ -232,22 +232,22 @@ def _object(row: Drift) -> drift.Object:
 
 
 def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> None:
-    by = pages.author(request, reason)
+    author = pages.author(request, reason)
     if verb in {"ignore", "heed"}:
         for row in rows:
             with pages.told(request):
                 if verb == "ignore":
-                    drift.ignore(row, by=by, user=request.user)  # type: ignore[arg-type]  # logged in
+                    drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
                 else:
-                    drift.heed(row, by=by)
+                    drift.heed(row, author=author)
                 messages.success(request, f"{row}: {'ignored' if verb == 'ignore' else 'heeded'}.")
         return
     for one in dict.fromkeys(_object(row) for row in rows):
         with pages.told(request):
             if verb == "apply":
-                _applied(request, one, drift.apply(one, by=by))
+                _applied(request, one, drift.apply(one, author=author))
             else:
-                drift.adopt(one, by=by)
+                drift.adopt(one, author=author)
                 messages.success(request, f"{one} is now in the register as the cluster has it.")
 
 

@@ -28,9 +28,9 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
     of = drift.Object(row.cluster, row.kind, row.name, row.namespace)
     form = TakeoverForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        by = pages.author(request, form.cleaned_data["reason"])
+        author = pages.author(request, form.cleaned_data["reason"])
         try:
-            taken = takeovers.take(of, token=request.POST.get("token", ""), by=by)
+            taken = takeovers.take(of, token=request.POST.get("token", ""), author=author)
         except errors.IpamError as error:
             pages.put(form, error)
         else:
@@ -38,7 +38,7 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
             messages.success(request, f"{names} of {of} is the register's now.")
             return HttpResponseRedirect(reverse("admin:pools_drift_changelist"))
     try:
-        preview = takeovers.preview(of, by=pages.author(request))
+        preview = takeovers.preview(of, author=pages.author(request))
     except errors.IpamError as error:
         messages.error(request, pages.sentence(error.message or error.code))
         return HttpResponseRedirect(display.url_of(row))

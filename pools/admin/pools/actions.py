@@ -31,7 +31,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     both = pool_form.Both(None, request.POST or None, initial)
     if request.method == "POST" and both.is_valid():
         try:
-            pool = pools.create(both.spec(), by=pages.author(request))
+            pool = pools.create(both.spec(), author=pages.author(request))
         except errors.IpamError as error:
             both.refuse(error)
         else:
@@ -56,11 +56,11 @@ def edit(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         version = both.form.cleaned_data["version"]
         try:
             preview = previews.of_change(
-                pool, both.change(), by=pages.author(request), version=version
+                pool, both.change(), author=pages.author(request), version=version
             )
             if preview.withholds and "_confirmed" not in request.POST:
                 return _confirm_page(request, pool, preview)
-            pools.change(pool.pk, both.change(), by=pages.author(request), version=version)
+            pools.change(pool.pk, both.change(), author=pages.author(request), version=version)
         except errors.IpamError as error:
             both.refuse(error)
         else:
@@ -106,7 +106,7 @@ def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     pages.require(request, "pools.delete_pool")
     if request.method == "POST":
         with pages.told(request):
-            pools.delete(pool.pk, by=pages.author(request))
+            pools.delete(pool.pk, author=pages.author(request))
             messages.success(request, f"{pool.name} was deleted.")
             return HttpResponseRedirect(reverse("admin:pools_pool_changelist"))
     holders = [block for cidr in _cidrs(pool) for block in pools.in_use(cidr)[:12]]
@@ -185,7 +185,7 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
             done = requests.allocate(
                 pool.pk,
                 form.wanted(),
-                by=pages.author(request),
+                author=pages.author(request),
                 wait=form.cleaned_data["wait"],
             )
         except errors.IpamError as error:
@@ -244,9 +244,9 @@ def reserve(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         try:
             cidr = _cidr_of(pool, span)
             change = previews.reserving(pool, cidr, span)
-            preview = previews.of_change(pool, change, by=pages.author(request))
+            preview = previews.of_change(pool, change, author=pages.author(request))
             if "_confirmed" in request.POST:
-                pools.reserve(cidr.pk, span, by=pages.author(request, reason), reason=reason)
+                pools.reserve(cidr.pk, span, author=pages.author(request, reason), reason=reason)
                 messages.success(request, f"{span} is reserved.")
                 return HttpResponseRedirect(display.url_of(pool))
         except errors.IpamError as error:
@@ -271,7 +271,7 @@ def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponseBa
     reserved = pool.reserved_ranges.filter(pk=range_id).first()
     if request.method == "POST" and reserved is not None:
         with pages.told(request):
-            pools.unreserve(range_id, by=pages.author(request))
+            pools.unreserve(range_id, author=pages.author(request))
             messages.success(request, f"{reserved} may be handed out again.")
         return HttpResponseRedirect(display.url_of(pool))
     return pages.page(
@@ -301,7 +301,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         entry = CidrEntry(form.cleaned_data["cidr"], tuple(form.cleaned_data["reserved"]))
         try:
-            pools.add_cidr(pool.pk, entry, by=pages.author(request))
+            pools.add_cidr(pool.pk, entry, author=pages.author(request))
         except errors.IpamError as error:
             pages.put(form, error, _cidr_place)
         else:

@@ -61,7 +61,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
         for block in chosen:
             shown, org = _shown_holder(request, block)
             with pages.told(request):
-                done = allocation.release(block.pk, shown, by=author, org=org, force=force)
+                done = allocation.release(block.pk, shown, author=author, org=org, force=force)
                 messages.success(request, _released(done))
                 if done.waited_for:
                     pools.add(block.pool_id)
@@ -80,7 +80,7 @@ def end_cooldown(request: HttpRequest) -> HttpResponseBase:
         author = pages.author(request, form.cleaned_data["reason"])
         for block in chosen:
             with pages.told(request):
-                done = allocation.skip_cooldown(block.pk, by=author)
+                done = allocation.skip_cooldown(block.pk, author=author)
                 place = display.plain_cidr(done["cidr"])
                 messages.success(request, f"{place} may be handed out again.")
         for pool_id in {block.pool_id for block in chosen}:

@@ -67,12 +67,12 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     if request.method == "POST":
         pages.require(request, "pools.change_pool")
         if form.is_valid():
-            by = pages.author(request, form.cleaned_data["reason"] or "")
+            author = pages.author(request, form.cleaned_data["reason"] or "")
             try:
                 want = form.wanted()
                 if "_begin" in request.POST:
-                    return HttpResponseRedirect(url_of(migrations.begin(want, by=by)))
-                forecast = cidr_migration_forecast.of(want, by=by)
+                    return HttpResponseRedirect(url_of(migrations.begin(want, author=author)))
+                forecast = cidr_migration_forecast.of(want, author=author)
             except errors.IpamError as error:
                 pages.put(form, error)
     past = CIDRMigration.objects.filter(pool=pool).select_related(
@@ -157,17 +157,17 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
 
 def _taken(request: HttpRequest, migration: CIDRMigration, step: Step) -> HttpResponseBase:
     with pages.told(request):
-        taken = migrations.take(migration.pk, step, by=pages.author(request))
+        taken = migrations.take(migration.pk, step, author=pages.author(request))
         waits = step is Step.REMOVE and not taken.outcome
         said = _REMOVING if waits else _SAID[step]
         messages.success(request, said.format(old=taken.cidr, new=taken.to))
     return HttpResponseRedirect(url_of(migration))
 
 
-def _forecast(migration: CIDRMigration, step: Step, by: events.Author) -> dict[str, Any]:
+def _forecast(migration: CIDRMigration, step: Step, author: events.Author) -> dict[str, Any]:
     """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
     want = migrations.withholding(migration.pk, step)
-    found = cidr_migration_forecast.of(want, by=by)
+    found = cidr_migration_forecast.of(want, author=author)
     return {
         "forecast": found,
         "findings": guides.titled(found.findings),

@@ -62,7 +62,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
         dry_run = "_commit" not in request.POST
         try:
             reports = manifests.pools_from(
-                said["text"].encode(), said["cluster"], by=pages.author(request), dry_run=dry_run
+                said["text"].encode(), said["cluster"], author=pages.author(request), dry_run=dry_run
             )
         except errors.IpamError as error:
             pages.put(form, error, lambda _problem: "text")

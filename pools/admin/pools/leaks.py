@@ -192,9 +192,9 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
     form = ReasonForm(request.POST or None)
     given = request.POST.getlist("id") or request.GET.getlist("id")
     if request.method == "POST" and form.is_valid():
-        by = pages.author(request, form.cleaned_data["reason"])
+        author = pages.author(request, form.cleaned_data["reason"])
         wanted = [_shown(request, lists.number(text)) for text in given[:MOST]]
-        return _results(request, list(leak_reclaim.reclaim_all(wanted, by=by)))
+        return _results(request, list(leak_reclaim.reclaim_all(wanted, author=author)))
     if request.method == "POST":  # as it was posted: leaks are named by their blocks then
         chosen = _chosen(detection.leaked().filter(block__in=map(lists.number, given[:MOST])))
     else:

@@ -102,7 +102,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         pending = list(rows.filter(state=RequestState.PENDING))
         for one in pending:
             with pages.told(request):
-                requests.cancel(one.pk, by=pages.author(request))
+                requests.cancel(one.pk, author=pages.author(request))
         messages.success(request, f"{len(pending)} pending requests were cancelled.")
 
     def change_view(  # type: ignore[override]

@@ -68,7 +68,7 @@ class ClusterView(views.View):
         changes = _changes(body)
         if "cluster_prefix" in changes:
             views.require(request, "pools.add_pool")
-        return views.answer(shape(clusters.change(found, changes, by=views.author(request))))
+        return views.answer(shape(clusters.change(found, changes, author=views.author(request))))
 
     @extend_schema(**endpoints.CLUSTER_DELETE)
     def delete(self, request: Request, cluster: str) -> views.Answer:
@@ -78,7 +78,7 @@ class ClusterView(views.View):
         parameters.done()
         if force:
             views.require(request, "pools.force_release")
-        clusters.remove(get(cluster), by=views.author(request, reason), force=force)
+        clusters.remove(get(cluster), author=views.author(request, reason), force=force)
         return views.nothing()
 
 
@@ -110,8 +110,8 @@ def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _create(wanted: dict[str, Any], by: events.Author) -> idempotency.Stored:
-    return idempotency.Stored(201, shape(clusters.create(by=by, **wanted)))
+def _create(wanted: dict[str, Any], author: events.Author) -> idempotency.Stored:
+    return idempotency.Stored(201, shape(clusters.create(author=author, **wanted)))
 
 
 def _wanted(body: object_reader.Fields) -> dict[str, Any]:

@@ -42,12 +42,12 @@ class ConnectionView(views.View):
         known = Connection.objects.filter(cluster=found).select_related("cluster").first()
         wanted = _terms(body, known)
         body.report.raise_any()
-        by = views.author(request)
+        author = views.author(request)
         if known is None:
-            row = connections.connect(found, source, wanted, by=by, offline=offline)
+            row = connections.connect(found, source, wanted, author=author, offline=offline)
         else:
-            row = connections.replace(known, source, by=by, offline=offline)
-            row = connections.change(row, by=by, wanted=wanted)
+            row = connections.replace(known, source, author=author, offline=offline)
+            row = connections.change(row, author=author, wanted=wanted)
         told = fleet.summary(row).as_json() | {"warnings": list(source.warnings)}
         return views.answer(told, status=200 if known else 201)
 
@@ -58,12 +58,12 @@ class ConnectionView(views.View):
         paused = body.flag("paused") if body.has("paused") else None
         wanted = _terms(body, row)
         body.report.raise_any()
-        row = connections.change(row, by=views.author(request), wanted=wanted, paused=paused)
+        row = connections.change(row, author=views.author(request), wanted=wanted, paused=paused)
         return views.answer(fleet.summary(row).as_json())
 
     @extend_schema(**cluster_schema.CONNECTION_DELETE)
     def delete(self, request: Request, cluster: str) -> views.Answer:
-        connections.disconnect(_of(cluster), by=views.author(request))
+        connections.disconnect(_of(cluster), author=views.author(request))
         return views.nothing()
 
 

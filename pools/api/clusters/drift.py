@@ -31,11 +31,11 @@ class DriftDecision(views.View):
         of = drift.Object(row.cluster, row.kind, row.name, row.namespace)
         pool_id = None
         if decision == "apply":
-            left = drift.apply(of, by=views.author(request))
+            left = drift.apply(of, author=views.author(request))
         elif decision == "adopt":
             for permission in drift.adopting(of.kind):
                 views.require(request, permission)
-            adopted = drift.adopt(of, by=views.author(request))
+            adopted = drift.adopt(of, author=views.author(request))
             pool_id = adopted if of.kind == podippool.KIND else None
             left = drift.differences(of)
         else:
@@ -53,7 +53,7 @@ class Ownership(views.View):
     @extend_schema(**cluster_schema.OWNERSHIP)
     def get(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
         of = _object(cluster, drift_id)
-        return views.answer(_preview(takeovers.preview(of, by=views.author(request))))
+        return views.answer(_preview(takeovers.preview(of, author=views.author(request))))
 
     @extend_schema(**cluster_schema.OWNERSHIP_TAKE)
     def post(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
@@ -64,8 +64,8 @@ class Ownership(views.View):
         token = body.parse("token", parsing.text)
         reason = body.parse("reason", parsing.reason)
         body.report.raise_any()
-        by = views.author(request, reason or "")
-        return views.answer(_preview(takeovers.take(of, token=token or "", by=by)))
+        author = views.author(request, reason or "")
+        return views.answer(_preview(takeovers.take(of, token=token or "", author=author)))
 
 
 def _object(cluster: str, drift_id: int) -> drift.Object:
@@ -99,12 +99,12 @@ def _ignored(request: Request, row: Drift) -> Drift:
     body = parsing.fields(request, "reason")
     reason = body.parse("reason", parsing.reason)
     body.report.raise_any()
-    by = views.author(request, reason or "")
-    return drift.ignore(row, by=by, user=request.user)  # type: ignore[arg-type]  # logged in
+    author = views.author(request, reason or "")
+    return drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
 
 
 def _heeded(request: Request, row: Drift) -> Drift:
-    return drift.heed(row, by=views.author(request))
+    return drift.heed(row, author=views.author(request))
 
 
 class Nodes(views.View):

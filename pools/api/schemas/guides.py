@@ -171,7 +171,7 @@ _MIGRATION = shape(
     to=null(CIDR), added=FLAG,
     state={"type": "string", "enum": [standing.value for standing in Standing]},
     steps=listed({"type": "string", "enum": [step.value for step in Step]}),
-    by={"type": "string", "enum": ["register", "cluster"]}, unwritten=FLAG, orphaned=FLAG,
+    author={"type": "string", "enum": ["register", "cluster"]}, unwritten=FLAG, orphaned=FLAG,
     waiting=listed(
         shape("path managers since drift_id", path=TEXT, managers=listed(TEXT), since=TIME, drift_id=WHOLE)
     ),

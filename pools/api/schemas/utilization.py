@@ -29,7 +29,7 @@ _COUNTS: dict[str, Any] = {
 _COUNTED = "capacity held cooling reserved free ratio"
 _ROW = shape(
     f"by day taken_at org name cluster category pool_id family rest members {_COUNTED} history",
-    by={"type": "string", "enum": ["category", "cluster", "org", "env", "pool"]},
+    author={"type": "string", "enum": ["category", "cluster", "org", "env", "pool"]},
     day=_DAY, taken_at=TIME, org=TEXT, name=TEXT, cluster=TEXT, category=TEXT,
     pool_id=null(WHOLE), family=WHOLE, rest=FLAG, members=WHOLE, **_COUNTS,
     history=null(listed(shape(f"day {_COUNTED}", day=_DAY, **_COUNTS))),
@@ -39,7 +39,7 @@ UTILIZATION = says(
     "Utilization now and over time",
     {200: page(_ROW)},
     parameters=query(
-        by="category, cluster, org, env, pool (category)",
+        author="category, cluster, org, env, pool (category)",
         days="also the samples of so many days, 1 to 400; at most 100 rows on a page then",
         name="only this one", org="of environments: of this organisation",
         cluster="of pools: name or id", category="of pools", **PAGED,

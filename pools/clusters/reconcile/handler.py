@@ -44,7 +44,7 @@ class Pass:
     cluster: Cluster
     connection: Connection
     gateway: Gateway
-    by: events.Author
+    author: events.Author
     holding: Callable[[], contextlib.AbstractContextManager[None]]
     dry_run: bool = False
     told: bool = False

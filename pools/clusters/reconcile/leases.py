@@ -56,7 +56,7 @@ SECONDS = 60
 _LEASES = leases.Leases(Connection, seconds=SECONDS, admits=_try_lock)
 
 
-def take(connection_id: int, by: str, *, only_due: bool = False) -> Lease | None:
+def take(connection_id: int, worker_name: str, *, only_due: bool = False) -> Lease | None:
     """Lease a cluster for a full sync; None while another has it, when paused, or (`only_due`) not due.
 
     `succeeded` sees what makes the cluster due from now on.
@@ -64,12 +64,12 @@ def take(connection_id: int, by: str, *, only_due: bool = False) -> Lease | None
     condition = Q(paused=False)
     if only_due:
         condition &= Q(due_at__lte=Clock())
-    return _LEASES.take(connection_id, condition, leased_by=by, tried_at=Now(), due_at=Now())
+    return _LEASES.take(connection_id, condition, leased_by=worker_name, tried_at=Now(), due_at=Now())
 
 
-def borrow(connection_id: int, by: str) -> Lease | None:
+def borrow(connection_id: int, worker_name: str) -> Lease | None:
     """Lease a cluster for something else than a full sync, without a change of when it is due."""
-    return _LEASES.take(connection_id, Q(paused=False), leased_by=by)
+    return _LEASES.take(connection_id, Q(paused=False), leased_by=worker_name)
 
 
 def kept(lease: Lease) -> AbstractContextManager[None]:
@@ -83,12 +83,12 @@ def renew(lease: Lease) -> bool:
 
 
 @contextlib.contextmanager
-def holding(lease: Lease, by: events.Author) -> Iterator[None]:
+def holding(lease: Lease, author: events.Author) -> Iterator[None]:
     """A transaction in the cluster's name, with its events' author.
 
     Nobody takes the cluster over before it ends. Raises LeaseLost, ConnectionPaused.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         with connection.cursor() as cursor:
             # Of its own: the next statement has to see what was committed while this one waited.
             # What a cluster shows as in use is recorded in a recovery too (pools/clusters/recovery_mode.py).

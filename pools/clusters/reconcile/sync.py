@@ -208,13 +208,13 @@ def start(
     touched: frozenset[tuple[str, str]] = frozenset(),
 ) -> Pass:
     """What handlers are given."""
-    by = events.Author(actor=f"cluster {connection.cluster.name}", source="cluster")
+    author = events.Author(actor=f"cluster {connection.cluster.name}", source="cluster")
     return Pass(
         cluster=connection.cluster,
         connection=connection,
         gateway=reached,
-        by=by,
-        holding=functools.partial(leases.holding, lease, by),
+        author=author,
+        holding=functools.partial(leases.holding, lease, author),
         prove=functools.partial(leases.prove, lease),
         dry_run=dry_run,
         told=told,

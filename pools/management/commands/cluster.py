@@ -82,14 +82,14 @@ class Command(base.BaseCommand):
             "cluster_prefix": _prefix(options["prefix"], "prefix"),
             **{part: _prefix(options[part], part) for part in _PARTS},
         }
-        create = partial(clusters.create, name, by=_AUTHOR, **settings)
+        create = partial(clusters.create, name, author=_AUTHOR, **settings)
         source = _source(options)
         wanted = _terms(options, Mode.OBSERVED, ())
         if source is None:
             self._pools(create())
             return
         row = connections.register(
-            source, wanted, create=create, by=_AUTHOR, offline=options["offline"]
+            source, wanted, create=create, author=_AUTHOR, offline=options["offline"]
         )
         self._warn(source)
         self._pools(row.cluster)
@@ -101,13 +101,13 @@ class Command(base.BaseCommand):
             raise errors.InvalidInput.of("prefix", "required", "is required")
         node, instance = (_prefix(options[part], part) for part in _PARTS)
         cluster = _cluster(options)
-        clusters.divide(cluster, prefix, node=node, instance=instance, by=_AUTHOR)
+        clusters.divide(cluster, prefix, node=node, instance=instance, author=_AUTHOR)
         self._pools(cluster)
 
     def _remove(self, options: dict[str, Any]) -> None:
         reason = holders.parse_reason(options["reason"], field="reason", required=options["force"])
         author = dataclasses.replace(_AUTHOR, reason=reason)
-        clusters.remove(_cluster(options), by=author, force=options["force"])
+        clusters.remove(_cluster(options), author=author, force=options["force"])
         self.stdout.write(f"The cluster {options['name']} was removed.")
 
     def _pools(self, cluster: Cluster) -> None:
@@ -124,20 +124,20 @@ class Command(base.BaseCommand):
         offline = options["offline"]
         if row is None and source is not None:
             wanted = _terms(options, Mode.OBSERVED, ())
-            row = connections.connect(cluster, source, wanted, by=_AUTHOR, offline=offline)
+            row = connections.connect(cluster, source, wanted, author=_AUTHOR, offline=offline)
         else:
             row = connections.of(cluster)
             wanted = _terms(options, Mode(row.mode), row.duties)
             if source is not None:
-                row = connections.replace(row, source, by=_AUTHOR, offline=offline)
+                row = connections.replace(row, source, author=_AUTHOR, offline=offline)
             paused = options["pause"] if options["pause"] or options["resume"] else None
-            row = connections.change(row, by=_AUTHOR, wanted=wanted, paused=paused)
+            row = connections.change(row, author=_AUTHOR, wanted=wanted, paused=paused)
         if source is not None:
             self._warn(source)
         self._connected(row)
 
     def _disconnect(self, options: dict[str, Any]) -> None:
-        connections.disconnect(connections.of(_cluster(options)), by=_AUTHOR)
+        connections.disconnect(connections.of(_cluster(options)), author=_AUTHOR)
         self.stdout.write(f"The credentials of {options['name']} were forgotten.")
 
     def _connected(self, row: Connection) -> None:

@@ -34,7 +34,7 @@ class Command(base.BaseCommand):
         author = events.Author(actor="manage.py", source="command")
         try:
             reports = manifests.pools_from(
-                _read(options["file"]), cluster, by=author, dry_run=options["dry_run"]
+                _read(options["file"]), cluster, author=author, dry_run=options["dry_run"]
             )
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error

@@ -55,14 +55,14 @@ class Command(base.BaseCommand):
 
 def _lease(name: str, *, dry: bool, seconds: float) -> Lease:
     """Raises NotFound, ConnectionPaused, Busy."""
-    by, deadline = leases.worker(), time.monotonic() + seconds
+    author, deadline = leases.worker(), time.monotonic() + seconds
     while True:
         connection = Connection.objects.filter(cluster__name=name).first()
         if connection is None:
             raise errors.NotFound(f"There is no connected cluster {name}.")
         if connection.paused:
             raise errors.ConnectionPaused(f"{name} is paused: resume it first.")
-        lease = (leases.borrow if dry else leases.take)(connection.pk, by)
+        lease = (leases.borrow if dry else leases.take)(connection.pk, author)
         if lease is not None:
             return lease
         if time.monotonic() > deadline:

@@ -63,7 +63,7 @@ class Command(base.BaseCommand):
             raise errors.NotFound(f"There is no cluster {options['name']}.")
         # Everything that may be refused comes before the old key ends.
         client, ca = _client(options), _ca(options)
-        key = keys.make(cluster, by=_AUTHOR) if options["new_key"] else ""
+        key = keys.make(cluster, author=_AUTHOR) if options["new_key"] else ""
         if options["print_manifest"]:
             made = [
                 configuration.manifest(

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
     asked = runs.ask(
-        by=_BY, repair=options["repair"], only=options["only"], seconds=options["seconds"]
+        author=_BY, repair=options["repair"], only=options["only"], seconds=options["seconds"]
     )
     done = runs.do(asked.pk) or asked
     table = options["output"] == "table"

@@ -36,14 +36,14 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
     if bool(options["block"]) == bool(options["from_report"]):
         raise errors.InvalidInput.of("BLOCK", "required", "Name blocks, or a report.")
     reason = holders.parse_reason(options["reason"], field="reason")
-    by = events.Author(actor=getpass.getuser(), source="command", reason=reason)
+    author = events.Author(actor=getpass.getuser(), source="command", reason=reason)
     wanted = (
         reports.read(options["from_report"])
         if options["from_report"]
         else reports.named(options["block"], cluster=options["cluster"])
     )
     refused: list[reclaim.Result] = []
-    results = reclaim.reclaim_all(wanted, by=by, dry_run=options["dry_run"])
+    results = reclaim.reclaim_all(wanted, author=author, dry_run=options["dry_run"])
     output.write(_rows(results, refused), _COLUMNS, options["output"], out)
     return output.REFUSED if refused else output.DONE
 

@@ -56,7 +56,7 @@ def author(reason: str) -> events.Author:
 
 def _begin(options: dict[str, Any], out: TextIO) -> int:
     lost = recovery_mode.lost_since_backup() if options["restored"] else timedelta()
-    recovery_mode.begin(by=author(options["reason"]), lost=lost)
+    recovery_mode.begin(author=author(options["reason"]), lost=lost)
     return said(out)
 
 
@@ -88,7 +88,7 @@ def _row(row: Recovery) -> dict[str, Any]:
 
 
 def _end(options: dict[str, Any], out: TextIO) -> int:
-    recovery_mode.end(by=author(options["reason"]), force=options["force"])
+    recovery_mode.end(author=author(options["reason"]), force=options["force"])
     out.write("The recovery has ended: blocks are allocated again.\n")
     return output.DONE
 
@@ -109,7 +109,7 @@ def _hold(options: dict[str, Any], out: TextIO) -> int:
         env=options["env"],
         cidr=addresses.parse_block(options["cidr"], field="cidr"),
     )
-    blocks = recovery.hold(pool.pk, wanted, by=author(options["reason"]))
+    blocks = recovery.hold(pool.pk, wanted, author=author(options["reason"]))
     out.writelines(f"{block['cidr']} is held by {kind}/{name}\n" for block in blocks)
     return output.DONE
 

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: dict[str, Any], out: TextIO) -> int:
     file, enters = options["file"], options["enter_recovery"]
-    by = recovery.author(options["reason"] or f"restored {file.name}")
-    made_at = backups.restore(file, by=by, replace=options["replace"], recovery=enters)
+    author = recovery.author(options["reason"] or f"restored {file.name}")
+    made_at = backups.restore(file, author=author, replace=options["replace"], recovery=enters)
     out.write(f"The register is that of {made_at}.\n")
     return recovery.said(out) if enters else output.DONE

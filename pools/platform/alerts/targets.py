@@ -73,13 +73,13 @@ def create(
     name: str,
     url: str,
     *,
-    by: events.Author,
+    author: events.Author,
     codes: Iterable[str] = (),
     ca: str = "",
     enabled: bool = True,
 ) -> tuple[WebhookTarget, str]:
     """The target and its secret, which nobody is told again. Raises AlreadyExists, Conflict."""
-    with events.recorded(by):
+    with events.recorded(author):
         if WebhookTarget.objects.count() >= MOST:
             raise errors.Conflict(f"There are {MOST} targets, which is the most there may be.")
         now = database.now()
@@ -93,12 +93,12 @@ def create(
             secret_made_at=now,
         )
         _save(target)
-        return target, rotate(target, by=by)
+        return target, rotate(target, author=author)
 
 
-def change(target: WebhookTarget, values: Mapping[str, Any], *, by: events.Author) -> WebhookTarget:
+def change(target: WebhookTarget, values: Mapping[str, Any], *, author: events.Author) -> WebhookTarget:
     """`values` of name, url, ca, codes, enabled. Raises AlreadyExists."""
-    with events.recorded(by):
+    with events.recorded(author):
         row = _locked(target)
         for name in values:
             setattr(row, name, values[name])
@@ -110,17 +110,17 @@ def change(target: WebhookTarget, values: Mapping[str, Any], *, by: events.Autho
     return row
 
 
-def delete(target: WebhookTarget, *, by: events.Author) -> None:
+def delete(target: WebhookTarget, *, author: events.Author) -> None:
     """With everything that was sent to it or waits."""
-    with events.recorded(by):
+    with events.recorded(author):
         _locked(target).delete()
 
 
-def rotate(target: WebhookTarget, *, by: events.Author) -> str:
+def rotate(target: WebhookTarget, *, author: events.Author) -> str:
     """Make a new secret and return it; whatever is sent from now on is signed with it."""
     made = f"{_PREFIX}{randomness.token_urlsafe(32)}"
     sealed = secrets.configured().seal(made.encode(), owner=owner(target.pk))
-    with events.recorded(by):
+    with events.recorded(author):
         changed = WebhookTarget.objects.filter(pk=target.pk)
         if not changed.update(sealed=sealed, secret_made_at=Now()):
             raise errors.NotFound("There is no such target.")

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def ask(
-    *, by: events.Author, repair: bool = False, only: Sequence[str] = (), seconds: int = SECONDS
+    *, author: events.Author, repair: bool = False, only: Sequence[str] = (), seconds: int = SECONDS
 ) -> CheckRun:
     """A run that a worker will do. Raises InvalidInput `unknown_check`."""
     registry.chosen(only)
@@ -44,8 +44,8 @@ def ask(
         repair=repair,
         only=list(dict.fromkeys(only)),
         seconds=seconds,
-        actor=by.actor,
-        source=by.source,
+        actor=author.actor,
+        source=author.source,
     )
     run.refresh_from_db()
     return run
@@ -58,7 +58,7 @@ def due() -> list[int]:
         by_worker = CheckRun.objects.filter(source=events.WORKER.source, only=[])
         night = _night(database.now())
         if _began() < night and not by_worker.filter(asked_at__gte=night).exists():
-            ask(by=events.WORKER)
+            ask(author=events.WORKER)
             _forget_old()
     waiting = CheckRun.objects.filter(started_at=None).order_by("id")
     return list(waiting.values_list("pk", flat=True)[:10])
@@ -161,11 +161,11 @@ class _Doing:
         mend = check.mend
         if mend is None:
             return 0
-        by = events.Author(self._by.actor, self._by.source, reason=f"repair of check {check.code}")
+        author = events.Author(self._by.actor, self._by.source, reason=f"repair of check {check.code}")
 
         def work() -> int:
-            with events.recorded(by):
-                return mend(at, by)
+            with events.recorded(author):
+                return mend(at, author)
 
         try:
             return database.retried(work)

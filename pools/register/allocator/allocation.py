@@ -68,7 +68,7 @@ class Release:
 
 
 def allocate(
-    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None = None
+    pool_id: int, wanted: Wanted, *, author: events.Author, key: idempotency.Key | None = None
 ) -> Allocation | Pending:
     """Hand out what is wanted, all or nothing.
 
@@ -77,8 +77,8 @@ def allocate(
     """
     alone = len(wanted.holders) == 1 and wanted.count == 1 and len(wanted.families) <= 1
     if alone and wanted.cidr is None:
-        return _allocate_one(pool_id, wanted, by=by, key=key)
-    return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
+        return _allocate_one(pool_id, wanted, author=author, key=key)
+    return database.retried(lambda: _allocate_all(pool_id, wanted, author=author, key=key))
 
 
 _TRIES = 200  # at most 4 seconds
@@ -87,12 +87,12 @@ _TRIES = 200  # at most 4 seconds
 
 
 def _allocate_one(
-    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
+    pool_id: int, wanted: Wanted, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | Pending:
     for attempt in range(_TRIES):
-        outcome, status, row = database.retried(lambda: _ask(pool_id, wanted, by, key))
+        outcome, status, row = database.retried(lambda: _ask(pool_id, wanted, author, key))
         if outcome == "both_families":
-            return database.retried(lambda: _allocate_all(pool_id, wanted, by=by, key=key))
+            return database.retried(lambda: _allocate_all(pool_id, wanted, author=author, key=key))
         if outcome != "empty":
             return _answered(pool_id, outcome, status, row, wanted)
         pool = window.known(pool_id)
@@ -125,7 +125,7 @@ def _top_up(pool_id: int, family: int) -> None:
 
 
 def _ask(
-    pool_id: int, wanted: Wanted, by: events.Author, key: idempotency.Key | None
+    pool_id: int, wanted: Wanted, author: events.Author, key: idempotency.Key | None
 ) -> tuple[str, int, Row]:
     """(outcome, HTTP status as stored or 0, the block's row)."""
     holder = wanted.holders[0]
@@ -143,7 +143,7 @@ def _ask(
                 key.user_id if key else None,
                 key.text if key else "",
                 key.fingerprint if key else "",
-                by.as_context(),
+                author.as_context(),
             ],
         )
     )
@@ -188,12 +188,12 @@ def _name(pool_id: int) -> str:
 
 
 def _allocate_all(
-    pool_id: int, wanted: Wanted, *, by: events.Author, key: idempotency.Key | None
+    pool_id: int, wanted: Wanted, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | Pending:
     with transaction.atomic():
         # As events.recorded and window.lock do it, in one round trip; the lock before any row:
         # whoever holds rows never waits for it.
-        database.rows(_BEGIN, [by.as_context(), window.LOCK, pool_id])
+        database.rows(_BEGIN, [author.as_context(), window.LOCK, pool_id])
         done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, wanted)))
     return _told(done.status, done.answer)
 
@@ -241,7 +241,7 @@ def release(
     block_id: int,
     holder: Holder | None,
     *,
-    by: events.Author,
+    author: events.Author,
     org: str = "",
     force: bool = False,
 ) -> Release:
@@ -251,16 +251,16 @@ def release(
     another's, or was last; NotFound when there is no such block or nobody has had it. With `force`
     (and a reason in `by`) the holder is not asked; the event of a release keeps the reason too.
     """
-    if force and not by.reason:
+    if force and not author.reason:
         raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
     known = holder or Holder("", "")
-    if by.reason:
-        by = replace(by, forced=force)
+    if author.reason:
+        author = replace(author, forced=force)
     said = json.loads(
         prepared.text(
             "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
             " $5::text, $6::boolean, $7::text))::text",
-            [block_id, known.kind, known.id, known.uid, org, force, by.as_context()],
+            [block_id, known.kind, known.id, known.uid, org, force, author.as_context()],
         )
     )
     outcome = said["outcome"]
@@ -273,11 +273,11 @@ def release(
     )
 
 
-def skip_cooldown(block_id: int, *, by: events.Author) -> block_fields.BlockAnswer:
+def skip_cooldown(block_id: int, *, author: events.Author) -> block_fields.BlockAnswer:
     """End a running cooldown now, with a reason."""
-    if not by.reason:
+    if not author.reason:
         raise errors.InvalidInput.of("reason", "required", "Skipping a cooldown needs a reason.")
-    with events.recorded(by), connection.cursor() as cursor:
+    with events.recorded(author), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
         changed = Block.objects.filter(pk=block_id, state=State.COOLING).update(
             state=State.AVAILABLE, available_from=Now()

@@ -12,19 +12,19 @@ from pools.platform import events
 from pools.register.allocator import allocation
 
 
-def hold(pool_id: int, wanted: Wanted, *, by: events.Author) -> list[BlockAnswer]:
+def hold(pool_id: int, wanted: Wanted, *, author: events.Author) -> list[BlockAnswer]:
     """Record that the block `wanted.cidr` is in use by its holder, though nothing is allocated now.
 
     In use is in use, also in the midst of another's cooldown. Raises what `allocation.allocate` raises
     for one exact block, and Conflict when the register does not recover.
     """
-    with events.recorded(by):
+    with events.recorded(author):
         if recovery_mode.current() is None:
             raise errors.Conflict("The register is not recovering: allocate the block.")
         recovery_mode.recording()
         for block in Block.objects.filter(
             pool_id=pool_id, cidr=str(wanted.cidr), state=State.COOLING
         ):
-            allocation.skip_cooldown(block.pk, by=by)
-        done = allocation.allocate(pool_id, wanted, by=by)
+            allocation.skip_cooldown(block.pk, author=author)
+        done = allocation.allocate(pool_id, wanted, author=author)
     return done.blocks if isinstance(done, allocation.Allocation) else []

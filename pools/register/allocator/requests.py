@@ -32,7 +32,7 @@ def allocate(
     pool_id: int,
     wanted: allocation.Wanted,
     *,
-    by: events.Author,
+    author: events.Author,
     key: idempotency.Key | None = None,
     wait: bool = False,
 ) -> allocation.Allocation | AllocationRequest:
@@ -44,7 +44,7 @@ def allocate(
     owners.require(pool_id, wanted)
     started = time.perf_counter()
     try:
-        return _allocate(pool_id, wanted, by, key, wait=wait)
+        return _allocate(pool_id, wanted, author, key, wait=wait)
     except (OperationalError, InterfaceError, errors.Unavailable) as error:
         # It leaves no event, and what category the pool has nobody can tell.
         unknown = {"category": "unknown"}
@@ -59,39 +59,39 @@ def allocate(
 def _allocate(
     pool_id: int,
     wanted: allocation.Wanted,
-    by: events.Author,
+    author: events.Author,
     key: idempotency.Key | None,
     *,
     wait: bool,
 ) -> allocation.Allocation | AllocationRequest:
     try:
-        done = allocation.allocate(pool_id, wanted, by=by, key=key)
+        done = allocation.allocate(pool_id, wanted, author=author, key=key)
     except errors.PoolExhausted as error:
         exhausted = error
     else:
         return done if isinstance(done, allocation.Allocation) else _request(done.request_id)
-    return database.retried(lambda: _refused(pool_id, wanted, exhausted, by, key, wait=wait))
+    return database.retried(lambda: _refused(pool_id, wanted, exhausted, author, key, wait=wait))
 
 
 def _refused(
     pool_id: int,
     wanted: allocation.Wanted,
     error: errors.PoolExhausted,
-    by: events.Author,
+    author: events.Author,
     key: idempotency.Key | None,
     *,
     wait: bool,
 ) -> AllocationRequest:
-    with events.recorded(by):
+    with events.recorded(author):
         pool = Pool.objects.get(pk=pool_id)
-        _record(pool, wanted, error, by)
+        _record(pool, wanted, error, author)
         if wait:
             return _pend(pool, wanted, error, key)
     raise error
 
 
 def _record(
-    pool: Pool, wanted: allocation.Wanted, error: errors.PoolExhausted, by: events.Author
+    pool: Pool, wanted: allocation.Wanted, error: errors.PoolExhausted, author: events.Author
 ) -> None:
     holder = wanted.holders[0]
     events.allocation_failed(
@@ -101,7 +101,7 @@ def _record(
         env=wanted.environment,
         code=error.code,
         message=error.message,
-        by=by,
+        author=author,
     )
     for environment in wanted.environments:
         Environment.objects.get_or_create(
@@ -145,7 +145,7 @@ def _request(request_id: int) -> AllocationRequest:
 # --- pending requests -----------------------------------------------------------------------------
 
 
-def retry(pool_id: int | None = None, *, by: events.Author = events.WORKER) -> int:
+def retry(pool_id: int | None = None, *, author: events.Author = events.WORKER) -> int:
     """Try the pending requests of a pool, or all that are due, oldest first; how many succeeded.
 
     Any number of workers may run it at once: a request that another one tries is skipped. While the
@@ -156,15 +156,15 @@ def retry(pool_id: int | None = None, *, by: events.Author = events.WORKER) -> i
     due = AllocationRequest.objects.filter(state=RequestState.PENDING)
     due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)
     pools = due.order_by("pool_id").values_list("pool_id", flat=True).distinct()
-    return sum(_retry_pool(one, due, by) for one in list(pools))
+    return sum(_retry_pool(one, due, author) for one in list(pools))
 
 
-def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], by: events.Author) -> int:
+def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.Author) -> int:
     """Who came first is served first; when the pool is exhausted, the others wait on."""
     fulfilled = 0
     waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
     for request_id in list(waiting[:BATCH]):
-        outcome = database.retried(partial(_try, request_id, by))
+        outcome = database.retried(partial(_try, request_id, author))
         if outcome == RequestState.PENDING:
             _postpone(pool_id)
             break
@@ -179,9 +179,9 @@ def _postpone(pool_id: int) -> None:
     ).update(next_try_at=Now() + RETRY_EVERY)
 
 
-def _try(request_id: int, by: events.Author) -> RequestState | None:
+def _try(request_id: int, author: events.Author) -> RequestState | None:
     """The state that the request is in now; None when another worker has it."""
-    with events.recorded(by):
+    with events.recorded(author):
         request = (
             AllocationRequest.objects.select_for_update(skip_locked=True)
             .filter(pk=request_id, state=RequestState.PENDING)
@@ -192,7 +192,7 @@ def _try(request_id: int, by: events.Author) -> RequestState | None:
         request.attempts = F("attempts") + 1
         request.next_try_at = Now() + RETRY_EVERY
         try:
-            done = allocation.allocate(request.pool_id, from_json(request.wanted), by=by)
+            done = allocation.allocate(request.pool_id, from_json(request.wanted), author=author)
         except errors.PoolExhausted as error:
             request.last_error = error.message
             request.save()
@@ -214,9 +214,9 @@ def _try(request_id: int, by: events.Author) -> RequestState | None:
     return RequestState.FULFILLED
 
 
-def cancel(request_id: int, *, by: events.Author) -> AllocationRequest:
+def cancel(request_id: int, *, author: events.Author) -> AllocationRequest:
     """End a pending request; cancelling one that has ended changes nothing."""
-    with events.recorded(by):
+    with events.recorded(author):
         AllocationRequest.objects.filter(pk=request_id, state=RequestState.PENDING).update(
             state=RequestState.CANCELLED, ended_at=Now()
         )

@@ -111,7 +111,7 @@ def load() -> bool:
             with _days_ago(step.days_ago):
                 cluster = Cluster.objects.filter(name=step.cluster).first() or clusters.create(
                     step.cluster,
-                    by=BY,
+                    author=BY,
                     cluster_prefix=PREFIXES[step.cluster],
                     description="Demo fleet. `manage.py demo --clear` removes it.",
                 )
@@ -167,7 +167,7 @@ def _frankfurt() -> Iterator[Step]:
 
 def _berlin() -> Iterator[Step]:
     nodes = [f"ber-node-{number:02}" for number in range(1, 15)]
-    yield Step(60, BERLIN, lambda c: manifests.pools_from(GREEN_POOL_V2ALPHA1, c, by=BY))
+    yield Step(60, BERLIN, lambda c: manifests.pools_from(GREEN_POOL_V2ALPHA1, c, author=BY))
     yield from _hand_out(BERLIN, "nodes", "node", nodes, days_ago=58)
     yield from _hand_out(BERLIN, "green-pool", "node", nodes, days_ago=58)
     for tenant in range(11, 14):
@@ -176,7 +176,7 @@ def _berlin() -> Iterator[Step]:
 
 
 def _frankfurt_pools(cluster: Cluster) -> None:
-    manifests.pools_from(GREEN_POOL_V2, cluster, by=BY)
+    manifests.pools_from(GREEN_POOL_V2, cluster, author=BY)
     _v4_pool(cluster, "blue-pool", "pod", 26, "10.40.0.0/20")
     _v4_pool(cluster, "yellow-pool", "pod", 24, "10.50.0.0/20", "10.50.16.0/20")
     _v4_pool(cluster, "public-ipv4", "ipv4", 32, "203.0.113.0/26")
@@ -188,7 +188,7 @@ def _frankfurt_pools(cluster: Cluster) -> None:
 def _v4_pool(cluster: Cluster, name: str, category: str, mask_size: int, *cidrs: str) -> None:
     entries = tuple(CidrEntry(IPv4Network(cidr)) for cidr in cidrs)
     families = {4: Family(entries, mask_size)}
-    pools.create(pools.PoolSpec(cluster, name, category, families), by=BY)
+    pools.create(pools.PoolSpec(cluster, name, category, families), author=BY)
 
 
 def _pool(cluster: Cluster, name: str) -> Pool:
@@ -197,7 +197,7 @@ def _pool(cluster: Cluster, name: str) -> Pool:
 
 def _reserve(cluster: Cluster, pool: str, cidr: str, span: str, reason: str) -> None:
     of = PoolCIDR.objects.get(pool=_pool(cluster, pool), cidr=cidr)
-    pools.reserve(of.pk, addresses.parse_range(span), by=BY, reason=reason)
+    pools.reserve(of.pk, addresses.parse_range(span), author=BY, reason=reason)
 
 
 def _hand_out(
@@ -218,7 +218,7 @@ def _hand_out(
 
 
 def _allocate(pool: str, wanted: allocation.Wanted, cluster: Cluster) -> None:
-    requests.allocate(_pool(cluster, pool).pk, wanted, by=BY)
+    requests.allocate(_pool(cluster, pool).pk, wanted, author=BY)
 
 
 def _instances(cluster: str, tenant: int, *, days_ago: int) -> Step:
@@ -238,7 +238,7 @@ def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> Step
         held = Block.objects.filter(pool=_pool(of, pool), state="held").order_by("cidr")
         for block in list(held[: 3 * count : 3]):
             holder = allocation.Holder(block.holder_kind, block.holder_id)
-            allocation.release(block.pk, holder, by=BY)
+            allocation.release(block.pk, holder, author=BY)
 
     return Step(hours_ago / 24, cluster, work)
 
@@ -250,7 +250,7 @@ def _reported(cluster: str, sequence: int, *, hours_ago: float) -> Step:
         held = Block.objects.filter(pool=_pool(of, "instances"), state="held").order_by("-cidr")
         holders = [references.Named(name) for name in held.values_list("holder_id", flat=True)]
         report = references.Report(of, "instance", sequence, complete=True, holders=holders[3:])
-        references.take_in(report, by=BY)
+        references.take_in(report, author=BY)
 
     return Step(hours_ago / 24, cluster, work)
 
@@ -258,7 +258,7 @@ def _reported(cluster: str, sequence: int, *, hours_ago: float) -> Step:
 def _refused(cluster: Cluster, env: str, *, wait: bool) -> None:
     wanted = allocation.Wanted(holders=(allocation.Holder("env", env),), org="globex")
     with contextlib.suppress(errors.PoolExhausted):
-        requests.allocate(_pool(cluster, "premium-ipv4").pk, wanted, by=BY, wait=wait)
+        requests.allocate(_pool(cluster, "premium-ipv4").pk, wanted, author=BY, wait=wait)
 
 
 # --- time and oblivion ----------------------------------------------------------------------------

@@ -55,30 +55,30 @@ class Result:
     error: errors.IpamError | None = None
 
 
-def reclaim(wanted: Wanted, *, by: events.Author) -> Result:
+def reclaim(wanted: Wanted, *, author: events.Author) -> Result:
     """Take one block back.
 
     Raises NotFound, HolderChanged (it is another's, or was allocated anew), NotLeaked, ReferencedAgain.
     """
-    (result,) = reclaim_all([wanted], by=by)
+    (result,) = reclaim_all([wanted], author=author)
     if result.error:
         raise result.error
     return result
 
 
 def reclaim_all(
-    wanted: Iterable[Wanted], *, by: events.Author, dry_run: bool = False
+    wanted: Iterable[Wanted], *, author: events.Author, dry_run: bool = False
 ) -> Iterator[Result]:
     """The same for many, a result for each in their order; a refusal hinders no other one."""
-    if not by.reason:
+    if not author.reason:
         raise errors.InvalidInput.of("reason", "required", "Say why these blocks are taken back.")
     each = iter(wanted)
     while batch := list(islice(each, BATCH)):
-        yield from database.retried(partial(_batch, batch, by, dry_run=dry_run))
+        yield from database.retried(partial(_batch, batch, author, dry_run=dry_run))
 
 
-def _batch(batch: Sequence[Wanted], by: events.Author, *, dry_run: bool) -> list[Result]:
-    with events.recorded(by):
+def _batch(batch: Sequence[Wanted], author: events.Author, *, dry_run: bool) -> list[Result]:
+    with events.recorded(author):
         ids = {one.block_id for one in batch}
         if not dry_run:
             _lock_networks(ids)

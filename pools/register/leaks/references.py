@@ -63,16 +63,16 @@ class Report:
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def take_in(report: Report, *, by: events.Author) -> dict[str, Any]:
+def take_in(report: Report, *, author: events.Author) -> dict[str, Any]:
     """What is answered: the feed as it stands, and how many blocks a complete report missed.
 
     A report that is repeated is answered as before, and is no further observation. Raises StaleSequence,
     SequenceReused.
     """
-    return database.retried(lambda: _take_in(report, by))
+    return database.retried(lambda: _take_in(report, author))
 
 
-def _take_in(report: Report, by: events.Author) -> dict[str, Any]:
+def _take_in(report: Report, author: events.Author) -> dict[str, Any]:
     with transaction.atomic():
         # A snapshot of a million blocks is one statement, longer than the web's own limit.
         database.rows("SELECT set_config('statement_timeout', '25s', true)", [])
@@ -88,7 +88,7 @@ def _take_in(report: Report, by: events.Author) -> dict[str, Any]:
             return {name: feed.answer[name] for name in ANSWER}  # JSON in PostgreSQL has no order
         with database.hash_joins_only(many=report.complete):
             _store(feed.pk, report)
-        feed.sequence, feed.fingerprint, feed.reporter = report.sequence, fingerprint, by.actor
+        feed.sequence, feed.fingerprint, feed.reporter = report.sequence, fingerprint, author.actor
         feed.reported_at = database.now()
         judged = detection.Judged(0, 0)
         if report.complete:

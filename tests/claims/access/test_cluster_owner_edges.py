@@ -28,7 +28,7 @@ def api() -> apis.Api:
 def test_both_are_one_list(api: apis.Api) -> None:
     cluster = worlds.cluster()
     vera = User.objects.create(username="vera")
-    local = memberships.create(cluster, ["depot"], by=worlds.BY, user=vera)
+    local = memberships.create(cluster, ["depot"], author=worlds.BY, user=vera)
     user = worlds.bound(cluster, "shop", "vera")
     group = worlds.bound(cluster, "bank", "team", kind="Group", role="kubevirt.io:admin")
     user.refresh_from_db()

@@ -97,7 +97,7 @@ def test_names_are_compared_exactly(cluster: Cluster, subject: str, kind: str) -
 
 
 def test_memberships_and_clusters_add_up(cluster: Cluster) -> None:
-    memberships.create(cluster, ["depot"], by=worlds.BY, user=vera())
+    memberships.create(cluster, ["depot"], author=worlds.BY, user=vera())
     worlds.bound(cluster, "shop", "vera")
     worlds.bound(cluster, "shop", "vera", role="kubevirt.io:admin")
     seen = access_namespaces.own(vera())
@@ -105,9 +105,9 @@ def test_memberships_and_clusters_add_up(cluster: Cluster) -> None:
 
 
 def test_a_membership_that_ends_leaves_what_the_cluster_says(cluster: Cluster) -> None:
-    made = memberships.create(cluster, ["depot"], by=worlds.BY, user=vera())
+    made = memberships.create(cluster, ["depot"], author=worlds.BY, user=vera())
     worlds.bound(cluster, "shop", "vera")
-    memberships.delete(made, by=worlds.BY)
+    memberships.delete(made, author=worlds.BY)
     assert (namespaces(cluster), vera().has_perm(RIGHT)) == ({"shop"}, True)
 
 
@@ -131,10 +131,10 @@ def test_who_is_not_active_is_given_nothing(cluster: Cluster) -> None:
 
 def test_a_cluster_that_is_not_connected_makes_nobody_an_owner(cluster: Cluster) -> None:
     worlds.bound(cluster, "shop", "vera")
-    connections.disconnect(Connection.objects.get(), by=worlds.BY)
+    connections.disconnect(Connection.objects.get(), author=worlds.BY)
     assert (namespaces(cluster), vera().has_perm(RIGHT)) == (set(), False)
     worlds.bound(cluster, "shop", "vera")
-    clusters.remove(cluster, by=worlds.BY)
+    clusters.remove(cluster, author=worlds.BY)
     assert not ClusterOwner.objects.exists()
     assert access_namespaces.own(vera()) == access_namespaces.Scope()
 

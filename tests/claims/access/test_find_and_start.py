@@ -32,7 +32,7 @@ def browser(role: str = "", namespace: str = "") -> Client:
     if role:
         user.groups.set([Group.objects.get(name=role)])
     if namespace:
-        memberships.create(worlds.cluster(), [namespace], by=worlds.BY, user=user)
+        memberships.create(worlds.cluster(), [namespace], author=worlds.BY, user=user)
     client = Client()
     client.force_login(User.objects.get(pk=user.pk))
     return client

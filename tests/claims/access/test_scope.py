@@ -58,7 +58,7 @@ def cluster() -> Cluster:
 
 def owner(cluster: Cluster, *namespaces: str) -> Any:
     user = User.objects.create(username="vera")
-    memberships.create(cluster, namespaces, by=factories.BY, user=user)
+    memberships.create(cluster, namespaces, author=factories.BY, user=user)
     return User.objects.get(pk=user.pk)
 
 
@@ -105,7 +105,7 @@ def test_many_namespaces_cost_one_statement(
 
 def test_memberships_add_up(cluster: Cluster) -> None:
     user = owner(cluster, SEEN)
-    memberships.create(cluster, [FOREIGN], by=factories.BY, group="team")
+    memberships.create(cluster, [FOREIGN], author=factories.BY, group="team")
     user.groups.add(Group.objects.get(name="team"))
     assert (
         access_namespaces.entries(Entry.objects.all(), access_namespaces.scope(user)).count() == 2

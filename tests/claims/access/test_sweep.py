@@ -55,7 +55,7 @@ def all_answers(
 def test_what_others_have_changes_nothing_that_is_seen(owner: two_worlds.Owner) -> None:
     """All pages, lists, counts and exports are the same with others and without them."""
     # Whoever says so, it is the same rights that pages ask for.
-    asking = clients(owner)[: 2 if owner.by == "local" else 1]
+    asking = clients(owner)[: 2 if owner.author == "local" else 1]
     before = all_answers(owner, asking)
     two_worlds.add_foreign(owner)
     after = all_answers(owner, asking)

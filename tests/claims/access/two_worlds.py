@@ -81,13 +81,13 @@ def _number_from(start: int) -> None:
 class Owner:
     """Vera, who owns the VMs of the namespace alpha in the cluster prod; `by` says who says so."""
 
-    def __init__(self, by: str = "local") -> None:
-        self.by = by
+    def __init__(self, author: str = "local") -> None:
+        self.author = author
         _number_from(_OWN_IDS)
         self.cluster = worlds.cluster("prod")
         self.user = User.objects.create(username="vera")
-        if by == "local":
-            memberships.create(self.cluster, ["alpha"], by=OURS, user=self.user)
+        if author == "local":
+            memberships.create(self.cluster, ["alpha"], author=OURS, user=self.user)
         else:
             worlds.bound(self.cluster, "alpha", "vera")
         self.user = User.objects.get(pk=self.user.pk)
@@ -125,19 +125,19 @@ def add_foreign(owner: Owner) -> None:
     _number_from(_FOREIGN_IDS)
     user = User.objects.create(username="zulu-user")
     with events.recorded(BY):
-        other = clusters.create("zulu-cluster", by=BY, description="zulu words")
+        other = clusters.create("zulu-cluster", author=BY, description="zulu words")
         for cluster in (owner.cluster, other):
             network = worlds.network(
                 f"zulu-net-{cluster.pk}", subnets=("10.90.0.0/24", "fd90::/64"), of=cluster,
                 object_name="zulu", namespace="zulu-ns",
             )  # fmt: skip
-            memberships.create(cluster, ["zulu-ns"], by=BY, user=user)
+            memberships.create(cluster, ["zulu-ns"], author=BY, user=user)
             worlds.bound(cluster, "zulu-ns", "zulu-user")
             worlds.bound(cluster, "zulu-ns", "zulu-team", kind="Group")
             _fill(network, "10.90.0.{}/24", "5")
             pool = Pool.objects.get(pk=network.pool_id)
             wanted = allocation.Wanted(holders=(allocation.Holder("vm", "zulu-held"),))
-            requests.allocate(pool.pk, wanted, by=BY)
+            requests.allocate(pool.pk, wanted, author=BY)
         _fill(owner.shared, "10.50.0.{}/24", "6")
     _number_from(_OWN_IDS + 500)  # what the owner makes from now on
 

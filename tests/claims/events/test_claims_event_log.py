@@ -40,7 +40,7 @@ def told() -> Cluster:
         Entry.objects.filter(pk=entry.pk).update(ips=["10.0.0.9/24"])
         Entry.objects.filter(pk=entry.pk).delete()
     user = User.objects.create(username="vera")
-    memberships.create(cluster, ["bank", "shop"], by=factories.BY, user=user)
+    memberships.create(cluster, ["bank", "shop"], author=factories.BY, user=user)
     return cluster
 
 

@@ -28,9 +28,9 @@ def many(count: int, *, first: int = 1) -> list[dict[str, Any]]:
 
 
 def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:
-    by = options.pop("by", BY)
+    author = options.pop("by", BY)
     settings = {"network": network, "namespace": "blue"} | options
-    return drafts.create(Upload("rows", list(rows)), Options(network.cluster, **settings), by=by)
+    return drafts.create(Upload("rows", list(rows)), Options(network.cluster, **settings), author=author)
 
 
 def verdicts(of: VMImport) -> dict[int, tuple[str, set[str]]]:

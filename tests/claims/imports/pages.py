@@ -30,7 +30,7 @@ def owner(network: Network, *namespaces: str) -> Client:
         NAD.objects.create(network=network, namespace=namespace, name="n")
     client = browser("vm-owner")
     user = User.objects.get(username="vm-owner")
-    memberships.create(network.cluster, list(namespaces), by=worlds.BY, user=user)
+    memberships.create(network.cluster, list(namespaces), author=worlds.BY, user=user)
     return client
 
 

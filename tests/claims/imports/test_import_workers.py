@@ -73,7 +73,7 @@ def test_a_worker_drafts_and_writes_what_waits(waiting: VMImport) -> None:
     of = import_drafts.get(waiting.pk)
     assert (of.status, of.counts["new"], of.rows_done) == (Status.DRAFTED, COUNT, COUNT)
     assert not ImportFile.objects.exists()
-    assert import_drafts.commit(of.pk, by=BY).status == Status.COMMITTING
+    assert import_drafts.commit(of.pk, author=BY).status == Status.COMMITTING
     assert tasks.work_off_import(of.pk)
     assert (status(of), Entry.objects.count()) == (Status.COMMITTED, COUNT)
     assert leases.due() == []
@@ -102,7 +102,7 @@ def test_a_killed_draft_is_taken_up_again(waiting: VMImport) -> None:
 
 def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) -> None:
     worker.work_off(waiting.pk)
-    import_drafts.commit(waiting.pk, by=BY)
+    import_drafts.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
@@ -117,7 +117,7 @@ def test_a_killed_commit_wrote_nothing_and_is_taken_up_again(waiting: VMImport) 
 
 def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
     worker.work_off(waiting.pk)
-    import_drafts.commit(waiting.pk, by=BY)
+    import_drafts.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     with transaction.atomic():
         window.lock(waiting.network.pool_id or 0)
@@ -131,7 +131,7 @@ def test_a_commit_is_cancelled_before_it_ends(waiting: VMImport) -> None:
 
 
 def test_what_nobody_works_on_is_cancelled_at_once(waiting: VMImport) -> None:
-    assert import_drafts.cancel(waiting.pk, by=BY).status == Status.CANCELLED
+    assert import_drafts.cancel(waiting.pk, author=BY).status == Status.CANCELLED
     assert not worker.work_off(waiting.pk)
 
 
@@ -156,7 +156,7 @@ def test_what_ends_every_worker_fails(waiting: VMImport) -> None:
 
 def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
     worker.work_off(waiting.pk)
-    import_drafts.commit(waiting.pk, by=BY)
+    import_drafts.commit(waiting.pk, author=BY)
     assert waiting.network is not None
     worlds.workload(waiting.network, "other", "00:50:56:ff:00:00", "10.0.1.2")
     worker.work_off(waiting.pk)
@@ -168,7 +168,7 @@ def test_bad_rows_leave_a_draft_that_says_so(waiting: VMImport) -> None:
 def test_what_cannot_be_undone_any_more_says_so(waiting: VMImport) -> None:
     VMImport.objects.update(commit_wanted=True)
     worker.work_off(waiting.pk)
-    assert import_drafts.undo(waiting.pk, by=BY).undo_wanted
+    assert import_drafts.undo(waiting.pk, author=BY).undo_wanted
     assert leases.due() == [waiting.pk]
     assert waiting.network is not None
     worlds.workload(waiting.network, "vm-1", drafts.mac(1), "10.0.1.2")

@@ -98,7 +98,7 @@ def test_what_runs_cannot_be_undone_and_the_page_says_so(
 
 def test_port_groups_are_mapped_and_remembered(client: Client, network: Network) -> None:
     rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
-    of = import_drafts.create(Upload("rows", rows), Options(network.cluster), by=worlds.BY)
+    of = import_drafts.create(Upload("rows", rows), Options(network.cluster), author=worlds.BY)
     assert of.counts["refused"] == 1
     said = {"group-0": "", "group-1": "vlan1", "group-1-network": network.pk}
     wrong = pages.do(client, of, "map", **said, **{"group-1-namespace": "No Name"})
@@ -108,7 +108,7 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
     done = pages.do(client, of, "map", **said, **{"group-1-namespace": "shop"})
     assert "All rows were judged again: 1 new." in done
     assert PortGroup.objects.get().namespace == "shop"
-    again = import_drafts.create(Upload("rows", rows), Options(network.cluster), by=worlds.BY)
+    again = import_drafts.create(Upload("rows", rows), Options(network.cluster), author=worlds.BY)
     assert again.counts["new"] == 1
 
 

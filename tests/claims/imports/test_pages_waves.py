@@ -31,7 +31,7 @@ def client() -> Client:
 
 @pytest.fixture
 def wave(network: Network) -> Wave:
-    return waves.create(network.cluster, "Saturday", by=worlds.BY)
+    return waves.create(network.cluster, "Saturday", author=worlds.BY)
 
 
 def url(wave: Wave) -> str:
@@ -107,7 +107,7 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
 
 
 def test_the_report_is_a_csv_too(client: Client, wave: Wave) -> None:
-    waves.add(wave.pk, [("blue", "web")], by=worlds.BY)
+    waves.add(wave.pk, [("blue", "web")], author=worlds.BY)
     link = reverse("claims-api:wave-readiness", args=[wave.pk])
     assert f"{link}?format=csv" in pages.text(client.get(url(wave)))
     assert b"web" in client.get(link, {"format": "csv"}).content

@@ -35,6 +35,6 @@ def test_an_export_of_entries_is_unchanged_as_an_import() -> None:
     assert b"'=1+1" in text  # no formula for a spreadsheet
     upload = Upload("file", io.BytesIO(text), "entries.csv")
     draft = drafts.create(
-        upload, Options(network.cluster, network=network, namespace="blue"), by=worlds.BY
+        upload, Options(network.cluster, network=network, namespace="blue"), author=worlds.BY
     )
     assert {verdict: count for verdict, count in draft.counts.items() if count} == {"unchanged": 2}

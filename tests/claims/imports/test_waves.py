@@ -27,7 +27,7 @@ def network(db: None) -> Network:
 
 @pytest.fixture
 def wave(network: Network) -> Any:
-    return waves.create(network.cluster, "Saturday", by=BY)
+    return waves.create(network.cluster, "Saturday", author=BY)
 
 
 def readiness(wave: Any) -> dict[str, tuple[str, set[str]]]:
@@ -46,8 +46,8 @@ def test_each_vm_is_judged(network: Network, wave: Any) -> None:
     worlds.claim(network, "claimed", "10.0.0.20/24", mac=mac(6))
     names = ("good", "twin", "absent", "runs", "claimed")
     vms = [("blue", name) for name in names] + [("green", "foreign")]
-    assert waves.add(wave.pk, vms, by=BY) == 6
-    assert waves.add(wave.pk, vms[:2], by=BY) == 0
+    assert waves.add(wave.pk, vms, author=BY) == 6
+    assert waves.add(wave.pk, vms[:2], author=BY) == 0
     assert readiness(wave) == {
         "good": ("ready", set()),
         "twin": ("not-ready", {"duplicate_ip"}),
@@ -79,7 +79,7 @@ def test_addresses_that_keep_a_vm_from_starting(wave: Any, network: Network) -> 
     }
     for number, (code, ips) in enumerate(given.items(), 1):
         worlds.entry(blue, mac(number), *ips, vm=code.replace("_", "-"), namespace="blue")
-    waves.add(wave.pk, [("blue", code.replace("_", "-")) for code in given], by=BY)
+    waves.add(wave.pk, [("blue", code.replace("_", "-")) for code in given], author=BY)
     expected = {code.replace("_", "-"): ("not-ready", {code}) for code in given}
     assert readiness(wave) == expected | {"good": ("ready", set())}
 
@@ -87,7 +87,7 @@ def test_addresses_that_keep_a_vm_from_starting(wave: Any, network: Network) -> 
 def test_a_network_that_cannot_hold_static_vms_is_told(network: Network, wave: Any) -> None:
     Network.objects.update(lifecycle="")
     worlds.entry(worlds.ippool(network), mac(1), "10.0.0.11/24", vm="good", namespace="blue")
-    waves.add(wave.pk, [("blue", "good")], by=BY)
+    waves.add(wave.pk, [("blue", "good")], author=BY)
     assert readiness(wave) == {"good": ("not-ready", {"network_unfit"})}
 
 
@@ -97,8 +97,8 @@ def test_the_vms_of_an_import(network: Network, wave: Any) -> None:
         row("Web 01", mac(1), "10.0.0.11"),
         row("web-02", mac(2), "10.0.0.1"),
     )
-    assert waves.add_import(wave.pk, of, by=BY) == 1
-    assert waves.add_import(wave.pk, of, verdicts=["conflict"], by=BY) == 1
+    assert waves.add_import(wave.pk, of, author=BY) == 1
+    assert waves.add_import(wave.pk, of, verdicts=["conflict"], author=BY) == 1
     named = WaveVM.objects.values_list("vm", "source_vm", "namespace")
     assert set(named) == {("web-01", "Web 01", "blue"), ("web-02", "web-02", "blue")}
 

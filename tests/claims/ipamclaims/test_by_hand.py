@@ -22,7 +22,7 @@ NAME = "vm1.cluster.udn.blue"
 
 def made(network: Network, vm: str = "vm1", **more: Any) -> IPAMClaim:
     spec = ipamclaims.ClaimSpec(network, "blue", vm=vm, **more)
-    return ipamclaims.create(spec, by=BY)
+    return ipamclaims.create(spec, author=BY)
 
 
 @both
@@ -118,7 +118,7 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
         cluster=world.cluster, kind="IPAMClaim", code=findings.LEAKED, message="",
         subject="blue/vm1.podnet", since=Now(),
     )  # fmt: skip
-    ipamclaims.release(world.row().pk, by=factories.WITH_REASON)
+    ipamclaims.release(world.row().pk, author=factories.WITH_REASON)
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
     changed = world.there()
     changed["metadata"]["labels"] = {"a": "b"}
@@ -135,14 +135,14 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
 @decentralized
 def test_a_change_before_the_grant_counts(world: World) -> None:
     claim = made(world.network(), ips=["10.0.0.7/24"])
-    ipamclaims.change(claim.pk, ipamclaims.Change(ips=["10.0.0.8/24"]), by=BY)
+    ipamclaims.change(claim.pk, ipamclaims.Change(ips=["10.0.0.8/24"]), author=BY)
     world.passed()
     assert world.held() == {"10.0.0.8": "blue/vm1"}
     assert world.there(NAME)["spec"]["ips"] == ["10.0.0.8/24"]
     with pytest.raises(errors.ImmutableInUse):
-        ipamclaims.change(claim.pk, ipamclaims.Change(mac=MAC), by=BY)
+        ipamclaims.change(claim.pk, ipamclaims.Change(mac=MAC), author=BY)
     with pytest.raises(errors.ClusterDecides):
-        ipamclaims.delete(claim.pk, by=BY)
+        ipamclaims.delete(claim.pk, author=BY)
 
 
 def test_names_that_no_object_can_have(world: World) -> None:

@@ -68,11 +68,11 @@ class World:
         """With the gateway reserved, as networks that are taken in have it."""
         made = worlds.network(name, subnets=subnets or ("10.0.0.0/24",), of=self.cluster, **more)
         assert made.pool is not None
-        pools.change(made.pool.pk, pools.PoolChange(cooldown_seconds=cooldown), by=BY)
+        pools.change(made.pool.pk, pools.PoolChange(cooldown_seconds=cooldown), author=BY)
         for cidr in made.pool.cidrs.all():
             first = cidr.cidr[1]
             pools.reserve(
-                cidr.pk, factories.entry(str(cidr.cidr), f"{first}-{first}").reserved[0], by=BY
+                cidr.pk, factories.entry(str(cidr.cidr), f"{first}-{first}").reserved[0], author=BY
             )
         return made
 

@@ -77,12 +77,12 @@ class Fleet:
 
     def make(self, name: str = "prod", *specs: EntrySpec, network: Network | None = None) -> IPPool:
         of = network or self.network
-        made = ippools.create(self.cluster, name, of.name, by=worlds.BY)
+        made = ippools.create(self.cluster, name, of.name, author=worlds.BY)
         self.add(made, *specs)
         return made
 
     def add(self, of: IPPool, *specs: EntrySpec) -> list[Entry]:
-        return entries.add(of.pk, specs, source="hand", by=worlds.BY)
+        return entries.add(of.pk, specs, source="hand", author=worlds.BY)
 
     def entries(self, name: str = "prod") -> dict[str, list[str]]:
         rows = Entry.objects.filter(ippool__cluster=self.cluster, ippool__name=name)

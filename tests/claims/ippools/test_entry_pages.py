@@ -41,7 +41,7 @@ def browser() -> Client:
 def owner(network: Network) -> Client:
     user = people.user()
     user.groups.set([Group.objects.get(name="vm-owner")])
-    memberships.create(network.cluster, ["shop"], by=worlds.BY, user=user)
+    memberships.create(network.cluster, ["shop"], author=worlds.BY, user=user)
     client = Client()
     client.force_login(user)
     return client

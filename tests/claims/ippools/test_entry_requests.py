@@ -36,7 +36,7 @@ def foreign(ippool: IPPool) -> Entry:
 @pytest.fixture
 def api(network: Network) -> Api:
     found = Api("vm-owner")
-    memberships.create(network.cluster, ["shop"], by=worlds.BY, user=found.user)
+    memberships.create(network.cluster, ["shop"], author=worlds.BY, user=found.user)
     return found
 
 

@@ -21,11 +21,11 @@ A, B, C = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
 @pytest.fixture
 def blue() -> IPPool:
     network = worlds.network()
-    return ippools.create(network.cluster, "blue", network.name, by=worlds.BY)
+    return ippools.create(network.cluster, "blue", network.name, author=worlds.BY)
 
 
 def add(of: IPPool, *specs: EntrySpec) -> list[Entry]:
-    return entries.add(of.pk, specs, source="hand", by=worlds.BY)
+    return entries.add(of.pk, specs, source="hand", author=worlds.BY)
 
 
 def conditions(of: IPPool) -> dict[str, tuple[str, str]]:
@@ -47,38 +47,38 @@ def test_a_new_ippool_is_without_duplicates(blue: IPPool) -> None:
 
 def test_a_network_has_one_ippool(blue: IPPool) -> None:
     with pytest.raises(errors.AlreadyExists, match=r"cluster_udn_blue has an IPPool already: blue"):
-        ippools.create(blue.cluster, "second", blue.network.name, by=worlds.BY)
+        ippools.create(blue.cluster, "second", blue.network.name, author=worlds.BY)
     with pytest.raises(IntegrityError), transaction.atomic():
         IPPool.objects.create(cluster=blue.cluster, network=blue.network, name="second")
 
 
 def test_a_name_stands_once_in_a_cluster(blue: IPPool) -> None:
     with pytest.raises(errors.AlreadyExists):
-        ippools.create(blue.cluster, "blue", "another", by=worlds.BY)
+        ippools.create(blue.cluster, "blue", "another", author=worlds.BY)
     other = worlds.cluster("other")
-    assert ippools.create(other, "blue", blue.network.name, by=worlds.BY).pk
+    assert ippools.create(other, "blue", blue.network.name, author=worlds.BY).pk
 
 
 def test_a_network_that_nobody_saw_gets_a_row() -> None:
-    made = ippools.create(worlds.cluster(), "p", "prod-network", by=worlds.BY)
+    made = ippools.create(worlds.cluster(), "p", "prod-network", author=worlds.BY)
     assert (made.network.name, made.network.kind) == ("prod-network", "")
 
 
 @pytest.mark.parametrize(("name", "network"), [("A b", "n"), ("p", ""), ("p", "a\u202eb")])
 def test_names_that_are_none(name: str, network: str) -> None:
     with pytest.raises(errors.InvalidInput):
-        ippools.create(worlds.cluster(), name, network, by=worlds.BY)
+        ippools.create(worlds.cluster(), name, network, author=worlds.BY)
     assert not Network.objects.exists()
 
 
 def test_renaming_and_noting(blue: IPPool) -> None:
-    changed = ippools.change(blue.pk, name="green", note="old vSphere", by=worlds.BY)
+    changed = ippools.change(blue.pk, name="green", note="old vSphere", author=worlds.BY)
     assert (changed.name, changed.note, changed.version) == ("green", "old vSphere", 2)
     with pytest.raises(errors.VersionMismatch):
-        ippools.change(blue.pk, note="x", version=1, by=worlds.BY)
+        ippools.change(blue.pk, note="x", version=1, author=worlds.BY)
     IPPool.objects.filter(pk=blue.pk).update(uid="u")
     with pytest.raises(errors.ImmutableInUse):
-        ippools.change(blue.pk, name="red", by=worlds.BY)
+        ippools.change(blue.pk, name="red", author=worlds.BY)
 
 
 def test_entries_hold_their_addresses(blue: IPPool) -> None:
@@ -88,7 +88,7 @@ def test_entries_hold_their_addresses(blue: IPPool) -> None:
     assert (block.holder_kind, block.holder_id) == ("vm", "shop/web")
     blue.refresh_from_db()
     assert blue.version == 2
-    entries.delete([made.pk], by=worlds.BY)
+    entries.delete([made.pk], author=worlds.BY)
     assert not Place.objects.exists()
     assert not Block.objects.filter(state="held").exists()
 
@@ -101,7 +101,7 @@ def test_duplicates_are_taken_and_told(blue: IPPool) -> None:
     }
     assert blue.conditions[1]["message"] == f"MAC address {A} appears 2 times"
     second = Entry.objects.get(ips=["10.0.0.6/24"])
-    entries.change(second.pk, EntrySpec(B, ("10.0.0.5/24",)), by=worlds.BY)
+    entries.change(second.pk, EntrySpec(B, ("10.0.0.5/24",)), author=worlds.BY)
     assert conditions(blue) == CLEAN | {
         "Success": ("False", "DuplicatesExist"),
         "DuplicateIPAddresses": ("True", "DuplicateIPFound"),
@@ -109,13 +109,13 @@ def test_duplicates_are_taken_and_told(blue: IPPool) -> None:
     assert f"{A} and {B}" in blue.conditions[2]["message"]
     blue.refresh_from_db()
     assert (blue.duplicate_macs, blue.duplicate_ips) == (0, 1)
-    entries.delete([second.pk], by=worlds.BY)
+    entries.delete([second.pk], author=worlds.BY)
     assert conditions(blue) == CLEAN
 
 
 def test_a_change_leaves_what_it_does_not_say(blue: IPPool) -> None:
     (made,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
-    changed = entries.change(made.pk, EntrySpec(A, ("10.0.0.7/24",), note=""), by=worlds.BY)
+    changed = entries.change(made.pk, EntrySpec(A, ("10.0.0.7/24",), note=""), author=worlds.BY)
     assert (changed.ips, changed.vm, changed.note) == (["10.0.0.7/24"], "web", "")
     held = Block.objects.filter(state="held").values_list("cidr", flat=True)
     assert [str(cidr) for cidr in held] == ["10.0.0.7/32"]
@@ -129,17 +129,17 @@ def test_replacing_writes_only_what_differs(blue: IPPool) -> None:
         EntrySpec(B, ("10.0.0.9/24",), "web", "shop"),
         EntrySpec("02:00:00:00:00:0d", ("10.0.0.10/24",)),
     ]
-    found = entries.replace(blue.pk, wanted, source="api", by=worlds.BY)
+    found = entries.replace(blue.pk, wanted, source="api", author=worlds.BY)
     assert (len(found.new), len(found.changed), len(found.gone)) == (1, 1, 1)
     assert EntryEvent.objects.count() == before + 3
-    assert not entries.replace(blue.pk, wanted, source="api", by=worlds.BY)
+    assert not entries.replace(blue.pk, wanted, source="api", author=worlds.BY)
     assert EntryEvent.objects.count() == before + 3
 
 
 def test_replacing_keeps_what_a_map_cannot_say(blue: IPPool) -> None:
     (kept,) = add(blue, EntrySpec(A, ("10.0.0.5/24",), "web", "shop", "old"))
     specs = [EntrySpec(A, ("10.0.0.6/24",)), EntrySpec(A, ("10.0.0.5/24",))]
-    entries.replace(blue.pk, specs, source="api", by=worlds.BY)
+    entries.replace(blue.pk, specs, source="api", author=worlds.BY)
     kept.refresh_from_db()
     assert (kept.ips, kept.vm, kept.note) == (["10.0.0.5/24"], "web", "old")
     assert Entry.objects.count() == 2
@@ -147,7 +147,7 @@ def test_replacing_keeps_what_a_map_cannot_say(blue: IPPool) -> None:
 
 def test_deleting_an_ippool_gives_all_back(blue: IPPool) -> None:
     add(blue, EntrySpec(A, ("10.0.0.5/24",)), EntrySpec(B, ("10.0.0.6/24",)))
-    ippools.delete(blue.pk, by=worlds.BY)
+    ippools.delete(blue.pk, author=worlds.BY)
     assert not (IPPool.objects.exists())
     assert not (Entry.objects.exists())
     assert not Place.objects.exists()
@@ -160,10 +160,10 @@ def test_what_a_cluster_decides(blue: IPPool) -> None:
     IPPool.objects.filter(pk=blue.pk).update(follows_cluster=True, uid="u")
     calls: list[Any] = [
         lambda: add(blue, EntrySpec(B, ("10.0.0.6/24",))),
-        lambda: entries.delete([made.pk], by=worlds.BY),
-        lambda: entries.replace(blue.pk, [], source="api", by=worlds.BY),
-        lambda: ippools.change(blue.pk, note="x", by=worlds.BY),
-        lambda: ippools.delete(blue.pk, by=worlds.BY),
+        lambda: entries.delete([made.pk], author=worlds.BY),
+        lambda: entries.replace(blue.pk, [], source="api", author=worlds.BY),
+        lambda: ippools.change(blue.pk, note="x", author=worlds.BY),
+        lambda: ippools.delete(blue.pk, author=worlds.BY),
     ]
     for call in calls:
         with pytest.raises(errors.ClusterDecides):
@@ -172,7 +172,7 @@ def test_what_a_cluster_decides(blue: IPPool) -> None:
 
 def test_many_entries_come_in_together(blue: IPPool) -> None:
     big = worlds.network("big", subnets=("10.64.0.0/16",))
-    of = ippools.create(big.cluster, "big", "big", by=worlds.BY)
+    of = ippools.create(big.cluster, "big", "big", author=worlds.BY)
     specs = [
         EntrySpec(f"02:00:00:00:{n >> 8:02x}:{n & 255:02x}", (f"10.64.{n >> 8}.{n & 255}/16",))
         for n in range(10, 3010)

@@ -29,7 +29,7 @@ def network() -> Network:
 
 @pytest.fixture
 def key(network: Network) -> str:
-    return keys.make(network.cluster, by=worlds.BY)
+    return keys.make(network.cluster, author=worlds.BY)
 
 
 def ask(key: str, new: Manifest | None, old: Manifest | None = None) -> Manifest:
@@ -45,8 +45,8 @@ def ask(key: str, new: Manifest | None, old: Manifest | None = None) -> Manifest
 
 
 def made(network: Network, *specs: EntrySpec) -> IPPool:
-    of = ippools.create(network.cluster, "prod", network.name, by=worlds.BY)
-    entries.add(of.pk, specs, source="hand", by=worlds.BY)
+    of = ippools.create(network.cluster, "prod", network.name, author=worlds.BY)
+    entries.add(of.pk, specs, source="hand", author=worlds.BY)
     return of
 
 

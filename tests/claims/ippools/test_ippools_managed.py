@@ -41,12 +41,12 @@ def test_an_ippool_of_the_register_is_made_and_told_of(managed: Fleet) -> None:
 def test_changes_here_arrive_there(managed: Fleet) -> None:
     of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)), EntrySpec(B, ("10.0.0.6/24",)))
     managed.settled()
-    entries.delete([Entry.objects.get(mac=A).pk], by=worlds.BY)
+    entries.delete([Entry.objects.get(mac=A).pk], author=worlds.BY)
     managed.add(of, EntrySpec(B, ("10.0.0.7/24",)))
     managed.settled()
     assert managed.written() == {B: ["10.0.0.6/24", "10.0.0.7/24"]}
     assert managed.conditions()["DuplicateMACAddresses"] == "True"
-    entries.delete(list(Entry.objects.values_list("pk", flat=True)), by=worlds.BY)
+    entries.delete(list(Entry.objects.values_list("pk", flat=True)), author=worlds.BY)
     managed.settled()
     assert managed.written() == {}
     assert managed.conditions() == CLEAN
@@ -96,8 +96,8 @@ def test_it_becomes_the_registers_with_the_first_change_here(managed: Fleet) -> 
 def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     managed.settled()
-    entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), by=worlds.BY)
-    entries.delete([Entry.objects.get(mac=B).pk], by=worlds.BY)
+    entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), author=worlds.BY)
+    entries.delete([Entry.objects.get(mac=B).pk], author=worlds.BY)
     managed.passed()
     managed.passed()
     assert managed.written() == {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]}
@@ -110,7 +110,7 @@ def test_what_others_own_is_not_taken_from_them(managed: Fleet) -> None:
 def test_one_that_was_deleted_here_is_not_taken_in_again(managed: Fleet) -> None:
     of = managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
-    ippools.delete(of.pk, by=worlds.BY)
+    ippools.delete(of.pk, author=worlds.BY)
     managed.settled()
     assert managed.written() == {A: ["10.0.0.5/24"]}
     assert managed.found() == [("ippool_not_in_register", "prod")]
@@ -143,9 +143,9 @@ def _of(fleet: Fleet) -> drift.Object:
 def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]})
     managed.settled()
-    entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), by=worlds.BY)
+    entries.change(Entry.objects.get(mac=A).pk, EntrySpec(A, ("10.0.0.9/24",)), author=worlds.BY)
     managed.passed()
-    adopted = drift.adopt(_of(managed), by=worlds.BY)
+    adopted = drift.adopt(_of(managed), author=worlds.BY)
     assert adopted == managed.ippool().pk
     assert managed.entries() == {A: ["10.0.0.5/24"], B: ["10.0.0.6/24"]}
     assert not managed.ippool().follows_cluster
@@ -156,7 +156,7 @@ def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:
 def test_one_that_followed_its_object_becomes_the_registers(managed: Fleet) -> None:
     managed.put("prod", {A: ["10.0.0.5/24"]})
     managed.settled()
-    drift.apply(_of(managed), by=worlds.BY)
+    drift.apply(_of(managed), author=worlds.BY)
     assert not managed.ippool().follows_cluster
     managed.settled()
     assert managed.written() == {A: ["10.0.0.5/24"]}
@@ -166,4 +166,4 @@ def test_nothing_is_applied_without_the_duty(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.5/24"]})
     fleet.passed()
     with pytest.raises(errors.NotManaged):
-        drift.apply(_of(fleet), by=worlds.BY)
+        drift.apply(_of(fleet), author=worlds.BY)

@@ -40,7 +40,7 @@ def wanted(name: str = "prod", **more: Any) -> UDN:
 
 def make(ovn: Ovn, **more: Any) -> Network:
     settings = {name: more.pop(name) for name in ("applied", "description") if name in more}
-    return networks.create_by_hand(ovn.cluster, wanted(**more), by=BY, **settings)
+    return networks.create_by_hand(ovn.cluster, wanted(**more), author=BY, **settings)
 
 
 def test_it_is_written_once(ovn: Ovn) -> None:
@@ -78,7 +78,7 @@ def test_the_selector_can_be_changed_and_is_kept(ovn: Ovn) -> None:
     ovn.passed()
     network = ovn.network()
     changed = {"namespace_selector": select(["blue", "red"]), "description": "d"}
-    networks.change(network, changed, by=BY)
+    networks.change(network, changed, author=BY)
     assert ovn.counted()["written"] == 1
     assert ovn.there("prod")["spec"]["namespaceSelector"] == select(["blue", "red"])
     assert ovn.counted()["written"] == 0
@@ -92,7 +92,7 @@ def test_an_object_that_is_another_network_is_not_written(ovn: Ovn) -> None:
     assert ovn.network().subnets == [SUBNET]
     assert ovn.found() == [("network_differs", "cluster_udn_prod")]
     assert ("prod", "spec.network.layer2.subnets") in ovn.drift()
-    networks.change(ovn.network(), {"applied": False}, by=BY)
+    networks.change(ovn.network(), {"applied": False}, author=BY)
     ovn.put(cudn("prod", "10.7.0.0/16", mtu=1400))
     ovn.passed()
     assert (ovn.network().subnets, ovn.network().follows_cluster) == (["10.7.0.0/16"], True)
@@ -181,9 +181,9 @@ def test_what_cannot_be_changed(
         make(ovn)
     before = Network.objects.values().get()
     with pytest.raises(error):
-        networks.change(ovn.network(), {"description": "new", **values}, by=BY)
+        networks.change(ovn.network(), {"description": "new", **values}, author=BY)
     assert Network.objects.values().get() == before
-    networks.change(ovn.network(), {"description": "new", "subnets": [SUBNET]}, by=BY)
+    networks.change(ovn.network(), {"description": "new", "subnets": [SUBNET]}, author=BY)
     assert ovn.network().description == "new"
 
 
@@ -192,7 +192,7 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     ippool = worlds.ippool(network)
     claim = worlds.claim(network, "one", "10.0.0.7/16")
     with pytest.raises(errors.NetworkInUse, match=r"the IPPool blue .*1 IPAMClaim \(blue/one"):
-        networks.delete(ovn.network(), by=BY)
+        networks.delete(ovn.network(), author=BY)
     ippool.delete()
     from claims.address_index import index
 
@@ -202,9 +202,9 @@ def test_deleting_one_that_is_used(ovn: Ovn) -> None:
     assert pool is not None
     block = factories.take(pool)
     with pytest.raises(errors.PoolInUse):
-        networks.delete(ovn.network(), by=BY)
+        networks.delete(ovn.network(), author=BY)
     factories.give_back(block)
-    networks.delete(ovn.network(), by=BY)
+    networks.delete(ovn.network(), author=BY)
     assert (ovn.names(), Pool.objects.count()) == ([], 0)
     assert [one.name for one in AddressSpace.objects.filter(cluster=ovn.cluster)] == [""]
 
@@ -216,16 +216,16 @@ def test_the_cluster_decides_what_it_has(ovn: Ovn, clock: Clock) -> None:
     with pytest.raises(
         errors.ClusterDecides, match="kubectl delete clusteruserdefinednetwork prod"
     ):
-        networks.delete(ovn.network(), by=BY)
+        networks.delete(ovn.network(), author=BY)
     ovn.remove("clusteruserdefinednetworks", "prod")
     ovn.passed()
     clock.advance(40)
     ovn.passed()
     with pytest.raises(errors.NetworkInUse, match="1 network attachment definition"):
-        networks.delete(ovn.network(), by=BY)
+        networks.delete(ovn.network(), author=BY)
     ovn.remove("network-attachment-definitions", "prod", "default")
     ovn.passed()
     clock.advance(40)
     ovn.passed()
-    networks.delete(ovn.network(), by=BY)
+    networks.delete(ovn.network(), author=BY)
     assert ovn.names() == []

@@ -149,7 +149,7 @@ def test_subnets_are_replaced_while_addresses_are_in_use(
     assert ovn.subnets("tenant", orphaned=True) == orphans
     assert dict(Block.objects.filter(state="held").values_list("cidr", "pk")) == held
     wanted = Wanted((Holder("device", "printer"),), families=(4,))
-    done = allocation.allocate(ovn.network("tenant").pool.pk, wanted, by=worlds.BY)
+    done = allocation.allocate(ovn.network("tenant").pool.pk, wanted, author=worlds.BY)
     (block,) = done.blocks
     first = ip_network(next(one for one in after.split(",") if "." in one))[2]
     assert block["cidr"] == f"{first}/32"

@@ -232,14 +232,14 @@ def test_a_pool_that_somebody_changed_says_again_what_its_network_says(ovn: Ovn)
     pool = ovn.network().pool
     assert pool is not None
     before = ovn.ranges()
-    pools.unreserve(pool.reserved_ranges.all()[0].pk, by=factories.BY)
-    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), by=factories.BY)
+    pools.unreserve(pool.reserved_ranges.all()[0].pk, author=factories.BY)
+    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY)
     ovn.passed()
     assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], before)
     worlds.entry(worlds.ippool(ovn.network()), "00:1a:4b:00:00:01", "10.0.0.5/16", vm="one")
     block = Block.objects.get(state="held")
     Block.objects.filter(pk=block.pk).update(state="available", available_from=Now())
-    pools.delete(pool.pk, by=factories.BY)
+    pools.delete(pool.pk, author=factories.BY)
     assert ovn.network().pool is None
     ovn.passed()
     assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], before)

@@ -33,7 +33,7 @@ def network(name: str = "blue", **more: Any) -> Network:
         f"cluster_udn_{name}", "cudn", name, topology="layer2", role="primary",
         ipam_mode="Enabled", **values,
     )  # fmt: skip
-    return networks.create_by_hand(worlds.cluster(), wanted, by=worlds.BY)
+    return networks.create_by_hand(worlds.cluster(), wanted, author=worlds.BY)
 
 
 def text(client: Client, url: str, **query: str) -> str:

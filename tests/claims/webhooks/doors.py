@@ -77,7 +77,7 @@ class Door:
 
     def __init__(self, cluster: Cluster, address: str = "mutate-pods") -> None:
         self.cluster = cluster
-        self.key = keys.make(cluster, by=worlds.BY)
+        self.key = keys.make(cluster, author=worlds.BY)
         self.path = f"/webhooks/v1/{cluster.name}/{self.key}/{address}"
 
     def post(self, body: Any) -> Any:

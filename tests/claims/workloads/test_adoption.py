@@ -31,11 +31,11 @@ def test_what_is_unknown_makes_the_ippool_and_its_entries() -> None:
     planned = adoption.plan(network, verdict="unknown")
     assert (planned.ippool, planned.makes_ippool, actions(planned)) == ("blue", True, ["create"] * 2)  # fmt: skip
     assert not IPPool.objects.exists()
-    done = adoption.adopt(network, verdict="unknown", by=worlds.BY)
+    done = adoption.adopt(network, verdict="unknown", author=worlds.BY)
     assert [step.as_json() for step in done.steps] == [step.as_json() for step in planned.steps]
     assert said(network) == [(A, [FIVE], "db", "adopted"), (B, [SIX], "", "adopted")]
     assert results.counts(network.pk)["matching"] == 2
-    assert adoption.adopt(network, verdict="unknown", by=worlds.BY).steps == []
+    assert adoption.adopt(network, verdict="unknown", author=worlds.BY).steps == []
     assert IPPool.objects.get().name == "blue"
 
 
@@ -43,7 +43,7 @@ def test_twice_is_once() -> None:
     network = worlds.network()
     row = worlds.workload(network, "db", A, FIVE)
     for action in ("create", "unchanged"):
-        assert actions(adoption.adopt(network, ids=[row.pk], by=worlds.BY)) == [action]
+        assert actions(adoption.adopt(network, ids=[row.pk], author=worlds.BY)) == [action]
     assert len(said(network)) == 1
 
 
@@ -64,7 +64,7 @@ def test_what_differs(entry: tuple[str, str, str], runs: tuple[str, str], left: 
     worlds.entry(worlds.ippool(network), mac, ip, vm=vm, namespace="blue" if vm else "")
     worlds.workload(network, "db", *runs)
     assert results.counts(network.pk)["different"] == 1
-    adoption.adopt(network, verdict="different", by=worlds.BY)
+    adoption.adopt(network, verdict="different", author=worlds.BY)
     assert said(network) == left
 
 
@@ -73,7 +73,7 @@ def test_an_entry_follows_one_workload_only() -> None:
     worlds.entry(worlds.ippool(network), A, FIVE, vm="db", namespace="blue")
     for mac, ip, interface in ((B, FIVE, "one"), (C, SIX, "two")):
         worlds.workload(network, "db", mac, ip, interface=interface)
-    assert actions(adoption.adopt(network, verdict="different", by=worlds.BY)) == ["change", "create"]  # fmt: skip
+    assert actions(adoption.adopt(network, verdict="different", author=worlds.BY)) == ["change", "create"]  # fmt: skip
     assert [one[0] for one in said(network)] == [B, C]
 
 
@@ -84,7 +84,7 @@ def test_an_entry_follows_one_workload_only() -> None:
 def test_what_cannot_be_adopted_is_told(mac: str, ips: list[str], code: str) -> None:
     network = worlds.network()
     worlds.workload(network, "db", mac, *ips)
-    (step,) = adoption.adopt(network, verdict="unknown", by=worlds.BY).steps
+    (step,) = adoption.adopt(network, verdict="unknown", author=worlds.BY).steps
     assert (step.action, step.code) == ("refuse", code)
     assert not IPPool.objects.exists()
 
@@ -93,11 +93,11 @@ def test_a_claim_alone_makes_an_entry() -> None:
     network = worlds.network()
     worlds.claim(network, "db", SIX)
     row = worlds.workload(network, "db", A, FIVE)
-    assert actions(adoption.adopt(network, ids=[row.pk], by=worlds.BY)) == ["create"]
+    assert actions(adoption.adopt(network, ids=[row.pk], author=worlds.BY)) == ["create"]
 
 
 def test_workloads_of_another_network() -> None:
     row = worlds.workload(worlds.network(), "db", A, FIVE)
     other = worlds.network("other")
     with pytest.raises(errors.NotFound):
-        adoption.adopt(other, ids=[row.pk], by=worlds.BY)
+        adoption.adopt(other, ids=[row.pk], author=worlds.BY)
