@@ -46,7 +46,7 @@ def _row(request: HttpRequest) -> int:
 
 
 def _who(request: HttpRequest) -> dict[str, Any]:
-    return {"by": pages.author(request), "user": request.user}
+    return {"author": pages.author(request), "user": request.user}
 
 
 def _correct(request: HttpRequest, of: VMImport) -> None:
