@@ -20,7 +20,7 @@ from psycopg import pq
 from benchmarks import registers
 from claims.imports import drafts, worker
 from claims.imports.files import formats
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import Entry, Network, VMImport
 from claims.models.imports import Status
@@ -112,7 +112,7 @@ def _read_bare(content: bytes) -> int:
 def _drafted(network: Network, content: bytes, name: str) -> tuple[VMImport, float]:
     began = time.perf_counter()
     upload = Upload("file", io.BytesIO(content), name)
-    options = Options(network.cluster, network=network, namespace="bench")
+    options = ImportOptions(network.cluster, network=network, namespace="bench")
     made = drafts.create(upload, options, author=registers.BY)
     worker.work_off(made.pk)
     took = time.perf_counter() - began

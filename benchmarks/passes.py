@@ -96,7 +96,7 @@ def add_pool(connection: Connection) -> None:
     """The one that the nodes' PodCIDRs are of."""
     spec = {"ipv4": {"cidrs": ["10.0.0.0/8"], "maskSize": 24}}
     pool = {"apiVersion": "cilium.io/v2", "kind": "CiliumPodIPPool", "spec": spec}
-    with connecting.gateway(connection) as gateway:
+    with connecting.client_for(connection) as gateway:
         gateway.create(
             resources.CILIUM_POD_IP_POOL,
             pool | {"metadata": {"name": "default"}},

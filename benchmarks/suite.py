@@ -81,7 +81,9 @@ def _cost(name: str, cost: float, base: float, goal: float) -> Result:
 
 
 def _allocate(pool_id: int, holder: str) -> None:
-    wanted = allocation.Wanted((allocation.Holder("instance", holder),), (), org="org", env="env")
+    wanted = allocation.BlockDemand(
+        (allocation.Holder("instance", holder),), (), org="org", env="env"
+    )
     requests.allocate(pool_id, wanted, author=registers.BY)
 
 
@@ -194,7 +196,7 @@ def batch() -> Iterator[Result]:
 
         def allocate(number: int, one: int = one, size: int = size) -> None:
             holders = tuple(allocation.Holder("instance", f"{number}-{n}") for n in range(size))
-            wanted = allocation.Wanted(holders, (), org="org", env="env")
+            wanted = allocation.BlockDemand(holders, (), org="org", env="env")
             requests.allocate(one, wanted, author=registers.BY)
 
         base, cost = [], []

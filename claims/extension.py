@@ -9,8 +9,8 @@ from claims.access.handlers import Groups, RoleBindings
 from claims.admin import attention, events, find, start
 from claims.core import resources
 from claims.entries import drift
-from claims.entries.ippool_handler import IPPools
-from claims.ipamclaims.handler import IPAMClaims
+from claims.entries.ippool_handler import IPPoolHandler
+from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import history as event_tables
 from claims.networks.nad_handler import NetworkAttachmentDefinitions
 from claims.networks.route_advertisement_handler import RouteAdvertisements
@@ -20,7 +20,7 @@ from claims.webhooks import hooks
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters.reconcile.handler import Handler
 from pools.extension import Extension
-from pools.register.demo.demo import Part
+from pools.register.demo.demo import DemoPart
 
 
 def _handlers() -> Sequence[Handler]:
@@ -30,18 +30,18 @@ def _handlers() -> Sequence[Handler]:
         UserDefinedNetworks(resources.UDN),
         RouteAdvertisements(),
         NetworkAttachmentDefinitions(),
-        IPPools(),
+        IPPoolHandler(),
         VirtualMachines(),
         VirtualMachineInstances(),
         Pods(),
         *((RoleBindings(), Groups()) if cluster_owners.roles() else ()),
-        IPAMClaims(),
+        IPAMClaimHandler(),
     )
 
 
 VM_NETWORKS = Extension(
     handlers=_handlers(),
-    drift_settlers=(drift.SETTLER,),
+    drift_resolvers=(drift.RESOLVER,),
     webhooks=hooks.ALL,
     leak_sources=(leak_sources.VMS, leak_sources.PODS),
     event_tables=event_tables.ALL,
@@ -68,5 +68,5 @@ VM_NETWORKS = Extension(
     find_permissions=("claims.view_entry",),
     search_recognizers=(find.recognize_mac,),
     event_searches=(events.search_events,),
-    demo=(Part(demo.steps, demo.forget),),
+    demo_parts=(DemoPart(demo.steps, demo.forget),),
 )

@@ -75,11 +75,11 @@ class Extension:
 
     # Reconcile
     handlers: Sequence[Handler] = ()
-    drift_settlers: Sequence[drift.Settler] = ()
+    drift_resolvers: Sequence[drift.DriftResolver] = ()
     sync_observers: Sequence[observers.Observer] = ()
     disconnect_observers: Sequence[Callable[[Cluster, events.Author], None]] = ()
     webhooks: Sequence[configuration.Hook] = ()
-    leak_sources: Sequence[detection.Source] = ()
+    leak_sources: Sequence[detection.LeakSource] = ()
     # History
     event_tables: Sequence[Any] = ()
     event_subjects: Mapping[str, str] = field(default_factory=dict)
@@ -100,13 +100,13 @@ class Extension:
     find_permissions: Sequence[str] = ()
     search_recognizers: Sequence[search_text.Recognizer] = ()
     event_searches: Sequence[admin_events.Search] = ()
-    demo: Sequence[demo.Part] = ()
+    demo_parts: Sequence[demo.DemoPart] = ()
 
 
 def install(extension: Extension) -> None:
     """Give each part to its room, behind those of the apps that were installed before."""
     registry.HANDLERS.extend(extension.handlers)
-    drift.SETTLERS.extend(extension.drift_settlers)
+    drift.RESOLVERS.extend(extension.drift_resolvers)
     observers.OBSERVERS.extend(extension.sync_observers)
     connections.DISCONNECT_OBSERVERS.extend(extension.disconnect_observers)
     configuration.HOOKS.extend(extension.webhooks)
@@ -128,15 +128,15 @@ def install(extension: Extension) -> None:
     find.PERMISSIONS.extend(extension.find_permissions)
     search_text.RECOGNIZERS.extend(extension.search_recognizers)
     admin_events.SEARCHES.extend(extension.event_searches)
-    demo.PARTS.extend(extension.demo)
+    demo.PARTS.extend(extension.demo_parts)
 
 
 ADDRESS_SPACE = Extension(
     # Pools before nodes, whose blocks need them.
     handlers=(ciliumpodippools.CiliumPodIPPools(), ciliumnodes.CiliumNodes()),
-    drift_settlers=(cilium_drift.SETTLER,),
+    drift_resolvers=(cilium_drift.RESOLVER,),
     sync_observers=(detection.observed,),
-    disconnect_observers=(pending_cidrs.settle_disconnected,),
+    disconnect_observers=(pending_cidrs.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
     leak_sources=(detection.NODES,),
     event_tables=(
@@ -185,5 +185,5 @@ ADDRESS_SPACE = Extension(
         admin_leaks.lines,
     ),
     find_permissions=("pools.view_block",),
-    demo=(demo.Part(samples.steps, samples.forget),),
+    demo_parts=(demo.DemoPart(samples.steps, samples.forget),),
 )

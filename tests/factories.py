@@ -103,8 +103,8 @@ def holders(count: int, *, kind: str = "vm") -> tuple[allocation.Holder, ...]:
 
 def wanted(
     *who: allocation.Holder, cidr: str | None = None, family: int | None = None, **settings: Any
-) -> allocation.Wanted:
-    return allocation.Wanted(
+) -> allocation.BlockDemand:
+    return allocation.BlockDemand(
         holders=who or (holder(),),
         families=(family,) if family else (),
         cidr=ip_network(cidr) if cidr else None,

@@ -14,7 +14,7 @@ from claims.access import cluster_owners
 from claims.core import resources, role_bindings
 from claims.core.workloads import projection
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Handler, Pass, Write
+from pools.clusters.reconcile.handler import Handler, SyncContext, Write
 from pools.core.kubernetes.resources import Resource
 
 
@@ -24,18 +24,18 @@ class RoleBindings(Handler):
     kind = resources.ROLE_BINDING.kind
     resources: Sequence[Resource] = (resources.ROLE_BINDING,)
 
-    def wants(self, manifest: Manifest) -> bool:
+    def is_relevant(self, manifest: Manifest) -> bool:
         return role_bindings.counts(manifest, cluster_owners.roles())
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         return projection.role_binding(manifest)
 
     def parse(self, manifest: Manifest) -> Any:
         return role_bindings.binding(manifest)
 
-    def desired(self, pass_: Pass) -> Iterable[Write]:
-        with pass_.holding():
-            cluster_owners.follow_bindings(pass_.connection, self.kind)
+    def desired(self, context: SyncContext) -> Iterable[Write]:
+        with context.holding():
+            cluster_owners.follow_bindings(context.connection, self.kind)
         return ()
 
 
@@ -46,13 +46,13 @@ class Groups(Handler):
     follows = (resources.ROLE_BINDING.kind,)
     resources: Sequence[Resource] = (resources.GROUP,)
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         return projection.group(manifest)
 
     def parse(self, manifest: Manifest) -> Any:
         return role_bindings.members(manifest)
 
-    def desired(self, pass_: Pass) -> Iterable[Write]:
-        with pass_.holding():
-            cluster_owners.follow_groups(pass_.connection, self.kind)
+    def desired(self, context: SyncContext) -> Iterable[Write]:
+        with context.holding():
+            cluster_owners.follow_groups(context.connection, self.kind)
         return ()

@@ -32,17 +32,21 @@ def parse_namespaces(value: object, field: str) -> list[str]:
     Raises InvalidInput wrong_type, required, too_long, k8s_name, duplicate_key.
     """
     if not isinstance(value, list):
-        raise errors.InvalidInput.of(field, "wrong_type", "a list of namespaces is expected", value)
+        raise errors.InvalidInput.for_field(
+            field, "wrong_type", "a list of namespaces is expected", value
+        )
     if not value:
-        raise errors.InvalidInput.of(field, "required", "name a namespace")
+        raise errors.InvalidInput.for_field(field, "required", "name a namespace")
     if len(value) > MOST:
-        raise errors.InvalidInput.of(field, "too_long", f"may have at most {MOST} namespaces")
+        raise errors.InvalidInput.for_field(
+            field, "too_long", f"may have at most {MOST} namespaces"
+        )
     found: list[str] = []
     for index, one in enumerate(value):
         at = f"{field}.{index}"
         name = holders.parse_name(one, field=at, kind="label")
         if name in found:
-            raise errors.InvalidInput.of(at, "duplicate_key", "is named twice", name)
+            raise errors.InvalidInput.for_field(at, "duplicate_key", "is named twice", name)
         found.append(name)
     return sorted(found)
 
@@ -61,7 +65,7 @@ def create(
     user and group is given.
     """
     if (user is None) == (not group):
-        raise errors.InvalidInput.of("user", "required", "name a user or a group")
+        raise errors.InvalidInput.for_field("user", "required", "name a user or a group")
     with events.recorded(author):
         named = Group.objects.get_or_create(name=group)[0] if group else None
         made = Membership(user=user, group=named, cluster=cluster, namespaces=list(namespaces))
@@ -75,7 +79,9 @@ def create(
     return made
 
 
-def change(membership: Membership, namespaces: Iterable[str], *, author: events.Author) -> Membership:
+def change(
+    membership: Membership, namespaces: Iterable[str], *, author: events.Author
+) -> Membership:
     """Other namespaces."""
     with events.recorded(author):
         membership.namespaces = list(namespaces)

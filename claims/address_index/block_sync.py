@@ -16,7 +16,7 @@ from claims.models import Network
 from pools.models import Block
 from pools.platform import database
 from pools.register import block_sync
-from pools.register.block_sync import Holder, Use
+from pools.register.block_sync import AddressHolder, Use
 
 VM, MAC, POD = "vm", "mac", "pod"
 LONGEST = Block._meta.get_field("holder_id").max_length or 0
@@ -38,19 +38,19 @@ def full_name(namespace: str, name: str) -> str:
     return f"{whole[: LONGEST - len(digest) - 1]}~{digest}"
 
 
-def settle(touched: Touched) -> None:
+def sync_blocks(touched: Touched) -> None:
     """Bring the blocks of all addresses that were touched to what the places say now."""
     networks = Network.objects.filter(pk__in=touched.addresses, pool__isnull=False)
     for network in networks.select_related("pool").order_by("pool_id"):
-        _settle(network, touched.addresses[network.pk])
+        _sync(network, touched.addresses[network.pk])
 
 
-def settle_all(network: Network) -> None:
+def sync_all(network: Network) -> None:
     """The same for every address that a place names; for a network whose pool is new."""
     if network.pool is None:
         return
     found = database.rows(_ALL, [network.pk])
-    _settle(network, {address: set() for (address,) in found})
+    _sync(network, {address: set() for (address,) in found})
 
 
 _ALL = """
@@ -59,7 +59,7 @@ _ALL = """
 """
 
 
-def _settle(network: Network, formers: dict[str, set[Name]]) -> None:
+def _sync(network: Network, formers: dict[str, set[Name]]) -> None:
     pool = network.pool
     if pool is None or not formers:
         return
@@ -73,15 +73,15 @@ def _settle(network: Network, formers: dict[str, set[Name]]) -> None:
     block_sync.settle(pool, uses)
 
 
-def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[Holder]]:
-    found: dict[str, list[Holder]] = {}
+def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[AddressHolder]]:
+    found: dict[str, list[AddressHolder]] = {}
     for address, kind, namespace, vm, mac, uid in database.rows(
         _CLAIMANTS, [network_id, database.joined(addresses)], prepare=False
     ):
         if kind == POD:
-            holder = Holder(POD, full_name(namespace, vm), uid)
+            holder = AddressHolder(POD, full_name(namespace, vm), uid)
         else:
-            holder = Holder(*holder_name(namespace, vm, mac and str(mac)), uid)
+            holder = AddressHolder(*holder_name(namespace, vm, mac and str(mac)), uid)
         if holder.id:
             found.setdefault(address, []).append(holder)
     return found

@@ -166,7 +166,7 @@ _KNOWN = """
 def _apply(change: Change) -> None:
     index(change)
     if change.touched:
-        block_sync.settle(change.touched)
+        block_sync.sync_blocks(change.touched)
 
 
 def index(change: Change) -> None:

@@ -18,7 +18,7 @@ from pools.platform.admin import display
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
     """For those who see every namespace; VM owners have their own start page."""
-    if not scoped.seen(request).everything:
+    if not scoped.request_scope(request).everything:
         return
     yield from _duplicates()
     yield from _claims()
@@ -28,25 +28,25 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
 
 def _duplicates() -> Iterator[Attention]:
     summed = IPPool.objects.aggregate(mac=Sum("duplicate_macs"), ip=Sum("duplicate_ips"))
-    for kind, one, many in (
+    for kind, singular, plural in (
         ("ip", "address is claimed twice", "addresses are claimed twice"),
         ("mac", "MAC address has two entries", "MAC addresses have two entries"),
     ):
         if count := summed[kind]:
             url = reverse("admin:claims_entry_changelist", query={"duplicate": kind})
-            yield Attention("bad", _count(count, one, many), "", url, "MAC entries", url)
+            yield Attention("bad", _count(count, singular, plural), "", url, "MAC entries", url)
 
 
 def _claims() -> Iterator[Attention]:
     rows = states.with_state(IPAMClaim.objects.filter(gone_at=None))
-    for state, level, one, many in (
+    for state, level, singular, plural in (
         (states.CONFLICT, "bad", "claim is in conflict", "claims are in conflict"),
         (states.FAILED, "bad", "claim failed", "claims failed"),
         (states.LEAKED, "warn", "claim outlived its VM", "claims outlived their VMs"),
     ):
         if count := rows.filter(state=state).count():
             url = reverse("admin:claims_ipamclaim_changelist", query={"state": state})
-            yield Attention(level, _count(count, one, many), "", url, "Claims", url)
+            yield Attention(level, _count(count, singular, plural), "", url, "Claims", url)
 
 
 def _unfit() -> Iterator[Attention]:
@@ -54,8 +54,8 @@ def _unfit() -> Iterator[Attention]:
     rows = Network.objects.exclude(kind="").exclude(networks.fit(NAD.objects.all()))
     if count := rows.filter(used).distinct().count():
         url = reverse("admin:claims_network_changelist", query={"static": "no"})
-        one, many = "network has MAC entries", "networks have MAC entries"
-        words = f"{_count(count, one, many)} and cannot hold static VMs"
+        singular, plural = "network has MAC entries", "networks have MAC entries"
+        words = f"{_count(count, singular, plural)} and cannot hold static VMs"
         yield Attention("warn", words, "", url, "Networks", url)
 
 
@@ -63,10 +63,10 @@ def _without_network() -> Iterator[Attention]:
     rows = IPPool.objects.filter(Q(network__kind="") | Q(network__gone_at__isnull=False))
     if count := rows.count():
         url = reverse("admin:claims_network_changelist", query={"known": "false"})
-        one, many = "IPPool names a network", "IPPools name networks"
-        words = f"{_count(count, one, many)} that no cluster has"
+        singular, plural = "IPPool names a network", "IPPools name networks"
+        words = f"{_count(count, singular, plural)} that no cluster has"
         yield Attention("warn", words, "", url, "Networks", url)
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{display.digits(number)} {one if number == 1 else many}"
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{display.digits(number)} {singular if number == 1 else plural}"

@@ -18,8 +18,8 @@ from claims.models.cluster_owners import Subject
 from pools.platform.admin import display, lists
 
 
-class ClusterFilter(scoped.ClusterFilter):
-    at = "connection__cluster_id"
+class OwnerClusterFilter(scoped.ScopedClusterFilter):
+    lookup = "connection__cluster_id"
 
 
 @admin.register(ClusterOwner)
@@ -28,7 +28,7 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
         "shown_who", "shown_role", "shown_cluster", "namespace", "shown_binding", "shown_since",
     )  # fmt: skip
     list_display_links = None
-    list_filter = (ClusterFilter,)
+    list_filter = (OwnerClusterFilter,)
     search_fields = ("subject", "namespace", "binding")
     search_help_text = "User, group, namespace or RoleBinding"
     exported = (

@@ -38,8 +38,8 @@ _WORDS = {
 def words(where: Where) -> str:
     """`MAC entry of web (shop)`, `gateway 10.0.0.1`."""
     if where.type == "entry":
-        of = where.vm or where.mac
-        name = f"of {where.namespace}/{of}" if where.namespace else f"of {of}"
+        owner = where.vm or where.mac
+        name = f"of {where.namespace}/{owner}" if where.namespace else f"of {owner}"
         text = f"{_WORDS[where.type]} {name}"
         return f"{text} in {where.name}" if where.name else text
     name = f"{where.namespace}/{where.name}" if where.namespace else where.name
@@ -58,53 +58,57 @@ def url(where: Where, network: Network | None = None) -> str:
 
 
 def linked(where: Where, network: Network | None = None) -> SafeString | str:
-    at = url(where, network)
-    return display.link(at, words(where)) if at else words(where)
+    place_url = url(where, network)
+    return display.link(place_url, words(where)) if place_url else words(where)
 
 
-def badge(found: Sequence[Duplicate], network: Network | None = None) -> SafeString:
+def badge(duplicates: Sequence[Duplicate], network: Network | None = None) -> SafeString:
     """What contradicts a row, named; a note is told and no contradiction."""
-    if not found:
+    if not duplicates:
         return display.DASH
     return format_html(
         '<span class="cad-stack">{}</span>',
-        format_html_join("", "{}", ((_line(one, network),) for one in found)),
+        format_html_join("", "{}", ((_line(duplicate, network),) for duplicate in duplicates)),
     )
 
 
-def _line(one: Duplicate, network: Network | None) -> SafeString:
-    places = format_html_join(", ", "{}", ((linked(where, network),) for where in one.places))
-    if one.note:
+def _line(duplicate: Duplicate, network: Network | None) -> SafeString:
+    places = format_html_join(", ", "{}", ((linked(where, network),) for where in duplicate.places))
+    if duplicate.note:
         return format_html(
-            '<span><span class="cad-dim">{} lies in</span> {}</span>', one.value, places
+            '<span><span class="cad-dim">{} lies in</span> {}</span>', duplicate.value, places
         )
-    kind = "MAC" if one.kind == "mac" else "IP"
+    kind = "MAC" if duplicate.kind == "mac" else "IP"
     return format_html(
         '<span><span class="cad-state cad-state-conflict" title="{}"><span aria-hidden="true">▲</span>'
         " {}</span> also {}</span>",
-        one.value,
+        duplicate.value,
         f"duplicate {kind}",
         places,
     )
 
 
-def told(found: Iterable[Duplicate], network: Network | None = None) -> list[dict[str, Any]]:
+def as_json(
+    duplicates: Iterable[Duplicate], network: Network | None = None
+) -> list[dict[str, Any]]:
     """The same for the form that warns while somebody types."""
     return [
         {
-            "kind": one.kind,
-            "value": one.value,
-            "note": one.note,
-            "places": [{"text": words(where), "url": url(where, network)} for where in one.places],
+            "kind": duplicate.kind,
+            "value": duplicate.value,
+            "note": duplicate.note,
+            "places": [
+                {"text": words(where), "url": url(where, network)} for where in duplicate.places
+            ],
         }
-        for one in found
+        for duplicate in duplicates
     ]
 
 
-def sentences(found: Iterable[Duplicate]) -> list[str]:
+def sentences(duplicates: Iterable[Duplicate]) -> list[str]:
     """For a message after saving."""
     return [
-        f"{one.value} is a duplicate: also {', '.join(map(words, one.places))}."
-        for one in found
-        if not one.note
+        f"{duplicate.value} is a duplicate: also {', '.join(map(words, duplicate.places))}."
+        for duplicate in duplicates
+        if not duplicate.note
     ]

@@ -16,11 +16,11 @@ from pools.platform.admin import lists, search_text
 
 def search_events(searched: search_text.Searched) -> Iterator[int]:
     """The newest events of a MAC address, of a VM (`namespace/name` or its name), or a claim."""
-    wanted = _vm(searched.text)
+    query = _vm(searched.text)
     with contextlib.suppress(errors.InvalidInput):
-        wanted |= Q(mac=macs.parse_mac(searched.text, lenient=True))
+        query |= Q(mac=macs.parse_mac(searched.text, lenient=True))
     for model, more in ((EntryEvent, Q()), (IPAMClaimEvent, Q(name=searched.text))):
-        rows: Any = model.objects.filter(wanted | more).order_by("-pgh_id")
+        rows: Any = model.objects.filter(query | more).order_by("-pgh_id")
         yield from rows.values_list("pgh_id", flat=True)[: lists.REACH]
 
 

@@ -58,13 +58,15 @@ class MembershipForm(NamespacesForm):
     field_order = ("user", "group", "cluster", "namespaces")
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if "group" not in self.errors and bool(said.get("user")) == bool(said.get("group")):
+        cleaned_data = self.cleaned_data
+        if "group" not in self.errors and bool(cleaned_data.get("user")) == bool(
+            cleaned_data.get("group")
+        ):
             self.add_error("user", "Choose a user or name a group, one of them.")
-        return said
+        return cleaned_data
 
 
-class ClusterFilter(scoped.ClusterFilter):
+class MembershipClusterFilter(scoped.ScopedClusterFilter):
     """Of all clusters: only administrators see memberships."""
 
 
@@ -72,7 +74,7 @@ class ClusterFilter(scoped.ClusterFilter):
 class MembershipAdmin(lists.Listed[Membership]):
     list_display = ("shown_who", "shown_role", "shown_cluster", "shown_namespaces", "shown_since")
     list_display_links = None
-    list_filter = (ClusterFilter,)
+    list_filter = (MembershipClusterFilter,)
     search_fields = ("user__username", "group__name", "namespaces")
     search_help_text = "User, group or namespace"
     exported = ("id", "user", "group", "cluster.name", "namespaces", "role", "created_at")
@@ -112,19 +114,19 @@ class MembershipAdmin(lists.Listed[Membership]):
         pages.require(request, "claims.add_membership")
         form = MembershipForm(request.POST or None, initial={"user": request.GET.get("user")})
         if request.method == "POST" and form.is_valid():
-            said = form.cleaned_data
+            cleaned_data = form.cleaned_data
             try:
-                made = memberships.create(
-                    said["cluster"],
-                    said["namespaces"],
+                membership = memberships.create(
+                    cleaned_data["cluster"],
+                    cleaned_data["namespaces"],
                     author=pages.author(request),
-                    user=said["user"],
-                    group=said["group"] or "",
+                    user=cleaned_data["user"],
+                    group=cleaned_data["group"] or "",
                 )
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, f"{_who(made)} is a VM owner now.")
+                messages.success(request, f"{_who(membership)} is a VM owner now.")
                 return HttpResponseRedirect(reverse(LIST))
         return _page(request, "Make somebody a VM owner", form)
 
@@ -138,7 +140,9 @@ class MembershipAdmin(lists.Listed[Membership]):
         if request.method == "POST":
             pages.require(request, "claims.change_membership")
             if form.is_valid():
-                memberships.change(row, form.cleaned_data["namespaces"], author=pages.author(request))
+                memberships.change(
+                    row, form.cleaned_data["namespaces"], author=pages.author(request)
+                )
                 messages.success(request, f"The namespaces of {_who(row)} were changed.")
                 return HttpResponseRedirect(reverse(LIST))
         return _page(request, f"{_who(row)} in {row.cluster}", form, row=row)

@@ -21,23 +21,23 @@ Row = TypeVar("Row", bound=Model)
 MOST = 500  # choices of a filter
 
 
-def seen(request: HttpRequest) -> namespaces.Scope:
+def request_scope(request: HttpRequest) -> namespaces.Scope:
     """What whoever asks sees; worked out once for a request."""
-    found: namespaces.Scope | None = getattr(request, "claims_scope", None)
-    if found is None:
-        found = namespaces.scope(request.user)
-        request.claims_scope = found  # type: ignore[attr-defined]
-    return found
+    scope: namespaces.Scope | None = getattr(request, "claims_scope", None)
+    if scope is None:
+        scope = namespaces.scope(request.user)
+        request.claims_scope = scope  # type: ignore[attr-defined]
+    return scope
 
 
 def rows(request: HttpRequest, model: type[Row]) -> QuerySet[Row]:
     """All rows of a table that whoever asks sees."""
-    return namespaces.visible(model._default_manager.all(), seen(request))
+    return namespaces.visible(model._default_manager.all(), request_scope(request))
 
 
-def row_or_404(found: QuerySet[Row], object_id: object) -> Row:
+def row_or_404(queryset: QuerySet[Row], object_id: object) -> Row:
     """The row of that id among those that are seen; one answer for foreign, absent and nonsense."""
-    row = found.filter(pk=lists.number(str(object_id))).first()
+    row = queryset.filter(pk=lists.number(str(object_id))).first()
     if row is None:
         raise Http404("There is no such object.")
     return row
@@ -47,7 +47,7 @@ class Scoped(lists.Listed[Row]):
     """A list of VM networks; beside another base it stands first."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
-        return namespaces.visible(super().get_queryset(request), seen(request))
+        return namespaces.visible(super().get_queryset(request), request_scope(request))
 
     def row_or_404(self, request: HttpRequest, object_id: object) -> Row:
         return row_or_404(self.get_queryset(request), object_id)
@@ -65,19 +65,19 @@ class Scoped(lists.Listed[Row]):
         return super().formfield_for_manytomany(db_field, request, **options)
 
 
-class ClusterFilter(lists.Choice):
+class ScopedClusterFilter(lists.Choice):
     """By cluster; `at` is the lookup of a row's cluster id."""
 
     title = "cluster"
     parameter_name = "cluster"
-    at = "cluster_id"
+    lookup = "cluster_id"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        found = rows(request, Cluster).order_by("name").values_list("pk", "name")
-        return [(str(pk), name) for pk, name in found]
+        clusters = rows(request, Cluster).order_by("name").values_list("pk", "name")
+        return [(str(pk), name) for pk, name in clusters]
 
-    def queryset(self, request: HttpRequest, found: QuerySet[Any]) -> QuerySet[Any]:
-        return found.filter(**{self.at: self.number()}) if self.value() else found
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{self.lookup: self.number()}) if self.value() else queryset
 
 
 class NetworkFilter(lists.Choice):
@@ -85,14 +85,16 @@ class NetworkFilter(lists.Choice):
 
     title = "network"
     parameter_name = "network"
-    at = "network_id"
+    lookup = "network_id"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        found = rows(request, Network).select_related("cluster").order_by("cluster__name", "name")
-        return [(str(one.pk), str(one)) for one in found[:MOST]]
+        networks = (
+            rows(request, Network).select_related("cluster").order_by("cluster__name", "name")
+        )
+        return [(str(network.pk), str(network)) for network in networks[:MOST]]
 
-    def queryset(self, request: HttpRequest, found: QuerySet[Any]) -> QuerySet[Any]:
-        return found.filter(**{self.at: self.number()}) if self.value() else found
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{self.lookup: self.number()}) if self.value() else queryset
 
 
 class IPPoolFilter(NetworkFilter):
@@ -100,8 +102,8 @@ class IPPoolFilter(NetworkFilter):
 
     title = "IPPool"
     parameter_name = "ippool"
-    at = "ippool_id"
+    lookup = "ippool_id"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        found = rows(request, IPPool).select_related("cluster").order_by("cluster__name", "name")
-        return [(str(one.pk), str(one)) for one in found[:MOST]]
+        ippools = rows(request, IPPool).select_related("cluster").order_by("cluster__name", "name")
+        return [(str(ippool.pk), str(ippool)) for ippool in ippools[:MOST]]

@@ -29,23 +29,23 @@ FIRST = 10  # entries; the list has all of them
 
 def page(request: HttpRequest) -> Iterator[find.Section]:
     """Of their namespaces only; nothing for somebody without a membership."""
-    seen = scoped.seen(request)
-    if seen.everything or not request.user.has_perm("claims.view_network"):
+    scope = scoped.request_scope(request)
+    if scope.everything or not request.user.has_perm("claims.view_network"):
         return
-    own = networks.with_nads(scoped.rows(request, Network), scoped.rows(request, NAD))
-    found = list(own.order_by("cluster__name", "name")[:MOST])
+    network_rows = networks.with_nads(scoped.rows(request, Network), scoped.rows(request, NAD))
+    shown_networks = list(network_rows.order_by("cluster__name", "name")[:MOST])
     entries = scoped.rows(request, Entry).select_related("ippool__network__cluster")
     flagged, fine = _first(entries)
-    namespaces = sorted({name for names in seen.namespaces.values() for name in names})
+    namespaces = sorted({name for names in scope.namespaces.values() for name in names})
     yield find.Section(
         "cadastre/vm_owner.html",
         {
             "namespaces": namespaces,
-            "networks": [_network(one) for one in found],
+            "networks": [_network(network) for network in shown_networks],
             "entries": entries.count(),
             "may_add": request.user.has_perm("claims.request_address"),
             "ippools": scoped.rows(request, IPPool).exists(),
-            "manifest": _manifest([*fine, *flagged], seen),
+            "manifest": _manifest([*fine, *flagged], scope),
             "tables": list(_tables(request, [*flagged, *fine])),
         },
     )
@@ -55,12 +55,12 @@ def _first(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]:
     """The newest entries: those that something contradicts, and others, as many as there is room."""
     wrong = Place.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True), entry__isnull=False)
     flagged = list(entries.filter(pk__in=wrong.values("entry")).order_by("-pk")[:FIRST])
-    known = {entry.pk for entry in flagged}
-    newest = [entry for entry in entries.order_by("-pk")[:FIRST] if entry.pk not in known]
+    flagged_ids = {entry.pk for entry in flagged}
+    newest = [entry for entry in entries.order_by("-pk")[:FIRST] if entry.pk not in flagged_ids]
     return flagged, newest[: FIRST - len(flagged)]
 
 
-def _tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.Table]:
+def _tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.AdminTable]:
     troubles = list(_troubles(request))
     if troubles:
         yield _claims(troubles)
@@ -68,7 +68,7 @@ def _tables(request: HttpRequest, entries: list[Entry]) -> Iterator[tables.Table
         yield _entries(request, entries)
 
 
-def _claims(rows: list[Any]) -> tables.Table:
+def _claims(rows: list[Any]) -> tables.AdminTable:
     """Why each did not get its addresses, or may not keep them, and what to do."""
     codes = states.codes(rows)
     answered = states.clusters_answered({row.cluster_id for row in rows})
@@ -83,11 +83,11 @@ def _claims(rows: list[Any]) -> tables.Table:
         for row in rows
     ]
     head = ("Claim", "VM", "IPs", "State", "What to do next")
-    return tables.Table("Claims that need you", head, cells)
+    return tables.AdminTable("Claims that need you", head, cells)
 
 
-def _entries(request: HttpRequest, rows: list[Entry]) -> tables.Table:
-    told = duplicates.of_entries(rows, scoped.seen(request))
+def _entries(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
+    duplicates_by_entry = duplicates.of_entries(rows, scoped.request_scope(request))
     running = entry_pages.running_with(request, rows)
     cells = [
         (
@@ -96,12 +96,14 @@ def _entries(request: HttpRequest, rows: list[Entry]) -> tables.Table:
             tables.vm(row.namespace, row.vm),
             tables.linked(row.ippool.network, row.ippool.network.name),
             entry_pages.seen_in_cluster(row, running.get((row.ippool.network_id, row.mac))),
-            duplicate_list.badge(told.get(row.pk, []), row.ippool.network),
+            duplicate_list.badge(duplicates_by_entry.get(row.pk, []), row.ippool.network),
         )
         for row in rows
     ]
     head = ("MAC", "IPs", "VM", "Network", "Seen in cluster", "Duplicates")
-    return tables.Table("Your MAC entries", head, cells, reverse("admin:claims_entry_changelist"))
+    return tables.AdminTable(
+        "Your MAC entries", head, cells, reverse("admin:claims_entry_changelist")
+    )
 
 
 def _network(network: Any) -> dict[str, Any]:
@@ -119,20 +121,20 @@ def _troubles(request: HttpRequest) -> Iterator[IPAMClaim]:
     yield from wrong.select_related("network__cluster").order_by("-pk")[:MOST]
 
 
-def _manifest(entries: list[Entry], seen: Any) -> dict[str, str] | None:
+def _manifest(entries: list[Entry], scope: Any) -> dict[str, str] | None:
     """The VM of the first entry that names one and that its cluster can start."""
     for entry in entries:
         if not entry.vm:
             continue
         try:
-            found = vm_manifests.of(
+            manifest = vm_manifests.of(
                 entry.ippool.network,
                 vm=entry.vm,
                 namespace=entry.namespace,
                 mac=entry.mac,
-                seen=seen,
+                seen=scope,
             )
         except errors.IpamError:
             continue
-        return {"vm": f"{entry.namespace}/{entry.vm}", "text": documents.dump_yaml(found)}
+        return {"vm": f"{entry.namespace}/{entry.vm}", "text": documents.dump_yaml(manifest)}
     return None

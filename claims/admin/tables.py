@@ -20,7 +20,7 @@ _LONG = 24  # characters
 
 
 @dataclass(frozen=True)
-class Table:
+class AdminTable:
     """For templates/cadastre/tables.html; `more` leads to the whole list."""
 
     title: str
@@ -50,7 +50,7 @@ def vm(namespace: str, name: str, shown: str = "") -> SafeString:
 
 def claim(row: IPAMClaim, text: str) -> SafeString:
     """A link; a line ends before the network's name rather than within the VM's."""
-    parts = ((one,) for one in text.split("."))
+    parts = ((part,) for part in text.split("."))
     return display.to(row, format_html_join(SafeString(".<wbr>"), "{}", parts))
 
 
@@ -60,7 +60,7 @@ def mac(value: str | None) -> Cell:
     return display.address(value, reverse("admin:find", query={"q": value}))
 
 
-def entries(rows: Iterable[Entry], *, more: str = "") -> Table:
+def entries(rows: Iterable[Entry], *, more: str = "") -> AdminTable:
     """`rows` with their IPPool's network and cluster."""
     cells = [
         (
@@ -72,10 +72,10 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> Table:
         )
         for row in rows
     ]
-    return Table("MAC entries", ("MAC", "IPs", "VM", "Network", "Source"), cells, more)
+    return AdminTable("MAC entries", ("MAC", "IPs", "VM", "Network", "Source"), cells, more)
 
 
-def claims(rows: Iterable[IPAMClaim]) -> Table:
+def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
     cells = [
         (
             claim(row, str(row)),
@@ -87,10 +87,10 @@ def claims(rows: Iterable[IPAMClaim]) -> Table:
         )
         for row in rows
     ]
-    return Table("Claims", ("Claim", "VM", "MAC", "IPs", "Condition", "Network"), cells)
+    return AdminTable("Claims", ("Claim", "VM", "MAC", "IPs", "Condition", "Network"), cells)
 
 
-def workloads(rows: Iterable[Workload]) -> Table:
+def workloads(rows: Iterable[Workload]) -> AdminTable:
     cells = [
         (
             format_html("{} {}", row.get_kind_display(), display.named(str(row))),
@@ -101,17 +101,17 @@ def workloads(rows: Iterable[Workload]) -> Table:
         )
         for row in rows
     ]
-    return Table("What runs", ("Workload", "MAC", "IPs", "Phase", "Network"), cells)
+    return AdminTable("What runs", ("Workload", "MAC", "IPs", "Phase", "Network"), cells)
 
 
-def networks(rows: Iterable[Network]) -> Table:
+def networks(rows: Iterable[Network]) -> AdminTable:
     cells = [
         (linked(row, row.name), row.cluster.name, ", ".join(row.subnets) or display.DASH)
         for row in rows
     ]
-    return Table("Networks", ("Network", "Cluster", "Subnets"), cells)
+    return AdminTable("Networks", ("Network", "Cluster", "Subnets"), cells)
 
 
-def ippools(rows: Iterable[IPPool]) -> Table:
+def ippools(rows: Iterable[IPPool]) -> AdminTable:
     cells = [(linked(row, row.name), row.cluster.name, linked(row.network)) for row in rows]
-    return Table("IPPools", ("IPPool", "Cluster", "Network"), cells)
+    return AdminTable("IPPools", ("IPPool", "Cluster", "Network"), cells)

@@ -18,14 +18,20 @@ class VMText:
     why_not: str = ""
 
 
-def of(
-    network: Network, *, vm: str, namespace: str, mac: str | None, seen: namespaces.Scope, what: str
+def manifest_text(
+    network: Network,
+    *,
+    vm: str,
+    namespace: str,
+    mac: str | None,
+    scope: namespaces.Scope,
+    what: str,
 ) -> VMText:
     """`what` names that whose page it is: `the entry`."""
     if not vm or not namespace:
         return VMText(why_not=f"It is not known of which VM {what} is.")
     try:
-        made = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=seen)
+        manifest = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=scope)
     except errors.IpamError as error:
         return VMText(why_not=pages.sentence(error.message))
-    return VMText(text=documents.dump_yaml(made))
+    return VMText(text=documents.dump_yaml(manifest))

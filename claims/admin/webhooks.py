@@ -26,7 +26,7 @@ from pools.webhooks import configuration
 SETTINGS = "admin:claims_networksettings_changelist"
 
 
-class ClusterFilter(scoped.ClusterFilter):
+class DecisionClusterFilter(scoped.ScopedClusterFilter):
     pass
 
 
@@ -41,7 +41,7 @@ class PathFilter(lists.Choice):
         return rows.filter(path=self.value()) if self.value() else rows
 
 
-class OutcomeFilter(lists.Choice):
+class DecisionOutcomeFilter(lists.Choice):
     title = "outcome"
     parameter_name = "outcome"
 
@@ -58,7 +58,7 @@ class OutcomeFilter(lists.Choice):
 class DecisionAdmin(scoped.Scoped[Decision]):
     list_display = ("shown_vm", "shown_cluster", "shown_code", "message", "shown_network", "shown_at")  # fmt: skip
     list_display_links = None
-    list_filter = (ClusterFilter, PathFilter, OutcomeFilter)
+    list_filter = (DecisionClusterFilter, PathFilter, DecisionOutcomeFilter)
     search_fields = ("=vm", "=namespace", "=code", "=network", "=name")
     search_help_text = "VM, namespace, network or code, in full"
     exported = (
@@ -141,14 +141,17 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
 
     def changelist_view(self, request: HttpRequest, *_args: Any, **_more: Any) -> HttpResponseBase:  # type: ignore[override]
         pages.require(request, "claims.view_networksettings")
-        known = {row.cluster_id: row for row in NetworkSettings.objects.all()}
+        settings_by_cluster = {row.cluster_id: row for row in NetworkSettings.objects.all()}
         every = Cluster.objects.order_by("name")
         return pages.page(
             request,
             "network_settings_list.html",
             title="How VMs are told of their addresses",
             opts=NetworkSettings._meta,
-            rows=[known.get(one.pk) or NetworkSettings(cluster=one) for one in every],
+            rows=[
+                settings_by_cluster.get(cluster.pk) or NetworkSettings(cluster=cluster)
+                for cluster in every
+            ],
         )
 
     def change_view(  # type: ignore[override]

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
-from claims.models.verdicts import Answer
+from claims.models.verdicts import ComparisonResult
 from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster
@@ -39,7 +39,7 @@ class WorkloadAdmin(scoped.Scoped[Workload]):
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_workload")
         chosen = request.GET.get("network", "")
-        return _network(request, _one(request, chosen)) if chosen else _overview(request)
+        return _network(request, _get_network(request, chosen)) if chosen else _overview(request)
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -52,7 +52,7 @@ class WorkloadAdmin(scoped.Scoped[Workload]):
     def export_view(self, request: HttpRequest, form: str = "csv") -> HttpResponseBase:
         """The rows of a network, with the filter of the page."""
         pages.require(request, "claims.view_workload")
-        network = _one(request, request.GET.get("network", ""))
+        network = _get_network(request, request.GET.get("network", ""))
         return export.download(form, "workloads", _EXPORTED, _exported(request, network))
 
     def get_urls(self) -> list[URLPattern]:
@@ -65,9 +65,9 @@ def _url(network_id: int, **more: Any) -> str:
     return reverse(LIST, query={"network": network_id, **chosen})
 
 
-def _one(request: HttpRequest, given: str) -> Network:
+def _get_network(request: HttpRequest, network_id: str) -> Network:
     rows = scoped.rows(request, Network).select_related("cluster", "ippool")
-    return scoped.row_or_404(rows, given)
+    return scoped.row_or_404(rows, network_id)
 
 
 # --- the networks ---------------------------------------------------------------------------------
@@ -81,23 +81,23 @@ def _overview(request: HttpRequest) -> HttpResponseBase:
     rows = scoped.rows(request, Network).select_related("cluster")
     if cluster:
         rows = rows.filter(cluster_id=cluster)
-    found = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS + 1])
-    shown = found[:NETWORKS]
-    counted = results.counts_of([one.pk for one in shown], scoped.seen(request))
-    last = shown[-1].pk if len(found) > NETWORKS else 0
+    networks = list(rows.filter(pk__gt=after).order_by("pk")[: NETWORKS + 1])
+    shown = networks[:NETWORKS]
+    counted = results.counts_of([network.pk for network in shown], scoped.request_scope(request))
+    last = shown[-1].pk if len(networks) > NETWORKS else 0
     return pages.page(
         request,
         "workloads.html",
         title="Workloads",
         clusters=clusters,
         cluster=cluster,
-        answers=[str(answer) for answer in Answer],
+        answers=[str(answer) for answer in ComparisonResult],
         networks=[
-            (one, [(number, _url(one.pk, verdict=answer)) for answer, number in counted[one.pk].items()])
-            for one in shown
+            (network, [(number, _url(network.pk, verdict=answer)) for answer, number in counted[network.pk].items()])
+            for network in shown
         ],
         more=reverse(LIST, query={"cluster": cluster or "", "after": last}) if last else "",
-        everything=scoped.seen(request).everything,
+        everything=scoped.request_scope(request).everything,
     )  # fmt: skip
 
 
@@ -106,11 +106,11 @@ def _overview(request: HttpRequest) -> HttpResponseBase:
 
 def _chosen(request: HttpRequest) -> str:
     verdict = request.GET.get("verdict", "")
-    return verdict if verdict in Answer.values else ""
+    return verdict if verdict in ComparisonResult.values else ""
 
 
 def _rows(request: HttpRequest, network: Network) -> Any:
-    rows = results.rows(scoped.seen(request)).filter(network_id=network.pk)
+    rows = results.rows(scoped.request_scope(request)).filter(network_id=network.pk)
     if verdict := _chosen(request):
         rows = rows.filter(verdict=verdict)
     if workload := lists.number(request.GET.get("workload", "")):
@@ -122,11 +122,11 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
     rows = _rows(request, network)
     if beyond := _beyond(request.GET.get("after", "")):
         rows = rows.filter(beyond)
-    found = list(rows.values()[: SHOWN + 1])
-    shown, verdict = found[:SHOWN], _chosen(request)
-    counted = results.counts(network.pk, scoped.seen(request))
+    row_values = list(rows.values()[: SHOWN + 1])
+    shown, verdict = row_values[:SHOWN], _chosen(request)
+    counted = results.counts(network.pk, scoped.request_scope(request))
     more = ""
-    if len(found) > SHOWN:
+    if len(row_values) > SHOWN:
         end = "-".join(str(shown[-1][column]) for column in results.ORDER)
         more = _url(network.pk, verdict=verdict, after=end)
     may_adopt = request.user.has_perms(_ADOPTING)
@@ -142,7 +142,7 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
             (answer, number, _url(network.pk, verdict=answer), answer == verdict)
             for answer, number in counted.items()
         ],
-        found=[_shown(one) for one in results.shapes(shown)],
+        found=[_shown(comparison) for comparison in results.shapes(shown)],
         more=more,
         first=_url(network.pk, verdict=verdict) if "after" in request.GET else "",
         may_adopt=may_adopt and any(counted[answer] for answer in adoption.ADOPTABLE),
@@ -157,17 +157,24 @@ def _export_url(form: str, network: Network, verdict: str) -> str:
     return reverse("admin:claims_workload_export", args=[form], query=query)
 
 
-def _shown(one: dict[str, Any]) -> dict[str, Any]:
-    runs, said = one["workload"], one["registered"] or {}
-    named = (runs["namespace"], runs["name"]) if runs else (said["namespace"], said["vm"])
-    return one | {"state": state(one["verdict"]), "vm": tables.vm(*named) if named[1] else ""}
+def _shown(comparison: dict[str, Any]) -> dict[str, Any]:
+    workload, registered = comparison["workload"], comparison["registered"] or {}
+    vm_key = (
+        (workload["namespace"], workload["name"])
+        if workload
+        else (registered["namespace"], registered["vm"])
+    )
+    return comparison | {
+        "state": state(comparison["verdict"]),
+        "vm": tables.vm(*vm_key) if vm_key[1] else "",
+    }
 
 
 _STATES = {
-    Answer.MATCHING.value: ("ok", "●"),
-    Answer.MISSING.value: ("pending", "○"),
-    Answer.DIFFERENT.value: ("refused", "≠"),
-    Answer.UNKNOWN.value: ("open", "?"),
+    ComparisonResult.MATCHING.value: ("ok", "●"),
+    ComparisonResult.MISSING.value: ("pending", "○"),
+    ComparisonResult.DIFFERENT.value: ("refused", "≠"),
+    ComparisonResult.UNKNOWN.value: ("open", "?"),
 }
 
 
@@ -197,22 +204,22 @@ def _beyond(after: str) -> Q | None:
 
 
 def _exported(request: HttpRequest, network: Network) -> Iterator[list[object]]:
-    found = list(_rows(request, network).values()[: export.MOST])
-    for first in range(0, len(found), 1000):
-        for one in results.shapes(found[first : first + 1000]):
-            said, runs = one["registered"] or {}, one["running"] or {}
-            workload = one["workload"] or {}
+    row_values = list(_rows(request, network).values()[: export.MOST])
+    for first in range(0, len(row_values), 1000):
+        for comparison in results.shapes(row_values[first : first + 1000]):
+            registered, running = comparison["registered"] or {}, comparison["running"] or {}
+            workload = comparison["workload"] or {}
             yield [
-                one["verdict"],
-                workload.get("namespace") or said.get("namespace", ""),
-                workload.get("name") or said.get("vm", ""),
+                comparison["verdict"],
+                workload.get("namespace") or registered.get("namespace", ""),
+                workload.get("name") or registered.get("vm", ""),
                 workload.get("kind", ""),
                 workload.get("node", ""),
-                said.get("mac"),
-                " ".join(said.get("ips", ())),
-                runs.get("mac"),
-                " ".join(runs.get("ips", ())),
-                " ".join(reason["message"] for reason in one["reasons"]),
+                registered.get("mac"),
+                " ".join(registered.get("ips", ())),
+                running.get("mac"),
+                " ".join(running.get("ips", ())),
+                " ".join(reason["message"] for reason in comparison["reasons"]),
             ]
 
 
@@ -226,26 +233,26 @@ class AdoptForm(forms.Form):
 def _adopt(request: HttpRequest) -> HttpResponseBase:
     """Say what adopting changes, then do it."""
     pages.require(request, *_ADOPTING)
-    given = request.POST if request.method == "POST" else request.GET
-    network = _one(request, given.get("network", ""))
-    ids = [lists.number(text) for text in given.getlist("workload")[:SHOWN]]
-    verdict = given.get("verdict", "")
+    parameters = request.POST if request.method == "POST" else request.GET
+    network = _get_network(request, parameters.get("network", ""))
+    ids = [lists.number(text) for text in parameters.getlist("workload")[:SHOWN]]
+    verdict = parameters.get("verdict", "")
     if not ids and verdict not in adoption.ADOPTABLE:
         messages.warning(request, "Choose at least one workload.")
         return HttpResponseRedirect(_url(network.pk))
     if not hasattr(network, "ippool"):
         pages.require(request, "claims.add_ippool")
-    seen = scoped.seen(request)
+    scope = scoped.request_scope(request)
     chosen: dict[str, Any] = {"ids": ids} if ids else {"verdict": verdict}
     form = AdoptForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with pages.told(request):
             author = pages.author(request, form.cleaned_data["reason"])
-            done = adoption.adopt(network, seen=seen, author=author, **chosen)
-            messages.success(request, _told(done))
+            done = adoption.adopt(network, seen=scope, author=author, **chosen)
+            messages.success(request, _adoption_message(done))
         return HttpResponseRedirect(_url(network.pk))
     try:
-        plan = adoption.plan(network, seen=seen, **chosen)
+        plan = adoption.plan(network, seen=scope, **chosen)
     except errors.NotFound:
         raise Http404("There is no such workload.") from None
     return pages.page(
@@ -274,7 +281,7 @@ _WORDS = {
 }
 
 
-def _told(done: adoption.Plan) -> str:
-    counts = [(done.count(action), words) for action, words in _WORDS.items()]
-    told = ", ".join(f"{number} {words}" for number, words in counts if number)
-    return f"Entries of the IPPool {done.ippool}: {told or 'nothing to do'}."
+def _adoption_message(plan: adoption.Plan) -> str:
+    counts = [(plan.count(action), words) for action, words in _WORDS.items()]
+    summary = ", ".join(f"{number} {words}" for number, words in counts if number)
+    return f"Entries of the IPPool {plan.ippool}: {summary or 'nothing to do'}."

@@ -20,7 +20,7 @@ from claims.core import ippool, macs
 from claims.entries import entries as services
 from claims.entries import ippools, requests, search
 from claims.models import Entry, IPPool, Place
-from claims.models.ippools import Source
+from claims.models.ippools import EntrySource
 from pools.api import pools
 from pools.core import block_fields, errors, object_reader
 from pools.platform import documents, idempotency
@@ -62,7 +62,7 @@ class Entries(views.View):
         given = data if isinstance(data, list) else [data]
         if not data or len(given) > MOST:
             message = f"an entry, or a list of 1 to {MOST} entries, is expected"
-            raise errors.InvalidInput.of("", "object_expected", message)
+            raise errors.InvalidInput.for_field("", "object_expected", message)
         rules = ippools.rules(of.network)
         if isinstance(data, list):
             wanted = core.parse_list(given, rules, field="")
@@ -90,7 +90,7 @@ class Entries(views.View):
 
         def replace() -> idempotency.Stored:
             found = services.replace(
-                of.pk, wanted, source=Source.API, author=views.author(request), version=version
+                of.pk, wanted, source=EntrySource.API, author=views.author(request), version=version
             )
             return idempotency.Stored(200, _told(of.pk, found, len(wanted)))
 
@@ -154,10 +154,10 @@ def _filtered(rows: QuerySet[Entry], of: IPPool, parameters: query.Query) -> Que
     for name in ("vm", "namespace"):
         if text := parameters.text(name):
             rows = rows.filter(**{name: text})
-    if source := parameters.parse("source", query.choice(*Source.values)):
+    if source := parameters.parse("source", query.choice(*EntrySource.values)):
         rows = rows.filter(source=source)
     if text := parameters.text("q"):
-        rows = search.found(rows, text)
+        rows = search.matching_entries(rows, text)
     return rows
 
 
@@ -183,7 +183,7 @@ def _whole_set(request: Request, raw: bytes, of: IPPool) -> list[core.EntrySpec]
     if parsing.media_type(request) in _YAML:
         found = documents.load_yaml(raw, limit=LARGEST, repeatable=repeatable)
         if len(found) > 1:
-            raise errors.InvalidInput.of("", "object_expected", "one document is expected")
+            raise errors.InvalidInput.for_field("", "object_expected", "one document is expected")
         data: Any = found[0].data
     else:
         _require_json(request)
@@ -194,10 +194,10 @@ def _whole_set(request: Request, raw: bytes, of: IPPool) -> list[core.EntrySpec]
         if said.network_name != of.network.name:
             message = f"the IPPool is that of {of.network.name}"
             at = "spec.network-name"
-            raise errors.InvalidInput.of(at, "another_network", message, said.network_name)
+            raise errors.InvalidInput.for_field(at, "another_network", message, said.network_name)
         data, field = data["spec"].get("entries") or {}, "spec.entries"
     elif isinstance(data, dict) and "entries" in data:
-        fields = object_reader.Fields(data, "", object_reader.Report())
+        fields = object_reader.Fields(data, "", object_reader.ProblemReport())
         fields.only("entries")
         fields.report.raise_any()
         data, field = data["entries"], "entries"
@@ -231,9 +231,9 @@ def refuse(body: object_reader.Fields, names: Sequence[str]) -> None:
 def _may_add(request: Request, of: IPPool, wanted: Sequence[core.EntrySpec]) -> str:
     """Where the entries come from: `request` when a VM owner asks for them."""
     if request.user.has_perm("claims.add_entry") and scoped.seen(request).everything:
-        return Source.API
+        return EntrySource.API
     requests.check(request.user, of, wanted)
-    return Source.REQUEST
+    return EntrySource.REQUEST
 
 
 def _require_everything(request: Request) -> None:
@@ -273,7 +273,7 @@ def _shape(one: Entry, told: Sequence[duplicates.Duplicate]) -> dict[str, Any]:
     }
 
 
-def _told(ippool_id: int, found: services.Difference, count: int) -> dict[str, Any]:
+def _told(ippool_id: int, found: services.EntryDiff, count: int) -> dict[str, Any]:
     of = IPPool.objects.get(pk=ippool_id)
     return {
         "created": len(found.new),

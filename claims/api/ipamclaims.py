@@ -56,7 +56,9 @@ class IPAMClaims(views.View):
         namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
 
         def make() -> idempotency.Stored:
-            made = ipamclaims.create(spec, author=views.author(request), seen=_free_to_ask(request))
+            made = ipamclaims.create(
+                spec, author=views.author(request), scope=_free_to_ask(request)
+            )
             return idempotency.Stored(201, _one(request, made.pk))
 
         done = views.once(request, make)
@@ -76,7 +78,7 @@ class IPAMClaimView(views.View):
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
         wanted = _change(body, found)
         author = views.author(request)
-        ipamclaims.change(found.pk, wanted, author=author, seen=_free_to_ask(request))
+        ipamclaims.change(found.pk, wanted, author=author, scope=_free_to_ask(request))
         return views.answer(_one(request, claim_id))
 
     @extend_schema(**schema.CLAIM_DELETE)
@@ -223,7 +225,7 @@ def _chosen(
     if within := parameters.parse("ip", query.cidr):
         rows = rows.filter(pk__in=_within(within))
     if words := parameters.text("q"):
-        rows = search.of(rows, words)
+        rows = search.matching_claims(rows, words)
     if state := parameters.parse("state", query.choice(*states.STATES)):
         rows = states.with_state(rows).filter(state=state)
     return rows
@@ -273,18 +275,18 @@ def _spec(request: Request, body: object_reader.Fields) -> ClaimSpec:
 
 def _network(request: Request, cluster: Cluster | None, value: object, at: str) -> Network:
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
     rows = scoped.rows(request, Network).select_related("cluster")
     found = (
         rows.filter(cluster=cluster, name=value).first() if cluster and "\0" not in value else None
     )
     if found is None:
         message = "the cluster has no such network"
-        raise errors.InvalidInput.of(at, "unknown_network", message, value)
+        raise errors.InvalidInput.for_field(at, "unknown_network", message, value)
     return found
 
 
-def _change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.Change:
+def _change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.ClaimChange:
     _refuse(body, _READ_ONLY)
     fixed = {
         "cluster": claim.cluster.name, "namespace": claim.namespace, "name": claim.name,
@@ -306,7 +308,7 @@ def _change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.Change:
     if "note" in body.data:
         note = body.parse("note", parsing.description)
     body.report.raise_any()
-    return ipamclaims.Change(mac=mac, ips=ips, note=note)
+    return ipamclaims.ClaimChange(mac=mac, ips=ips, note=note)
 
 
 def _refuse(body: object_reader.Fields, names: tuple[str, ...]) -> None:
@@ -329,7 +331,7 @@ def _name(value: object, at: str) -> str:
         message = (
             f"{error.message}; ipam-extensions writes dots for all others, without a name it is so"
         )
-        raise errors.InvalidInput.of(at, error.code, message, value) from error
+        raise errors.InvalidInput.for_field(at, error.code, message, value) from error
 
 
 def _interface(value: object, at: str) -> str:

@@ -67,7 +67,11 @@ class IPPools(views.View):
 
         def create() -> idempotency.Stored:
             made = ippools.create(
-                cluster or Cluster(), name or "", network or "", note=note or "", author=_by(request)
+                cluster or Cluster(),
+                name or "",
+                network or "",
+                note=note or "",
+                author=_by(request),
             )
             return idempotency.Stored(201, shape(request, _get(request, made.pk)))
 

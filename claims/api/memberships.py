@@ -18,7 +18,7 @@ from claims.access import cluster_owners, memberships, namespaces
 from claims.api import scoped
 from claims.models import AnyMembership, Membership
 from claims.models.access import Role
-from claims.models.cluster_owners import Source
+from claims.models.cluster_owners import MembershipSource
 from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster
 from pools.platform import events, idempotency
@@ -34,7 +34,7 @@ _OUT = openapi.shape(
     "id cluster namespaces role source",
     id=openapi.WHOLE, user=openapi.null(openapi.TEXT), group=openapi.null(openapi.TEXT),
     cluster=openapi.TEXT, namespaces=openapi.listed(openapi.TEXT), role=_ROLE,
-    created_at=openapi.TIME, source={"type": "string", "enum": list(Source.values)},
+    created_at=openapi.TIME, source={"type": "string", "enum": list(MembershipSource.values)},
     cluster_role=openapi.null(openapi.TEXT), role_binding=openapi.null(openapi.TEXT),
 )  # fmt: skip
 _EXAMPLE = OpenApiExample(
@@ -77,7 +77,7 @@ class Memberships(views.View):
             rows = rows.filter(Q(group__name=group) | Q(subject_group=group))
         if namespace := parameters.text("namespace"):
             rows = rows.filter(namespaces__contains=[namespace])
-        if source := parameters.parse("source", query.choice(*Source.values)):
+        if source := parameters.parse("source", query.choice(*MembershipSource.values)):
             rows = rows.filter(source=source)
         return views.answer(
             pagination.page(
@@ -131,7 +131,7 @@ class MembershipView(views.View):
 def _seen(request: Request) -> QuerySet[AnyMembership]:
     """All that count, or those of whoever asks."""
     rows = AnyMembership.objects.filter(
-        Q(source=Source.LOCAL) | Q(cluster_role__in=cluster_owners.roles())
+        Q(source=MembershipSource.LOCAL) | Q(cluster_role__in=cluster_owners.roles())
     )
     if request.user.has_perm("claims.view_membership"):
         return rows
@@ -149,7 +149,7 @@ def _find(request: Request, number: int) -> AnyMembership:
 def _local(request: Request, number: int) -> Membership:
     """ClusterDecides for one that a cluster made."""
     found = _find(request, number)
-    if found.source == Source.CLUSTER:
+    if found.source == MembershipSource.CLUSTER:
         raise errors.ClusterDecides(
             f"The cluster {found.cluster} makes this VM owner by its RoleBinding"
             f" {found.namespaces[0]}/{found.binding}: change or delete that there."
@@ -182,7 +182,7 @@ def _role(body: object_reader.Fields) -> None:
 def _user(value: object, at: str) -> Any:
     found = get_user_model().objects.filter(username=_name(value, at)).first()
     if found is None:
-        raise errors.InvalidInput.of(at, "unknown_user", "there is no such user", value)
+        raise errors.InvalidInput.for_field(at, "unknown_user", "there is no such user", value)
     return found
 
 

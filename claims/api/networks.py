@@ -17,7 +17,7 @@ from claims.core.networks import rules, udn
 from claims.core.networks.route_advertisements import RouteAdvertisements
 from claims.core.networks.static_vms import Reason
 from claims.models import NAD, Network
-from claims.models.networks import Kind
+from claims.models.networks import NetworkKind
 from claims.networks import manifests as network_manifests
 from claims.networks import networks as services
 from claims.networks import route_advertisements
@@ -94,7 +94,7 @@ class NetworkManifest(views.View):
     def get(self, request: Request, network_id: int) -> views.Answer:
         shape = manifests.asked(request)
         found = scoped.one(request, Network, network_id)
-        if found.kind == Kind.CUDN:  # its selector names other namespaces
+        if found.kind == NetworkKind.CUDN:  # its selector names other namespaces
             views.require(request, namespaces.EVERY_NAMESPACE)
         return manifests.answer(network_manifests.of(found), shape)
 
@@ -208,7 +208,7 @@ def _chosen(
         rows = rows.filter(services.search(words))
     known = parameters.parse("known", query.choice("true", "false", "all")) or "true"
     if known != "all":
-        rows = rows.filter(kind=Kind.UNKNOWN) if known == "false" else rows.exclude(kind="")
+        rows = rows.filter(kind=NetworkKind.UNKNOWN) if known == "false" else rows.exclude(kind="")
     return rows
 
 

@@ -46,7 +46,9 @@ def cluster(request: Request) -> Callable[[object, str], Cluster]:
         found = lookups.find_cluster(value) if isinstance(value, str) else None
         everything = seen(request).everything
         if found is None or not (everything or found.pk in seen(request).namespaces):
-            raise errors.InvalidInput.of(at, "unknown_cluster", "there is no such cluster", value)
+            raise errors.InvalidInput.for_field(
+                at, "unknown_cluster", "there is no such cluster", value
+            )
         return found
 
     return parse

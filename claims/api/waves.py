@@ -171,7 +171,7 @@ class WaveVMs(views.View):
         wave = waves.get(wave_id)
         if body.has("vms") == body.has("import") or (body.has("vms") and body.has("verdict")):
             message = "name vms, or an import and a verdict if need be"
-            raise errors.InvalidInput.of("vms", "required", message)
+            raise errors.InvalidInput.for_field("vms", "required", message)
         vms = body.parse("vms", _vms) if body.has("vms") else None
         number = body.parse("import", _number) if body.has("import") else None
         verdict = body.parse("verdict", _verdict) if body.has("verdict") else None
@@ -185,7 +185,7 @@ class WaveVMs(views.View):
                 found = drafts.visible(request.user).filter(pk=number or 0).first()
                 if found is None or found.cluster_id != wave.cluster_id:
                     message = f"{wave.cluster} has no such import"
-                    raise errors.InvalidInput.of("import", "unknown_import", message, number)
+                    raise errors.InvalidInput.for_field("import", "unknown_import", message, number)
                 chosen = {"verdicts": [verdict]} if verdict else {}
                 added = waves.add_import(wave.pk, found, author=author, **chosen)
             return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
@@ -212,7 +212,7 @@ class WaveReadiness(views.View):
         parameters = query.Query(request)
         wanted = parameters.parse("format", query.choice("json", "csv"))
         parameters.done()
-        found = readiness.of(waves.get(wave_id))
+        found = readiness.for_wave(waves.get(wave_id))
         if wanted == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
             text = readiness.as_csv(found)
@@ -237,7 +237,7 @@ def _shapes(ids: list[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _report(found: readiness.Readiness) -> dict[str, Any]:
+def _report(found: readiness.WaveReadiness) -> dict[str, Any]:
     return {
         "wave": _shapes([found.wave.pk])[0],
         "ready": found.ready,
@@ -308,9 +308,9 @@ def _verdict(value: object, at: str) -> str:
 def _vms(value: object, at: str) -> list[waves.VM]:
     if not isinstance(value, list) or not 0 < len(value) <= waves.MOST_VMS:
         message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
-        raise errors.InvalidInput.of(at, "wrong_type", message, value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
     found = []
-    report = object_reader.Report()
+    report = object_reader.ProblemReport()
     for index, one in enumerate(value):
         where = f"{at}.{index}"
         if not isinstance(one, dict):

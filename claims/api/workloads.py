@@ -10,14 +10,14 @@ from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.models import Network
-from claims.models.verdicts import Answer
+from claims.models.verdicts import ComparisonResult
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform import idempotency
 from pools.platform.rest import openapi, pagination, parsing, query, views
 from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
 
-_ANSWERS = tuple(str(answer) for answer in Answer)
+_ANSWERS = tuple(str(answer) for answer in ComparisonResult)
 _WORKLOAD = shape(
     "id kind namespace name interface node phase pods since",
     id=WHOLE, kind={"type": "string", "enum": ["vmi", "pod"]}, namespace=TEXT, name=TEXT,
@@ -145,8 +145,8 @@ def _asked(request: Request) -> tuple[dict[str, Any], str]:
 def _ids(value: object, at: str) -> list[int]:
     if not isinstance(value, list) or not 1 <= len(value) <= adoption.MOST:
         message = f"a list of 1 to {adoption.MOST} ids is expected"
-        raise errors.InvalidInput.of(at, "wrong_type", message, value)
-    report = object_reader.Report()
+        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
+    report = object_reader.ProblemReport()
     found = []
     for index, one in enumerate(value):
         with report.collecting():

@@ -77,8 +77,8 @@ def parse(value: object, known: Rules, *, field: str = "") -> EntrySpec:
     macs.parse_mac and parse_ips, k8s_name, too_long, invisible_character.
     """
     if not isinstance(value, dict):
-        raise errors.InvalidInput.of(field, "wrong_type", "an object is expected", value)
-    body = object_reader.Fields(value, field, object_reader.Report())
+        raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
+    body = object_reader.Fields(value, field, object_reader.ProblemReport())
     body.only(*FIELDS)
     mac = body.parse("mac", lambda given, at: parse_mac(given, known, at))
     ips = body.parse("ips", lambda given, at: parse_ips(given, known, at))
@@ -122,14 +122,14 @@ def parse_ips(value: object, known: Rules, field: str = "ips") -> tuple[str, ...
     """
     if isinstance(value, str) or not isinstance(value, list | tuple):
         message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
-        raise errors.InvalidInput.of(field, "wrong_type", message, value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", message, value)
     if not value:
         message = "name at least one address"
-        raise errors.InvalidInput.of(field, "empty_list", message, "[]")
+        raise errors.InvalidInput.for_field(field, "empty_list", message, "[]")
     if len(value) > MOST_ADDRESSES:
         message = f"a MAC address has at most {MOST_ADDRESSES} addresses"
-        raise errors.InvalidInput.of(field, "too_many", message)
-    report = object_reader.Report()
+        raise errors.InvalidInput.for_field(field, "too_many", message)
+    report = object_reader.ProblemReport()
     found: dict[addresses.Address, str] = {}
     for index, given in enumerate(value):
         at = f"{field}.{index}"
@@ -156,11 +156,11 @@ def parse_ip(value: object, known: Rules, field: str = "") -> Interface:
     subnet = known.holding(one.ip)
     if subnet is None:
         message = f"{one.ip} is in none of the network's subnets ({_listed(known.subnets)})"
-        raise errors.InvalidInput.of(field, "outside_subnet", message, value)
+        raise errors.InvalidInput.for_field(field, "outside_subnet", message, value)
     _check_host(one.ip, subnet, field, value)
     if one.network.prefixlen != subnet.prefixlen:
         message = f"the subnet is {subnet}; did you mean {one.ip}/{subnet.prefixlen}?"
-        raise errors.InvalidInput.of(field, "prefix_mismatch", message, value)
+        raise errors.InvalidInput.for_field(field, "prefix_mismatch", message, value)
     return one
 
 
@@ -180,24 +180,24 @@ def _check_host(address: addresses.Address, network: Network, field: str, value:
         return
     if address == network.network_address:
         message = f"{address} is the address of the network {network} itself, not of a host in it"
-        raise errors.InvalidInput.of(field, "network_address_not_host", message, value)
+        raise errors.InvalidInput.for_field(field, "network_address_not_host", message, value)
     if network.version == 4 and address == network.broadcast_address:
         message = f"{address} is the broadcast address of {network}, not that of a host"
-        raise errors.InvalidInput.of(field, "broadcast_address_not_host", message, value)
+        raise errors.InvalidInput.for_field(field, "broadcast_address_not_host", message, value)
 
 
 def _listed(subnets: Sequence[Network]) -> str:
     return ", ".join(map(str, subnets))
 
 
-def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.Problem]:
+def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.FieldProblem]:
     """What is odd but taken: `one_per_family`, for OVN-Kubernetes refuses the pod."""
     found = []
     for family in (4, 6):
         same = [text for text in ips if (":" in text) == (family == 6)]
         if len(same) > 1:
             message = f"{len(same)} IPv{family} addresses: OVN-Kubernetes takes at most one of each family"
-            found.append(errors.Problem(field, "one_per_family", message, ", ".join(same)))
+            found.append(errors.FieldProblem(field, "one_per_family", message, ", ".join(same)))
     return found
 
 
@@ -214,8 +214,8 @@ def parse_map(written: object, known: Rules, *, field: str = "entries") -> list[
     """The entries of `{mac: [ips]}`, in their order; all problems, under `field.<mac>`."""
     if not isinstance(written, dict):
         message = "an object of MAC addresses and their addresses is expected"
-        raise errors.InvalidInput.of(field, "wrong_type", message, written)
-    report = object_reader.Report()
+        raise errors.InvalidInput.for_field(field, "wrong_type", message, written)
+    report = object_reader.ProblemReport()
     found = []
     for mac, ips in pairs(written):
         at = f"{field}.{errors.shown(mac)}" if field else errors.shown(mac)
@@ -227,7 +227,7 @@ def parse_map(written: object, known: Rules, *, field: str = "entries") -> list[
 
 def parse_pair(mac: str, ips: object, known: Rules, *, field: str = "") -> EntrySpec:
     """One key and value of the map. Raises InvalidInput with every problem."""
-    report = object_reader.Report()
+    report = object_reader.ProblemReport()
     named = ""
     found: tuple[str, ...] = ()
     with report.collecting():
@@ -241,8 +241,8 @@ def parse_pair(mac: str, ips: object, known: Rules, *, field: str = "") -> Entry
 def parse_list(written: object, known: Rules, *, field: str = "entries") -> list[EntrySpec]:
     """The entries of a list of objects; what an object leaves out is empty. All problems."""
     if not isinstance(written, list):
-        raise errors.InvalidInput.of(field, "wrong_type", "a list is expected", written)
-    report = object_reader.Report()
+        raise errors.InvalidInput.for_field(field, "wrong_type", "a list is expected", written)
+    report = object_reader.ProblemReport()
     found = []
     for index, value in enumerate(written):
         with report.collecting():
@@ -261,7 +261,7 @@ def _whole(one: EntrySpec) -> EntrySpec:
 _MOST_PROBLEMS = 100
 
 
-def _raise_first(report: object_reader.Report) -> None:
+def _raise_first(report: object_reader.ProblemReport) -> None:
     """As Report.raise_any, for what may be wrong a hundred thousand times."""
     left = len(report.problems) - _MOST_PROBLEMS
     if left > 0:

@@ -65,7 +65,7 @@ def usable(
 def parse(manifest: Mapping[str, object]) -> Written:
     """An IPPool's object, whatever it says more. Raises InvalidInput for its name, network-name
     and entries that are no map; single entries are judged by Written.read."""
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     body = object_reader.Fields(dict(manifest), "", report)
     name = body.section("metadata").parse("name", _name)
     spec = body.section("spec")
@@ -77,7 +77,7 @@ def parse(manifest: Mapping[str, object]) -> Written:
 
 def parse_strict(manifest: Mapping[str, object]) -> Written:
     """What a person wrote: another kind, and any field that an IPPool has not, are refused, too."""
-    report = object_reader.Report()
+    report = object_reader.ProblemReport()
     body = object_reader.Fields(dict(manifest), "", report)
     body.only("apiVersion", "kind", "metadata", "spec", "status")
     if (manifest.get("apiVersion"), manifest.get("kind")) != (API_VERSION, KIND):

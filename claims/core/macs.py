@@ -36,22 +36,22 @@ def parse_mac(value: object, *, field: str = "", lenient: bool = False) -> str:
             if isinstance(value, int) and value is not True
             else "a text is expected"
         )
-        raise errors.InvalidInput.of(field, "wrong_type", hint, value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", hint, value)
     text = value.strip(" ") if lenient else value
     if lenient and _SHORT.fullmatch(text):
         text = ":".join(part.zfill(2) for part in re.split("[:-]", text))
     if _EUI64.fullmatch(text):
         message = "has 64 bits (EUI-64); a MAC address has 48"
-        raise errors.InvalidInput.of(field, "eui64_not_supported", message, value)
+        raise errors.InvalidInput.for_field(field, "eui64_not_supported", message, value)
     if not any(form.fullmatch(text) for form in _FORMS):
         message = "must be a MAC address such as 00:1a:4b:12:34:56"
-        raise errors.InvalidInput.of(field, "mac_syntax", message, value)
+        raise errors.InvalidInput.for_field(field, "mac_syntax", message, value)
     digits = re.sub("[^0-9a-f]", "", text.lower())
     if int(digits, 16) == 0:
-        raise errors.InvalidInput.of(field, "zero_mac", "is all zeros", value)
+        raise errors.InvalidInput.for_field(field, "zero_mac", "is all zeros", value)
     if int(digits[:2], 16) & 1:
         message = "is a multicast or broadcast address; an interface has none of these"
-        raise errors.InvalidInput.of(field, "multicast_mac", message, value)
+        raise errors.InvalidInput.for_field(field, "multicast_mac", message, value)
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 

@@ -12,23 +12,27 @@ from pools.models.connections import Duty
 from pools.platform import events
 
 
-def _keep(of: drift.Object) -> int:
-    found = IPPool.objects.filter(cluster=of.cluster, name=of.name)
-    return found.update(follows_cluster=False, agreed="")
+def _keep(drift_object: drift.ClusterObject) -> int:
+    ippools = IPPool.objects.filter(cluster=drift_object.cluster, name=drift_object.name)
+    return ippools.update(follows_cluster=False, agreed="")
 
 
-def _adopt(of: drift.Object, seen: ObservedObject, author: events.Author) -> int:
+def _adopt(
+    drift_object: drift.ClusterObject, observed_object: ObservedObject, author: events.Author
+) -> int:
     """Raises InvalidInput (the object), AlreadyExists (the network has another IPPool)."""
-    said = ippool.parse(seen.manifest)
-    found = IPPool.objects.filter(cluster=of.cluster, name=of.name)
-    follows = found.values_list("follows_cluster", flat=True).first()
-    taken = ippool_sync.take_in(of.cluster, said, uid=seen.uid, decides=False, author=author)
+    ippool_spec = ippool.parse(observed_object.manifest)
+    ippools = IPPool.objects.filter(cluster=drift_object.cluster, name=drift_object.name)
+    follows = ippools.values_list("follows_cluster", flat=True).first()
+    adopted_ippool = ippool_sync.take_in(
+        drift_object.cluster, ippool_spec, uid=observed_object.uid, decides=False, author=author
+    )
     # What was the register's stays so: it only says the same now.
-    IPPool.objects.filter(pk=taken.pk).update(follows_cluster=bool(follows), agreed="")
-    return taken.pk
+    IPPool.objects.filter(pk=adopted_ippool.pk).update(follows_cluster=bool(follows), agreed="")
+    return adopted_ippool.pk
 
 
-SETTLER = drift.Settler(
+RESOLVER = drift.DriftResolver(
     IPPOOL.kind,
     Duty.IPPOOL_STATUS,
     _keep,

@@ -19,12 +19,12 @@ from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.entries import ippools
 from claims.models import Entry, IPPool
-from claims.models.ippools import Source
+from claims.models.ippools import EntrySource
 from pools.core import errors
 from pools.platform import database, events
 
 
-class Known(NamedTuple):
+class EntryRow(NamedTuple):
     """An entry as it is stored, without the cost of a model: there may be a hundred thousand."""
 
     pk: int
@@ -36,11 +36,11 @@ class Known(NamedTuple):
 
 
 @dataclass
-class Difference:
+class EntryDiff:
     """What brings the entries of an IPPool to what is wanted; changed ones have their new values."""
 
     new: list[EntrySpec] = field(default_factory=list)
-    changed: list[Known] = field(default_factory=list)
+    changed: list[EntryRow] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -49,7 +49,7 @@ class Difference:
 
 def add(
     ippool_id: int,
-    wanted: Sequence[EntrySpec],
+    specs: Sequence[EntrySpec],
     *,
     source: str,
     author: events.Author,
@@ -60,24 +60,24 @@ def add(
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
     with ippools.changing(ippool_id, author=author, version=version) as changed:
-        made = _store(changed.ippool, Difference(new=list(wanted)), source)
-    return made  # noqa: RET504  # mypy: a context manager may swallow
+        entries = _store(changed.ippool, EntryDiff(new=list(specs)), source)
+    return entries  # noqa: RET504  # mypy: a context manager may swallow
 
 
-def change(entry_id: int, wanted: EntrySpec, *, author: events.Author) -> Entry:
+def change(entry_id: int, spec: EntrySpec, *, author: events.Author) -> Entry:
     """Bring one entry to what is wanted; of its texts, those that are not None.
 
     Raises NotFound, ClusterDecides.
     """
     with ippools.changing(_ippool_of(entry_id), author=author) as changed:
         row = _entry(changed.ippool, entry_id)
-        found = Difference()
-        _bring(
-            found, Known(row.pk, row.mac, tuple(row.ips), row.vm, row.namespace, row.note), wanted
+        diff = EntryDiff()
+        _add_change(
+            diff, EntryRow(row.pk, row.mac, tuple(row.ips), row.vm, row.namespace, row.note), spec
         )
-        if found:
-            _store(changed.ippool, found, row.source)
-    return _one(entry_id)
+        if diff:
+            _store(changed.ippool, diff, row.source)
+    return _reload_entry(entry_id)
 
 
 def delete(ids: Sequence[int], *, author: events.Author) -> int:
@@ -89,39 +89,41 @@ def delete(ids: Sequence[int], *, author: events.Author) -> int:
     with events.recorded(author):
         for ippool_id, gone in by_ippool.items():
             with ippools.changing(ippool_id, author=author) as changed:
-                _store(changed.ippool, Difference(gone=gone), "")
+                _store(changed.ippool, EntryDiff(gone=gone), "")
     return sum(map(len, by_ippool.values()))
 
 
 def replace(
     ippool_id: int,
-    wanted: Sequence[EntrySpec],
+    specs: Sequence[EntrySpec],
     *,
     source: str,
     author: events.Author,
     version: int | None = None,
-) -> Difference:
+) -> EntryDiff:
     """Make these the entries of the IPPool; what is there already stays as it is.
 
     Raises NotFound, VersionMismatch, ClusterDecides.
     """
     with ippools.changing(ippool_id, author=author, version=version) as changed:
-        found = difference(known(changed.ippool), wanted)
-        _store(changed.ippool, found, source)
-    return found
+        diff = difference(entry_rows(changed.ippool), specs)
+        _store(changed.ippool, diff, source)
+    return diff
 
 
-def bring(ippool: IPPool, found: Difference, values: dict[str, Any], *, author: events.Author) -> None:
+def apply_diff(
+    ippool: IPPool, diff: EntryDiff, values: dict[str, Any], *, author: events.Author
+) -> None:
     """Store a difference that a cluster's object makes, and what else is known of the IPPool."""
     with ippools.changing(ippool.pk, author=author) as changed:
-        _store(changed.ippool, found, Source.CLUSTER)
+        _store(changed.ippool, diff, EntrySource.CLUSTER)
         changed.values = values
 
 
-def known(ippool: IPPool) -> list[Known]:
+def entry_rows(ippool: IPPool) -> list[EntryRow]:
     """The entries of an IPPool, in the order in which they were made."""
     return [
-        Known(pk, mac, tuple(ips), vm, namespace, note)
+        EntryRow(pk, mac, tuple(ips), vm, namespace, note)
         for pk, mac, ips, vm, namespace, note in database.rows(_KNOWN, [ippool.pk], prepare=False)
     ]
 
@@ -131,64 +133,64 @@ _KNOWN = """
 """
 
 
-def difference(rows: Iterable[Known], wanted: Sequence[EntrySpec]) -> Difference:
+def difference(rows: Iterable[EntryRow], desired_specs: Sequence[EntrySpec]) -> EntryDiff:
     """Entries are told apart by MAC, those of one MAC by their addresses, then by their order."""
-    found = Difference()
-    present: dict[str, list[Known]] = {}
+    diff = EntryDiff()
+    present: dict[str, list[EntryRow]] = {}
     for row in rows:
         present.setdefault(row.mac, []).append(row)
-    asked: dict[str, list[EntrySpec]] = {}
-    for spec in wanted:
-        asked.setdefault(spec.mac, []).append(spec)
-    for mac, specs in asked.items():
-        _pair(found, present.pop(mac, []), specs)
-    found.gone += [row.pk for left in present.values() for row in left]
-    return found
+    specs_by_mac: dict[str, list[EntrySpec]] = {}
+    for spec in desired_specs:
+        specs_by_mac.setdefault(spec.mac, []).append(spec)
+    for mac, specs in specs_by_mac.items():
+        _pair(diff, present.pop(mac, []), specs)
+    diff.gone += [row.pk for same_mac in present.values() for row in same_mac]
+    return diff
 
 
-def _pair(found: Difference, rows: list[Known], specs: list[EntrySpec]) -> None:
-    there: dict[tuple[str, ...], deque[Known]] = {}
+def _pair(diff: EntryDiff, rows: list[EntryRow], specs: list[EntrySpec]) -> None:
+    there: dict[tuple[str, ...], deque[EntryRow]] = {}
     for row in rows:
         there.setdefault(row.ips, deque()).append(row)
     others = []
     for spec in specs:
         if same := there.get(spec.ips):
-            _bring(found, same.popleft(), spec)
+            _add_change(diff, same.popleft(), spec)
         else:
             others.append(spec)
-    left = deque(row for same in there.values() for row in same)
+    remaining_rows = deque(row for same in there.values() for row in same)
     for spec in others:
-        if left:
-            _bring(found, left.popleft(), spec)
+        if remaining_rows:
+            _add_change(diff, remaining_rows.popleft(), spec)
         else:
-            found.new.append(spec)
-    found.gone += [row.pk for row in left]
+            diff.new.append(spec)
+    diff.gone += [row.pk for row in remaining_rows]
 
 
-def _bring(found: Difference, row: Known, spec: EntrySpec) -> None:
-    wanted = row._replace(
+def _add_change(diff: EntryDiff, row: EntryRow, spec: EntrySpec) -> None:
+    changed_row = row._replace(
         mac=spec.mac,
         ips=spec.ips,
         vm=row.vm if spec.vm is None else spec.vm,
         namespace=row.namespace if spec.namespace is None else spec.namespace,
         note=row.note if spec.note is None else spec.note,
     )
-    if wanted != row:
-        found.changed.append(wanted)
+    if changed_row != row:
+        diff.changed.append(changed_row)
 
 
-def _store(ippool: IPPool, found: Difference, source: str) -> list[Entry]:
+def _store(ippool: IPPool, diff: EntryDiff, source: str) -> list[Entry]:
     """Write a difference and index it; the entries that are new."""
-    if found.gone:
-        index.remove(entries=found.gone)
-        database.fetch(_DELETE, {"ids": database.joined(found.gone)})
-    if found.changed:
-        database.fetch(_UPDATE, {"rows": json.dumps([row._asdict() for row in found.changed])})
-    made = _insert(ippool, found.new, source) if found.new else []
-    if found.changed or made:
-        changed = [Entry(ippool_id=ippool.pk, **row._asdict()) for row in found.changed]
-        index.write(entries=[*changed, *made])
-    return made
+    if diff.gone:
+        index.remove(entries=diff.gone)
+        database.fetch(_DELETE, {"ids": database.joined(diff.gone)})
+    if diff.changed:
+        database.fetch(_UPDATE, {"rows": json.dumps([row._asdict() for row in diff.changed])})
+    new_entries = _insert(ippool, diff.new, source) if diff.new else []
+    if diff.changed or new_entries:
+        changed = [Entry(ippool_id=ippool.pk, **row._asdict()) for row in diff.changed]
+        index.write(entries=[*changed, *new_entries])
+    return new_entries
 
 
 _DELETE = """
@@ -206,7 +208,7 @@ _UPDATE = """
 def _insert(ippool: IPPool, specs: Sequence[EntrySpec], source: str) -> list[Entry]:
     now = database.now()
     ids = database.fetch(_NUMBERS, {"count": len(specs)})
-    made = [
+    entries = [
         Entry(
             pk=number["id"],
             ippool_id=ippool.pk,
@@ -221,9 +223,11 @@ def _insert(ippool: IPPool, specs: Sequence[EntrySpec], source: str) -> list[Ent
         for number, spec in zip(ids, specs, strict=True)
     ]
     database.copy(
-        "claims_entry", _COLUMNS, (tuple(getattr(row, name) for name in _COLUMNS) for row in made)
+        "claims_entry",
+        _COLUMNS,
+        (tuple(getattr(row, name) for name in _COLUMNS) for row in entries),
     )
-    return made
+    return entries
 
 
 _NUMBERS = """
@@ -236,24 +240,24 @@ _COLUMNS = (
 
 
 def _ippool_of(entry_id: int) -> int:
-    found = Entry.objects.filter(pk=entry_id).values_list("ippool_id", flat=True).first()
-    if found is None:
+    ippool_id = Entry.objects.filter(pk=entry_id).values_list("ippool_id", flat=True).first()
+    if ippool_id is None:
         raise errors.NotFound("There is no such object.")
-    return found
+    return ippool_id
 
 
 def _entry(ippool: IPPool, entry_id: int) -> Entry:
-    found = Entry.objects.filter(ippool=ippool, pk=entry_id).first()
-    if found is None:
+    entry = Entry.objects.filter(ippool=ippool, pk=entry_id).first()
+    if entry is None:
         raise errors.NotFound("There is no such object.")
-    return found
+    return entry
 
 
-def _one(entry_id: int) -> Entry:
+def _reload_entry(entry_id: int) -> Entry:
     return Entry.objects.select_related("ippool__network", "ippool__cluster").get(pk=entry_id)
 
 
 def for_mac(rows: QuerySet[Entry], network_id: int, mac: str) -> Entry | None:
     """Among some entries the one that counts for a MAC address of a network: the oldest."""
-    found = rows.filter(ippool__network=network_id, mac=mac).order_by("pk")
-    return found.first()
+    entries = rows.filter(ippool__network=network_id, mac=mac).order_by("pk")
+    return entries.first()

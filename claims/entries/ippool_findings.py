@@ -8,8 +8,8 @@ from claims.address_index import conflicts
 from claims.core import ippool
 from claims.entries import ippool_writes
 from claims.models import IPPool
-from claims.models.networks import Kind
-from pools.clusters.reconcile.handler import Found, Pass
+from claims.models.networks import NetworkKind
+from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.models import ObservedObject
 from pools.models.observed import Severity
 from pools.platform import database
@@ -17,21 +17,23 @@ from pools.platform import database
 KIND = ippool.KIND
 
 
-def of(pass_: Pass) -> Iterator[Found]:
+def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Duplicates, networks that nobody saw, objects that are gone or not in the register."""
     names = set()
-    rows = IPPool.objects.filter(cluster=pass_.cluster).select_related("network")
-    for one in rows.order_by("name"):
-        names.add(one.name)
-        yield from _standing(one)
-    for name, count, examples in database.rows(_OUTSIDE, [pass_.cluster.pk]):
+    rows = IPPool.objects.filter(cluster=context.cluster).select_related("network")
+    for ippool_row in rows.order_by("name"):
+        names.add(ippool_row.name)
+        yield from _standing(ippool_row)
+    for name, count, examples in database.rows(_OUTSIDE, [context.cluster.pk]):
         message = (
             f"{_count(count, 'address', 'addresses')} of entries of the IPPool {name} "
             f"{'is' if count == 1 else 'are'} outside of the network's subnets, such as {examples[0]}."
         )
-        yield Found("ippool_outside_network", name, message, details={"entries": examples})
+        yield ReconcileFinding(
+            "ippool_outside_network", name, message, details={"entries": examples}
+        )
     objects = ObservedObject.objects.filter(
-        cluster=pass_.cluster, kind=KIND, problem_code="", missed_at=None
+        cluster=context.cluster, kind=KIND, problem_code="", missed_at=None
     ).exclude(name__in=names)
     for row in objects.order_by("name"):
         if ippool_writes.ours(row.manifest):
@@ -39,7 +41,7 @@ def of(pass_: Pass) -> Iterator[Found]:
                 f"The register has no IPPool {row.name}: it was deleted here, or forgotten. Delete the"
                 " object, or adopt it."
             )
-            yield Found("ippool_not_in_register", row.name, message)
+            yield ReconcileFinding("ippool_not_in_register", row.name, message)
 
 
 # Written before the network, or its subnets, were known: what is written later is refused.
@@ -54,44 +56,53 @@ _OUTSIDE = """
 """
 
 
-def _standing(one: IPPool) -> Iterator[Found]:
-    if one.duplicate_macs or one.duplicate_ips:
-        yield from _duplicates(one)
-    if one.problems:
+def _standing(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
+    if ippool_row.duplicate_macs or ippool_row.duplicate_ips:
+        yield from _duplicates(ippool_row)
+    if ippool_row.problems:
         message = (
-            f"{_count(len(one.problems), 'entry', 'entries')} of the IPPool {one.name} cannot be"
-            f" used, such as {one.problems[0]['mac']}: {one.problems[0]['message']}"
+            f"{_count(len(ippool_row.problems), 'entry', 'entries')} of the IPPool {ippool_row.name} cannot be"
+            f" used, such as {ippool_row.problems[0]['mac']}: {ippool_row.problems[0]['message']}"
         )
-        yield Found(
-            "ippool_unusable_entries", one.name, message, details={"entries": one.problems[:20]}
+        yield ReconcileFinding(
+            "ippool_unusable_entries",
+            ippool_row.name,
+            message,
+            details={"entries": ippool_row.problems[:20]},
         )
-    if one.network.kind == Kind.UNKNOWN:
+    if ippool_row.network.kind == NetworkKind.UNKNOWN:
         message = (
-            f"The IPPool {one.name} names the logical network {one.network.name}, which the cluster"
+            f"The IPPool {ippool_row.name} names the logical network {ippool_row.network.name}, which the cluster"
             " has not: no network attachment definition has this name."
         )
-        yield Found("network_unknown", one.name, message)
-    if one.gone_at is not None:
+        yield ReconcileFinding("network_unknown", ippool_row.name, message)
+    if ippool_row.gone_at is not None:
         message = (
-            f"The object of the IPPool {one.name} is deleted. Its entries still keep their addresses;"
+            f"The object of the IPPool {ippool_row.name} is deleted. Its entries still keep their addresses;"
             " delete it here, or make it there again."
         )
-        yield Found("ippool_gone", one.name, message, Severity.WARNING)
+        yield ReconcileFinding("ippool_gone", ippool_row.name, message, Severity.WARNING)
 
 
-def _duplicates(one: IPPool) -> Iterator[Found]:
+def _duplicates(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
     """Those that its conditions tell of, and entries that contradict what is no entry."""
-    macs, ips = conflicts.among_entries(one)
+    macs, ips = conflicts.among_entries(ippool_row)
     if macs or ips:
-        message = f"Entries of the IPPool {one.name} contradict each other: {_values(macs, ips)}."
-        yield Found("ippool_duplicates", one.name, message, details={"macs": macs, "ips": ips})
-    macs, ips = one.duplicate_macs - macs, one.duplicate_ips - ips
+        message = (
+            f"Entries of the IPPool {ippool_row.name} contradict each other: {_values(macs, ips)}."
+        )
+        yield ReconcileFinding(
+            "ippool_duplicates", ippool_row.name, message, details={"macs": macs, "ips": ips}
+        )
+    macs, ips = ippool_row.duplicate_macs - macs, ippool_row.duplicate_ips - ips
     if macs > 0 or ips > 0:
         message = (
-            f"Entries of the IPPool {one.name} contradict IPAMClaims, what runs, or what the network"
+            f"Entries of the IPPool {ippool_row.name} contradict IPAMClaims, what runs, or what the network"
             f" keeps for itself: {_values(macs, ips)}. Its page names them."
         )
-        yield Found("ippool_conflicts", one.name, message, details={"macs": macs, "ips": ips})
+        yield ReconcileFinding(
+            "ippool_conflicts", ippool_row.name, message, details={"macs": macs, "ips": ips}
+        )
 
 
 def _values(macs: int, ips: int) -> str:
@@ -99,5 +110,5 @@ def _values(macs: int, ips: int) -> str:
     return ", ".join(_count(count, word) for count, word in counted if count > 0)
 
 
-def _count(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 'es'}"
+def _count(count: int, singular: str, plural: str = "") -> str:
+    return f"{count} {singular if count == 1 else plural or singular + 'es'}"

@@ -21,7 +21,13 @@ from claims.core.resources import CLUSTER_UDN, IPPOOL, NAD, UDN
 from claims.entries import ippool_findings, ippool_sync, ippool_writes
 from claims.models import IPPool
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
+from pools.clusters.reconcile.handler import (
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
@@ -31,7 +37,7 @@ from pools.models.fields import Now
 KIND = ippool.KIND
 
 
-class IPPools(Handler):
+class IPPoolHandler(Handler):
     """The handler; see the module."""
 
     kind = KIND
@@ -43,60 +49,66 @@ class IPPools(Handler):
     def parse(self, manifest: Manifest) -> ippool.Written:
         return ippool.parse(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
-        for one in seen:
-            _absorb(pass_, one.row, one.parsed)
+    def ingest(self, context: SyncContext, observed_objects: Sequence[ParsedObject]) -> None:
+        for observed in observed_objects:
+            _ingest(context, observed.row, observed.parsed)
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        found = IPPool.objects.filter(cluster=pass_.cluster, uid__in=[row.uid for row in rows])
-        if pass_.connection.does(Duty.IPPOOL_STATUS):
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        ippools = IPPool.objects.filter(cluster=context.cluster, uid__in=[row.uid for row in rows])
+        if context.connection.does(Duty.IPPOOL_STATUS):
             # What the register decides is made anew.
-            found.filter(follows_cluster=False).update(uid="", agreed="")
-        found.filter(follows_cluster=True).update(uid="", agreed="", gone_at=Now())
+            ippools.filter(follows_cluster=False).update(uid="", agreed="")
+        ippools.filter(follows_cluster=True).update(uid="", agreed="", gone_at=Now())
 
-    def desired(self, pass_: Pass) -> Iterator[Write]:
-        notes: list[Found] = []
-        pass_.notes[KIND] = notes
-        catch_up(pass_)
-        if pass_.connection.does(Duty.IPPOOL_STATUS):
-            yield from ippool_writes.writes(pass_, notes)
+    def desired(self, context: SyncContext) -> Iterator[Write]:
+        notes: list[ReconcileFinding] = []
+        context.notes[KIND] = notes
+        catch_up(context)
+        if context.connection.does(Duty.IPPOOL_STATUS):
+            yield from ippool_writes.writes(context, notes)
 
-    def findings(self, pass_: Pass) -> Iterator[Found]:
-        yield from pass_.notes.get(KIND, ())
-        yield from ippool_findings.of(pass_)
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from context.notes.get(KIND, ())
+        yield from ippool_findings.cluster_findings(context)
 
 
-def _absorb(pass_: Pass, row: ObservedObject, said: ippool.Written) -> None:
-    known = IPPool.objects.filter(cluster=pass_.cluster, name=said.name).first()
-    if known is None and _forgotten(pass_, row):
+def _ingest(context: SyncContext, row: ObservedObject, ippool_spec: ippool.Written) -> None:
+    existing_ippool = IPPool.objects.filter(cluster=context.cluster, name=ippool_spec.name).first()
+    if existing_ippool is None and _forgotten(context, row):
         return  # it was deleted here, or the register forgot it
     try:
         with transaction.atomic():
             ippool_sync.take_in(
-                pass_.cluster, said, uid=row.uid, decides=decides(pass_, known), author=pass_.author
+                context.cluster,
+                ippool_spec,
+                uid=row.uid,
+                decides=decides(context, existing_ippool),
+                author=context.author,
             )
     except errors.AlreadyExists as error:
         row.problem_code, row.problem = "network_has_ippool", error.message
 
 
-def decides(pass_: Pass, known: IPPool | None) -> bool:
+def decides(context: SyncContext, existing_ippool: IPPool | None) -> bool:
     """Whether the register is right where this IPPool and its object differ."""
-    own = known is not None and not known.follows_cluster
-    return own and pass_.connection.does(Duty.IPPOOL_STATUS)
+    is_ours = existing_ippool is not None and not existing_ippool.follows_cluster
+    return is_ours and context.connection.does(Duty.IPPOOL_STATUS)
 
 
-def _forgotten(pass_: Pass, row: ObservedObject) -> bool:
-    return pass_.connection.does(Duty.IPPOOL_STATUS) and ippool_writes.ours(row.manifest)
+def _forgotten(context: SyncContext, row: ObservedObject) -> bool:
+    return context.connection.does(Duty.IPPOOL_STATUS) and ippool_writes.ours(row.manifest)
 
 
-def catch_up(pass_: Pass) -> None:
+def catch_up(context: SyncContext) -> None:
     """What the cluster did not tell: the register, or the network, is another than last time."""
-    for pair in ippool_writes.different(pass_):
+    for pair in ippool_writes.different(context):
         row = pair.row
-        if row is None or row.problem_code or decides(pass_, pair.ippool):
+        if row is None or row.problem_code or decides(context, pair.ippool):
             continue
-        said = ippool.parse(ippool_writes.manifest_of(row))
-        with pass_.holding():
-            ippool_sync.take_in(pass_.cluster, said, uid=row.uid, decides=False, author=pass_.author)
-            if not pass_.connection.does(Duty.IPPOOL_STATUS):
+        ippool_spec = ippool.parse(ippool_writes.manifest_of(row))
+        with context.holding():
+            ippool_sync.take_in(
+                context.cluster, ippool_spec, uid=row.uid, decides=False, author=context.author
+            )
+            if not context.connection.does(Duty.IPPOOL_STATUS):
                 ippool_writes.agree(pair)

@@ -13,7 +13,13 @@ from claims.core import ippool, resources
 from claims.entries import ippool_sync, ippools
 from claims.models import IPPool
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import MANAGER, STATUS_MANAGER, Found, Pass, Write
+from pools.clusters.reconcile.handler import (
+    MANAGER,
+    STATUS_MANAGER,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.core.kubernetes import differences, managed_fields
 from pools.core.kubernetes.differences import Structure
 from pools.models import ObservedObject
@@ -43,28 +49,33 @@ class Pair:
     @property
     def agreement(self) -> str:
         """What `IPPool.agreed` is when they say the same; the network decides that, too."""
-        one = self.ippool
-        known = json.dumps([one.network.subnets, self.nads, one.conditions], sort_keys=True)
-        digest = hashlib.sha256(known.encode()).hexdigest()[:16]
+        ippool_row = self.ippool
+        content = json.dumps(
+            [ippool_row.network.subnets, self.nads, ippool_row.conditions], sort_keys=True
+        )
+        digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         row = f"{self.row.uid} {self.row.resource_version}" if self.row else ""
-        return f"{row} {one.version} {digest}"
+        return f"{row} {ippool_row.version} {digest}"
 
 
-def different(pass_: Pass) -> list[Pair]:
+def different(context: SyncContext) -> list[Pair]:
     """IPPools that may not agree with their object, or have none."""
-    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=KIND, missed_at=None)
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND, missed_at=None)
     objects = {row.name: row for row in rows.defer("manifest")}
-    ippools_ = IPPool.objects.filter(cluster=pass_.cluster).select_related("network")
-    found = list(ippools_.defer("problems").order_by("name"))
-    nads = ippools.associated_nads(found)
-    pairs = [Pair(one, objects.get(one.name), nads[one.pk]) for one in found]
+    ippools_ = IPPool.objects.filter(cluster=context.cluster).select_related("network")
+    ippool_rows = list(ippools_.defer("problems").order_by("name"))
+    nads = ippools.associated_nads(ippool_rows)
+    pairs = [
+        Pair(ippool_row, objects.get(ippool_row.name), nads[ippool_row.pk])
+        for ippool_row in ippool_rows
+    ]
     return [pair for pair in pairs if pair.ippool.agreed != pair.agreement]
 
 
 def manifest_of(row: ObservedObject) -> Manifest:
     """The object, which `different` leaves in the database."""
-    found: Manifest = ObservedObject.objects.values_list("manifest", flat=True).get(pk=row.pk)
-    return found
+    manifest: Manifest = ObservedObject.objects.values_list("manifest", flat=True).get(pk=row.pk)
+    return manifest
 
 
 def agree(pair: Pair) -> None:
@@ -73,62 +84,72 @@ def agree(pair: Pair) -> None:
     version.update(agreed=pair.agreement)
 
 
-def writes(pass_: Pass, notes: list[Found]) -> Iterator[Write]:
+def writes(context: SyncContext, notes: list[ReconcileFinding]) -> Iterator[Write]:
     """Spec and status of what does not agree; what turns out to be well agrees from now on."""
-    for pair in different(pass_):
-        one, row = pair.ippool, pair.row
-        if one.follows_cluster if row is None else row.problem_code:
+    for pair in different(context):
+        ippool_row, row = pair.ippool, pair.row
+        if ippool_row.follows_cluster if row is None else row.problem_code:
             continue  # its object is gone, or is of no use
         manifest = None if row is None else manifest_of(row)
-        wanted = [*_spec(one, notes), _status(pair)]
-        due = wanted if manifest is None else [each for each in wanted if _is_due(each, manifest)]
-        more = [] if manifest is None or one.follows_cluster else [*_more(one, manifest)]
+        desired_writes = [*_spec(ippool_row, notes), _status(pair)]
+        due = (
+            desired_writes
+            if manifest is None
+            else [write for write in desired_writes if _is_due(write, manifest)]
+        )
+        more = (
+            [] if manifest is None or ippool_row.follows_cluster else [*_more(ippool_row, manifest)]
+        )
         notes += more
         yield from due
         if not (due or more):
-            with pass_.holding():
+            with context.holding():
                 agree(pair)
 
 
 def _is_due(write: Write, manifest: Manifest) -> bool:
-    made = write.make(manifest)
+    desired_manifest = write.make(manifest)
     manager = "" if write.subresource else write.manager
-    found = made and differences.find(made, manifest, structure=STRUCTURE, manager=manager)
-    return bool(found)
+    changes = desired_manifest and differences.find(
+        desired_manifest, manifest, structure=STRUCTURE, manager=manager
+    )
+    return bool(changes)
 
 
-def _spec(one: IPPool, notes: list[Found]) -> Iterator[Write]:
-    if one.follows_cluster:
+def _spec(ippool_row: IPPool, notes: list[ReconcileFinding]) -> Iterator[Write]:
+    if ippool_row.follows_cluster:
         return
-    wanted = ippools.manifest(one, status=False)
-    if ippool.too_large(wanted):
+    desired_manifest = ippools.manifest(ippool_row, status=False)
+    if ippool.too_large(desired_manifest):
         message = (
-            f"The IPPool {one.name} is not written: with {len(wanted['spec']['entries'])} MAC"
+            f"The IPPool {ippool_row.name} is not written: with {len(desired_manifest['spec']['entries'])} MAC"
             " addresses it is larger than what API servers store."
         )
-        notes.append(Found("ippool_too_large", one.name, message, Severity.ERROR))
+        notes.append(ReconcileFinding("ippool_too_large", ippool_row.name, message, Severity.ERROR))
         return
-    make = functools.partial(_written, wanted=wanted)
-    yield Write(resources.IPPOOL, one.name, make, structure=STRUCTURE)
+    make = functools.partial(_written, desired_manifest=desired_manifest)
+    yield Write(resources.IPPOOL, ippool_row.name, make, structure=STRUCTURE)
 
 
-def _written(current: Manifest | None, wanted: Manifest) -> Manifest:
+def _written(current: Manifest | None, desired_manifest: Manifest) -> Manifest:
     """In the words of the object, where these say the same."""
     there = (current or {}).get("spec", {}).get("entries") or {}
     keys = ippool_sync.keys_of(there)
-    found = {}
-    for mac, ips in wanted["spec"]["entries"].items():
+    entries = {}
+    for mac, ips in desired_manifest["spec"]["entries"].items():
         key = keys.get(mac, mac)
-        said = there.get(key)
-        found[key] = said if said != ips and ippool_sync.same_ips(said, ips) else ips
-    spec = {"network-name": wanted["spec"]["network-name"]}
+        current_ips = there.get(key)
+        entries[key] = (
+            current_ips if current_ips != ips and ippool_sync.same_ips(current_ips, ips) else ips
+        )
+    spec = {"network-name": desired_manifest["spec"]["network-name"]}
     # An empty object would not be kept: an API server makes null of it when the last entry goes.
-    return wanted | {"spec": spec | ({"entries": found} if found else {})}
+    return desired_manifest | {"spec": spec | ({"entries": entries} if entries else {})}
 
 
 def _status(pair: Pair) -> Write:
-    said, name = pair.ippool.conditions, pair.ippool.name
-    make = functools.partial(_told, name=name, said=said, nads=pair.nads)
+    conditions, name = pair.ippool.conditions, pair.ippool.name
+    make = functools.partial(_status_manifest, name=name, conditions=conditions, nads=pair.nads)
     return Write(
         resources.IPPOOL,
         name,
@@ -139,8 +160,8 @@ def _status(pair: Pair) -> Write:
     )
 
 
-def _told(
-    current: Manifest | None, name: str, said: Sequence[dict[str, Any]], nads: Sequence[Any]
+def _status_manifest(
+    current: Manifest | None, name: str, conditions: Sequence[dict[str, Any]], nads: Sequence[Any]
 ) -> Manifest | None:
     if current is None:
         return None  # there is nothing yet that could have a status
@@ -151,18 +172,18 @@ def _told(
         "kind": KIND,
         "metadata": {"name": name},
         "status": {
-            "conditions": ippool.observed(said, generation, there),
+            "conditions": ippool.observed(conditions, generation, there),
             "associated-nads": list(nads),
         },
     }
 
 
-def _more(one: IPPool, manifest: Manifest) -> Iterator[Found]:
+def _more(ippool_row: IPPool, manifest: Manifest) -> Iterator[ReconcileFinding]:
     """MAC addresses that others have in the object, and the register has not."""
     there = (manifest.get("spec") or {}).get("entries") or {}
-    known = set(one.entries.values_list("mac", flat=True))
+    registered_macs = set(ippool_row.entries.values_list("mac", flat=True))
     owners = managed_fields.parse(manifest)
-    more = sorted(mac for mac in ippool_sync.keys_of(there) if mac not in known)
+    more = sorted(mac for mac in ippool_sync.keys_of(there) if mac not in registered_macs)
     theirs = [
         mac
         for mac in more
@@ -171,11 +192,11 @@ def _more(one: IPPool, manifest: Manifest) -> Iterator[Found]:
         )
     ]
     if theirs:
-        named = ", ".join(theirs[:_FIRST])
-        left = f" and {len(theirs) - _FIRST} more" if len(theirs) > _FIRST else ""
+        shown_macs = ", ".join(theirs[:_FIRST])
+        remainder = f" and {len(theirs) - _FIRST} more" if len(theirs) > _FIRST else ""
         message = (
-            f"The object {one.name} has entries that the register has not: {named}{left}. Others own"
+            f"The object {ippool_row.name} has entries that the register has not: {shown_macs}{remainder}. Others own"
             " them; adopt the object, or remove them there."
         )
         details = {"macs": theirs[:1000], "count": len(theirs)}
-        yield Found("more_in_cluster", one.name, message, details=details)
+        yield ReconcileFinding("more_in_cluster", ippool_row.name, message, details=details)

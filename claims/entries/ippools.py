@@ -43,16 +43,16 @@ def create(
             cluster.pk, holders.parse_identifier(network_name, field="network_name")
         )
         refuse_second(network)
-        made = IPPool(
+        ippool_row = IPPool(
             cluster=cluster,
             network=network,
             name=holders.parse_name(name, field="name"),
             note=note,
             follows_cluster=author.source == _CLUSTER,
         )
-        _save(made)
-        keep_conditions(made)
-    return made
+        _save(ippool_row)
+        keep_conditions(ippool_row)
+    return ippool_row
 
 
 def refuse_second(network: Network, *, but: int | None = None) -> None:
@@ -65,9 +65,9 @@ def refuse_second(network: Network, *, but: int | None = None) -> None:
         )
 
 
-def _save(made: IPPool) -> None:
+def _save(ippool_row: IPPool) -> None:
     try:
-        database.save(made)
+        database.save(ippool_row)
     except IntegrityError as error:  # two at the same moment
         if "ippool" not in database.constraint(error):
             raise
@@ -87,15 +87,15 @@ def change(
     Raises NotFound, VersionMismatch, ClusterDecides, ImmutableInUse, AlreadyExists, InvalidInput.
     """
     with changing(ippool_id, author=author, version=version) as changed:
-        of = changed.ippool
-        if name is not None and name != of.name:
-            if of.uid:
+        ippool_row = changed.ippool
+        if name is not None and name != ippool_row.name:
+            if ippool_row.uid:
                 message = "Its cluster has it under this name, and objects are not renamed."
                 raise errors.ImmutableInUse(message)
-            of.name = holders.parse_name(name, field="name")
+            ippool_row.name = holders.parse_name(name, field="name")
         if note is not None:
-            of.note = note
-        _save(of)
+            ippool_row.note = note
+        _save(ippool_row)
     return IPPool.objects.get(pk=ippool_id)
 
 
@@ -140,34 +140,38 @@ def changing(
         )
         if cluster_id is not None:
             _announce(cluster_id, author)  # before the row: passes take that row first
-        found = (
+        ippool_row = (
             IPPool.objects.select_related("cluster", "network")
             .select_for_update(of=("self",))
             .filter(pk=ippool_id)
             .first()
         )
-        if found is None:
+        if ippool_row is None:
             raise errors.NotFound("There is no such object.")
-        if version is not None and found.version != version:
+        if version is not None and ippool_row.version != version:
             raise errors.VersionMismatch
-        follows = follows_after(found, author)
-        change = Changing(found)
+        follows = follows_after(ippool_row, author)
+        change = Changing(ippool_row)
         yield change
         if change.deleted:
             return
         values = {"follows_cluster": follows, **change.values}
         IPPool.objects.filter(pk=ippool_id).update(version=F("version") + 1, **values)
-        found.refresh_from_db(fields=["version", *values])
-        keep_conditions(found)
+        ippool_row.refresh_from_db(fields=["version", *values])
+        keep_conditions(ippool_row)
 
 
-def follows_after(of: IPPool, author: events.Author) -> bool:
+def follows_after(ippool_row: IPPool, author: events.Author) -> bool:
     """Whether it follows its object after this change; ClusterDecides where it may not be changed."""
     if author.source == _CLUSTER:
-        return of.follows_cluster
-    if of.follows_cluster and of.gone_at is None and not is_written(of.cluster_id):
+        return ippool_row.follows_cluster
+    if (
+        ippool_row.follows_cluster
+        and ippool_row.gone_at is None
+        and not is_written(ippool_row.cluster_id)
+    ):
         raise errors.ClusterDecides(
-            f"The IPPool {of.name} is what its object in {of.cluster} says: change it there, or have"
+            f"The IPPool {ippool_row.name} is what its object in {ippool_row.cluster} says: change it there, or have"
             " the cluster managed with the duty ippool-status."
         )
     return False
@@ -184,14 +188,14 @@ def _announce(cluster_id: int, author: events.Author) -> None:
         leases.nudge(cluster_id, patient=True)
 
 
-def keep_conditions(of: IPPool) -> None:
+def keep_conditions(ippool_row: IPPool) -> None:
     """Work out its conditions anew, and store them when they say something else."""
-    macs, ips = conflicts.counted(of, limit=ippool.MOST_NAMED)
-    standing = ippool.Standing(macs, ips, of.problems)
-    said = ippool.conditions(standing, before=of.conditions, now=_now())
-    if said != of.conditions:
-        of.conditions = said
-        IPPool.objects.filter(pk=of.pk).update(conditions=said)
+    macs, ips = conflicts.counted(ippool_row, limit=ippool.MOST_NAMED)
+    standing = ippool.Standing(macs, ips, ippool_row.problems)
+    conditions = ippool.conditions(standing, before=ippool_row.conditions, now=_now())
+    if conditions != ippool_row.conditions:
+        ippool_row.conditions = conditions
+        IPPool.objects.filter(pk=ippool_row.pk).update(conditions=conditions)
 
 
 def _now() -> str:
@@ -200,31 +204,36 @@ def _now() -> str:
 
 
 def associated_nads(
-    found: Sequence[IPPool], seen: namespaces.Scope = namespaces.EVERYTHING
+    ippool_rows: Sequence[IPPool], scope: namespaces.Scope = namespaces.EVERYTHING
 ) -> dict[int, list[dict[str, str]]]:
     """The NADs of the networks of some IPPools, `{"namespace", "name"}`, by the IPPool's id."""
     by_network: dict[int, list[tuple[str, str]]] = {}
-    rows = NAD.objects.filter(network__in={of.network_id for of in found})
-    for network, namespace, name in namespaces.visible(rows, seen).values_list(
+    rows = NAD.objects.filter(network__in={ippool_row.network_id for ippool_row in ippool_rows})
+    for network, namespace, name in namespaces.visible(rows, scope).values_list(
         "network_id", "namespace", "name"
     ):
         by_network.setdefault(network, []).append((namespace, name))
-    return {of.pk: ippool.associated_nads(by_network.get(of.network_id, ())) for of in found}
+    return {
+        ippool_row.pk: ippool.associated_nads(by_network.get(ippool_row.network_id, ()))
+        for ippool_row in ippool_rows
+    }
 
 
 def manifest(
-    of: IPPool, *, rows: QuerySet[Entry] | None = None, status: bool = True
+    ippool_row: IPPool, *, rows: QuerySet[Entry] | None = None, status: bool = True
 ) -> dict[str, Any]:
     """The object as the register would have it, entries of one MAC together.
 
     `rows` are those entries that may be shown, all without a word.
     """
-    shown = (Entry.objects.all() if rows is None else rows).filter(ippool=of)
+    shown = (Entry.objects.all() if rows is None else rows).filter(ippool=ippool_row)
     written = shown.order_by("mac", "id").values_list("mac", "ips")
-    rendered = ippool.render(of.name, of.network.name, written.iterator(chunk_size=10_000))
+    rendered = ippool.render(
+        ippool_row.name, ippool_row.network.name, written.iterator(chunk_size=10_000)
+    )
     if status:
-        nads = associated_nads([of])[of.pk]
-        rendered["status"] = {"conditions": of.conditions, "associated-nads": nads}
+        nads = associated_nads([ippool_row])[ippool_row.pk]
+        rendered["status"] = {"conditions": ippool_row.conditions, "associated-nads": nads}
     return rendered
 
 
@@ -233,6 +242,6 @@ def rules(network: Network, *, lenient: bool = False) -> entries.Rules:
     return entries.rules(network.subnets, lenient=lenient)
 
 
-def problems_of(found: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+def problems_of(problems: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     """As many problems of an object as are kept."""
-    return [dict(one) for one in found[: ippool.MOST_PROBLEMS]]
+    return [dict(problem) for problem in problems[: ippool.MOST_PROBLEMS]]

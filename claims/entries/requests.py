@@ -9,13 +9,13 @@ from claims.access import namespaces
 from claims.address_index import duplicates
 from claims.core.entries import EntrySpec
 from claims.models import Entry, IPPool
-from claims.models.ippools import Source
+from claims.models.ippools import EntrySource
 from pools.core import errors
 
 _WITHHELD = {"gateway", "infrastructure", "reserved_range"}
 
 
-def check(user: Any, of: IPPool, wanted: Sequence[EntrySpec]) -> None:
+def check(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
     """Whether somebody may have these entries; each names a VM and a namespace of their own.
 
     What others have, or the network itself, is refused without a word of who (B41); contradictions
@@ -24,33 +24,33 @@ def check(user: Any, of: IPPool, wanted: Sequence[EntrySpec]) -> None:
     """
     if not user.has_perm("claims.add_entry") and not user.has_perm("claims.request_address"):
         raise errors.NotAllowed("This needs the permission claims.request_address.")
-    seen = namespaces.own(user)
+    scope = namespaces.own(user)
     problems = []
-    for index, spec in enumerate(wanted):
-        at = f"{index}." if len(wanted) > 1 else ""
+    for index, spec in enumerate(specs):
+        prefix = f"{index}." if len(specs) > 1 else ""
         problems += [
-            errors.Problem(f"{at}{name}", "required", "say for which of your VMs it is")
+            errors.FieldProblem(f"{prefix}{name}", "required", "say for which of your VMs it is")
             for name in ("namespace", "vm")
             if not getattr(spec, name)
         ]
     if problems:
         raise errors.InvalidInput.all(problems)
-    for spec in wanted:
-        namespaces.require_request(user, of.cluster_id, spec.namespace or "")
-    for spec in wanted:
-        _refuse_taken(of, spec, seen)
+    for spec in specs:
+        namespaces.require_request(user, ippool.cluster_id, spec.namespace or "")
+    for spec in specs:
+        _refuse_taken(ippool, spec, scope)
 
 
-def _refuse_taken(of: IPPool, spec: EntrySpec, seen: namespaces.Scope) -> None:
-    found = duplicates.of_candidate(
-        of.network,
+def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> None:
+    entry_duplicates = duplicates.of_candidate(
+        ippool.network,
         mac=spec.mac,
         addresses=[ip.partition("/")[0] for ip in spec.ips],
         vm=spec.vm or "",
         namespace=spec.namespace or "",
-        seen=seen,
+        seen=scope,
     )
-    for duplicate in found:
+    for duplicate in entry_duplicates:
         types = {where.type for where in duplicate.places}
         if duplicate.note:
             continue
@@ -64,7 +64,7 @@ def may_withdraw(user: Any, entry: Entry) -> bool:
     """Whether the user may delete the entry: any, or one that was asked for by an owner of its VM."""
     if user.has_perm("claims.delete_entry"):
         return True
-    if entry.source != Source.REQUEST or not user.has_perm("claims.request_address"):
+    if entry.source != EntrySource.REQUEST or not user.has_perm("claims.request_address"):
         return False
     return namespaces.own(user).has(entry.ippool.cluster_id, entry.namespace)
 

@@ -9,7 +9,7 @@ from claims.models import Entry, Place
 from pools.core import addresses, errors
 
 
-def found(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
+def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
     """Those with an address (or an address in a CIDR), else with a part of their texts or MAC."""
     text = text.strip()
     lookup = _of_addresses(text)
@@ -36,11 +36,11 @@ def _of_addresses(text: str) -> dict[str, str] | None:
 
 def _by_text(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
     namespace, slash, vm = text.partition("/")
-    wanted = Q(vm__icontains=text) | Q(namespace__icontains=text) | Q(note__icontains=text)
-    wanted |= Q(mac_text__contains=_spelling(text))
+    query = Q(vm__icontains=text) | Q(namespace__icontains=text) | Q(note__icontains=text)
+    query |= Q(mac_text__contains=_spelling(text))
     if slash:
-        wanted |= Q(namespace=namespace, vm__startswith=vm)
-    return rows.annotate(mac_text=Cast("mac", TextField())).filter(wanted)
+        query |= Q(namespace=namespace, vm__startswith=vm)
+    return rows.annotate(mac_text=Cast("mac", TextField())).filter(query)
 
 
 def _spelling(text: str) -> str:

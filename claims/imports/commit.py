@@ -19,8 +19,8 @@ from claims.entries import entries, ippools
 from claims.imports import validation
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
-from claims.models.imports import RowVerdict, Target
-from claims.models.ippools import Source
+from claims.models.imports import ImportTarget, RowVerdict
+from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.platform import database, events
@@ -32,33 +32,33 @@ _BAD = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
 Step = Callable[[int], None]
 
 
-def import_author(of: VMImport, author: events.Author) -> events.Author:
+def import_author(vm_import: VMImport, event_author: events.Author) -> events.Author:
     """Events of what an import writes name the import."""
-    return dataclasses.replace(author, reason=f"import {of.pk}")
+    return dataclasses.replace(event_author, reason=f"import {vm_import.pk}")
 
 
-def write(of: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
+def write(vm_import: VMImport, *, author: events.Author, step: Step) -> dict[str, int]:
     """Write what is new and what changed; the counts by verdict. `step` is told how many rows are done.
 
     Stands in a transaction of the caller. Raises ImportHasBadRows unless `of.skip_bad`, ClusterDecides.
     """
-    named = import_author(of, author)
+    named = import_author(vm_import, author)
     with events.recorded(named):
-        networks = list(_networks(of))
-        ippools_ = _hold(of, networks, named)
-        validation.judge(of)
-        counts = validation.count(of)
+        networks = list(_networks(vm_import))
+        ippools_ = _hold(vm_import, networks, named)
+        validation.validate(vm_import)
+        counts = validation.count(vm_import)
         bad = sum(counts[verdict] for verdict in _BAD)
-        if bad and not of.skip_bad:
+        if bad and not vm_import.skip_bad:
             raise bad_rows(counts)
         done = sum(counts.values()) - sum(counts[verdict] for verdict in _WRITTEN)
         step(done)
         for network in networks:
-            for batch in _batches(of, network):
-                if of.target == Target.IPAMCLAIMS:
-                    _write_claims(of, network, batch)
+            for batch in _batches(vm_import, network):
+                if vm_import.target == ImportTarget.IPAMCLAIMS:
+                    _write_claims(vm_import, network, batch)
                 else:
-                    _write_entries(of, ippools_[network.pk], batch, named)
+                    _write_entries(vm_import, ippools_[network.pk], batch, named)
                 done += len(batch)
                 step(done)
     return counts
@@ -73,41 +73,45 @@ def bad_rows(counts: dict[str, int]) -> errors.ImportHasBadRows:
     return error
 
 
-def _networks(of: VMImport) -> Iterator[Network]:
+def _networks(vm_import: VMImport) -> Iterator[Network]:
     """In the order of their IPPools; those without one last."""
-    rows = ImportRow.objects.filter(vm_import=of, verdict__in=_WRITTEN).order_by()
+    rows = ImportRow.objects.filter(vm_import=vm_import, verdict__in=_WRITTEN).order_by()
     ids = rows.values_list("network_id", flat=True).distinct()
-    found = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
-    return iter(found.order_by("ippool__pk", "pk"))
+    networks = Network.objects.filter(pk__in=list(ids)).select_related("cluster", "ippool")
+    return iter(networks.order_by("ippool__pk", "pk"))
 
 
-def _hold(of: VMImport, networks: Sequence[Network], author: events.Author) -> dict[int, int]:
+def _hold(
+    vm_import: VMImport, networks: Sequence[Network], author: events.Author
+) -> dict[int, int]:
     """Take the locks; the IPPools by their networks, made where there were none."""
-    leases.nudge(of.cluster_id, patient=True)
-    found: dict[int, int] = {}
-    if of.target == Target.IPPOOL:
-        known = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
-        found = {ippool.network_id: ippool.pk for ippool in known}
+    leases.nudge(vm_import.cluster_id, patient=True)
+    ippool_ids: dict[int, int] = {}
+    if vm_import.target == ImportTarget.IPPOOL:
+        existing_ippools = (
+            IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
+        )
+        ippool_ids = {ippool.network_id: ippool.pk for ippool in existing_ippools}
         for network in networks:
-            if network.pk not in found:
+            if network.pk not in ippool_ids:
                 name = ippool_name(network)
-                made = ippools.create(network.cluster, name, network.name, author=author)
-                found[network.pk] = made.pk
+                ippool = ippools.create(network.cluster, name, network.name, author=author)
+                ippool_ids[network.pk] = ippool.pk
     ingest.lock(network.pk for network in networks)
-    return found
+    return ippool_ids
 
 
 def ippool_name(network: Network) -> str:
     """A name that an object may have, and that no IPPool of the cluster has."""
     words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
     name = words.strip(".-")[:200] or "network"
-    taken = IPPool.objects.filter(cluster=network.cluster_id, name=name).exists()
-    return f"{name}-{network.pk}" if taken else name
+    is_taken = IPPool.objects.filter(cluster=network.cluster_id, name=name).exists()
+    return f"{name}-{network.pk}" if is_taken else name
 
 
-def _batches(of: VMImport, network: Network) -> Iterator[list[ImportRow]]:
+def _batches(vm_import: VMImport, network: Network) -> Iterator[list[ImportRow]]:
     last = 0
-    rows = ImportRow.objects.filter(vm_import=of, network=network, verdict__in=_WRITTEN)
+    rows = ImportRow.objects.filter(vm_import=vm_import, network=network, verdict__in=_WRITTEN)
     rows = rows.only(
         "number", "vm", "namespace", "mac", "ips", "note", "claim_name", "verdict", "entry_id",
         "claim_id",
@@ -117,9 +121,11 @@ def _batches(of: VMImport, network: Network) -> Iterator[list[ImportRow]]:
         yield batch
 
 
-def _told(of: VMImport, batch: Sequence[ImportRow], column: str, ids: Sequence[int | None]) -> None:
+def _mark_written(
+    vm_import: VMImport, batch: Sequence[ImportRow], column: str, ids: Sequence[int | None]
+) -> None:
     values = {
-        "import": of.pk,
+        "import": vm_import.pk,
         "numbers": ",".join(str(row.number) for row in batch),
         "ids": database.joined(ids),
     }
@@ -138,27 +144,37 @@ _TOLD = """
 
 
 def _write_entries(
-    of: VMImport, ippool_id: int, batch: Sequence[ImportRow], author: events.Author
+    vm_import: VMImport, ippool_id: int, batch: Sequence[ImportRow], author: events.Author
 ) -> None:
-    known = Entry.objects.in_bulk([row.entry_id for row in batch if row.entry_id])
-    changed = [_changed_entry(known[row.entry_id], row) for row in batch if row.entry_id in known]
+    existing_entries = Entry.objects.in_bulk([row.entry_id for row in batch if row.entry_id])
+    changed = [
+        _changed_entry(existing_entries[row.entry_id], row)
+        for row in batch
+        if row.entry_id in existing_entries
+    ]
     if changed:
         ippool = IPPool.objects.get(pk=ippool_id)
-        entries.bring(ippool, entries.Difference(changed=changed), {}, author=author)
-    new = [row for row in batch if row.entry_id not in known]
-    source = Source.REQUEST if of.limited else Source.IMPORT
-    made = entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author) if new else []
-    ids = {row.number: entry.pk for row, entry in zip(new, made, strict=True)}
-    _told(of, batch, "entry_id", [ids.get(row.number, row.entry_id) for row in batch])
+        entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
+    new = [row for row in batch if row.entry_id not in existing_entries]
+    source = EntrySource.REQUEST if vm_import.limited else EntrySource.IMPORT
+    added_entries = (
+        entries.add(ippool_id, [_spec(row) for row in new], source=source, author=author)
+        if new
+        else []
+    )
+    ids = {row.number: entry.pk for row, entry in zip(new, added_entries, strict=True)}
+    _mark_written(
+        vm_import, batch, "entry_id", [ids.get(row.number, row.entry_id) for row in batch]
+    )
 
 
 def _spec(row: ImportRow) -> EntrySpec:
     return EntrySpec(row.mac or "", tuple(row.ips), row.vm, row.namespace, row.note)
 
 
-def _changed_entry(entry: Entry, row: ImportRow) -> entries.Known:
+def _changed_entry(entry: Entry, row: ImportRow) -> entries.EntryRow:
     """What the row does not say stays."""
-    return entries.Known(
+    return entries.EntryRow(
         entry.pk,
         entry.mac or "",
         tuple(row.ips),
@@ -171,16 +187,22 @@ def _changed_entry(entry: Entry, row: ImportRow) -> entries.Known:
 # --- claims ---------------------------------------------------------------------------------------
 
 
-def _write_claims(of: VMImport, network: Network, batch: Sequence[ImportRow]) -> None:
-    known = IPAMClaim.objects.in_bulk([row.claim_id for row in batch if row.claim_id])
-    changed = [_changed_claim(known[row.claim_id], row) for row in batch if row.claim_id in known]
-    new = [row for row in batch if row.claim_id not in known]
-    made = _insert(of, network, new) if new else []
+def _write_claims(vm_import: VMImport, network: Network, batch: Sequence[ImportRow]) -> None:
+    existing_claims = IPAMClaim.objects.in_bulk([row.claim_id for row in batch if row.claim_id])
+    changed = [
+        _changed_claim(existing_claims[row.claim_id], row)
+        for row in batch
+        if row.claim_id in existing_claims
+    ]
+    new = [row for row in batch if row.claim_id not in existing_claims]
+    new_claims = _insert(vm_import, network, new) if new else []
     if changed:
         update_claims(changed)
-    index.write(claims=[*changed, *made])
-    ids = {row.number: claim.pk for row, claim in zip(new, made, strict=True)}
-    _told(of, batch, "claim_id", [ids.get(row.number, row.claim_id) for row in batch])
+    index.write(claims=[*changed, *new_claims])
+    ids = {row.number: claim.pk for row, claim in zip(new, new_claims, strict=True)}
+    _mark_written(
+        vm_import, batch, "claim_id", [ids.get(row.number, row.claim_id) for row in batch]
+    )
 
 
 def _changed_claim(claim: IPAMClaim, row: ImportRow) -> IPAMClaim:
@@ -205,13 +227,13 @@ _UPDATE = """
 """
 
 
-def _insert(of: VMImport, network: Network, rows: Sequence[ImportRow]) -> list[IPAMClaim]:
+def _insert(vm_import: VMImport, network: Network, rows: Sequence[ImportRow]) -> list[IPAMClaim]:
     now = database.now()
     ids = database.fetch(_NUMBERS, {"count": len(rows)})
-    made = [
+    claims = [
         IPAMClaim(
             pk=number["id"],
-            cluster_id=of.cluster_id,
+            cluster_id=vm_import.cluster_id,
             network=network,
             namespace=row.namespace,
             name=row.claim_name,
@@ -223,8 +245,8 @@ def _insert(of: VMImport, network: Network, rows: Sequence[ImportRow]) -> list[I
         )
         for number, row in zip(ids, rows, strict=True)
     ]
-    database.copy("claims_ipamclaim", _COLUMNS, map(_values, made))
-    return made
+    database.copy("claims_ipamclaim", _COLUMNS, map(_values, claims))
+    return claims
 
 
 _NUMBERS = """

@@ -46,32 +46,39 @@ def correct(
     NotFound, ImportState, NotAllowed.
     """
     with events.recorded(author):
-        of = drafts.locked(import_id, Status.DRAFTED, user=user)
-        row = _row(of, number)
+        vm_import = drafts.locked(import_id, Status.DRAFTED, user=user)
+        row = _row(vm_import, number)
         before = copy.copy(row)
         for name, value in values.items():
             limit = 500 if name == "note" else import_rows.LONGEST
             cleaned = (
-                [import_rows.clean(one) for one in value if one.strip()]
+                [import_rows.clean(text) for text in value if text.strip()]
                 if name == "ips"
                 else import_rows.clean(value, limit)
             )
             setattr(row, COLUMNS[name], cleaned)
-        row.found = [one for one in row.found if one["field"].partition(".")[0] not in values]
+        row.found = [
+            problem for problem in row.found if problem["field"].partition(".")[0] not in values
+        ]
         if values.keys() & {"vm", "mac", "ips"}:
             row.found_refused = False
         row.corrected, row.skipped = True, False
-        _bring(of, before, row)
-    return _row(of, number)
+        _resolve_row(vm_import, before, row)
+    return _row(vm_import, number)
 
 
 def skip(
-    import_id: int, numbers: Collection[int], *, skipped: bool, author: events.Author, user: Any = None
+    import_id: int,
+    numbers: Collection[int],
+    *,
+    skipped: bool,
+    author: events.Author,
+    user: Any = None,
 ) -> VMImport:
     """Leave rows out, or take them up again. Raises NotFound, ImportState, NotAllowed."""
     with events.recorded(author):
-        of = drafts.locked(import_id, Status.DRAFTED, user=user)
-        rows = ImportRow.objects.filter(vm_import=of, number__in=numbers)
+        vm_import = drafts.locked(import_id, Status.DRAFTED, user=user)
+        rows = ImportRow.objects.filter(vm_import=vm_import, number__in=numbers)
         if rows.count() != len(set(numbers)):
             raise errors.NotFound("There is no such row.")
         if skipped:
@@ -79,7 +86,7 @@ def skip(
         else:
             rows.filter(usable=True).update(skipped=False, verdict=RowVerdict.NEW)
             rows.filter(usable=False).update(skipped=False, verdict=RowVerdict.REFUSED)
-        states.judge(of)
+        states.revalidate(vm_import)
     return drafts.get(import_id)
 
 
@@ -91,13 +98,13 @@ def take_free(import_id: int, number: int, *, author: events.Author, user: Any =
     row has no network), PoolExhausted.
     """
     with events.recorded(author):
-        of = drafts.locked(import_id, Status.DRAFTED, user=user)
-        row = _row(of, number)
+        vm_import = drafts.locked(import_id, Status.DRAFTED, user=user)
+        row = _row(vm_import, number)
         network = row.network
         if row.network_id is None or network is None or not subnets_of(network):
             raise errors.Conflict("Nobody has said to which network with subnets the row goes.")
         ips = list(row.ips) if _missing(row.ips, network) else []
-        free = _free(of, network, but=number)
+        free = _free(vm_import, network, but=number)
         ips += [
             next(free[version]) for version in sorted(free) if version in _missing(ips, network)
         ]
@@ -111,28 +118,31 @@ def take_missing(import_id: int, *, author: events.Author, user: Any = None) -> 
     Raises NotFound, ImportState, NotAllowed, PoolExhausted.
     """
     with events.recorded(author):
-        of = drafts.locked(import_id, Status.DRAFTED, user=user)
-        rows = list(lacking(of).select_related("network").order_by("network_id", "number"))
+        vm_import = drafts.locked(import_id, Status.DRAFTED, user=user)
+        rows = list(lacking(vm_import).select_related("network").order_by("network_id", "number"))
         free: dict[int, dict[int, Iterator[str]]] = {}
         for row in rows:
             network = row.network
             if network is None:
                 continue
             if network.pk not in free:
-                free[network.pk] = _free(of, network)
+                free[network.pk] = _free(vm_import, network)
             missing = sorted(_missing(row.ips, network))
-            row.source_ips = [*row.source_ips, *(next(free[network.pk][one]) for one in missing)]
+            row.source_ips = [
+                *row.source_ips,
+                *(next(free[network.pk][version]) for version in missing),
+            ]
             row.corrected = True
         ImportRow.objects.bulk_update(rows, ["source_ips", "corrected"], batch_size=5000)
-        import_rows.read_again(of)
-        states.judge(of)
+        import_rows.read_again(vm_import)
+        states.revalidate(vm_import)
     return drafts.get(import_id)
 
 
-def lacking(of: VMImport) -> QuerySet[ImportRow]:
+def lacking(vm_import: VMImport) -> QuerySet[ImportRow]:
     """The rows that `take_missing` completes."""
     return ImportRow.objects.filter(
-        vm_import=of,
+        vm_import=vm_import,
         verdict=RowVerdict.REFUSED,
         problems__contains=[{"code": address_requests.MISSING}],
     )
@@ -143,31 +153,31 @@ def _missing(ips: Iterable[str], network: Network) -> set[int]:
     return families - {ip_interface(text).version for text in ips}
 
 
-def _free(of: VMImport, network: Network, *, but: int = 0) -> dict[int, Iterator[str]]:
+def _free(vm_import: VMImport, network: Network, *, but: int = 0) -> dict[int, Iterator[str]]:
     """By family the addresses that neither the register nor a row of the import (`but` one) has.
 
     Their iterators raise PoolExhausted.
     """
-    found: dict[int, Iterator[str]] = {}
+    free_by_family: dict[int, Iterator[str]] = {}
     for subnet in subnets_of(network):
-        if subnet.version not in found:
-            found[subnet.version] = _unused(of, network, subnet, but)
-    return found
+        if subnet.version not in free_by_family:
+            free_by_family[subnet.version] = _unused(vm_import, network, subnet, but)
+    return free_by_family
 
 
 def _unused(
-    of: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
+    vm_import: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
 ) -> Iterator[str]:
     few = subnet.num_addresses <= 2  # RFC 3021, RFC 6164
     candidate = int(subnet.network_address) + (not few)
     end = int(subnet.broadcast_address) + 1 - (not few and subnet.version == 4)
-    kept = [
-        (int(one.span.first), int(one.span.last))
-        for one in own_addresses.of(network)
-        if one.span.family == subnet.version
+    own_spans = [
+        (int(own_address.span.first), int(own_address.span.last))
+        for own_address in own_addresses.of(network)
+        if own_address.span.family == subnet.version
     ]
-    used = [(one, one) for one in _used(of, network, subnet, but)]
-    for first, last in sorted([*used, *kept, (end, end)]):
+    used = [(host, host) for host in _used(vm_import, network, subnet, but)]
+    for first, last in sorted([*used, *own_spans, (end, end)]):
         for number in range(candidate, min(first, end)):
             address = subnet.network_address + (number - int(subnet.network_address))
             yield f"{address}/{subnet.prefixlen}"
@@ -175,33 +185,33 @@ def _unused(
     raise errors.PoolExhausted(f"{network.name} has no free IPv{subnet.version} address.")
 
 
-def _row(of: VMImport, number: int) -> ImportRow:
+def _row(vm_import: VMImport, number: int) -> ImportRow:
     rows = ImportRow.objects.select_related("network")
-    row = rows.filter(vm_import=of, number=number).first()
+    row = rows.filter(vm_import=vm_import, number=number).first()
     if row is None:
         raise errors.NotFound("There is no such row.")
     return row
 
 
-def _bring(of: VMImport, before: ImportRow, row: ImportRow) -> None:
+def _resolve_row(vm_import: VMImport, before: ImportRow, row: ImportRow) -> None:
     source = import_rows.source_of(row)
-    to = import_rows.Destinations(of).of(source.port_group)
-    resolved = resolving.resolve(source, to, import_rows.plan(of))
+    to = import_rows.Destinations(vm_import).find(source.port_group)
+    resolved = resolving.resolve(source, to, import_rows.plan(vm_import))
     for name, value in import_rows.values(resolved).items():
         setattr(row, name, value)
     row.entry_id = row.claim_id = row.before = None
     row.save()
-    states.judge(of, validation.touched(of, before, row))
+    states.revalidate(vm_import, validation.affected_numbers(vm_import, before, row))
 
 
 def _used(
-    of: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
+    vm_import: VMImport, network: Network, subnet: IPv4Network | IPv6Network, but: int
 ) -> Iterator[int]:
     values = {
         "network": network.pk,
         "space": network.pool.space_id if network.pool else 0,
         "subnet": str(subnet),
-        "import": of.pk,
+        "import": vm_import.pk,
         "number": but,
     }
     for (text,) in database.rows(_USED, values, prepare=False):

@@ -20,7 +20,7 @@ from claims.imports import rows as import_rows
 from claims.imports import undo as import_undo
 from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
-from claims.models.imports import Status, Target
+from claims.models.imports import ImportTarget, Status
 from pools.core import errors
 from pools.models.fields import Now
 from pools.platform import events
@@ -30,7 +30,7 @@ SMALL = 2_000  # rows that are drafted and written while the sender waits
 
 def limited(user: Any, target: str) -> bool:
     """Whether somebody may import for namespaces of their own only. Raises NotAllowed."""
-    model = "ipamclaim" if target == Target.IPAMCLAIMS else "entry"
+    model = "ipamclaim" if target == ImportTarget.IPAMCLAIMS else "entry"
     everything = user.has_perm(namespaces.EVERY_NAMESPACE)
     if everything and all(user.has_perm(f"claims.{verb}_{model}") for verb in ("add", "change")):
         return False
@@ -48,7 +48,9 @@ def visible(user: Any) -> QuerySet[VMImport]:
 # --- a draft --------------------------------------------------------------------------------------
 
 
-def create(upload: uploads.Upload, options: mapping.Options, *, author: events.Author) -> VMImport:
+def create(
+    upload: uploads.Upload, options: mapping.ImportOptions, *, author: events.Author
+) -> VMImport:
     """A draft, or an import that waits for a worker to make one.
 
     Raises InvalidInput for what cannot be read; then there is no import. With `commit` a small one is
@@ -57,24 +59,24 @@ def create(upload: uploads.Upload, options: mapping.Options, *, author: events.A
     reading = upload.open()
     rows = reading.rows()
     first = list(islice(rows, SMALL + 1))
-    made = _row(upload, options, reading, author)
+    vm_import = _row(upload, options, reading, author)
     if len(first) > SMALL:
         with events.recorded(author):
-            made.rows_total = reading.total
-            made.save()
-            uploads.keep(upload, made)
-            mapping.remember(made, options)
-        return made
+            vm_import.rows_total = reading.total
+            vm_import.save()
+            uploads.keep(upload, vm_import)
+            mapping.remember(vm_import, options)
+        return vm_import
     with events.recorded(author):
-        made.save()
-        mapping.remember(made, options)
-        states.draft(made, first, reading, None)
+        vm_import.save()
+        mapping.remember(vm_import, options)
+        states.draft(vm_import, first, reading, None)
     if options.commit:
         try:
-            commit(made.pk, skip_bad=options.skip_bad, author=author, user=options.user)
+            commit(vm_import.pk, skip_bad=options.skip_bad, author=author, user=options.user)
         except errors.ImportHasBadRows as error:
-            states.tell(made.pk, error)
-    return get(made.pk)
+            states.tell(vm_import.pk, error)
+    return get(vm_import.pk)
 
 
 def get(import_id: int) -> VMImport:
@@ -83,8 +85,8 @@ def get(import_id: int) -> VMImport:
 
 def _row(
     upload: uploads.Upload,
-    options: mapping.Options,
-    reading: formats.Reading,
+    options: mapping.ImportOptions,
+    reading: formats.FileReading,
     author: events.Author,
 ) -> VMImport:
     return VMImport(
@@ -115,14 +117,16 @@ def locked(import_id: int, *expected: Status, user: Any = None) -> VMImport:
     Raises ImportState, NotAllowed.
     """
     rows = VMImport.objects.select_for_update(of=("self",)).select_related("cluster", "user")
-    of = rows.get(pk=import_id)
-    if of.status not in expected:
-        words = " or ".join(str(one.label) for one in expected)
-        raise errors.ImportState(f"It is {of.get_status_display()}; this is for one {words}.")
-    if user is not None and limited(user, of.target) and not of.limited:
-        of.limited, of.user = True, user
-        of.save(update_fields=["limited", "user"])
-    return of
+    vm_import = rows.get(pk=import_id)
+    if vm_import.status not in expected:
+        words = " or ".join(str(status.label) for status in expected)
+        raise errors.ImportState(
+            f"It is {vm_import.get_status_display()}; this is for one {words}."
+        )
+    if user is not None and limited(user, vm_import.target) and not vm_import.limited:
+        vm_import.limited, vm_import.user = True, user
+        vm_import.save(update_fields=["limited", "user"])
+    return vm_import
 
 
 def commit(
@@ -133,20 +137,20 @@ def commit(
     Raises ImportState, ImportHasBadRows, ClusterDecides, NotAllowed.
     """
     with events.recorded(author):
-        of = locked(import_id, Status.DRAFTED, user=user)
-        of.skip_bad = skip_bad
-        if (of.rows_total or 0) > SMALL:
-            _check_bad(of)
-            states.to_commit(of, author, skip_bad=skip_bad)
+        vm_import = locked(import_id, Status.DRAFTED, user=user)
+        vm_import.skip_bad = skip_bad
+        if (vm_import.rows_total or 0) > SMALL:
+            _check_bad(vm_import)
+            states.to_commit(vm_import, author, skip_bad=skip_bad)
         else:
-            of.counts = import_commit.write(of, author=author, step=lambda _: None)
-            states.committed(of)
+            vm_import.counts = import_commit.write(vm_import, author=author, step=lambda _: None)
+            states.committed(vm_import)
     return get(import_id)
 
 
-def _check_bad(of: VMImport) -> None:
-    if not of.skip_bad and (of.counts["conflict"] or of.counts["refused"]):
-        raise import_commit.bad_rows(of.counts)
+def _check_bad(vm_import: VMImport) -> None:
+    if not vm_import.skip_bad and (vm_import.counts["conflict"] or vm_import.counts["refused"]):
+        raise import_commit.bad_rows(vm_import.counts)
 
 
 def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
@@ -155,21 +159,25 @@ def undo(import_id: int, *, author: events.Author, user: Any = None) -> VMImport
     Raises ImportState, ImportInUse, ClusterDecides, NotAllowed.
     """
     with events.recorded(author):
-        of = locked(import_id, Status.COMMITTED, user=user)
-        if of.undo_wanted:
+        vm_import = locked(import_id, Status.COMMITTED, user=user)
+        if vm_import.undo_wanted:
             raise errors.ImportState("It is being undone already.")
-        if (of.rows_total or 0) > SMALL:
-            import_undo.refuse_used(of)
-            of.undo_wanted, of.tries, of.rows_done = True, 0, 0
-            of.actor, of.source, of.request_id = author.actor, author.source, author.request_id
-            of.save(
+        if (vm_import.rows_total or 0) > SMALL:
+            import_undo.refuse_used(vm_import)
+            vm_import.undo_wanted, vm_import.tries, vm_import.rows_done = True, 0, 0
+            vm_import.actor, vm_import.source, vm_import.request_id = (
+                author.actor,
+                author.source,
+                author.request_id,
+            )
+            vm_import.save(
                 update_fields=[
                     "undo_wanted", "tries", "rows_done", "actor", "source", "request_id"
                 ]
             )  # fmt: skip
         else:
-            import_undo.undo(of, author=author, step=lambda _: None)
-            states.undone(of)
+            import_undo.undo(vm_import, author=author, step=lambda _: None)
+            states.undone(vm_import)
     return get(import_id)
 
 
@@ -180,11 +188,11 @@ def cancel(import_id: int, *, author: events.Author, user: Any = None) -> VMImpo
     """
     open_ = (Status.QUEUED, Status.DRAFTING, Status.DRAFTED, Status.COMMITTING)
     with events.recorded(author):
-        of = locked(import_id, *open_, user=user)
-        VMImport.objects.filter(pk=of.pk).update(cancel_wanted=True)
-        idle = VMImport.objects.filter(pk=of.pk).exclude(leased_until__gt=Now())
-        if of.status in {Status.QUEUED, Status.DRAFTED} or idle.exists():
-            states.cancelled(of.pk, author)
+        vm_import = locked(import_id, *open_, user=user)
+        VMImport.objects.filter(pk=vm_import.pk).update(cancel_wanted=True)
+        idle = VMImport.objects.filter(pk=vm_import.pk).exclude(leased_until__gt=Now())
+        if vm_import.status in {Status.QUEUED, Status.DRAFTED} or idle.exists():
+            states.cancelled(vm_import.pk, author)
     return get(import_id)
 
 
@@ -196,26 +204,29 @@ def change(
     The mapping is added to the one that there is. Raises ImportState, InvalidInput, NotAllowed.
     """
     with events.recorded(author):
-        of = locked(import_id, Status.DRAFTED, user=user)
-        of.network = values.get("network", of.network)
-        of.namespace = values.get("namespace", of.namespace)
-        options = mapping.Options(
-            of.cluster, mapping=values.get("mapping", {}), user=of.user, limited=of.limited
+        vm_import = locked(import_id, Status.DRAFTED, user=user)
+        vm_import.network = values.get("network", vm_import.network)
+        vm_import.namespace = values.get("namespace", vm_import.namespace)
+        options = mapping.ImportOptions(
+            vm_import.cluster,
+            mapping=values.get("mapping", {}),
+            user=vm_import.user,
+            limited=vm_import.limited,
         )
-        of.mapping = of.mapping | mapping.parse(options)
-        of.save(update_fields=["network", "namespace", "mapping"])
-        mapping.remember(of, options)
-        import_rows.read_again(of)
-        states.judge(of)
+        vm_import.mapping = vm_import.mapping | mapping.parse(options)
+        vm_import.save(update_fields=["network", "namespace", "mapping"])
+        mapping.remember(vm_import, options)
+        import_rows.read_again(vm_import)
+        states.revalidate(vm_import)
     return get(import_id)
 
 
 def check_again(import_id: int, *, author: events.Author, user: Any = None) -> VMImport:
     """Judge a draft by what the register says now. Raises ImportState."""
     with events.recorded(author):
-        states.judge(locked(import_id, Status.DRAFTED, user=user))
+        states.revalidate(locked(import_id, Status.DRAFTED, user=user))
     return get(import_id)
 
 
-def rows_of(of: VMImport) -> QuerySet[ImportRow]:
-    return ImportRow.objects.filter(vm_import=of).select_related("network")
+def rows_of(vm_import: VMImport) -> QuerySet[ImportRow]:
+    return ImportRow.objects.filter(vm_import=vm_import).select_related("network")

@@ -84,7 +84,7 @@ def refuse_hopeless(work: Work) -> None:
         raise errors.IpamError(f"It was tried {TRIES} times without success.")
 
 
-def kept(work: Work) -> AbstractContextManager[None]:
+def keep_alive(work: Work) -> AbstractContextManager[None]:
     """Renew the lease and write the progress, however long a step takes."""
     return _RENEWED.renewing(work.lease, every=_EVERY, changes=lambda: {"rows_done": work.done})
 

@@ -9,7 +9,7 @@ from typing import Any
 from claims.access import namespaces
 from claims.imports import rows
 from claims.models import Network, PortGroup, VMImport
-from claims.models.imports import Target
+from claims.models.imports import ImportTarget
 from pools.core import errors, holders
 from pools.models import Cluster
 from pools.platform import database
@@ -18,7 +18,7 @@ MOST_PORT_GROUPS = 1_000
 
 
 @dataclass(frozen=True)
-class Options:
+class ImportOptions:
     """Where the rows go; `mapping` is `{port group: {"network": id, "namespace": ""}}`,
     or the id alone.
 
@@ -27,7 +27,7 @@ class Options:
     """
 
     cluster: Cluster
-    target: str = Target.IPPOOL.value
+    target: str = ImportTarget.IPPOOL.value
     network: Network | None = None
     namespace: str = ""
     mapping: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -38,38 +38,44 @@ class Options:
     notes: tuple[Mapping[str, str], ...] = ()  # of the draft, {"code", "message"}
 
 
-def parse(options: Options, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
+def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[str, Any]]:
     """The mapping as it is stored; networks of another cluster, or that are not seen, are unknown.
 
     Raises InvalidInput: wrong_type, too_many, unknown_field, unknown_network, k8s_name.
     """
-    given = {
+    mappings = {
         name: destination(to, f"{field}.{errors.shown(name)}")
         for name, to in options.mapping.items()
     }
-    if len(given) > MOST_PORT_GROUPS:
+    if len(mappings) > MOST_PORT_GROUPS:
         message = f"at most {MOST_PORT_GROUPS} port groups"
-        raise errors.InvalidInput.of(field, "too_many", message)
-    seen = namespaces.own(options.user) if options.limited else namespaces.EVERYTHING
-    known = namespaces.visible(Network.objects.filter(cluster=options.cluster), seen)
-    wanted = [to.get("network") for to in given.values()]
-    numbers = [one for one in wanted if isinstance(one, int) and 0 < one < 1 << 62]
-    networks = set(known.filter(pk__in=numbers).values_list("pk", flat=True))
-    found: dict[str, dict[str, Any]] = {}
-    for name, to in given.items():
-        at = f"{field}.{errors.shown(name)}"
+        raise errors.InvalidInput.for_field(field, "too_many", message)
+    scope = namespaces.own(options.user) if options.limited else namespaces.EVERYTHING
+    visible_networks = namespaces.visible(Network.objects.filter(cluster=options.cluster), scope)
+    network_ids = [to.get("network") for to in mappings.values()]
+    numbers = [
+        network_id
+        for network_id in network_ids
+        if isinstance(network_id, int) and 0 < network_id < 1 << 62
+    ]
+    networks = set(visible_networks.filter(pk__in=numbers).values_list("pk", flat=True))
+    stored_mapping: dict[str, dict[str, Any]] = {}
+    for name, to in mappings.items():
+        path = f"{field}.{errors.shown(name)}"
         network, namespace = to.get("network"), to.get("namespace") or ""
         if network is not None and (type(network) is not int or network not in networks):
             message = f"{options.cluster} has no such network"
-            raise errors.InvalidInput.of(f"{at}.network", "unknown_network", message, network)
+            raise errors.InvalidInput.for_field(
+                f"{path}.network", "unknown_network", message, network
+            )
         if namespace:
-            holders.parse_name(namespace, field=f"{at}.namespace", kind="label")
+            holders.parse_name(namespace, field=f"{path}.namespace", kind="label")
         key = rows.clean(name)
-        found[key] = {"network": network, "namespace": namespace}
-    return found
+        stored_mapping[key] = {"network": network, "namespace": namespace}
+    return stored_mapping
 
 
-def destination(to: object, at: str) -> Mapping[str, Any]:
+def destination(to: object, path: str) -> Mapping[str, Any]:
     """Where a port group goes, as an object; the id of a network alone is one, too.
 
     Raises InvalidInput wrong_type.
@@ -78,38 +84,41 @@ def destination(to: object, at: str) -> Mapping[str, Any]:
         return {"network": to}
     if not isinstance(to, Mapping) or to.keys() - {"network", "namespace"}:
         message = 'the id of a network, or an object {"network": id, "namespace": name} is expected'
-        raise errors.InvalidInput.of(at, "wrong_type", message, to)
+        raise errors.InvalidInput.for_field(path, "wrong_type", message, to)
     return to
 
 
-def remember(of: VMImport, options: Options) -> None:
+def remember(vm_import: VMImport, options: ImportOptions) -> None:
     """The next file of this cluster has the same port groups; what a VM owner says is theirs alone."""
-    known = [
+    group_rows = [
         PortGroup(
-            cluster_id=of.cluster_id, name=name, network_id=to["network"], namespace=to["namespace"]
+            cluster_id=vm_import.cluster_id,
+            name=name,
+            network_id=to["network"],
+            namespace=to["namespace"],
         )
-        for name, to in of.mapping.items()
+        for name, to in vm_import.mapping.items()
         if to["network"] and name
     ]
-    if known and not options.limited:
+    if group_rows and not options.limited:
         PortGroup.objects.bulk_create(
-            known,
+            group_rows,
             update_conflicts=True,
             unique_fields=["cluster", "name"],
             update_fields=["network", "namespace"],
         )
 
 
-def port_groups(of: VMImport) -> list[dict[str, Any]]:
+def port_groups(vm_import: VMImport) -> list[dict[str, Any]]:
     """The port groups of an import with the number of their rows, and where these go.
 
     `[{"name", "rows", "network", "namespace"}]`; network null where nobody has said it.
     """
-    to = rows.Destinations(of)
-    found = []
-    for name, count in database.rows(_PORT_GROUPS, [of.pk]):
-        there = to.of(name)
-        found.append(
+    to = rows.Destinations(vm_import)
+    groups = []
+    for name, count in database.rows(_PORT_GROUPS, [vm_import.pk]):
+        there = to.find(name)
+        groups.append(
             {
                 "name": name,
                 "rows": count,
@@ -117,7 +126,7 @@ def port_groups(of: VMImport) -> list[dict[str, Any]]:
                 "namespace": there.namespace if there else "",
             }
         )
-    return found
+    return groups
 
 
 _PORT_GROUPS = """

@@ -22,33 +22,35 @@ def by_addresses(upload: Upload, user: Any) -> Network | None:
 
     Raises InvalidInput for what cannot be read.
     """
-    seen = namespaces.scope(user)
-    nads = namespaces.visible(NAD.objects.all(), seen)
-    rows = namespaces.visible(Network.objects.filter(networks.fit(nads)), seen)
-    known = {row: [ip_network(one) for one in row.subnets] for row in rows}
-    told = False
+    scope = namespaces.scope(user)
+    nads = namespaces.visible(NAD.objects.all(), scope)
+    rows = namespaces.visible(Network.objects.filter(networks.fit(nads)), scope)
+    subnets_by_network = {row: [ip_network(text) for text in row.subnets] for row in rows}
+    has_addresses = False
     for address in _addresses(upload):
-        told = True
-        known = {
+        has_addresses = True
+        subnets_by_network = {
             row: subnets
-            for row, subnets in known.items()
-            if any(address.version == one.version and address in one for one in subnets)
+            for row, subnets in subnets_by_network.items()
+            if any(address.version == subnet.version and address in subnet for subnet in subnets)
         }
-        if not known:
+        if not subnets_by_network:
             return None
-    return next(iter(known)) if told and len(known) == 1 else None
+    return (
+        next(iter(subnets_by_network)) if has_addresses and len(subnets_by_network) == 1 else None
+    )
 
 
 def _addresses(upload: Upload) -> Iterator[addresses.Address]:
     """Those that can be read."""
-    found: dict[addresses.Address, None] = {}
+    unique_addresses: dict[addresses.Address, None] = {}
     for row in islice(upload.open().rows(), LOOKED_AT):
         for text in row.ips:
             try:
-                found[ip_address(text.partition("/")[0])] = None
+                unique_addresses[ip_address(text.partition("/")[0])] = None
             except ValueError:
                 continue
-    yield from found
+    yield from unique_addresses
 
 
 def note(network: Network) -> dict[str, str]:

@@ -12,7 +12,7 @@ UNDER_WAY = frozenset({Status.QUEUED, Status.DRAFTING, Status.COMMITTING})
 
 
 @dataclass(frozen=True)
-class Progress:
+class ImportProgress:
     """Rows done and in all; None where nobody knows. `remaining` is in seconds."""
 
     done: int
@@ -21,18 +21,18 @@ class Progress:
     remaining: int | None
 
 
-def working(one: VMImport) -> bool:
+def is_working(vm_import: VMImport) -> bool:
     """Whether somebody works on it, or will as soon as a worker is free."""
-    return one.status in UNDER_WAY or one.undo_wanted
+    return vm_import.status in UNDER_WAY or vm_import.undo_wanted
 
 
-def of(one: VMImport, now: datetime) -> Progress:
-    done, total = one.rows_done, one.rows_total
-    if not working(one):
-        return Progress(done, total, 100, None)
+def for_import(vm_import: VMImport, now: datetime) -> ImportProgress:
+    done, total = vm_import.rows_done, vm_import.rows_total
+    if not is_working(vm_import):
+        return ImportProgress(done, total, 100, None)
     percent = min(100, 100 * done // total) if total else None
     remaining = None
-    if total and done and one.started_at:
-        passed = (now - one.started_at).total_seconds()
+    if total and done and vm_import.started_at:
+        passed = (now - vm_import.started_at).total_seconds()
         remaining = max(0, round(passed * (total - done) / done))
-    return Progress(done, total, percent, remaining)
+    return ImportProgress(done, total, percent, remaining)

@@ -19,8 +19,8 @@ from claims.core.vm_import.vm_interface import Found
 from claims.imports import validation
 from claims.ipamclaims import naming
 from claims.models import ImportRow, Network, PortGroup, VMImport
-from claims.models.imports import Target
-from claims.models.networks import Kind
+from claims.models.imports import ImportTarget
+from claims.models.networks import NetworkKind
 from pools.core import errors
 from pools.platform import database
 
@@ -38,31 +38,31 @@ class Destinations:
     """Where rows go by their port group: as mapped for this import; to its network; else to the
     network of that very name, or where the port group went last."""
 
-    def __init__(self, of: VMImport) -> None:
-        seen = validation.scope(of)
-        rows = namespaces.visible(Network.objects.filter(cluster=of.cluster_id), seen)
+    def __init__(self, vm_import: VMImport) -> None:
+        scope = validation.scope(vm_import)
+        rows = namespaces.visible(Network.objects.filter(cluster=vm_import.cluster_id), scope)
         self._networks: dict[int, Network] = {row.pk: row for row in rows}
-        self._default = of.network_id
-        self._namespace = of.namespace
+        self._default = vm_import.network_id
+        self._namespace = vm_import.namespace
         self._mapped: dict[str, tuple[int | None, str]] = {}
-        if of.network_id is None:
-            for one in PortGroup.objects.filter(cluster=of.cluster_id):
-                if of.limited and not seen.has(of.cluster_id, one.namespace):
-                    one.namespace = ""
-                self._mapped[_key(one.name)] = (one.network_id, one.namespace)
+        if vm_import.network_id is None:
+            for port_group in PortGroup.objects.filter(cluster=vm_import.cluster_id):
+                if vm_import.limited and not scope.has(vm_import.cluster_id, port_group.namespace):
+                    port_group.namespace = ""
+                self._mapped[_key(port_group.name)] = (port_group.network_id, port_group.namespace)
             self._mapped |= {_key(row.name): (row.pk, "") for row in self._networks.values()}
-        for name, to in of.mapping.items():
+        for name, to in vm_import.mapping.items():
             self._mapped[_key(name)] = (to.get("network"), to.get("namespace", ""))
-        self._known: dict[str, Destination | None] = {}
-        self._claims = of.target == Target.IPAMCLAIMS
+        self._destinations: dict[str, Destination | None] = {}
+        self._claims = vm_import.target == ImportTarget.IPAMCLAIMS
         self._vm_networks: dict[int, Mapping[tuple[str, str], str]] = {}
 
-    def of(self, port_group: str) -> Destination | None:
-        if port_group not in self._known:
-            self._known[port_group] = self._found(port_group)
-        return self._known[port_group]
+    def find(self, port_group: str) -> Destination | None:
+        if port_group not in self._destinations:
+            self._destinations[port_group] = self._look_up(port_group)
+        return self._destinations[port_group]
 
-    def _found(self, port_group: str) -> Destination | None:
+    def _look_up(self, port_group: str) -> Destination | None:
         network_id, namespace = self._mapped.get(_key(port_group), (None, ""))
         network = self._networks.get(network_id or self._default or 0)
         if network is None:
@@ -79,35 +79,38 @@ class Destinations:
 
     def _only_namespace(self, network: Network) -> str:
         """A UserDefinedNetwork is one of its own namespace."""
-        return network.namespace if network.kind == Kind.UDN else ""
+        return network.namespace if network.kind == NetworkKind.UDN else ""
 
 
 def _key(name: str) -> str:
     return name.strip().casefold()
 
 
-def plan(of: VMImport) -> Plan:
+def plan(vm_import: VMImport) -> Plan:
     """How the rows of an import are read."""
-    names = validation.scope(of).namespaces.get(of.cluster_id, frozenset())
+    names = validation.scope(vm_import).namespaces.get(vm_import.cluster_id, frozenset())
     return Plan(
-        resolving.IPAMCLAIMS if of.target == Target.IPAMCLAIMS else resolving.IPPOOL,
-        names if of.limited else None,
-        moved=of.format.startswith(_SOURCES_OF_MTV),
-        manifests=of.format in _MANIFESTS,
+        resolving.IPAMCLAIMS if vm_import.target == ImportTarget.IPAMCLAIMS else resolving.IPPOOL,
+        names if vm_import.limited else None,
+        moved=vm_import.format.startswith(_SOURCES_OF_MTV),
+        manifests=vm_import.format in _MANIFESTS,
     )
 
 
-def store(of: VMImport, found: Iterable[Found], step: Callable[[int], None]) -> int:
+def store(vm_import: VMImport, interfaces: Iterable[Found], step: Callable[[int], None]) -> int:
     """Store what a file has, in batches; `step` is called with the number of rows after each.
 
     Whatever reading the file raises ends it.
     """
-    to, how = Destinations(of), plan(of)
-    rows = iter(found)
+    destinations, import_plan = Destinations(vm_import), plan(vm_import)
+    rows = iter(interfaces)
     done = 0
     while batch := list(islice(rows, BATCH)):
         # Lists: the connection is busy while COPY runs, and a destination may have to be read.
-        lines = [_line(of.pk, n, one, to, how) for n, one in enumerate(batch, done + 1)]
+        lines = [
+            _line(vm_import.pk, n, interface, destinations, import_plan)
+            for n, interface in enumerate(batch, done + 1)
+        ]
         database.copy("claims_importrow", _COLUMNS, lines)
         done += len(batch)
         step(done)
@@ -123,34 +126,43 @@ _COLUMNS = (
 
 
 def _line(
-    import_id: int, number: int, one: Found, to: Destinations, how: Plan
+    import_id: int, number: int, interface: Found, destinations: Destinations, import_plan: Plan
 ) -> tuple[object, ...]:
-    source = _source(one)
+    source = _source(interface)
     return (
-        import_id, number, one.row, clean(one.sheet, 64) if one.sheet else "", source.vm, source.mac,
+        import_id, number, interface.row, clean(interface.sheet, 64) if interface.sheet else "", source.vm, source.mac,
         _array(source.ips), source.namespace, source.port_group, source.note,
-        _problems(one.problems) if one.problems else "[]", one.refused,
-        *_resolved(resolving.resolve(source, to.of(source.port_group), how)),
+        _problems(interface.problems) if interface.problems else "[]", interface.refused,
+        *_resolved(resolving.resolve(source, destinations.find(source.port_group), import_plan)),
     )  # fmt: skip
 
 
-def _source(one: Found) -> Source:
+def _source(interface: Found) -> Source:
     """What may be stored and shown; nearly every row as it is."""
-    whole = "".join((one.vm, one.mac, one.port_group, one.namespace, one.note, *one.ips))
+    whole = "".join(
+        (
+            interface.vm,
+            interface.mac,
+            interface.port_group,
+            interface.namespace,
+            interface.note,
+            *interface.ips,
+        )
+    )
     if len(whole) <= LONGEST and whole.isprintable():
         return Source(
-            one.vm, one.mac, one.ips, one.port_group, one.namespace, one.note, one.problems,
-            one.refused,
+            interface.vm, interface.mac, interface.ips, interface.port_group, interface.namespace, interface.note, interface.problems,
+            interface.refused,
         )  # fmt: skip
     return Source(
-        clean(one.vm),
-        clean(one.mac),
-        tuple(map(clean, one.ips)),
-        clean(one.port_group),
-        clean(one.namespace),
-        clean(one.note, _LONGEST_NOTE),
-        one.problems,
-        one.refused,
+        clean(interface.vm),
+        clean(interface.mac),
+        tuple(map(clean, interface.ips)),
+        clean(interface.port_group),
+        clean(interface.namespace),
+        clean(interface.note, _LONGEST_NOTE),
+        interface.problems,
+        interface.refused,
     )
 
 
@@ -178,7 +190,7 @@ def _array(texts: tuple[str, ...]) -> str:
         return f"{{{texts[0]}}}"
     return (
         "{"
-        + ",".join('"' + one.replace("\\", r"\\").replace('"', r"\"") + '"' for one in texts)
+        + ",".join('"' + text.replace("\\", r"\\").replace('"', r"\"") + '"' for text in texts)
         + "}"
     )
 
@@ -189,11 +201,11 @@ def _json(reasons: tuple[Reason, ...]) -> str:
 
 
 @lru_cache(4096)
-def _problems(problems: tuple[errors.Problem, ...]) -> str:
+def _problems(problems: tuple[errors.FieldProblem, ...]) -> str:
     return json.dumps(
         [
-            {key: clean(value, 500) for key, value in dataclasses.asdict(one).items()}
-            for one in problems
+            {key: clean(value, 500) for key, value in dataclasses.asdict(problem).items()}
+            for problem in problems
         ]
     )
 
@@ -210,14 +222,14 @@ def source_of(row: ImportRow) -> Source:
         row.port_group,
         row.source_namespace,
         row.note,
-        tuple(errors.Problem(**one) for one in row.found),
+        tuple(errors.FieldProblem(**problem) for problem in row.found),
         row.found_refused,
     )
 
 
 def values(row: Resolved) -> dict[str, Any]:
     """What a row gets that was read again."""
-    told = json.loads(_json(row.reasons)) if row.reasons else []
+    reasons = json.loads(_json(row.reasons)) if row.reasons else []
     return {
         "network_id": row.network_id,
         "vm": row.vm,
@@ -226,30 +238,35 @@ def values(row: Resolved) -> dict[str, Any]:
         "ips": list(row.ips),
         "claim_name": row.claim_name,
         "usable": row.usable,
-        "problems": told,
+        "problems": reasons,
         "verdict": "new" if row.usable else "refused",
-        "reasons": told,
+        "reasons": reasons,
     }
 
 
-def read_again(of: VMImport) -> None:
+def read_again(vm_import: VMImport) -> None:
     """Bring all rows to the import's mapping, network and namespace; skipped rows stay skipped.
 
     Stands in a transaction of the caller.
     """
-    to, how = Destinations(of), plan(of)
+    destinations, import_plan = Destinations(vm_import), plan(vm_import)
     last = 0
     with connection.cursor() as cursor:
         cursor.execute(_REREAD)
-    while rows := _after(of.pk, last):
+    while rows := _after(vm_import.pk, last):
         last = rows[-1].number
         sources = ((row.number, source_of(row)) for row in rows)
         lines = [
-            (number, *_resolved(resolving.resolve(one, to.of(one.port_group), how)))
-            for number, one in sources
+            (
+                number,
+                *_resolved(
+                    resolving.resolve(source, destinations.find(source.port_group), import_plan)
+                ),
+            )
+            for number, source in sources
         ]
         database.copy("claims_reread", _REREAD_COLUMNS, lines)
-    database.rows(_TAKE_OVER, [of.pk], prepare=False)
+    database.rows(_TAKE_OVER, [vm_import.pk], prepare=False)
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE claims_reread")
 

@@ -8,7 +8,7 @@ from django.db.models.functions import Cast
 from claims.models import ImportRow
 
 
-def found(rows: QuerySet[ImportRow], words: str) -> QuerySet[ImportRow]:
+def matching_rows(rows: QuerySet[ImportRow], words: str) -> QuerySet[ImportRow]:
     """Rows in whose source or values the words stand, whatever signs a MAC is written with."""
     lower = words.strip().lower()
     rows = rows.annotate(mac_text=Cast("mac", TextField()), ips_text=Cast("ips", TextField()))

@@ -20,18 +20,22 @@ def _nothing(_done: int) -> None:
     return
 
 
-def draft(of: VMImport, rows: Iterable[Found], reading: formats.Reading, work: Work | None) -> None:
+def draft(
+    vm_import: VMImport, rows: Iterable[Found], reading: formats.FileReading, work: Work | None
+) -> None:
     """Its rows are read, judged and counted."""
-    of.rows_total = of.rows_done = import_rows.store(of, rows, work.step if work else _nothing)
-    validation.judge(of)
-    of.left_out = dict(reading.skipped)
-    of.notes += [{"code": one.code, "message": one.message} for one in reading.notes]
-    of.notes += _left_out(reading.skipped)
-    _drafted(of)
+    vm_import.rows_total = vm_import.rows_done = import_rows.store(
+        vm_import, rows, work.step if work else _nothing
+    )
+    validation.validate(vm_import)
+    vm_import.left_out = dict(reading.skipped)
+    vm_import.notes += [{"code": note.code, "message": note.message} for note in reading.notes]
+    vm_import.notes += _left_out(reading.skipped)
+    _drafted(vm_import)
     if work is not None:
         leases.end(work)
-    ImportFile.objects.filter(vm_import=of).delete()
-    of.save(update_fields=["rows_total", "rows_done", "left_out", "notes", *_DRAFTED])
+    ImportFile.objects.filter(vm_import=vm_import).delete()
+    vm_import.save(update_fields=["rows_total", "rows_done", "left_out", "notes", *_DRAFTED])
 
 
 # Of which people look for a VM that is not among the rows.
@@ -58,11 +62,11 @@ def _left_out(skipped: Skipped) -> list[dict[str, str]]:
 _DRAFTED = ("status", "counts", "drafted_at", "error_code", "error")
 
 
-def _drafted(of: VMImport) -> None:
-    of.status = Status.DRAFTED
-    of.counts = validation.count(of)
-    of.drafted_at = Now()
-    of.error_code = of.error = ""
+def _drafted(vm_import: VMImport) -> None:
+    vm_import.status = Status.DRAFTED
+    vm_import.counts = validation.count(vm_import)
+    vm_import.drafted_at = Now()
+    vm_import.error_code = vm_import.error = ""
 
 
 def tell(import_id: int, error: errors.IpamError) -> None:
@@ -72,19 +76,23 @@ def tell(import_id: int, error: errors.IpamError) -> None:
     )
 
 
-def judge(of: VMImport, numbers: list[int] | None = None) -> None:
+def revalidate(vm_import: VMImport, numbers: list[int] | None = None) -> None:
     """Judge a draft again, or some of its rows, and count."""
-    validation.judge(of, numbers)
-    _drafted(of)
-    of.save(update_fields=_DRAFTED)
+    validation.validate(vm_import, numbers)
+    _drafted(vm_import)
+    vm_import.save(update_fields=_DRAFTED)
 
 
-def to_commit(of: VMImport, author: events.Author, *, skip_bad: bool) -> None:
+def to_commit(vm_import: VMImport, author: events.Author, *, skip_bad: bool) -> None:
     """It waits for a worker to write it."""
-    of.status, of.skip_bad, of.tries = Status.COMMITTING, skip_bad, 0
-    of.rows_done, of.leased_until, of.started_at = 0, None, None
-    of.actor, of.source, of.request_id = author.actor, author.source, author.request_id
-    of.save(
+    vm_import.status, vm_import.skip_bad, vm_import.tries = Status.COMMITTING, skip_bad, 0
+    vm_import.rows_done, vm_import.leased_until, vm_import.started_at = 0, None, None
+    vm_import.actor, vm_import.source, vm_import.request_id = (
+        author.actor,
+        author.source,
+        author.request_id,
+    )
+    vm_import.save(
         update_fields=[
             "status", "skip_bad", "tries", "rows_done", "leased_until", "started_at", "actor",
             "source", "request_id",
@@ -92,26 +100,26 @@ def to_commit(of: VMImport, author: events.Author, *, skip_bad: bool) -> None:
     )  # fmt: skip
 
 
-def committed(of: VMImport) -> None:
+def committed(vm_import: VMImport) -> None:
     """All of it was written."""
-    of.status = Status.COMMITTED
-    of.committed_at = Now()
-    of.rows_done = of.rows_total or 0
-    of.error_code = of.error = ""
-    of.save(
+    vm_import.status = Status.COMMITTED
+    vm_import.committed_at = Now()
+    vm_import.rows_done = vm_import.rows_total or 0
+    vm_import.error_code = vm_import.error = ""
+    vm_import.save(
         update_fields=[
             "status", "counts", "committed_at", "rows_done", "skip_bad", "error_code", "error"
         ]
     )  # fmt: skip
 
 
-def undone(of: VMImport) -> None:
+def undone(vm_import: VMImport) -> None:
     """What it wrote was taken back."""
-    of.status = Status.UNDONE
-    of.undone_at = Now()
-    of.rows_done = of.rows_total or 0
-    of.error_code = of.error = ""
-    of.save(update_fields=["status", "undone_at", "rows_done", "error_code", "error"])
+    vm_import.status = Status.UNDONE
+    vm_import.undone_at = Now()
+    vm_import.rows_done = vm_import.rows_total or 0
+    vm_import.error_code = vm_import.error = ""
+    vm_import.save(update_fields=["status", "undone_at", "rows_done", "error_code", "error"])
 
 
 def cancelled(import_id: int, author: events.Author) -> None:

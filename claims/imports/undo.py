@@ -13,7 +13,7 @@ from claims.entries import entries
 from claims.imports import commit
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
-from claims.models.imports import RowVerdict, Target
+from claims.models.imports import ImportTarget, RowVerdict
 from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.platform import database, events
@@ -22,22 +22,22 @@ BATCH = 10_000
 _SHOWN = 5
 
 
-def undo(of: VMImport, *, author: events.Author, step: commit.Step) -> None:
+def undo(vm_import: VMImport, *, author: events.Author, step: commit.Step) -> None:
     """Stands in a transaction of the caller; `step` is told how many rows are done. Raises ImportInUse, ClusterDecides."""
-    named = commit.import_author(of, author)
-    with events.recorded(named):
-        leases.nudge(of.cluster_id, patient=True)
-        rows = ImportRow.objects.filter(vm_import=of, written=True)
+    import_author = commit.import_author(vm_import, author)
+    with events.recorded(import_author):
+        leases.nudge(vm_import.cluster_id, patient=True)
+        rows = ImportRow.objects.filter(vm_import=vm_import, written=True)
         networks = list(rows.order_by().values_list("network_id", flat=True).distinct())
         held = IPPool.objects.filter(network__in=networks).select_for_update().order_by("pk")
         ippools = {ippool.pk: ippool for ippool in held}
         ingest.lock(pk for pk in networks if pk)
-        refuse_used(of)
+        refuse_used(vm_import)
         last = done = 0
         while batch := list(rows.filter(number__gt=last).order_by("number")[:BATCH]):
             last = batch[-1].number
-            if of.target == Target.IPPOOL:
-                _undo_entries(ippools, batch, named)
+            if vm_import.target == ImportTarget.IPPOOL:
+                _undo_entries(ippools, batch, import_author)
             else:
                 _undo_claims(batch)
             done += len(batch)
@@ -48,17 +48,17 @@ def undo(of: VMImport, *, author: events.Author, step: commit.Step) -> None:
 def _undo_entries(
     ippools: dict[int, IPPool], batch: Sequence[ImportRow], author: events.Author
 ) -> None:
-    known = Entry.objects.in_bulk([row.entry_id for row in batch])
+    entries_by_id = Entry.objects.in_bulk([row.entry_id for row in batch])
     gone: list[int] = []
-    changed: dict[int, list[entries.Known]] = {}
+    changed: dict[int, list[entries.EntryRow]] = {}
     for row in batch:
-        entry = known.get(row.entry_id)
+        entry = entries_by_id.get(row.entry_id)
         if entry is None:
             continue  # somebody deleted it, which is what is wanted
         if row.verdict == RowVerdict.NEW:
             gone.append(entry.pk)
         elif row.before:
-            was = entries.Known(
+            was = entries.EntryRow(
                 entry.pk,
                 entry.mac or "",
                 tuple(row.before["ips"]),
@@ -67,14 +67,14 @@ def _undo_entries(
             changed.setdefault(entry.ippool_id, []).append(was)
     entries.delete(gone, author=author)
     for pk, those in changed.items():
-        entries.bring(ippools[pk], entries.Difference(changed=those), {}, author=author)
+        entries.apply_diff(ippools[pk], entries.EntryDiff(changed=those), {}, author=author)
 
 
 def _undo_claims(batch: Sequence[ImportRow]) -> None:
-    known = IPAMClaim.objects.in_bulk([row.claim_id for row in batch])
+    claims_by_id = IPAMClaim.objects.in_bulk([row.claim_id for row in batch])
     gone, changed = [], []
     for row in batch:
-        claim = known.get(row.claim_id)
+        claim = claims_by_id.get(row.claim_id)
         if claim is None:
             continue
         if row.verdict == RowVerdict.NEW:
@@ -89,12 +89,12 @@ def _undo_claims(batch: Sequence[ImportRow]) -> None:
         index.write(claims=changed)
 
 
-def refuse_used(of: VMImport) -> None:
+def refuse_used(vm_import: VMImport) -> None:
     """Raises ImportInUse, naming the first rows."""
-    found = database.rows(_USED, {"import": of.pk}, prepare=False)
-    if found:
-        shown = "; ".join(f"row {line}: {why}" for line, why in found[:_SHOWN])
-        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    used_rows = database.rows(_USED, {"import": vm_import.pk}, prepare=False)
+    if used_rows:
+        shown = "; ".join(f"row {line}: {why}" for line, why in used_rows[:_SHOWN])
+        more = f"; and {len(used_rows) - _SHOWN} more" if len(used_rows) > _SHOWN else ""
         raise errors.ImportInUse(f"It cannot be undone: {shown}{more}.")
 
 

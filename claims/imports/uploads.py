@@ -20,7 +20,7 @@ class Upload:
     content: Any
     name: str = ""
 
-    def open(self, *, counted: bool = False) -> formats.Reading:
+    def open(self, *, counted: bool = False) -> formats.FileReading:
         """Raises InvalidInput. `counted`: it was opened before, when it came."""
         if self.kind == "rows":
             return formats.from_rows(self.content)
@@ -37,13 +37,13 @@ class Upload:
         if self.kind == "text":
             return str(self.content).encode()
         self.content.seek(0)
-        found: bytes = self.content.read()
-        return found
+        content: bytes = self.content.read()
+        return content
 
 
-def keep(upload: Upload, of: VMImport) -> None:
+def keep(upload: Upload, vm_import: VMImport) -> None:
     """Store what was sent; it goes when it has been read into rows."""
-    database.rows(_KEEP, [of.pk, upload.kind, upload.stored()], prepare=False)
+    database.rows(_KEEP, [vm_import.pk, upload.kind, upload.stored()], prepare=False)
 
 
 # As bytes: twenty megabytes would become forty of text.
@@ -52,9 +52,9 @@ _KEEP = """
 """
 
 
-def kept(of: VMImport) -> Upload:
+def load(vm_import: VMImport) -> Upload:
     """What was sent for an import that waits for a worker."""
-    file, name = ImportFile.objects.get(vm_import=of), of.file_name
+    file, name = ImportFile.objects.get(vm_import=vm_import), vm_import.file_name
     content = bytes(file.content)
     if file.kind == "rows":
         return Upload("rows", json.loads(content))

@@ -17,49 +17,49 @@ from claims.address_index import own_addresses
 from claims.address_index.conflicts import SAME_ADDRESS_CONTRADICTS, SAME_MAC_CONTRADICTS
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, IPPool, Network, VMImport
-from claims.models.imports import RowVerdict, Target
+from claims.models.imports import ImportTarget, RowVerdict
 from pools.platform import database
 
 _FEW = 200  # rows for which the planner knows best
 COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 
 
-def judge(of: VMImport, numbers: Collection[int] | None = None) -> None:
+def validate(vm_import: VMImport, numbers: Collection[int] | None = None) -> None:
     """Bring the verdicts of all usable rows, or of those with these numbers, up to date."""
-    networks = _networks(of.pk)
+    networks = _networks(vm_import.pk)
     ippools = IPPool.objects.filter(network__in=networks).values_list("pk", flat=True)
-    seen = scope(of)
+    user_scope = scope(vm_import)
     values = {
-        "import": of.pk,
-        "cluster": of.cluster_id,
+        "import": vm_import.pk,
+        "cluster": vm_import.cluster_id,
         "every": numbers is None,
         "numbers": list(numbers or ()),
         "networks": list(networks),
         "spaces": [n.pool.space_id for n in networks.values() if n.pool],
         "ippools": list(ippools),
-        "claims": of.target == Target.IPAMCLAIMS,
+        "claims": vm_import.target == ImportTarget.IPAMCLAIMS,
         "declined": list(resolving.DECLINED),
-        "everything": seen.everything,
-        "namespaces": sorted(seen.namespaces.get(of.cluster_id, ())),
-        **_own(networks),
+        "everything": user_scope.everything,
+        "namespaces": sorted(user_scope.namespaces.get(vm_import.cluster_id, ())),
+        **_own_address_values(networks),
     }
     with database.hash_joins_only(many=numbers is None or len(numbers) > _FEW):
         database.fetch(_JUDGE, values)
 
 
-def scope(of: VMImport) -> namespaces.Scope:
+def scope(vm_import: VMImport) -> namespaces.Scope:
     """What the import may read and write: all, or the namespaces of its user."""
-    if not of.limited:
+    if not vm_import.limited:
         return namespaces.EVERYTHING
-    return namespaces.own(of.user) if of.user else namespaces.Scope()
+    return namespaces.own(vm_import.user) if vm_import.user else namespaces.Scope()
 
 
-def count(of: VMImport) -> dict[str, int]:
+def count(vm_import: VMImport) -> dict[str, int]:
     """The rows by verdict; `skipped` only where a person left some out."""
-    rows = database.rows(_COUNT, [of.pk])
-    found = dict(rows)
-    counts = {verdict: found.get(verdict, 0) for verdict in COUNTED}
-    if skipped := found.get(RowVerdict.SKIPPED.value):
+    rows = database.rows(_COUNT, [vm_import.pk])
+    rows_by_verdict = dict(rows)
+    counts = {verdict: rows_by_verdict.get(verdict, 0) for verdict in COUNTED}
+    if skipped := rows_by_verdict.get(RowVerdict.SKIPPED.value):
         counts["skipped"] = skipped
     return counts
 
@@ -69,10 +69,10 @@ _COUNT = """
 """
 
 
-def touched(of: VMImport, before: ImportRow, after: ImportRow) -> list[int]:
+def affected_numbers(vm_import: VMImport, before: ImportRow, after: ImportRow) -> list[int]:
     """The numbers of the rows that may be judged otherwise because one is another now."""
     values = {
-        "import": of.pk,
+        "import": vm_import.pk,
         "number": after.number,
         "macs": [str(row.mac) for row in (before, after) if row.mac],
         "hosts": [ip.partition("/")[0] for row in (before, after) for ip in row.ips],
@@ -91,20 +91,26 @@ _TOUCHED = """
 
 def _networks(import_id: int) -> dict[int, Network]:
     ids = ImportRow.objects.filter(vm_import=import_id, usable=True).order_by()
-    found = ids.values_list("network_id", flat=True).distinct()
-    return Network.objects.select_related("pool").in_bulk([pk for pk in found if pk])
+    network_ids = ids.values_list("network_id", flat=True).distinct()
+    return Network.objects.select_related("pool").in_bulk([pk for pk in network_ids if pk])
 
 
-def _own(networks: dict[int, Network]) -> dict[str, list[object]]:
-    found = [(pk, one) for pk, of in networks.items() for one in own_addresses.of(of)]
-    macs = [(pk, *own) for pk, of in networks.items() for own in own_addresses.macs(of).items()]
+def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]:
+    network_addresses = [
+        (pk, address) for pk, network in networks.items() for address in own_addresses.of(network)
+    ]
+    macs = [
+        (pk, *mac_pair)
+        for pk, network in networks.items()
+        for mac_pair in own_addresses.macs(network).items()
+    ]
     return {
-        "own_networks": [pk for pk, _ in found],
-        "own_firsts": [str(one.span.first) for _, one in found],
-        "own_lasts": [str(one.span.last) for _, one in found],
-        "own_types": [one.type for _, one in found],
-        "own_names": [one.name for _, one in found],
-        "own_bad": [not one.note for _, one in found],
+        "own_networks": [pk for pk, _ in network_addresses],
+        "own_firsts": [str(address.span.first) for _, address in network_addresses],
+        "own_lasts": [str(address.span.last) for _, address in network_addresses],
+        "own_types": [address.type for _, address in network_addresses],
+        "own_names": [address.name for _, address in network_addresses],
+        "own_bad": [not address.note for _, address in network_addresses],
         "own_mac_networks": [pk for pk, _, _ in macs],
         "own_macs": [mac for _, mac, _ in macs],
         "own_mac_gateways": [gateway for _, _, gateway in macs],

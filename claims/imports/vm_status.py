@@ -18,17 +18,17 @@ PROVISIONED, SEEN, RUNNING, DIFFERING, GONE = STANDINGS = (
 )  # fmt: skip
 
 
-def of_rows(of: VMImport, numbers: Collection[int]) -> dict[int, str]:
+def of_rows(vm_import: VMImport, numbers: Collection[int]) -> dict[int, str]:
     """By the numbers of the rows that were written."""
-    values = {"import": of.pk, "numbers": database.joined(numbers), "every": False}
+    values = {"import": vm_import.pk, "numbers": database.joined(numbers), "every": False}
     return dict(database.rows(_STANDING, values, prepare=False))
 
 
-def counts(of: VMImport) -> dict[str, int]:
+def counts(vm_import: VMImport) -> dict[str, int]:
     """How many rows stand where."""
-    values = {"import": of.pk, "numbers": "", "every": True}
-    found = dict(database.rows(_COUNTS, values, prepare=False))
-    return {standing: found.get(standing, 0) for standing in STANDINGS}
+    values = {"import": vm_import.pk, "numbers": "", "every": True}
+    rows_by_status = dict(database.rows(_COUNTS, values, prepare=False))
+    return {standing: rows_by_status.get(standing, 0) for standing in STANDINGS}
 
 
 _STANDING = """

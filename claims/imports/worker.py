@@ -34,70 +34,75 @@ def work_off(import_id: int) -> bool:
 def _worked(work: Work) -> bool:
     """Whether to look for more to do."""
     rows = VMImport.objects.select_related("cluster", "network", "user")
-    of = rows.get(pk=work.import_id)
+    vm_import = rows.get(pk=work.import_id)
     try:
         import_leases.refuse_hopeless(work)
-        with import_leases.kept(work):
-            if of.undo_wanted:
-                _undo_large(of, work)
-            elif of.status == Status.COMMITTING:
-                _commit_large(of, work)
+        with import_leases.keep_alive(work):
+            if vm_import.undo_wanted:
+                _undo_large(vm_import, work)
+            elif vm_import.status == Status.COMMITTING:
+                _commit_large(vm_import, work)
             else:
-                _draft_large(of, work)
+                _draft_large(vm_import, work)
     except Cancelled:
-        states.cancelled(of.pk, _author(of))
+        states.cancelled(vm_import.pk, _author(vm_import))
     except LeaseLost:
-        log.warning("import %s went on elsewhere", of.pk)
+        log.warning("import %s went on elsewhere", vm_import.pk)
         return False
     except DatabaseError:
-        log.exception("import %s will be tried again", of.pk)
+        log.exception("import %s will be tried again", vm_import.pk)
         import_leases.put_back(work, seconds=5 * work.tries)
         return False
     except errors.IpamError as error:
-        _failed(of, work, error.code, error.message)
+        _failed(vm_import, work, error.code, error.message)
     except Exception:
-        log.exception("import %s has failed", of.pk)
-        _failed(of, work, "internal_error", "It could not be done; the log says why.")
+        log.exception("import %s has failed", vm_import.pk)
+        _failed(vm_import, work, "internal_error", "It could not be done; the log says why.")
     return True
 
 
-def _failed(of: VMImport, work: Work, code: str, message: str) -> None:
-    ended = import_leases.not_undone if of.undo_wanted else import_leases.failed
+def _failed(vm_import: VMImport, work: Work, code: str, message: str) -> None:
+    ended = import_leases.not_undone if vm_import.undo_wanted else import_leases.failed
     ended(work, code, message)
 
 
-def _author(of: VMImport) -> events.Author:
-    return events.Author(of.actor, of.source or "worker", of.request_id, f"import {of.pk}")
+def _author(vm_import: VMImport) -> events.Author:
+    return events.Author(
+        vm_import.actor,
+        vm_import.source or "worker",
+        vm_import.request_id,
+        f"import {vm_import.pk}",
+    )
 
 
-def _draft_large(of: VMImport, work: Work) -> None:
-    reading = uploads.kept(of).open(counted=True)
-    with events.recorded(_author(of)):
-        states.draft(of, reading.rows(), reading, work)
-        if of.commit_wanted:
-            states.to_commit(of, _author(of), skip_bad=of.skip_bad)
+def _draft_large(vm_import: VMImport, work: Work) -> None:
+    reading = uploads.load(vm_import).open(counted=True)
+    with events.recorded(_author(vm_import)):
+        states.draft(vm_import, reading.rows(), reading, work)
+        if vm_import.commit_wanted:
+            states.to_commit(vm_import, _author(vm_import), skip_bad=vm_import.skip_bad)
 
 
-def _commit_large(of: VMImport, work: Work) -> None:
-    author = _author(of)
+def _commit_large(vm_import: VMImport, work: Work) -> None:
+    author = _author(vm_import)
     try:
         with events.recorded(author):
-            of.counts = commit.write(of, author=author, step=work.step)
+            vm_import.counts = commit.write(vm_import, author=author, step=work.step)
             import_leases.end(work)
-            states.committed(of)
+            states.committed(vm_import)
     except (errors.ImportHasBadRows, errors.ClusterDecides) as error:
         with events.recorded(author):
             import_leases.end(work)
-            states.judge(of)
-            states.tell(of.pk, error)
+            states.revalidate(vm_import)
+            states.tell(vm_import.pk, error)
 
 
-def _undo_large(of: VMImport, work: Work) -> None:
-    author = _author(of)
+def _undo_large(vm_import: VMImport, work: Work) -> None:
+    author = _author(vm_import)
     try:
         with events.recorded(author):
-            undo.undo(of, author=author, step=work.step)
+            undo.undo(vm_import, author=author, step=work.step)
             import_leases.end(work)
-            states.undone(of)
+            states.undone(vm_import)
     except (errors.ImportInUse, errors.ClusterDecides) as error:
         import_leases.not_undone(work, error.code, error.message)

@@ -14,8 +14,8 @@ from claims.address_index import block_sync, index
 from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import Dialect, Outcome
 from claims.ipamclaims import ingest
-from claims.ipamclaims.contenders import Rivals
-from claims.ipamclaims.decisions import Answer, Decisions
+from claims.ipamclaims.contenders import Contenders
+from claims.ipamclaims.decisions import AllocationResult, ClaimAllocator
 from claims.models import IPAMClaim, Network
 from pools.models import Pool
 from pools.platform import database, events
@@ -53,7 +53,7 @@ def answer(
 
 def refuse(claim: IPAMClaim, words: Dialect, message: str) -> None:
     """Say that a claim could not be answered, for a reason of ours."""
-    if _bring(claim, Answer(Outcome.ERROR, message), words, database.now()):
+    if _apply_result(claim, AllocationResult(Outcome.ERROR, message), words, database.now()):
         IPAMClaim.objects.filter(pk=claim.pk, ips=[]).update(conditions=claim.conditions)
 
 
@@ -72,52 +72,54 @@ def _answer_network(
     ids = [claim.pk for claim in those]
     fresh = IPAMClaim.objects.filter(pk__in=ids, ips=[]).select_related("network__pool")
     claims = [claim for claim in fresh.order_by("pk") if claim.network_id == network.pk]
-    found = Decisions(pool, Rivals(network, claims), author).of(claims, broken)
-    return _keep(pool, claims, found, words, author)
+    results = ClaimAllocator(pool, Contenders(network, claims), author).allocate(claims, broken)
+    return _keep(pool, claims, results, words, author)
 
 
 def _keep(
     pool: Pool,
     claims: Sequence[IPAMClaim],
-    found: Mapping[int, Answer],
+    results: Mapping[int, AllocationResult],
     words: Dialect,
     author: events.Author,
 ) -> int:
     now = database.now()
     changed, granted = [], []
     for claim in claims:
-        told = found[claim.pk]
-        fresh = _bring(claim, told, words, now)
-        if told.ips:
+        result = results[claim.pk]
+        fresh = _apply_result(claim, result, words, now)
+        if result.ips:
             granted.append(claim)
         if fresh:
             changed.append(claim)
-            if not told.ips:
-                _record(pool, claim, told, author)
+            if not result.ips:
+                _record(pool, claim, result, author)
     ingest.store(changed, "ips", "conditions")
     if granted:
         index.write(claims=granted)
     return len(granted)
 
 
-def _bring(claim: IPAMClaim, told: Answer, words: Dialect, now: datetime) -> bool:
+def _apply_result(
+    claim: IPAMClaim, result: AllocationResult, words: Dialect, now: datetime
+) -> bool:
     """Whether the answer is another one than before."""
-    ours = dialects.condition(told.outcome, told.message, words)
-    said = dialects.says(dialects.own(claim.conditions), ours)
-    if not said:
+    ours = dialects.condition(result.outcome, result.message, words)
+    is_unchanged = dialects.says(dialects.own(claim.conditions), ours)
+    if not is_unchanged:
         claim.conditions = dialects.merged(claim.conditions, ours, now=now)
-    if told.ips:
-        claim.ips = list(told.ips)
-    return bool(told.ips) or not said
+    if result.ips:
+        claim.ips = list(result.ips)
+    return bool(result.ips) or not is_unchanged
 
 
-def _record(pool: Pool, claim: IPAMClaim, told: Answer, author: events.Author) -> None:
+def _record(pool: Pool, claim: IPAMClaim, result: AllocationResult, author: events.Author) -> None:
     events.allocation_failed(
         pool,
         holder=block_sync.holder_name(claim.namespace, claim.vm, claim.mac),
         org="",
         env="",
-        code=told.code,
-        message=f"IPAMClaim {claim}: {told.message}",
+        code=result.code,
+        message=f"IPAMClaim {claim}: {result.message}",
         author=author,
     )

@@ -39,7 +39,7 @@ class Party:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _HeldBlock:
     """A block of the pool that is held, or cools down."""
 
     kind: str
@@ -48,7 +48,7 @@ class _Block:
 
 
 @dataclass
-class Rivals:
+class Contenders:
     """The parties of a network by MAC and by address, its blocks, and what it keeps for itself."""
 
     network: Network
@@ -62,20 +62,26 @@ class Rivals:
     def __post_init__(self) -> None:
         self.subnets = subnets_of(self.network)
         self._own_macs = own_addresses.macs(self.network)
-        self._own = [one.span for one in own_addresses.of(self.network) if not one.note]
+        self._own_spans = [
+            address.span for address in own_addresses.of(self.network) if not address.note
+        ]
         self.running = _running(self.network, self.waiting)
         self.macs = _macs(self.network, self.waiting, self.running)
         self.entries = _entries(self.network, self.waiting, self.macs)
         self.requests = _requests(self.network, self.waiting, self.macs)
-        asked = {str(ipamclaim.host(text)) for claim in self.waiting for text in self.wanted(claim)}
+        requested_hosts = {
+            str(ipamclaim.host(text))
+            for claim in self.waiting
+            for text in self.desired_addresses(claim)
+        }
         macs = {claim.mac for claim in self.waiting if claim.mac}
         self._by_mac: dict[str, list[Party]] = {}
         self._by_address: dict[str, list[Party]] = {}
-        for address, party in _parties(self.network, asked, macs):
+        for address, party in _parties(self.network, requested_hosts, macs):
             self._add(address, party)
-        self._blocks = _blocks(self.network, asked)
+        self._blocks = _blocks(self.network, requested_hosts)
 
-    def wanted(self, claim: IPAMClaim) -> list[str]:
+    def desired_addresses(self, claim: IPAMClaim) -> list[str]:
         """The addresses that the claim should get: requested, provisioned, requested by another claim
         of its VM, or in use by its VM."""
         if claim.ips_requested:
@@ -108,30 +114,32 @@ class Rivals:
         """Whether another VM has the MAC that is requested."""
         if not claim.mac:
             return False
-        return any(_contends(claim, one) for one in self._by_mac.get(claim.mac, ()))
+        return any(_contends(claim, party) for party in self._by_mac.get(claim.mac, ()))
 
     def outside(self, ips: Iterable[str]) -> list[str]:
         return [
-            text for text in ips if not any(ipamclaim.host(text) in one for one in self.subnets)
+            text
+            for text in ips
+            if not any(ipamclaim.host(text) in subnet for subnet in self.subnets)
         ]
 
-    def taken(self, claim: IPAMClaim, ips: Iterable[str]) -> list[str]:
+    def taken_addresses(self, claim: IPAMClaim, ips: Iterable[str]) -> list[str]:
         """Those of the addresses that another has, or the network itself."""
         return [text for text in ips if self._is_taken(claim, ipamclaim.host(text))]
 
     def _is_taken(self, claim: IPAMClaim, address: Address) -> bool:
         if any(_is_edge(address, subnet) for subnet in self.subnets):
             return True
-        spans = (span for span in self._own if span.family == address.version)
+        spans = (span for span in self._own_spans if span.family == address.version)
         if any(int(span.first) <= int(address) <= int(span.last) for span in spans):
             return True
         macs = self.macs[claim.pk]
-        if any(_is_another(claim, macs, one) for one in self._by_address.get(str(address), ())):
+        if any(_is_another(claim, macs, party) for party in self._by_address.get(str(address), ())):
             return True
         block = self._blocks.get(str(address))
         return block is not None and not self._is_own(claim, block)
 
-    def _is_own(self, claim: IPAMClaim, block: _Block) -> bool:
+    def _is_own(self, claim: IPAMClaim, block: _HeldBlock) -> bool:
         if block.kind == block_sync.MAC:
             return block.id in self.macs[claim.pk]
         name = block_sync.holder_name(claim.namespace, claim.vm, claim.mac)
@@ -184,13 +192,13 @@ def _running(network: Network, waiting: Sequence[IPAMClaim]) -> dict[int, Worklo
     """What runs of the claims' VMs, by the claim's id."""
     names = {claim.vm for claim in waiting if claim.vm}
     rows = Workload.objects.filter(network=network, kind=WorkloadKind.VMI, name__in=names)
-    known = {(row.namespace, row.name): row for row in rows.order_by("-since", "-pk")}
-    found = {}
+    workloads_by_vm = {(row.namespace, row.name): row for row in rows.order_by("-since", "-pk")}
+    running = {}
     for claim in waiting:
-        row = known.get(_machine(claim))
+        row = workloads_by_vm.get(_machine(claim))
         if row is not None and claim.vm_uid in {"", row.uid, row.vm_uid}:
-            found[claim.pk] = row
-    return found
+            running[claim.pk] = row
+    return running
 
 
 def _macs(
@@ -198,7 +206,7 @@ def _macs(
 ) -> dict[int, frozenset[str]]:
     """The MACs of the claims' VMs on the network: as requested, as they run, as the VM says it."""
     names = {claim.vm for claim in waiting if claim.vm and not claim.mac}
-    said: dict[Machine, tuple[str, set[str]]] = {}
+    macs_by_vm: dict[Machine, tuple[str, set[str]]] = {}
     nads = {str(nad) for nad in network.nads.all()} if names else set()
     rows = ObservedObject.objects.filter(
         cluster=network.cluster_id, kind="VirtualMachine", name__in=names, missed_at=None
@@ -206,21 +214,21 @@ def _macs(
     for row in rows:
         with contextlib.suppress(errors.InvalidInput):
             machine = attachments.machine(row.manifest)
-            found = {
+            nic_macs = {
                 nic.mac
                 for nic in machine.nics
                 if nic.mac and (nic.nad in nads or not (nic.nad or network.role == "secondary"))
             }
-            said[machine.namespace, machine.name] = (machine.uid, found)
+            macs_by_vm[machine.namespace, machine.name] = (machine.uid, nic_macs)
     macs = {}
     for claim in waiting:
         mine = {claim.mac} if claim.mac else set()
         if not mine:
             if claim.pk in running and running[claim.pk].mac:
                 mine.add(running[claim.pk].mac)
-            uid, of_vm = said.get(_machine(claim), ("", set()))
+            uid, of_vm = macs_by_vm.get(_machine(claim), ("", set()))
             mine |= of_vm if claim.vm_uid in {"", uid} else set()
-        macs[claim.pk] = frozenset(one for one in mine if one)
+        macs[claim.pk] = frozenset(mac for mac in mine if mac)
     return macs
 
 
@@ -228,7 +236,7 @@ def _entries(
     network: Network, waiting: Sequence[IPAMClaim], macs: dict[int, frozenset[str]]
 ) -> dict[int, Entry]:
     """The entry that provisions each claim: for its VM's MAC, else for its VM; of several the first."""
-    every = {mac for found in macs.values() for mac in found}
+    every = {mac for vm_macs in macs.values() for mac in vm_macs}
     names = {claim.vm for claim in waiting if claim.vm}
     rows = Entry.objects.filter(Q(mac__in=every) | Q(vm__in=names), ippool__network=network)
     by_mac: dict[str, Entry] = {}
@@ -237,14 +245,14 @@ def _entries(
         by_mac[str(row.mac)] = row
         if row.vm:
             by_vm[row.namespace, row.vm] = row
-    found = {}
+    entries = {}
     for claim in waiting:
-        named = by_vm.get(_machine(claim)) or by_vm.get(("", claim.vm))
+        vm_entry = by_vm.get(_machine(claim)) or by_vm.get(("", claim.vm))
         for_mac = [by_mac[mac] for mac in sorted(macs[claim.pk]) if mac in by_mac]
-        mine = [one for one in for_mac if one.vm in {"", claim.vm}]
-        if mine or named:
-            found[claim.pk] = mine[0] if mine else named
-    return {key: one for key, one in found.items() if one is not None and one.ips}
+        mine = [entry for entry in for_mac if entry.vm in {"", claim.vm}]
+        if mine or vm_entry:
+            entries[claim.pk] = mine[0] if mine else vm_entry
+    return {key: entry for key, entry in entries.items() if entry is not None and entry.ips}
 
 
 def _requests(
@@ -255,10 +263,10 @@ def _requests(
     An imported claim has another name than the one that kubevirt/ipam-extensions makes when the VM is
     there, which asks for nothing.
     """
-    asking = [one for one in waiting if one.vm and not one.ips_requested]
+    asking = [claim for claim in waiting if claim.vm and not claim.ips_requested]
     rows = IPAMClaim.objects.filter(
-        network=network, vm__in={one.vm for one in asking}, gone_at=None
-    ).exclude(pk__in=[one.pk for one in asking])
+        network=network, vm__in={claim.vm for claim in asking}, gone_at=None
+    ).exclude(pk__in=[claim.pk for claim in asking])
     of_vm: dict[Machine, list[IPAMClaim]] = {}
     granted = set()
     for row in rows.order_by("pk"):
@@ -266,7 +274,7 @@ def _requests(
             of_vm.setdefault(_machine(row), []).append(row)
         else:
             granted |= {ipamclaim.host(text) for text in row.ips}
-    found = {}
+    ips_by_claim = {}
     for claim in asking:
         listed = of_vm.get(_machine(claim), [])
         for row in listed:
@@ -278,16 +286,16 @@ def _requests(
                 and free
                 and (not row.mac or not macs[claim.pk] or row.mac in macs[claim.pk])
             ):
-                found[claim.pk] = list(ips)
+                ips_by_claim[claim.pk] = list(ips)
                 listed.remove(row)
                 break
-    return found
+    return ips_by_claim
 
 
 def _parties(
-    network: Network, asked: Iterable[str], macs: Iterable[str]
+    network: Network, requested_hosts: Iterable[str], macs: Iterable[str]
 ) -> Iterator[tuple[str | None, Party]]:
-    values = {"network": network.pk, "addresses": ",".join(asked), "macs": ",".join(macs)}
+    values = {"network": network.pk, "addresses": ",".join(requested_hosts), "macs": ",".join(macs)}
     for address, namespace, vm, uid, mac, claim, entry in database.rows(
         _PARTIES, values, prepare=False
     ):
@@ -308,12 +316,12 @@ _PARTIES = """
 """
 
 
-def _blocks(network: Network, asked: Iterable[str]) -> dict[str, _Block]:
+def _blocks(network: Network, requested_hosts: Iterable[str]) -> dict[str, _HeldBlock]:
     if network.pool is None:
         return {}
-    values = [network.pool.space_id, ",".join(asked)]
+    values = [network.pool.space_id, ",".join(requested_hosts)]
     return {
-        address: _Block(kind, holder, uid)
+        address: _HeldBlock(kind, holder, uid)
         for address, kind, holder, uid in database.rows(_BLOCKS, values, prepare=False)
     }
 

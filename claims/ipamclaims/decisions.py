@@ -14,10 +14,10 @@ from django.db import transaction
 from claims.address_index import block_sync
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import Outcome
-from claims.ipamclaims.contenders import Rivals
+from claims.ipamclaims.contenders import Contenders
 from claims.models import IPAMClaim
 from pools.core import errors
-from pools.core.demand import Holder, Wanted
+from pools.core.demand import BlockDemand, Holder
 from pools.models import Pool
 from pools.platform import events
 from pools.register import block_sync as register_block_sync
@@ -25,7 +25,7 @@ from pools.register.allocator import allocation, batches
 
 
 @dataclass(frozen=True)
-class Answer:
+class AllocationResult:
     """What becomes of a claim; with `ips` it is granted."""
 
     outcome: Outcome
@@ -34,69 +34,71 @@ class Answer:
     code: str = ""
 
 
-class Decisions:
+class ClaimAllocator:
     """What becomes of the claims of one network, one after the other."""
 
-    def __init__(self, pool: Pool, rivals: Rivals, author: events.Author) -> None:
+    def __init__(self, pool: Pool, contenders: Contenders, author: events.Author) -> None:
         self._pool = pool
-        self._by = author
-        self._rivals = rivals
+        self._author = author
+        self._contenders = contenders
         self._families = batches.families(pool)
         self._full: set[int] = set()
 
-    def of(self, claims: Sequence[IPAMClaim], broken: Mapping[str, str]) -> dict[int, Answer]:
+    def allocate(
+        self, claims: Sequence[IPAMClaim], broken: Mapping[str, str]
+    ) -> dict[int, AllocationResult]:
         """By the claims' ids; what is granted has its blocks. `broken` as claim_answers.answer has it."""
-        found: dict[int, Answer] = {}
+        results: dict[int, AllocationResult] = {}
         chosen: dict[int, list[str]] = {}
         for claim in claims:
-            wanted = self._rivals.wanted(claim)
+            desired_ips = self._contenders.desired_addresses(claim)
             if text := broken.get(claim.uid):
-                found[claim.pk] = Answer(Outcome.ERROR, text, code="invalid")
-            elif refusal := self._refusal(claim, wanted):
-                found[claim.pk] = refusal
+                results[claim.pk] = AllocationResult(Outcome.ERROR, text, code="invalid")
+            elif refusal := self._refusal(claim, desired_ips):
+                results[claim.pk] = refusal
             else:
-                chosen[claim.pk] = self._one_of_each_family(wanted)
-                self._rivals.granted(claim, chosen[claim.pk])
+                chosen[claim.pk] = self._one_of_each_family(desired_ips)
+                self._contenders.granted(claim, chosen[claim.pk])
         open_ = [claim for claim in claims if claim.pk in chosen]
         none = [claim for claim in open_ if not chosen[claim.pk]]
         part = [claim for claim in open_ if chosen[claim.pk] and self._missing(chosen[claim.pk])]
         whole = [claim for claim in open_ if not self._missing(chosen[claim.pk])]
         self._hold(whole, chosen)
         drawn: dict[int, list[str]] = {claim.pk: [] for claim in whole}
-        drawn |= self._draw_rest(part, chosen, found)
-        drawn |= self._draw_all(none, found)
+        drawn |= self._draw_rest(part, chosen, results)
+        drawn |= self._draw_all(none, results)
         for pk, fresh in drawn.items():
-            found[pk] = self._granted([*chosen[pk], *fresh])
-        return found
+            results[pk] = self._granted([*chosen[pk], *fresh])
+        return results
 
     def _missing(self, has: Iterable[str]) -> tuple[int, ...]:
         families = {ipamclaim.host(text).version for text in has}
         return tuple(family for family in self._families if family not in families)
 
-    def _granted(self, ips: Iterable[str]) -> Answer:
-        hosts = sorted(map(ipamclaim.host, ips), key=lambda one: one.version)
-        full = tuple(ipamclaim.with_prefix(str(one), self._rivals.subnets) for one in hosts)
-        return Answer(Outcome.ALLOCATED, dialects.allocated(full), full)
+    def _granted(self, ips: Iterable[str]) -> AllocationResult:
+        hosts = sorted(map(ipamclaim.host, ips), key=lambda host: host.version)
+        full = tuple(ipamclaim.with_prefix(str(host), self._contenders.subnets) for host in hosts)
+        return AllocationResult(Outcome.ALLOCATED, dialects.allocated(full), full)
 
-    def _one_of_each_family(self, wanted: Iterable[str]) -> list[str]:
-        found: dict[int, str] = {}
-        for text in wanted:
-            found.setdefault(ipamclaim.host(text).version, text)
-        return [found[family] for family in sorted(found)]
+    def _one_of_each_family(self, ips: Iterable[str]) -> list[str]:
+        ip_by_family: dict[int, str] = {}
+        for text in ips:
+            ip_by_family.setdefault(ipamclaim.host(text).version, text)
+        return [ip_by_family[family] for family in sorted(ip_by_family)]
 
-    def _refusal(self, claim: IPAMClaim, wanted: Sequence[str]) -> Answer | None:
-        if own := self._rivals.gateway_mac(claim):
-            message = dialects.mac_of_gateway(*own)
-            return Answer(Outcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code)
-        if self._rivals.mac_taken(claim):
+    def _refusal(self, claim: IPAMClaim, desired_ips: Sequence[str]) -> AllocationResult | None:
+        if gateway_mac := self._contenders.gateway_mac(claim):
+            message = dialects.mac_of_gateway(*gateway_mac)
+            return AllocationResult(Outcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code)
+        if self._contenders.mac_taken(claim):
             message = dialects.mac_conflict(claim.mac or "")
-            return Answer(Outcome.MAC_CONFLICT, message, code="mac_conflict")
-        if outside := self._rivals.outside(wanted):
-            message = dialects.outside(outside, self._rivals.subnets)
-            return Answer(Outcome.ERROR, message, code="outside_subnets")
-        if taken := self._rivals.taken(claim, wanted):
-            message = dialects.ip_conflict(taken)
-            return Answer(Outcome.IP_CONFLICT, message, code=errors.AlreadyAllocated.code)
+            return AllocationResult(Outcome.MAC_CONFLICT, message, code="mac_conflict")
+        if outside := self._contenders.outside(desired_ips):
+            message = dialects.outside(outside, self._contenders.subnets)
+            return AllocationResult(Outcome.ERROR, message, code="outside_subnets")
+        if taken_ips := self._contenders.taken_addresses(claim, desired_ips):
+            message = dialects.ip_conflict(taken_ips)
+            return AllocationResult(Outcome.IP_CONFLICT, message, code=errors.AlreadyAllocated.code)
         return None
 
     # --- blocks -----------------------------------------------------------------------------------
@@ -105,7 +107,7 @@ class Decisions:
         """From now on these are not drawn for anybody else."""
         uses = {
             ipamclaim.host(text): register_block_sync.Use(
-                register_block_sync.Holder(*_name(claim), claim.vm_uid)
+                register_block_sync.AddressHolder(*_name(claim), claim.vm_uid)
             )
             for claim in claims
             for text in chosen[claim.pk]
@@ -113,19 +115,22 @@ class Decisions:
         register_block_sync.settle(self._pool, uses)
 
     def _draw_rest(
-        self, claims: list[IPAMClaim], chosen: Mapping[int, list[str]], refused: dict[int, Answer]
+        self,
+        claims: list[IPAMClaim],
+        chosen: Mapping[int, list[str]],
+        refused: dict[int, AllocationResult],
     ) -> dict[int, list[str]]:
         """For claims that ask for one family only, the other one; tried again without who gets none."""
-        left = claims
-        while left:
+        remaining_claims = claims
+        while remaining_claims:
             before = len(refused)
             self._full.clear()  # whoever was refused has given room
             with transaction.atomic():
-                self._hold(left, chosen)
+                self._hold(remaining_claims, chosen)
                 drawn = {}
-                for claim in left:
+                for claim in remaining_claims:
                     fresh = self._draw_one(claim, self._missing(chosen[claim.pk]))
-                    if isinstance(fresh, Answer):
+                    if isinstance(fresh, AllocationResult):
                         refused[claim.pk] = fresh
                     else:
                         drawn[claim.pk] = fresh
@@ -133,11 +138,11 @@ class Decisions:
                     transaction.set_rollback(True)
             if len(refused) == before:
                 return drawn
-            left = [claim for claim in left if claim.pk not in refused]
+            remaining_claims = [claim for claim in remaining_claims if claim.pk not in refused]
         return {}
 
     def _draw_all(
-        self, claims: Sequence[IPAMClaim], refused: dict[int, Answer]
+        self, claims: Sequence[IPAMClaim], refused: dict[int, AllocationResult]
     ) -> dict[int, list[str]]:
         """For claims that ask for nothing, an address of each family."""
         holders = {claim.pk: _holder(claim) for claim in claims}
@@ -148,46 +153,46 @@ class Decisions:
                 return {pk: drawn[holder] for pk, holder in holders.items()}
             except errors.PoolExhausted:
                 pass  # there is not enough for all of them
-        found = {}
+        ips_by_claim = {}
         for claim in claims:
             fresh = self._draw_one(claim, self._families)
-            if isinstance(fresh, Answer):
+            if isinstance(fresh, AllocationResult):
                 refused[claim.pk] = fresh
             else:
-                found[claim.pk] = fresh
-        return found
+                ips_by_claim[claim.pk] = fresh
+        return ips_by_claim
 
-    def _draw_one(self, claim: IPAMClaim, families: Sequence[int]) -> list[str] | Answer:
+    def _draw_one(self, claim: IPAMClaim, families: Sequence[int]) -> list[str] | AllocationResult:
         """All or nothing; a family that is full is not asked for again."""
         full = next((family for family in families if family in self._full), None)
         if full is not None:
             return self._exhausted(full)
-        holder, found = _holder(claim), list[str]()
+        holder, ips = _holder(claim), list[str]()
         family = 0
         try:
             with transaction.atomic():
                 for family in families:
-                    found += self._take([holder], (family,))[holder]
+                    ips += self._take([holder], (family,))[holder]
         except errors.PoolExhausted:
             self._full.add(family)
             return self._exhausted(family)
-        return found
+        return ips
 
-    def _exhausted(self, family: int) -> Answer:
+    def _exhausted(self, family: int) -> AllocationResult:
         message = dialects.exhausted(family)
-        return Answer(Outcome.EXHAUSTED, message, code=errors.PoolExhausted.code)
+        return AllocationResult(Outcome.EXHAUSTED, message, code=errors.PoolExhausted.code)
 
     def _take(
         self, holders: Sequence[Holder], families: tuple[int, ...]
     ) -> dict[Holder, list[str]]:
-        wanted = Wanted(tuple(holders), families=families)
-        done = allocation.allocate(self._pool.pk, wanted, author=self._by)
+        demand = BlockDemand(tuple(holders), families=families)
+        done = allocation.allocate(self._pool.pk, demand, author=self._author)
         names = {(holder.kind, holder.id): holder for holder in holders}
-        found: dict[Holder, list[str]] = {holder: [] for holder in holders}
+        ips_by_holder: dict[Holder, list[str]] = {holder: [] for holder in holders}
         for block in done.blocks if isinstance(done, allocation.Allocation) else ():
             holder = names[block["holder"]["kind"], block["holder"]["id"]]
-            found[holder].append(block["cidr"].split("/")[0])
-        return found
+            ips_by_holder[holder].append(block["cidr"].split("/")[0])
+        return ips_by_holder
 
 
 def _holder(claim: IPAMClaim) -> Holder:

@@ -8,9 +8,9 @@ from typing import Any
 from claims.core.ipamclaims import dialects, ipamclaim, names
 from claims.core.ipamclaims.dialects import Outcome
 from claims.models import IPAMClaim
-from claims.models.networks import Kind
+from claims.models.networks import NetworkKind
 from pools.clusters.reconcile.comparison import GRACE
-from pools.clusters.reconcile.handler import Found
+from pools.clusters.reconcile.handler import ReconcileFinding
 from pools.models import ObservedObject
 from pools.models.observed import Severity
 from pools.platform import database
@@ -35,13 +35,13 @@ STUCK_AFTER = 600  # seconds since the deletion was asked for
 _Row = Mapping[str, Any]
 
 
-def of(
+def cluster_findings(
     cluster_id: int,
     *,
     answering: bool,
     owners: Sequence[str],
     unwritable: Sequence[IPAMClaim] = (),
-) -> Iterator[Found]:
+) -> Iterator[ReconcileFinding]:
     """The findings of a cluster.
 
     `owners` are the kinds of VMs of which every object is known: of no other kind it is said that an
@@ -61,12 +61,12 @@ def of(
             f"The IPAMClaim {_name(row)} is of the network {row['network']}, of which nothing was seen"
             " in the cluster. Its addresses belong to no pool."
         )
-        yield _found(UNKNOWN_NETWORK, row, message, network=row["network"])
+        yield _finding(UNKNOWN_NETWORK, row, message, network=row["network"])
     yield from _refused(cluster_id, answering=answering)
     yield from _contradictions(cluster_id)
     yield from _names(cluster_id)
     for claim in unwritable:
-        yield Found(UNWRITABLE, str(claim), _unwritable(claim), details={"id": claim.pk})
+        yield ReconcileFinding(UNWRITABLE, str(claim), _unwritable(claim), details={"id": claim.pk})
 
 
 def _rows(statement: str, cluster_id: int, **values: object) -> list[Mapping[str, Any]]:
@@ -77,11 +77,11 @@ def _name(row: _Row) -> str:
     return f"{row['namespace']}/{row['name']}"
 
 
-def _found(
+def _finding(
     code: str, row: _Row, message: str, *, severity: Severity = Severity.WARNING, **details: Any
-) -> Found:
+) -> ReconcileFinding:
     details |= {"id": row["id"], "namespace": row["namespace"], "name": row["name"]}
-    return Found(code, _name(row), message, severity, details)
+    return ReconcileFinding(code, _name(row), message, severity, details)
 
 
 def _requests(claim: IPAMClaim) -> str:
@@ -116,14 +116,14 @@ def remove_finalizer(row: _Row) -> str:
     )
 
 
-def _leaked(row: _Row) -> Found:
-    kept = ", ".join(row["finalizers"]) or "nothing"
+def _leaked(row: _Row) -> ReconcileFinding:
+    finalizers = ", ".join(row["finalizers"]) or "nothing"
     addresses = ", ".join(row["ips"]) or "no address"
     message = (
         f"The VM {row['vm']} that owned the IPAMClaim {_name(row)} is gone, and the claim keeps"
-        f" {addresses}. What keeps it: {kept}."
+        f" {addresses}. What keeps it: {finalizers}."
     )
-    return _found(
+    return _finding(
         LEAKED, row, message,
         vm=row["vm"], vm_uid=row["vm_uid"], ips=row["ips"], finalizers=row["finalizers"],
         deleted_at=row["deleted_at"] and row["deleted_at"].isoformat(),
@@ -151,13 +151,13 @@ _LEAKED = """
 """
 
 
-def _stuck(row: _Row) -> Found:
-    kept = ", ".join(row["finalizers"]) or "nothing"
+def _stuck(row: _Row) -> ReconcileFinding:
+    finalizers = ", ".join(row["finalizers"]) or "nothing"
     message = (
         f"The IPAMClaim {_name(row)} is to be deleted since {row['deleted_at']:%Y-%m-%d %H:%M} and is"
-        f" still there, with its addresses. What keeps it: {kept}."
+        f" still there, with its addresses. What keeps it: {finalizers}."
     )
-    return _found(STUCK, row, message, finalizers=row["finalizers"], ips=row["ips"])
+    return _finding(STUCK, row, message, finalizers=row["finalizers"], ips=row["ips"])
 
 
 _STUCK = """
@@ -168,14 +168,14 @@ _STUCK = """
 _UNKNOWN_NETWORK = f"""
     SELECT c.id, c.namespace, c.name, n.name AS network
     FROM claims_ipamclaim c JOIN claims_network n ON n.id = c.network_id
-    WHERE c.cluster_id = %(cluster)s AND n.kind = '{Kind.UNKNOWN.value}' ORDER BY c.id
+    WHERE c.cluster_id = %(cluster)s AND n.kind = '{NetworkKind.UNKNOWN.value}' ORDER BY c.id
 """  # noqa: S608  # our own text
 
 
 # --- claims that disagree -------------------------------------------------------------------------
 
 
-def _refused(cluster_id: int, *, answering: bool) -> Iterator[Found]:
+def _refused(cluster_id: int, *, answering: bool) -> Iterator[ReconcileFinding]:
     rows = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
     for claim in rows.exclude(conditions=[]).order_by("pk"):
         condition = dialects.own(claim.conditions)
@@ -185,32 +185,32 @@ def _refused(cluster_id: int, *, answering: bool) -> Iterator[Found]:
         who = "It is tried again in every pass." if answering else "The cluster answers it."
         message = f"The IPAMClaim {claim} got no address: {condition.get('message')}. {who}"
         details = {"id": claim.pk, "reason": condition.get("reason")}
-        yield Found(REFUSED, str(claim), message, Severity.ERROR, details)
+        yield ReconcileFinding(REFUSED, str(claim), message, Severity.ERROR, details)
 
 
-def _contradictions(cluster_id: int) -> Iterator[Found]:
+def _contradictions(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_DUPLICATES, cluster_id):
         what = ", ".join(row["found"])
         message = (
             f"The IPAMClaim {_name(row)} has {what}, which another place of the network has, too."
         )
-        yield _found(DUPLICATE, row, message, severity=Severity.ERROR, values=row["found"])
+        yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["found"])
     for row in _rows(_OUTSIDE, cluster_id):
         inside = ", ".join(row["subnets"])
         message = f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, outside of {inside}."
-        yield _found(OUTSIDE, row, message, ips=row["ips"])
+        yield _finding(OUTSIDE, row, message, ips=row["ips"])
     for row in _rows(_OF_ENTRY, cluster_id):
         message = (
             f"The IPAMClaim {_name(row)} has {', '.join(row['ips'])}, its MAC entry {row['mac']}"
             f" {', '.join(row['other'])}. The VM keeps what its claim has; change the entry."
         )
-        yield _found(OF_ENTRY, row, message, claim=row["ips"], entry=row["other"])
+        yield _finding(OF_ENTRY, row, message, claim=row["ips"], entry=row["other"])
     for row in _rows(_OF_WORKLOAD, cluster_id):
         message = (
             f"The VM {row['vm']} runs with {', '.join(row['other'])}, its IPAMClaim {_name(row)} has"
             f" {', '.join(row['ips'])}. It gets the claim's addresses when it is started again."
         )
-        yield _found(OF_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
+        yield _finding(OF_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
 
 
 _DUPLICATES = """
@@ -264,7 +264,7 @@ _OF_WORKLOAD = f"""
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _names(cluster_id: int) -> Iterator[Found]:
+def _names(cluster_id: int) -> Iterator[ReconcileFinding]:
     claims = list(
         IPAMClaim.objects.filter(cluster=cluster_id)
         .order_by("pk")
@@ -274,17 +274,17 @@ def _names(cluster_id: int) -> Iterator[Found]:
     for pk, namespace, name, vm, network in claims:
         if not vm or vm == name:
             continue
-        known = networks.get((namespace, vm), ())
-        if not names.is_of(name, vm, [*known, network] if known else ()):
+        network_names = networks.get((namespace, vm), ())
+        if not names.is_of(name, vm, [*network_names, network] if network_names else ()):
             message = (
                 f"The IPAMClaim {namespace}/{name} of the VM {vm} is not called as the rule says,"
-                f" {names.compose_key(vm, known[0] if known else network)}:"
+                f" {names.compose_key(vm, network_names[0] if network_names else network)}:"
                 " kubevirt/ipam-extensions does not find it."
             )
-            yield Found(NAME, f"{namespace}/{name}", message, details={"id": pk})
+            yield ReconcileFinding(NAME, f"{namespace}/{name}", message, details={"id": pk})
     pairs: dict[str, list[names.Pair]] = {}
     for (namespace, vm), listed in networks.items():
-        pairs.setdefault(namespace, []).extend((vm, one) for one in listed)
+        pairs.setdefault(namespace, []).extend((vm, network_name) for network_name in listed)
     of_networks: dict[str, list[names.Pair]] = {}
     for _, namespace, name, vm, network in claims:
         if vm and vm != name:
@@ -293,19 +293,24 @@ def _names(cluster_id: int) -> Iterator[Found]:
     yield from _collisions(of_networks)
 
 
-def _collisions(pairs: Mapping[str, list[names.Pair]]) -> Iterator[Found]:
+def _collisions(pairs: Mapping[str, list[names.Pair]]) -> Iterator[ReconcileFinding]:
     for namespace, those in pairs.items():
         for name, rivals in names.collisions(those).items():
-            named = "; ".join(f"VM {vm} on {network}" for vm, network in rivals[:10])
-            message = f"Only one of these can have the IPAMClaim {namespace}/{name}: {named}."
+            vms = "; ".join(f"VM {vm} on {network}" for vm, network in rivals[:10])
+            message = f"Only one of these can have the IPAMClaim {namespace}/{name}: {vms}."
             details = {"rivals": [{"vm": vm, "network": network} for vm, network in rivals[:10]]}
-            yield Found(COLLISION, f"{namespace}/{name}", message, Severity.ERROR, details)
+            yield ReconcileFinding(
+                COLLISION, f"{namespace}/{name}", message, Severity.ERROR, details
+            )
 
 
 def _networks_of_vms(cluster_id: int) -> dict[tuple[str, str], list[str]]:
     """What each VM calls its networks: of that ipam-extensions makes the names of claims."""
     rows = database.rows(_NETWORKS_OF_VMS, [cluster_id])
-    return {(namespace, name): [text for text in found if text] for namespace, name, found in rows}
+    return {
+        (namespace, name): [text for text in network_names if text]
+        for namespace, name, network_names in rows
+    }
 
 
 _NETWORKS_OF_VMS = """

@@ -20,7 +20,7 @@ from claims.core.ipamclaims.dialects import Dialect
 from claims.core.resources import CLUSTER_UDN, IPAM_CLAIM, IPPOOL, NAD, POD, UDN, VM, VMI
 from claims.ipamclaims import allocation, ingest, pod_events, status_writer
 from claims.ipamclaims import findings as ipamclaim_findings
-from claims.ipamclaims.ingest import Seen as Taken
+from claims.ipamclaims.ingest import ObservedClaim as Taken
 from claims.models import IPAMClaim
 from pools.clusters import recovery_mode
 from pools.clusters.client.api_client import Manifest
@@ -29,10 +29,10 @@ from pools.clusters.reconcile import watch_positions
 from pools.clusters.reconcile.handler import (
     MANAGER,
     STATUS_MANAGER,
-    Found,
     Handler,
-    Pass,
-    Seen,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
     Write,
 )
 from pools.core.kubernetes.differences import Structure
@@ -51,51 +51,55 @@ _NOT_WORKED_OUT = "The register could not work out an answer; see the log of its
 log = logging.getLogger(__name__)
 
 
-class IPAMClaims(Handler):
+class IPAMClaimHandler(Handler):
     """The handler; what it knows is in the register, so that any process can go on."""
 
     kind = ipamclaim.KIND
     resources: Sequence[Resource] = (IPAM_CLAIM,)
     prompt = True
-    follows = tuple(one.kind for one in (*_MATTERS, POD))
+    follows = tuple(resource.kind for resource in (*_MATTERS, POD))
 
     def parse(self, manifest: Manifest) -> Taken:
         claim = ipamclaim.parse(manifest)
         return Taken(claim, ours=status_writer.wrote(manifest, MANAGER))
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
-        answering = pass_.connection.does(Duty.CLAIMS)
-        ingest.take_in(pass_.cluster, [one.parsed for one in seen], answering=answering)
-        for one in seen:
-            if problems := one.parsed.claim.problems:
-                one.row.problem_code = problems[0].code[:63]
-                one.row.problem = status_writer.broken(problems)
+    def ingest(self, context: SyncContext, observed_objects: Sequence[ParsedObject]) -> None:
+        answering = context.connection.does(Duty.CLAIMS)
+        ingest.take_in(
+            context.cluster, [observed.parsed for observed in observed_objects], answering=answering
+        )
+        for observed in observed_objects:
+            if problems := observed.parsed.claim.problems:
+                observed.row.problem_code = problems[0].code[:63]
+                observed.row.problem = status_writer.broken(problems)
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        ingest.forget(pass_.cluster, [row.uid for row in rows])
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        ingest.forget(context.cluster, [row.uid for row in rows])
 
-    def desired(self, pass_: Pass) -> Iterator[Write]:
-        words = functools.cache(lambda: ipamclaim.dialect(pass_.gateway.schema(_resource(pass_))))
-        cluster_id = pass_.cluster.pk
-        pods_known = _knows(pass_, POD.kind) and _knows(pass_, VMI.kind)
-        if not pass_.connection.does(Duty.CLAIMS):
-            with pass_.holding():
-                ingest.follow_pods(cluster_id, known=pods_known)
+    def desired(self, context: SyncContext) -> Iterator[Write]:
+        words = functools.cache(
+            lambda: ipamclaim.dialect(context.client.schema(_resource(context)))
+        )
+        cluster_id = context.cluster.pk
+        pods_known = _knows(context, POD.kind) and _knows(context, VMI.kind)
+        if not context.connection.does(Duty.CLAIMS):
+            with context.holding():
+                ingest.follow_pods(cluster_id, pods_known=pods_known)
             return
-        with pass_.holding():
+        with context.holding():
             ingest.own_vms(cluster_id)
-        if self._ready(pass_):
-            _answer(pass_, words)
-        with pass_.holding():
-            ingest.follow_pods(cluster_id, known=pods_known)
-        pod_events.tell(pass_)
-        made = status_writer.made_here(cluster_id)
-        if made:
-            pass_.notes[self.kind] = status_writer.unwritable(made, words())
+        if self._ready(context):
+            _answer(context, words)
+        with context.holding():
+            ingest.follow_pods(cluster_id, pods_known=pods_known)
+        pod_events.tell(context)
+        register_claims = status_writer.made_here(cluster_id)
+        if register_claims:
+            context.notes[self.kind] = status_writer.unwritable(register_claims, words())
         unsaid = status_writer.unsaid(cluster_id, STATUS_MANAGER)
         now = database.now()
-        resource = _resource(pass_)
-        for claim in made:
+        resource = _resource(context)
+        for claim in register_claims:
             make = partial(_spec, claim=claim, words=words())
             yield Write(resource, claim.name, make, namespace=claim.namespace, structure=_STRUCTURE)
         for claim in unsaid:
@@ -105,59 +109,61 @@ class IPAMClaims(Handler):
                 subresource="status", manager=STATUS_MANAGER,
             )  # fmt: skip
 
-    def findings(self, pass_: Pass) -> Iterable[Found]:
-        knows_vms = _knows(pass_, VM.kind)
-        yield from ipamclaim_findings.of(
-            pass_.cluster.pk,
-            answering=pass_.connection.does(Duty.CLAIMS),
-            owners=[VM.kind, *([VMI.kind] if _knows(pass_, VMI.kind) else [])] if knows_vms else [],
-            unwritable=pass_.notes.get(self.kind, ()),
+    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
+        knows_vms = _knows(context, VM.kind)
+        yield from ipamclaim_findings.cluster_findings(
+            context.cluster.pk,
+            answering=context.connection.does(Duty.CLAIMS),
+            owners=[VM.kind, *([VMI.kind] if _knows(context, VMI.kind) else [])]
+            if knows_vms
+            else [],
+            unwritable=context.notes.get(self.kind, ()),
         )
 
-    def _ready(self, pass_: Pass) -> bool:
+    def _ready(self, context: SyncContext) -> bool:
         """Whether what may hold an address is known, up to this moment (cilium/cilium#21482).
 
         Of a kind that was never seen in the cluster nothing is waited for: it may not be installed.
         """
-        seen = ObservedObject.objects.filter(
-            cluster=pass_.cluster, kind__in=[self.kind, *(one.kind for one in _MATTERS)]
+        observed_rows = ObservedObject.objects.filter(
+            cluster=context.cluster, kind__in=[self.kind, *(resource.kind for resource in _MATTERS)]
         )
-        kinds = seen.order_by().values_list("kind", flat=True).distinct()
-        return all(_knows(pass_, kind) for kind in kinds)
+        kinds = observed_rows.order_by().values_list("kind", flat=True).distinct()
+        return all(_knows(context, kind) for kind in kinds)
 
 
-def _knows(pass_: Pass, kind: str) -> bool:
+def _knows(context: SyncContext, kind: str) -> bool:
     """Whether all objects of a kind are known: listed in this pass, or watched since a list."""
-    if pass_.told:
-        return watch_positions.read(pass_.connection.positions, kind) is not None
-    return kind in pass_.complete
+    if context.from_watch:
+        return watch_positions.read(context.connection.positions, kind) is not None
+    return kind in context.complete
 
 
-def _answer(pass_: Pass, words: Callable[[], Dialect]) -> None:
+def _answer(context: SyncContext, words: Callable[[], Dialect]) -> None:
     """Grant what can be granted; a claim with which something is wrong fails alone."""
-    waiting = allocation.waiting(pass_.cluster.pk)
+    waiting = allocation.waiting(context.cluster.pk)
     if not waiting:
         return
-    told = words()
-    broken = _broken(pass_, waiting)
+    dialect = words()
+    broken = _broken(context, waiting)
 
     def work(some: Sequence[IPAMClaim]) -> None:
-        allocation.answer(some, told, author=pass_.author, broken=broken)
+        allocation.answer(some, dialect, author=context.author, broken=broken)
 
     for _, group in itertools.groupby(waiting, key=lambda claim: claim.network_id):
         those = list(group)
         for first in range(0, len(those), _BATCH):
-            with pass_.holding():
+            with context.holding():
                 if not recovery_mode.may_grant():
                     return
                 for culprit, error in reconcile_ingest.halving(those[first : first + _BATCH], work):
                     log.error("the claim %s could not be answered", culprit, exc_info=error)
-                    allocation.refuse(culprit, told, _NOT_WORKED_OUT)
+                    allocation.refuse(culprit, dialect, _NOT_WORKED_OUT)
 
 
-def _broken(pass_: Pass, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
+def _broken(context: SyncContext, waiting: Sequence[IPAMClaim]) -> dict[str, str]:
     """By uid, what of these claims' objects cannot be understood."""
-    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=IPAMClaims.kind)
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=IPAMClaimHandler.kind)
     wrong = rows.exclude(problem_code="").values_list("uid", "problem")
     uids = {claim.uid for claim in waiting}
     return {uid: text for uid, text in wrong if uid in uids}
@@ -173,5 +179,5 @@ def _status(
     return status_writer.status(claim, current, words, now, manager=STATUS_MANAGER)
 
 
-def _resource(pass_: Pass) -> Resource:
-    return pass_.served[IPAMClaims.kind]
+def _resource(context: SyncContext) -> Resource:
+    return context.served[IPAMClaimHandler.kind]

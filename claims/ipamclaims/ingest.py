@@ -33,36 +33,36 @@ _FIELDS = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedClaim:
     """A claim as its object says it; `ours` when the register wrote its spec."""
 
     claim: Claim
     ours: bool = False
 
 
-def take_in(cluster: Cluster, found: Sequence[Seen], *, answering: bool) -> None:
+def take_in(cluster: Cluster, observed_claims: Sequence[ObservedClaim], *, answering: bool) -> None:
     """Bring the register to what objects say, many at once.
 
     `answering` says that the register grants addresses in this cluster.
     """
-    networks = _networks(cluster, {one.claim.network for one in found})
-    known = _known(cluster, [one.claim for one in found])
+    networks = _networks(cluster, {observed.claim.network for observed in observed_claims})
+    existing_claims = _existing_claims(cluster, [observed.claim for observed in observed_claims])
     touched = {network.pk for network in networks.values()}
-    touched |= {row.network_id for row in known.values()}
+    touched |= {row.network_id for row in existing_claims.values()}
     lock(touched)
     new, changed, others = [], [], []
-    for one in found:
-        claim, network = one.claim, networks[one.claim.network]
-        row = known.get((claim.namespace, claim.name))
+    for observed in observed_claims:
+        claim, network = observed.claim, networks[observed.claim.network]
+        row = existing_claims.get((claim.namespace, claim.name))
         if row is None:
             row = IPAMClaim(cluster=cluster, namespace=claim.namespace, name=claim.name)
-            row.follows_cluster = not one.ours
-            _bring(row, one, network, answering=answering)
+            row.follows_cluster = not observed.ours
+            _update_row(row, observed, network, answering=answering)
             new.append(row)
-            known[claim.namespace, claim.name] = row
+            existing_claims[claim.namespace, claim.name] = row
             continue
         before = _values(row)
-        _bring(row, one, network, answering=answering)
+        _update_row(row, observed, network, answering=answering)
         if _values(row) == before:
             continue
         if row.pk:
@@ -72,7 +72,7 @@ def take_in(cluster: Cluster, found: Sequence[Seen], *, answering: bool) -> None
     IPAMClaim.objects.bulk_create(new)
     store(changed)
     index.write(claims=[*new, *changed])
-    settle_owners(others)
+    update_owners(others)
 
 
 def _values(row: IPAMClaim) -> dict[str, Any]:
@@ -97,23 +97,23 @@ _STORE = """
 """
 
 
-def _known(cluster: Cluster, found: Sequence[Claim]) -> dict[tuple[str, str], IPAMClaim]:
-    rows = IPAMClaim.objects.filter(cluster=cluster, name__in={one.name for one in found})
+def _existing_claims(cluster: Cluster, claims: Sequence[Claim]) -> dict[tuple[str, str], IPAMClaim]:
+    rows = IPAMClaim.objects.filter(cluster=cluster, name__in={claim.name for claim in claims})
     return {(row.namespace, row.name): row for row in rows}
 
 
 def _networks(cluster: Cluster, names: Iterable[str]) -> dict[str, Network]:
     """By name; those that nobody has seen yet get a row of kind UNKNOWN."""
-    wanted = set(names)
-    rows = Network.objects.filter(cluster=cluster, name__in=wanted)
-    found = {row.name: row for row in rows}
-    missing = sorted(wanted - set(found))
+    network_names = set(names)
+    rows = Network.objects.filter(cluster=cluster, name__in=network_names)
+    networks = {row.name: row for row in rows}
+    missing = sorted(network_names - set(networks))
     if missing:
         Network.objects.bulk_create(
             [Network(cluster=cluster, name=name) for name in missing], ignore_conflicts=True
         )
-        found |= {row.name: row for row in rows.all()}
-    return found
+        networks |= {row.name: row for row in rows.all()}
+    return networks
 
 
 def lock(network_ids: Iterable[int]) -> None:
@@ -125,17 +125,19 @@ def lock(network_ids: Iterable[int]) -> None:
 
 def subnets_of(network: Network) -> list[addresses.Network]:
     """The subnets, as far as they can be read."""
-    found = []
+    subnets = []
     for text in network.subnets:
         try:
-            found.append(ip_network(text))
+            subnets.append(ip_network(text))
         except ValueError:
             continue
-    return found
+    return subnets
 
 
-def _bring(row: IPAMClaim, one: Seen, network: Network, *, answering: bool) -> None:
-    claim = one.claim
+def _update_row(
+    row: IPAMClaim, observed: ObservedClaim, network: Network, *, answering: bool
+) -> None:
+    claim = observed.claim
     same_object = row.uid in {"", claim.uid}
     same_vm = bool(claim.vm_uid) and row.vm_uid == claim.vm_uid
     moved = row.pk is not None and row.network_id != network.pk
@@ -152,24 +154,24 @@ def _bring(row: IPAMClaim, one: Seen, network: Network, *, answering: bool) -> N
     row.ips = ips
     if claim.owner_pod or not (stays and ips):
         row.owner_pod = claim.owner_pod
-    _request(row, one)
+    _request(row, observed)
     row.network = network
     row.interface = claim.interface
     # A claim that nobody owns stands for itself, so that its addresses have a holder.
     unowned = "" if row.mac else claim.name
-    kept = "" if row.follows_cluster else row.vm
+    registered_vm = "" if row.follows_cluster else row.vm
     row.vm_uid = claim.vm_uid or (row.vm_uid if not row.follows_cluster and same_object else "")
-    row.vm = claim.vm or kept or unowned
+    row.vm = claim.vm or registered_vm or unowned
     row.finalizers = list(claim.finalizers)
     row.deleted_at = claim.deleted_at
     row.uid = claim.uid
 
 
-def _request(row: IPAMClaim, one: Seen) -> None:
+def _request(row: IPAMClaim, observed: ObservedClaim) -> None:
     """Requests of the register's own claims are the register's, unless somebody else made others."""
-    claim = one.claim
+    claim = observed.claim
     asks = bool(claim.mac or claim.ips_requested)
-    if asks and not one.ours:
+    if asks and not observed.ours:
         row.follows_cluster = True
     if row.follows_cluster or row.pk is None:
         row.mac, row.ips_requested = claim.mac, list(claim.ips_requested)
@@ -191,7 +193,7 @@ def delete(rows: Sequence[IPAMClaim]) -> None:
     IPAMClaim.objects.filter(pk__in=ids).delete()
 
 
-def settle_owners(rows: Sequence[IPAMClaim]) -> None:
+def update_owners(rows: Sequence[IPAMClaim]) -> None:
     """The blocks of claims whose VM has another uid now."""
     touched = Touched()
     for row in rows:
@@ -199,14 +201,14 @@ def settle_owners(rows: Sequence[IPAMClaim]) -> None:
         for text in row.ips:
             touched.add(row.network_id, None, str(ipamclaim.host(text)), name)
     if touched:
-        block_sync.settle(touched)
+        block_sync.sync_blocks(touched)
 
 
 def own_vms(cluster_id: int) -> None:
     """Claims that were made here belong to the VM of their name from when it is there."""
     ids = [pk for (pk,) in database.rows(_OWN_VMS, [cluster_id])]
     if ids:
-        settle_owners(list(IPAMClaim.objects.filter(pk__in=ids)))
+        update_owners(list(IPAMClaim.objects.filter(pk__in=ids)))
 
 
 _OWN_VMS = """
@@ -218,14 +220,14 @@ _OWN_VMS = """
 """
 
 
-def follow_pods(cluster_id: int, *, known: bool) -> None:
+def follow_pods(cluster_id: int, *, pods_known: bool) -> None:
     """The owner pod is one that runs the VM; while it migrates, the one that was it before (R6).
 
     `known` says that all pods and VM instances of the cluster are: then a pod that is gone is named no
     more, be it that OVN-Kubernetes still names it.
     """
     database.rows(_FOLLOW_PODS, [cluster_id])
-    if known:
+    if pods_known:
         database.rows(_FORGET_PODS, [cluster_id])
 
 

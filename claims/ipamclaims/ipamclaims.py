@@ -44,7 +44,7 @@ class ClaimSpec:
 
 
 def create(
-    spec: ClaimSpec, *, author: events.Author, seen: namespaces.Scope = namespaces.EVERYTHING
+    spec: ClaimSpec, *, author: events.Author, scope: namespaces.Scope = namespaces.EVERYTHING
 ) -> IPAMClaim:
     """A claim that no cluster has yet.
 
@@ -55,8 +55,8 @@ def create(
     holders.parse_name(name, field="name")
     vm = spec.vm or names.vm_of(name, spec.network.name)
     if not (vm or spec.mac):
-        raise errors.InvalidInput.of("vm", "required", "say for which VM it is")
-    made = IPAMClaim(
+        raise errors.InvalidInput.for_field("vm", "required", "say for which VM it is")
+    claim = IPAMClaim(
         cluster=spec.network.cluster,
         network=spec.network,
         namespace=spec.namespace,
@@ -67,15 +67,15 @@ def create(
         vm=vm,
         note=spec.note,
     )
-    with _changing(made, author):
-        _refuse_taken(made, seen)
+    with _changing(claim, author):
+        _refuse_taken(claim, scope)
         if IPAMClaim.objects.filter(
-            cluster=made.cluster, namespace=made.namespace, name=name
+            cluster=claim.cluster, namespace=claim.namespace, name=name
         ).exists():
-            raise errors.AlreadyExists(f"{made.namespace} has an IPAMClaim {name}.")
-        made.save()
-        index.write(claims=[made])
-    return made
+            raise errors.AlreadyExists(f"{claim.namespace} has an IPAMClaim {name}.")
+        claim.save()
+        index.write(claims=[claim])
+    return claim
 
 
 @contextmanager
@@ -92,34 +92,34 @@ def _changing(claim: IPAMClaim, author: events.Author) -> Iterator[None]:
         raise errors.AlreadyExists from error
 
 
-def _refuse_taken(claim: IPAMClaim, seen: namespaces.Scope) -> None:
+def _refuse_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
     """Nobody gets the gateway's MAC; who does not see everything gets nothing that is taken, either."""
     gateway = own_addresses.macs(claim.network).get(claim.mac or "")
     if gateway:
         raise errors.ReservedAddress(f"{claim.mac} is the MAC address of the gateway {gateway}.")
-    if seen.everything:
+    if scope.everything:
         return
-    found = duplicates.of_candidate(
+    claim_duplicates = duplicates.of_candidate(
         claim.network,
         mac=claim.mac,
         addresses=[text.partition("/")[0] for text in claim.ips_requested],
         vm=claim.vm,
         namespace=claim.namespace,
         claim_id=claim.pk or 0,
-        seen=seen,
+        seen=scope,
     )
-    for one in found:
-        types = {where.type for where in one.places}
-        if one.note:
+    for duplicate in claim_duplicates:
+        types = {where.type for where in duplicate.places}
+        if duplicate.note:
             continue
         if types & {"gateway", "infrastructure", "reserved_range"}:
-            raise errors.ReservedAddress(f"{one.value} is kept for the network itself.")
+            raise errors.ReservedAddress(f"{duplicate.value} is kept for the network itself.")
         if "other" in types:
-            raise errors.AlreadyAllocated(f"{one.value} is in use already.")
+            raise errors.AlreadyAllocated(f"{duplicate.value} is in use already.")
 
 
 @dataclass(frozen=True)
-class Change:
+class ClaimChange:
     """What is to be another; None stays as it is. `mac` "" takes the request away."""
 
     mac: str | None = None
@@ -133,10 +133,10 @@ class Change:
 
 def change(
     claim_id: int,
-    wanted: Change,
+    changes: ClaimChange,
     *,
     author: events.Author,
-    seen: namespaces.Scope = namespaces.EVERYTHING,
+    scope: namespaces.Scope = namespaces.EVERYTHING,
 ) -> IPAMClaim:
     """Change what a claim asks for, as long as it has no addresses; its note always.
 
@@ -145,16 +145,16 @@ def change(
     claim = _get(claim_id)
     with _changing(claim, author):
         claim = _get(claim_id, lock=True)
-        if wanted.requests:
+        if changes.requests:
             if claim.ips:
                 raise errors.ImmutableInUse("The claim has its addresses, which are never changed.")
             if claim.follows_cluster:
                 raise errors.ClusterDecides("The claim is the cluster's: change its object there.")
-            claim.mac = claim.mac if wanted.mac is None else wanted.mac or None
-            claim.ips_requested = claim.ips_requested if wanted.ips is None else list(wanted.ips)
-            _refuse_taken(claim, seen)
-        if wanted.note is not None:
-            claim.note = wanted.note
+            claim.mac = claim.mac if changes.mac is None else changes.mac or None
+            claim.ips_requested = claim.ips_requested if changes.ips is None else list(changes.ips)
+            _refuse_taken(claim, scope)
+        if changes.note is not None:
+            claim.note = changes.note
         claim.save()
         index.write(claims=[claim])
     return claim
@@ -182,13 +182,15 @@ def release(claim_id: int, *, author: events.Author) -> IPAMClaim:
     is granted to it again. Raises NotFound, InvalidInput, Conflict.
     """
     if not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "Say why its addresses are given back.")
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "Say why its addresses are given back."
+        )
     claim = _get(claim_id)
     with _changing(claim, author):
         claim = _get(claim_id, lock=True)
         if not claim.ips:
             raise errors.Conflict("The claim has no addresses.")
-        if not {one.code for one in states.findings(claim)} & _GIVE_BACK:
+        if not {finding.code for finding in states.findings(claim)} & _GIVE_BACK:
             raise errors.Conflict(
                 "The claim was not found to be leaked: its VM is there, or it is not known to be gone."
             )
@@ -209,10 +211,10 @@ def _get(claim_id: int, *, lock: bool = False) -> IPAMClaim:
     rows = IPAMClaim.objects.select_related("cluster", "network")
     if lock:
         rows = rows.select_for_update(of=("self",))
-    found = rows.filter(pk=claim_id).first()
-    if found is None:
+    claim = rows.filter(pk=claim_id).first()
+    if claim is None:
         raise errors.NotFound("There is no such object.")
-    return found
+    return claim
 
 
 def parse_ips(value: object, network: Network, *, field: str = "ips_requested") -> tuple[str, ...]:
@@ -222,12 +224,12 @@ def parse_ips(value: object, network: Network, *, field: str = "ips_requested") 
     """
     if value == []:
         return ()
-    found = entries.parse_ips(value, entries.rules(network.subnets, lenient=True), field)
-    families = [ipamclaim.host(text).version for text in found]
+    ips = entries.parse_ips(value, entries.rules(network.subnets, lenient=True), field)
+    families = [ipamclaim.host(text).version for text in ips]
     if len(set(families)) != len(families):
         message = "a claim has at most one address of each family"
-        raise errors.InvalidInput.of(field, "one_per_family", message, ", ".join(found))
-    return found
+        raise errors.InvalidInput.for_field(field, "one_per_family", message, ", ".join(ips))
+    return ips
 
 
 # --- manifests ------------------------------------------------------------------------------------
@@ -235,8 +237,10 @@ def parse_ips(value: object, network: Network, *, field: str = "ips_requested") 
 
 def dialect_of(claim: IPAMClaim) -> Dialect:
     """How its cluster writes claims, as far as its object shows; a claim with requests shows them."""
-    seen = findings.seen_object(claim)
-    pod = ((seen.manifest if seen else {}).get("status") or {}).get("ownerPod")
+    observed_object = findings.seen_object(claim)
+    pod = ((observed_object.manifest if observed_object else {}).get("status") or {}).get(
+        "ownerPod"
+    )
     asks = bool(claim.mac or claim.ips_requested)
     words = dialects.SPEC_002 if isinstance(pod, str) or asks else dialects.SHIPPED
     return dialects.taking_requests(words)

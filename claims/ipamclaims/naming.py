@@ -29,7 +29,7 @@ def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, s
         namespace__in={namespace for namespace, _, _ in nads},
         **({} if vm is None else {"name": vm}),
     )
-    found: dict[tuple[str, str], str] = {}
+    names_by_vm: dict[tuple[str, str], str] = {}
     for namespace, name, manifest in rows.order_by("-kind").values_list(
         "namespace", "name", "manifest"
     ):
@@ -37,5 +37,5 @@ def vm_networks(network: Network, vm: str | None = None) -> Mapping[tuple[str, s
             manifest, names, namespace=namespace, primary=namespace in primary
         )
         if called:
-            found[namespace, name] = called  # the VirtualMachine's comes last
-    return found
+            names_by_vm[namespace, name] = called  # the VirtualMachine's comes last
+    return names_by_vm

@@ -16,7 +16,7 @@ from claims.core.ipamclaims import dialects
 from claims.core.ipamclaims.dialects import Outcome
 from claims.core.workloads import pod_events
 from claims.core.workloads.pod_events import Refusal
-from pools.clusters.reconcile.handler import MANAGER, Pass
+from pools.clusters.reconcile.handler import MANAGER, SyncContext
 from pools.core.kubernetes import resources
 from pools.platform import database
 from pools.platform.outbound import faults
@@ -28,36 +28,36 @@ _written: dict[tuple[int, str, str], float] = {}  # by cluster, event and moment
 log = logging.getLogger(__name__)
 
 
-def tell(pass_: Pass) -> None:
+def tell(context: SyncContext) -> None:
     """Write the events that are missing; not in a transaction, for the cluster may be slow."""
-    if pass_.dry_run:
+    if context.dry_run:
         return
     now = time.monotonic()
-    for refusal in refusals(pass_.cluster.pk):
-        key = (pass_.cluster.pk, refusal.namespace + "/" + refusal.name, refusal.moment)
+    for refusal in refusals(context.cluster.pk):
+        key = (context.cluster.pk, refusal.namespace + "/" + refusal.name, refusal.moment)
         if now - _written.get(key, -_AGAIN) < _AGAIN:
             continue
         try:
-            _write(pass_, refusal)
+            _write(context, refusal)
         except faults.Rejected as error:
             log.info("an event on %s was refused: %s", refusal.pod, error.message)
         except faults.ClusterFault as error:
-            log.info("no events on pods of %s: %s", pass_.cluster, error.message)
+            log.info("no events on pods of %s: %s", context.cluster, error.message)
             return
         _written[key] = now
     for key in [key for key, moment in _written.items() if now - moment >= _AGAIN]:
         _written.pop(key, None)
 
 
-def _write(pass_: Pass, refusal: Refusal) -> None:
+def _write(context: SyncContext, refusal: Refusal) -> None:
     try:
-        before = pass_.gateway.get(resources.EVENT, refusal.name, refusal.namespace)
-    except faults.ObjectAbsent:
+        before = context.client.get(resources.EVENT, refusal.name, refusal.namespace)
+    except faults.NotFound:
         before = None
     event = pod_events.render(refusal, before)
     if event is not None:
-        pass_.prove()
-        pass_.gateway.apply(resources.EVENT, event, manager=MANAGER)
+        context.prove()
+        context.client.apply(resources.EVENT, event, manager=MANAGER)
 
 
 def refusals(cluster_id: int) -> list[Refusal]:
@@ -81,12 +81,12 @@ def _of_claims(cluster_id: int) -> Iterator[Refusal]:
 def _of_decisions(cluster_id: int) -> Iterator[Refusal]:
     for row in database.fetch(_DECISIONS, {"cluster": cluster_id, "most": MOST}):
         if row["code"] not in pod_events.NOTHING_REFUSED:
-            at: datetime = row["at"]
+            moment: datetime = row["at"]
             yield Refusal(
                 row["namespace"], row["pod"], row["uid"],
                 reason=pod_events.reason(row["code"]),
                 message=row["message"],
-                moment=f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                moment=f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
             )  # fmt: skip
 
 

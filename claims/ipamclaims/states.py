@@ -24,8 +24,8 @@ _CONFLICTS = (Outcome.IP_CONFLICT, Outcome.MAC_CONFLICT)
 
 def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
     """The rows, each with its `state`, what stands foremost about it, and the `pods` that run its VM."""
-    failed = Q(ips=[]) & _said(*Outcome)
-    conflicting = Q(ips=[]) & _said(*_CONFLICTS)
+    failed = Q(ips=[]) & _refusal_query(*Outcome)
+    conflicting = Q(ips=[]) & _refusal_query(*_CONFLICTS)
     flagged = Place.objects.filter(claim=OuterRef("pk"), holds=True)
     duplicate = Exists(flagged.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
     same_vm = Q(uid=OuterRef("vm_uid")) | Q(vm_uid=OuterRef("vm_uid"))
@@ -43,7 +43,7 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
             output_field=Workload._meta.get_field("pods"),
         ),
         state=Case(
-            When(_found(ipamclaim_findings.LEAKED), then=Value(LEAKED)),
+            When(_has_finding(ipamclaim_findings.LEAKED), then=Value(LEAKED)),
             When(conflicting | Q(duplicate), then=Value(CONFLICT)),
             When(failed, then=Value(FAILED)),
             When(ips=[], then=Value(PENDING)),
@@ -52,20 +52,20 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
     )
 
 
-def _said(*outcomes: Outcome) -> Q:
+def _refusal_query(*outcomes: Outcome) -> Q:
     """Whose condition says that they got nothing, for one of these reasons."""
-    found = Q(pk__in=[])
+    query = Q(pk__in=[])
     for words in (dialects.SHIPPED, dialects.SPEC_002):
-        said = {"type": words.condition, "status": "False"}
+        condition = {"type": words.condition, "status": "False"}
         if Outcome.ERROR in outcomes:  # whatever the reason
-            found |= Q(conditions__contains=[said])
+            query |= Q(conditions__contains=[condition])
             continue
-        for one in outcomes:
-            found |= Q(conditions__contains=[said | {"reason": words.reasons[one]}])
-    return found
+        for outcome in outcomes:
+            query |= Q(conditions__contains=[condition | {"reason": words.reasons[outcome]}])
+    return query
 
 
-def _found(*codes: str) -> Exists:
+def _has_finding(*codes: str) -> Exists:
     subject = Concat(OuterRef("namespace"), Value("/"), OuterRef("name"))
     rows = Finding.objects.filter(cluster=OuterRef("cluster"), kind=ipamclaim.KIND)
     return Exists(rows.filter(code__in=codes, subject=subject))
@@ -78,23 +78,23 @@ def findings(claim: IPAMClaim) -> list[Finding]:
 
 def codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
     """By their ids, the codes of the findings about these claims."""
-    named = {(claim.cluster_id, str(claim)): claim.pk for claim in claims}
+    ids_by_subject = {(claim.cluster_id, str(claim)): claim.pk for claim in claims}
     rows = Finding.objects.filter(
         kind=ipamclaim.KIND,
-        cluster__in={cluster for cluster, _ in named},
-        subject__in={subject for _, subject in named},
+        cluster__in={cluster for cluster, _ in ids_by_subject},
+        subject__in={subject for _, subject in ids_by_subject},
     )
-    found: dict[int, set[str]] = {}
+    codes_by_claim: dict[int, set[str]] = {}
     for cluster, subject, code in rows.values_list("cluster_id", "subject", "code"):
-        if (cluster, subject) in named:
-            found.setdefault(named[cluster, subject], set()).add(code)
-    return found
+        if (cluster, subject) in ids_by_subject:
+            codes_by_claim.setdefault(ids_by_subject[cluster, subject], set()).add(code)
+    return codes_by_claim
 
 
 def clusters_answered(ids: Collection[int]) -> set[int]:
     """Those of the clusters in which the register grants addresses and writes objects."""
     rows = Connection.objects.filter(cluster__in=ids)
-    return {one.cluster_id for one in rows if one.does(Duty.CLAIMS)}
+    return {connection.cluster_id for connection in rows if connection.does(Duty.CLAIMS)}
 
 
 def words_of(claim: IPAMClaim) -> str:

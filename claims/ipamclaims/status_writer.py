@@ -63,15 +63,17 @@ def status(
         return None
     there = current.get("status") or {}
     ips = list(there.get("ips") or claim.ips)
-    before = [one for one in there.get("conditions") or () if isinstance(one, dict)]
+    before = [
+        condition for condition in there.get("conditions") or () if isinstance(condition, dict)
+    ]
     ours = dialects.own(claim.conditions)
     if ours is not None and not dialects.says(dialects.own(before), ours):
         before = dialects.merged(before, ours, now=now)
-    said = dialects.render_status(ips, claim.owner_pod, before, words)
-    if "ownerPod" not in said and _owns_pod(current, manager):
+    rendered_status = dialects.render_status(ips, claim.owner_pod, before, words)
+    if "ownerPod" not in rendered_status and _owns_pod(current, manager):
         # A field that is left out becomes null on servers before 1.22, which the definition refuses.
-        said["ownerPod"] = {"name": ""} if words.pod_is_object else ""
-    return _identity(claim) | {"status": said}
+        rendered_status["ownerPod"] = {"name": ""} if words.pod_is_object else ""
+    return _identity(claim) | {"status": rendered_status}
 
 
 def _owns_pod(current: Mapping[str, Any], manager: str) -> bool:
@@ -150,6 +152,6 @@ def wrote(manifest: Mapping[str, Any], manager: str) -> bool:
     )
 
 
-def broken(problems: Sequence[errors.Problem]) -> str:
+def broken(problems: Sequence[errors.FieldProblem]) -> str:
     """What of an object cannot be understood, in one line."""
-    return "; ".join(f"{one.field}: {one.message}" for one in problems)[:1000]
+    return "; ".join(f"{problem.field}: {problem.message}" for problem in problems)[:1000]

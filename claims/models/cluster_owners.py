@@ -78,7 +78,7 @@ class ClusterGroupMember(models.Model):
         return f"{self.username} in {self.group}"
 
 
-class Source(models.TextChoices):
+class MembershipSource(models.TextChoices):
     """Who made somebody a VM owner."""
 
     LOCAL = "local", "here"
@@ -92,7 +92,7 @@ class AnyMembership(models.Model):
     may be nobody here of that name.
     """
 
-    source = models.CharField(max_length=7, choices=Source)
+    source = models.CharField(max_length=7, choices=MembershipSource)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, null=True, related_name="+"
     )

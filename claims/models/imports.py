@@ -13,7 +13,7 @@ from claims.models.networks import Network
 from pools.models import Cluster
 
 
-class Target(models.TextChoices):
+class ImportTarget(models.TextChoices):
     """What an import writes."""
 
     IPPOOL = "ippool", "IPPool entries"
@@ -60,7 +60,7 @@ class VMImport(models.Model):
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="vm_imports")
-    target = models.CharField(max_length=10, choices=Target, default=Target.IPPOOL)
+    target = models.CharField(max_length=10, choices=ImportTarget, default=ImportTarget.IPPOOL)
     network = models.ForeignKey(
         Network, on_delete=models.SET_NULL, null=True, blank=True, related_name="vm_imports"
     )

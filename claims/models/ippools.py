@@ -8,7 +8,7 @@ from claims.models.networks import Network
 from pools.models import Cluster
 
 
-class Source(models.TextChoices):
+class EntrySource(models.TextChoices):
     """How an entry came here."""
 
     HAND = "hand", "by hand"
@@ -78,7 +78,7 @@ class Entry(models.Model):
     ips = ArrayField(models.CharField(max_length=64))
     vm = models.CharField("VM", max_length=253, blank=True, default="")
     namespace = models.CharField(max_length=253, blank=True, default="")
-    source = models.CharField(max_length=8, choices=Source, default=Source.HAND)
+    source = models.CharField(max_length=8, choices=EntrySource, default=EntrySource.HAND)
     note = models.CharField(max_length=500, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 

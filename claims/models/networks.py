@@ -8,7 +8,7 @@ from django.db import models
 from pools.models import Cluster, Pool
 
 
-class Kind(models.TextChoices):
+class NetworkKind(models.TextChoices):
     """What made the network; empty when only an IPPool or a claim names it."""
 
     CUDN = "cudn", "ClusterUserDefinedNetwork"
@@ -33,7 +33,9 @@ class Network(models.Model):
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="networks")
     name = models.CharField("logical network name", max_length=253)
-    kind = models.CharField(max_length=4, choices=Kind, blank=True, default=Kind.UNKNOWN)
+    kind = models.CharField(
+        max_length=4, choices=NetworkKind, blank=True, default=NetworkKind.UNKNOWN
+    )
     object_name = models.CharField(max_length=253, blank=True, default="")  # of the (C)UDN or NAD
     namespace = models.CharField(max_length=253, blank=True, default="")  # of a UDN or NAD
     topology = models.CharField(max_length=16, blank=True, default="")  # layer2, layer3, localnet

@@ -8,7 +8,7 @@ from claims.models.networks import Network
 from claims.models.workloads import Workload
 
 
-class Answer(models.TextChoices):
+class ComparisonResult(models.TextChoices):
     """Whether what runs agrees with the register."""
 
     MATCHING = "matching", "matching"
@@ -17,7 +17,7 @@ class Answer(models.TextChoices):
     UNKNOWN = "unknown", "unknown"  # runs, and nothing is registered
 
 
-class _Verdict(models.Model):
+class _Comparison(models.Model):
     """What is registered beside what runs with it (a view: claims/sql/verdicts.sql).
 
     One row for each entry or claim and each workload that it speaks of; for one of which nothing
@@ -38,7 +38,7 @@ class _Verdict(models.Model):
     registered_vm = models.CharField(max_length=253)
     running_namespace = models.CharField(max_length=253)
     running_name = models.CharField(max_length=253)
-    verdict = models.CharField(max_length=9, choices=Answer)
+    verdict = models.CharField(max_length=9, choices=ComparisonResult)
 
     class Meta:
         abstract = True
@@ -48,22 +48,22 @@ class _Verdict(models.Model):
         return f"{self.verdict} {self.id}"
 
 
-class Verdict(_Verdict):
+class Verdict(_Comparison):
     """Of a network as a whole."""
 
-    class Meta(_Verdict.Meta):
+    class Meta(_Comparison.Meta):
         abstract = False
         managed = False
         db_table = "claims_verdict"
 
 
-class OwnVerdict(_Verdict):
+class OwnVerdict(_Comparison):
     """Of each namespace by itself, for those who see no other: foreign things do not exist in it."""
 
     id = models.CharField(max_length=512, primary_key=True)
     namespace = models.CharField(max_length=253)
 
-    class Meta(_Verdict.Meta):
+    class Meta(_Comparison.Meta):
         abstract = False
         managed = False
         db_table = "claims_own_verdict"

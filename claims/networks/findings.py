@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from claims.core.networks import nads, udn
 from claims.models import NAD, Network
 from claims.networks import pools as network_pools
-from pools.clusters.reconcile.handler import Found, Pass
+from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.models import PoolCIDR
 from pools.models.observed import Severity
@@ -31,8 +31,8 @@ _CONDITIONS = {
 }
 
 
-def of_conditions(pass_: Pass, kind: str) -> Iterator[Found]:
-    rows = Network.objects.filter(cluster=pass_.cluster, kind=kind, gone_at=None)
+def of_conditions(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
+    rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
     for network in rows.exclude(conditions=[]).order_by("name"):
         for one in network.conditions:
             told = _CONDITIONS.get(str(one.get("type")))
@@ -41,38 +41,40 @@ def of_conditions(pass_: Pass, kind: str) -> Iterator[Found]:
                 reason, message = str(one.get("reason", "")), str(one.get("message", ""))
                 text = f"{words.format(name=network.name)} ({reason}): {message}"[:990]
                 details = {"network": network.name, "reason": reason, "message": message[:2000]}
-                yield Found(code, network.name, text, Severity.ERROR, details)
+                yield ReconcileFinding(code, network.name, text, Severity.ERROR, details)
 
 
-def not_in_cluster(pass_: Pass, kind: str) -> Iterator[Found]:
+def not_in_cluster(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
     """Networks that were made here by hand and that nobody has made in the cluster."""
     rows = Network.objects.filter(
-        cluster=pass_.cluster, kind=kind, uid="", applied=False, gone_at=None
+        cluster=context.cluster, kind=kind, uid="", applied=False, gone_at=None
     )
     for network in rows.order_by("name"):
         message = (
             f"The register has the network {network.name}, the cluster has no such object. Apply"
             " its manifest, or delete it here."
         )
-        yield Found("network_not_in_cluster", network.name, message)
+        yield ReconcileFinding("network_not_in_cluster", network.name, message)
 
 
-def differs(network: Network, names: Sequence[str]) -> Found:
+def differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
     listed = ", ".join(names)
     message = (
         f"The network {network.name} is another one in the cluster than was made here: {listed}"
         " differ, and never change. Delete the object there to have it made anew, or let the register"
         " follow it (applied off)."
     )
-    return Found("network_differs", network.name, message, Severity.ERROR, {"fields": list(names)})
+    return ReconcileFinding(
+        "network_differs", network.name, message, Severity.ERROR, {"fields": list(names)}
+    )
 
 
-def orphans(pass_: Pass) -> Iterator[Found]:
-    for cidr in network_pools.orphans(pass_.cluster):
+def orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
+    for cidr in network_pools.orphans(context.cluster):
         yield _orphan(cidr)
 
 
-def _orphan(cidr: PoolCIDR) -> Found:
+def _orphan(cidr: PoolCIDR) -> ReconcileFinding:
     rows = pools.in_use(cidr)
     count = rows.count()
     holders = [
@@ -87,12 +89,12 @@ def _orphan(cidr: PoolCIDR) -> Found:
         f" {names}{more}. Nothing new is handed out of it."
     )
     details = {"cidrs": [str(cidr)], "blocks": count, "holders": holders}
-    return Found("orphaned_subnet", f"{name} {cidr}", message[:990], details=details)
+    return ReconcileFinding("orphaned_subnet", f"{name} {cidr}", message[:990], details=details)
 
 
-def of_nads(pass_: Pass) -> Iterator[Found]:
+def of_nads(context: SyncContext) -> Iterator[ReconcileFinding]:
     """NADs that say otherwise than their network, and those that share the name of a UDN's."""
-    rows = NAD.objects.filter(network__cluster=pass_.cluster, network__gone_at=None)
+    rows = NAD.objects.filter(network__cluster=context.cluster, network__gone_at=None)
     rows = rows.exclude(network__kind="").select_related("network")
     for nad in rows.order_by("namespace", "name").iterator(chunk_size=500):
         if _is_stranger(nad):
@@ -110,16 +112,18 @@ def _is_stranger(nad: NAD) -> bool:
     return made and bool(nad.network.uid) and nad.name != nad.network.object_name
 
 
-def _shared(nad: NAD) -> Found:
+def _shared(nad: NAD) -> ReconcileFinding:
     message = (
         f"The network attachment definition {nad} was made by hand and calls its network"
         f" {nad.network.name}, as that of a {nad.network.get_kind_display()} is called. Only one of"
         " them can be meant: give it another name."
     )
-    return Found("network_name_taken", str(nad), message, details={"network": nad.network.name})
+    return ReconcileFinding(
+        "network_name_taken", str(nad), message, details={"network": nad.network.name}
+    )
 
 
-def _disagreeing(nad: NAD, found: Sequence[tuple[str, object, object]]) -> Found:
+def _disagreeing(nad: NAD, found: Sequence[tuple[str, object, object]]) -> ReconcileFinding:
     told = "; ".join(
         f"{field.replace('_', ' ')} {_words(own)}, the network {_words(other)}"
         for field, own, other in found
@@ -129,7 +133,7 @@ def _disagreeing(nad: NAD, found: Sequence[tuple[str, object, object]]) -> Found
         f" {nad.network.name}: {told}."
     )
     fields = [{"field": field, "nad": own, "network": other} for field, own, other in found]
-    return Found("nad_differs", str(nad), message[:990], details={"fields": fields})
+    return ReconcileFinding("nad_differs", str(nad), message[:990], details={"fields": fields})
 
 
 def _words(value: object) -> str:

@@ -19,7 +19,13 @@ from claims.networks import findings as network_findings
 from claims.networks import names as network_names
 from claims.networks import networks as services
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
+from pools.clusters.reconcile.handler import (
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
@@ -34,12 +40,12 @@ class NetworkAttachmentDefinitions(Handler):
     def parse(self, manifest: Manifest) -> Attachment:
         return nads.parse(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
         """Many at once: a network for all namespaces of a cluster has a NAD in each."""
         uids = [one.row.uid for one in seen]
-        gone = {nad.uid: nad for nad in _of(pass_).filter(uid__in=uids)}
+        gone = {nad.uid: nad for nad in _of(context).filter(uid__in=uids)}
         touched = {nad.network_id for nad in gone.values()}
-        wanted = [_row(one, network) for one, network in _with_networks(pass_, seen)]
+        wanted = [_row(one, network) for one, network in _with_networks(context, seen)]
         for nad in wanted:
             if nad.uid in gone and _place(gone[nad.uid]) == _place(nad):
                 del gone[nad.uid]
@@ -50,39 +56,41 @@ class NetworkAttachmentDefinitions(Handler):
             unique_fields=["network", "namespace", "name"],
             update_fields=["uid", "role", "allow_persistent_ips", "subnets", "config"],
         )
-        _define(pass_, touched | {nad.network_id for nad in wanted})
+        _define(context, touched | {nad.network_id for nad in wanted})
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        found = _of(pass_).filter(uid__in=[row.uid for row in rows])
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        found = _of(context).filter(uid__in=[row.uid for row in rows])
         touched = set(found.values_list("network_id", flat=True))
         found.delete()
-        _define(pass_, touched)
+        _define(context, touched)
 
-    def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
+    def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
         return ()
 
-    def findings(self, pass_: Pass) -> Iterator[Found]:
-        yield from network_findings.of_nads(pass_)
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from network_findings.of_nads(context)
 
 
-def _of(pass_: Pass) -> QuerySet[NAD]:
-    return NAD.objects.filter(network__cluster=pass_.cluster)
+def _of(context: SyncContext) -> QuerySet[NAD]:
+    return NAD.objects.filter(network__cluster=context.cluster)
 
 
 def _place(nad: NAD) -> tuple[int, str, str]:
     return nad.network_id, nad.namespace, nad.name
 
 
-def _with_networks(pass_: Pass, seen: Sequence[Seen]) -> Iterator[tuple[Seen, Network]]:
+def _with_networks(
+    context: SyncContext, seen: Sequence[ParsedObject]
+) -> Iterator[tuple[ParsedObject, Network]]:
     """Those that are read by OVN-Kubernetes, each with its network's row."""
     ours = [one for one in seen if one.parsed.network is not None]
     names = sorted({one.parsed.network.name for one in ours})
-    networks = {name: network_names.network(pass_.cluster.pk, name) for name in names}
+    networks = {name: network_names.network(context.cluster.pk, name) for name in names}
     for one in ours:
         yield one, networks[one.parsed.network.name]
 
 
-def _row(one: Seen, network: Network) -> NAD:
+def _row(one: ParsedObject, network: Network) -> NAD:
     said: Attachment = one.parsed
     return NAD(
         network=network,
@@ -96,10 +104,10 @@ def _row(one: Seen, network: Network) -> NAD:
     )
 
 
-def _define(pass_: Pass, network_ids: set[int]) -> None:
+def _define(context: SyncContext, network_ids: set[int]) -> None:
     rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.MADE)
     for network in rows.select_related("cluster", "pool").prefetch_related("nads"):
-        services.define_by_nads(network, list(_said(network)), author=pass_.author)
+        services.define_by_nads(network, list(_said(network)), author=context.author)
 
 
 def _said(network: Network) -> Iterator[UDN]:

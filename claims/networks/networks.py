@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from claims.core.networks import rules, static_vms, udn
 from claims.core.networks.udn import UDN
 from claims.models import NAD, Network
-from claims.models.networks import Kind
+from claims.models.networks import NetworkKind
 from claims.networks import pools
 from pools.clusters.reconcile import leases
 from pools.core import addresses, errors
@@ -26,7 +26,7 @@ from pools.platform import database, events
 # What a network's object says of it; the logical name finds the row, conditions are the status.
 SAID = tuple(one.name for one in fields(UDN) if one.name not in {"name", "conditions"})
 Place = tuple[str, str]  # namespace and name
-MADE = {Kind.CUDN, Kind.UDN}  # by objects of their own
+MADE = {NetworkKind.CUDN, NetworkKind.UDN}  # by objects of their own
 _FIRST = 5  # of those that use a network
 
 
@@ -140,7 +140,9 @@ def _bring(network: Network, changes: Mapping[str, Any], author: events.Author) 
 # --- NADs -----------------------------------------------------------------------------------------
 
 
-def define_by_nads(network: Network, candidates: Sequence[UDN], *, author: events.Author) -> Network:
+def define_by_nads(
+    network: Network, candidates: Sequence[UDN], *, author: events.Author
+) -> Network:
     """Of a network that no (Cluster)UserDefinedNetwork makes: what its first NAD says.
 
     `candidates` are what all its NADs say; none: the network is gone.
@@ -148,7 +150,7 @@ def define_by_nads(network: Network, candidates: Sequence[UDN], *, author: event
     if network.kind in MADE:
         return network
     if not candidates:
-        if network.kind == Kind.NAD and network.gone_at is None:
+        if network.kind == NetworkKind.NAD and network.gone_at is None:
             return lose(network, author=author)
         return network
     own = [one for one in candidates if one.object_name == network.object_name]
@@ -264,7 +266,7 @@ def _check_applicable(network: Network) -> None:
     if not managed(network.cluster):
         raise errors.NotManaged(f"The cluster {network.cluster} is observed.")
     written = udn.logical_name(network.kind, network.object_name, network.namespace)
-    if network.kind != Kind.CUDN or written != network.name:
+    if network.kind != NetworkKind.CUDN or written != network.name:
         raise errors.NotManaged(
             "Only ClusterUserDefinedNetworks are written to a cluster, under the name that makes"
             " their logical name."

@@ -50,7 +50,7 @@ def bring(network: Network, *, author: events.Author) -> bool:
     with events.recorded(author):
         changed = _bring(network, author)
         if changed:
-            block_sync.settle_all(network)
+            block_sync.sync_all(network)
             conflicts.full(network)
     return changed
 

@@ -8,7 +8,7 @@ from claims.core import resources
 from claims.core.networks import route_advertisements
 from claims.core.networks.route_advertisements import RouteAdvertisements
 from claims.models import Network
-from claims.models.networks import Kind
+from claims.models.networks import NetworkKind
 from pools.clusters.reconcile import watch_positions
 from pools.core import errors
 from pools.models import Connection, ObservedObject
@@ -60,7 +60,7 @@ def _labels(networks: list[Network]) -> dict[int, dict[str, str]]:
     by_object = {
         (network.cluster_id, network.object_name): network.pk
         for network in networks
-        if network.kind == Kind.CUDN
+        if network.kind == NetworkKind.CUDN
     }
     rows = ObservedObject.objects.filter(
         cluster__in={cluster for cluster, _ in by_object},

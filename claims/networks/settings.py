@@ -17,7 +17,9 @@ def of(cluster: Cluster) -> NetworkSettings:
     return found or NetworkSettings(cluster=cluster)
 
 
-def change(cluster: Cluster, values: Mapping[str, Any], *, author: events.Author) -> NetworkSettings:
+def change(
+    cluster: Cluster, values: Mapping[str, Any], *, author: events.Author
+) -> NetworkSettings:
     """Change those of `annotation`, `default_nad_namespace` and `default_nad_name` that are given."""
     with events.recorded(author):
         NetworkSettings.objects.get_or_create(cluster=cluster)

@@ -22,7 +22,14 @@ from claims.networks import findings as network_findings
 from claims.networks import networks as services
 from claims.networks import pools
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import MANAGER, Found, Handler, Pass, Seen, Write
+from pools.clusters.reconcile.handler import (
+    MANAGER,
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.core import errors
 from pools.core.kubernetes import differences
 from pools.core.kubernetes.differences import Structure
@@ -46,66 +53,72 @@ class UserDefinedNetworks(Handler):
     def parse(self, manifest: Manifest) -> UDN:
         return udn.parse(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
         for one in seen:
             services.take_in(
-                pass_.cluster, one.parsed, one.row.uid, author=pass_.author, is_managed=_managed(pass_)
+                context.cluster,
+                one.parsed,
+                one.row.uid,
+                author=context.author,
+                is_managed=_managed(context),
             )
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         """Only networks of these very objects: a later one of a name is another."""
         found = Network.objects.filter(
-            cluster=pass_.cluster, kind=self._row_kind, uid__in=[row.uid for row in rows]
+            cluster=context.cluster, kind=self._row_kind, uid__in=[row.uid for row in rows]
         )
         for network in found.select_related("cluster", "pool"):
-            if services.registers(network, is_managed=_managed(pass_)):
+            if services.registers(network, is_managed=_managed(context)):
                 Network.objects.filter(pk=network.pk).update(uid="", conditions=[])
             elif network.gone_at is None:
-                services.lose(network, author=pass_.author)
+                services.lose(network, author=context.author)
 
-    def desired(self, pass_: Pass) -> Iterator[Write]:
+    def desired(self, context: SyncContext) -> Iterator[Write]:
         if self._row_kind != udn.CUDN:
             return
-        _keep_pools(pass_)
-        if _managed(pass_) and self.kind in pass_.served:
-            yield from _writes(pass_)
+        _keep_pools(context)
+        if _managed(context) and self.kind in context.served:
+            yield from _writes(context)
 
-    def findings(self, pass_: Pass) -> Iterator[Found]:
-        yield from pass_.notes.get(self.kind, ())
-        yield from network_findings.of_conditions(pass_, self._row_kind)
-        if self.kind in pass_.complete:
-            yield from network_findings.not_in_cluster(pass_, self._row_kind)
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        yield from context.notes.get(self.kind, ())
+        yield from network_findings.of_conditions(context, self._row_kind)
+        if self.kind in context.complete:
+            yield from network_findings.not_in_cluster(context, self._row_kind)
         if self._row_kind == udn.CUDN:
-            yield from network_findings.orphans(pass_)
+            yield from network_findings.orphans(context)
 
 
-def _managed(pass_: Pass) -> bool:
-    return pass_.connection.mode == Mode.MANAGED
+def _managed(context: SyncContext) -> bool:
+    return context.connection.mode == Mode.MANAGED
 
 
-def _keep_pools(pass_: Pass) -> None:
+def _keep_pools(context: SyncContext) -> None:
     """What no object tells: orphans that nothing holds, pools that somebody changed."""
-    if pools.has_orphans(pass_.cluster):
-        with pass_.holding():
-            pools.tidy(pass_.cluster, author=pass_.author)
-    if pass_.told:
+    if pools.has_orphans(context.cluster):
+        with context.holding():
+            pools.tidy(context.cluster, author=context.author)
+    if context.from_watch:
         return
-    for network in pools.astray(pass_.cluster):
-        with contextlib.suppress(errors.Conflict, errors.InvalidInput), pass_.holding():
-            pools.bring(network, author=pass_.author)  # refused again: the object's problem says why
+    for network in pools.astray(context.cluster):
+        with contextlib.suppress(errors.Conflict, errors.InvalidInput), context.holding():
+            pools.bring(
+                network, author=context.author
+            )  # refused again: the object's problem says why
 
 
-def _writes(pass_: Pass) -> Iterator[Write]:
+def _writes(context: SyncContext) -> Iterator[Write]:
     kind = resources.CLUSTER_UDN.kind
-    notes: list[Found] = []
-    pass_.notes[kind] = notes
+    notes: list[ReconcileFinding] = []
+    context.notes[kind] = notes
     rows = Network.objects.filter(
-        cluster=pass_.cluster, kind=udn.CUDN, applied=True, gone_at=None
+        cluster=context.cluster, kind=udn.CUDN, applied=True, gone_at=None
     ).order_by("name")
     objects = {
         row.name: row.manifest
         for row in ObservedObject.objects.filter(
-            cluster=pass_.cluster, kind=kind, name__in=rows.values("object_name")
+            cluster=context.cluster, kind=kind, name__in=rows.values("object_name")
         )
     }
     for network in rows:
@@ -116,7 +129,7 @@ def _writes(pass_: Pass) -> Iterator[Write]:
             notes.append(network_findings.differs(network, differing))
         make = functools.partial(_make, manifest=network_manifest.render(wanted))
         yield Write(
-            pass_.served[kind], network.object_name, make, structure=STRUCTURE, send=not differing
+            context.served[kind], network.object_name, make, structure=STRUCTURE, send=not differing
         )
 
 

@@ -34,37 +34,37 @@ def _owners(after: list[Any] | None) -> Iterator[tuple[list[Any], Span]]:
         low = 0
 
 
-def _compared(at: Span, *, lock: bool = False) -> tuple[index.Change, Sequence[Any]]:
-    name, low, high = at
+def _compared(span: Span, *, lock: bool = False) -> tuple[index.Change, Sequence[Any]]:
+    name, low, high = span
     model = dict(_TABLES)[name]
     rows = model.objects.filter(pk__gt=low, pk__lte=high).order_by("pk")
-    found = list(rows.select_for_update() if lock else rows)
+    owners = list(rows.select_for_update() if lock else rows)
     if name == "entry":
-        return index.compared(entries=found), found
+        return index.compared(entries=owners), owners
     return (
-        index.compared(claims=found) if name == "claim" else index.compared(workloads=found),
-        found,
+        index.compared(claims=owners) if name == "claim" else index.compared(workloads=owners),
+        owners,
     )
 
 
-def _find(at: Span) -> Iterator[checks.Violation]:
-    change, found = _compared(at)
-    named = {one.pk: str(one) for one in found}
+def _find(span: Span) -> Iterator[checks.Violation]:
+    change, owners = _compared(span)
+    names = {owner.pk: str(owner) for owner in owners}
     for column, owner, row in change.new:
         what = " ".join(filter(None, (row.mac, row.address, row.vm)))
-        yield checks.Violation(f"The {column} {named[owner]} is not indexed under {what}")
+        yield checks.Violation(f"The {column} {names[owner]} is not indexed under {what}")
     for place_id in change.gone:
-        text = f"The index has a place ({place_id}) that its {at[0]} does not name"
+        text = f"The index has a place ({place_id}) that its {span[0]} does not name"
         yield checks.Violation(text)
 
 
-def _mend(at: Span, _by: events.Author) -> int:
+def _mend(span: Span, _by: events.Author) -> int:
     """Write the index anew; who holds a block stays, whatever it says."""
-    change, found = _compared(at, lock=True)
+    change, owners = _compared(span, lock=True)
     index.index(change)
     networks = Network.objects.filter(pk__in=change.touched.networks)
     repairs.of_clusters(networks.values_list("cluster_id", flat=True))
-    return len(change.new) + len(change.gone) if found else 0
+    return len(change.new) + len(change.gone) if owners else 0
 
 
 PLACES = checks.Check(
@@ -84,8 +84,8 @@ def _networks(after: int | None) -> Iterator[tuple[int, int]]:
 
 
 def _network(network_id: int) -> Network | None:
-    found = Network.objects.select_related("pool", "cluster")
-    return found.filter(pk=network_id).first()
+    networks = Network.objects.select_related("pool", "cluster")
+    return networks.filter(pk=network_id).first()
 
 
 def _find_flags(network_id: int) -> Iterator[checks.Violation]:

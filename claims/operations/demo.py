@@ -28,7 +28,7 @@ from claims.models import (
     NetworkEvent,
     Workload,
 )
-from claims.models.ippools import Source
+from claims.models.ippools import EntrySource
 from claims.models.workloads import WorkloadKind
 from claims.networks import networks
 from pools.models import Cluster, Finding
@@ -41,15 +41,15 @@ _COUNT = 60
 _NAME = "kubernetes.io/metadata.name"
 
 
-def steps() -> Iterator[demo.Step]:
+def steps() -> Iterator[demo.DemoStep]:
     """What happened, for the fleet's own clock."""
     cluster = demo.FRANKFURT
-    yield demo.Step(12, cluster, _networks)
-    yield demo.Step(11, cluster, _entries)
-    yield demo.Step(10, cluster, _workloads)
-    yield demo.Step(9, cluster, _claims)
-    yield demo.Step(2, cluster, _duplicates)
-    yield demo.Step(1, cluster, _owner)
+    yield demo.DemoStep(12, cluster, _networks)
+    yield demo.DemoStep(11, cluster, _entries)
+    yield demo.DemoStep(10, cluster, _workloads)
+    yield demo.DemoStep(9, cluster, _claims)
+    yield demo.DemoStep(2, cluster, _duplicates)
+    yield demo.DemoStep(1, cluster, _owner)
 
 
 def forget(cluster: Cluster) -> None:
@@ -78,11 +78,11 @@ def _networks(cluster: Cluster) -> None:
             ]
         },
     )  # fmt: skip
-    made = networks.create_by_hand(cluster, blue, author=demo.BY, description="VMs of two teams")
+    network = networks.create_by_hand(cluster, blue, author=demo.BY, description="VMs of two teams")
     for namespace in ("shop", "bank"):
         NAD.objects.create(
-            network=made, namespace=namespace, name="tenant-blue", role="primary",
-            allow_persistent_ips=True, subnets=made.subnets,
+            network=network, namespace=namespace, name="tenant-blue", role="primary",
+            allow_persistent_ips=True, subnets=network.subnets,
         )  # fmt: skip
     legacy = UDN(
         name=LEGACY, kind="cudn", object_name="legacy", topology="layer3", role="primary",
@@ -112,8 +112,8 @@ def _duplicates(cluster: Cluster) -> None:
     )
 
 
-def _add(ippool: IPPool, wanted: Sequence[EntrySpec]) -> None:
-    entries.add(ippool.pk, wanted, source=Source.HAND, author=demo.BY)
+def _add(ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
+    entries.add(ippool.pk, specs, source=EntrySource.HAND, author=demo.BY)
 
 
 def _workloads(cluster: Cluster) -> None:
@@ -157,8 +157,8 @@ def _claims(cluster: Cluster) -> None:
 
 def _bound(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
     claim = _claim(network, "shop", vm, mac)
-    said = dialects.condition(Outcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED)
-    claim.conditions = dialects.merged([], said, now=database.now())
+    condition = dialects.condition(Outcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED)
+    claim.conditions = dialects.merged([], condition, now=database.now())
     claim.ips, claim.owner_pod = [ip], f"virt-launcher-{vm}"
     return claim
 

@@ -41,52 +41,52 @@ def read(text: str) -> Wanted | None:
     return None
 
 
-def _of_entries(wanted: Wanted) -> Q | None:
-    found = _of_vms(replace(wanted, cluster_id=None), "ips")
-    if found is None or wanted.cluster_id is None:
-        return found
-    return found & _in_ippools(wanted.cluster_id)
+def _of_entries(criteria: Wanted) -> Q | None:
+    query = _of_vms(replace(criteria, cluster_id=None), "ips")
+    if query is None or criteria.cluster_id is None:
+        return query
+    return query & _in_ippools(criteria.cluster_id)
 
 
-def _of_claims(wanted: Wanted) -> Q | None:
-    found = _of_vms(wanted, "ips")
-    named = bool(wanted.name) and found is None
-    if named:
-        found = _of_vms(replace(wanted, name=""), "ips")
-    if found is None:
+def _of_claims(criteria: Wanted) -> Q | None:
+    query = _of_vms(criteria, "ips")
+    by_name = bool(criteria.name) and query is None
+    if by_name:
+        query = _of_vms(replace(criteria, name=""), "ips")
+    if query is None:
         return None
-    if named:
-        found &= Q(name=wanted.name)
-    return found & Q(cluster_id=wanted.cluster_id) if wanted.cluster_id is not None else found
+    if by_name:
+        query &= Q(name=criteria.name)
+    return query & Q(cluster_id=criteria.cluster_id) if criteria.cluster_id is not None else query
 
 
-def _of_vms(wanted: Wanted, addresses_of: str) -> Q | None:
+def _of_vms(criteria: Wanted, addresses_of: str) -> Q | None:
     """Rows that tell of the MAC, the VM or an address."""
-    if wanted.name:
+    if criteria.name:
         return None
-    found = Q()
-    if wanted.network is not None:
-        within = _texts(wanted.network)
+    query = Q()
+    if criteria.network is not None:
+        within = _texts(criteria.network)
         if within is None:
             return None
-        found &= Q(**{f"{addresses_of}__overlap": within})
-    if wanted.mac:
-        found &= Q(mac=wanted.mac)
-    if wanted.vm:
-        found &= _vm(wanted.vm)
-    if wanted.holder or wanted.holder_kind:
-        return _of_holder(wanted, found)
-    return found
+        query &= Q(**{f"{addresses_of}__overlap": within})
+    if criteria.mac:
+        query &= Q(mac=criteria.mac)
+    if criteria.vm:
+        query &= _vm(criteria.vm)
+    if criteria.holder or criteria.holder_kind:
+        return _of_holder(criteria, query)
+    return query
 
 
-def _of_holder(wanted: Wanted, found: Q) -> Q | None:
+def _of_holder(criteria: Wanted, query: Q) -> Q | None:
     """A VM holds addresses as `namespace/name`, one without a name as its MAC."""
-    if wanted.holder_kind == "mac" or (wanted.holder and read(wanted.holder)):
-        mac = read(wanted.holder)
-        return found & Q(mac=mac.mac) if mac else None
-    if wanted.holder_kind not in {"", "vm"}:
+    if criteria.holder_kind == "mac" or (criteria.holder and read(criteria.holder)):
+        mac = read(criteria.holder)
+        return query & Q(mac=mac.mac) if mac else None
+    if criteria.holder_kind not in {"", "vm"}:
         return None
-    return found & _vm(wanted.holder) if wanted.holder else found & ~Q(vm="")
+    return query & _vm(criteria.holder) if criteria.holder else query & ~Q(vm="")
 
 
 def _vm(text: str) -> Q:
@@ -109,8 +109,10 @@ def _lengths(version: int) -> list[int]:
     rows = [*Network.objects.values_list("subnets", flat=True).distinct()]
     rows += NetworkEvent.objects.values_list("subnets", flat=True).distinct()
     networks = {ip_network(text, strict=False) for subnets in rows for text in subnets}
-    own = {32 if version == 4 else 128}
-    return sorted(own | {one.prefixlen for one in networks if one.version == version})
+    host_lengths = {32 if version == 4 else 128}
+    return sorted(
+        host_lengths | {network.prefixlen for network in networks if network.version == version}
+    )
 
 
 def _in_ippools(cluster_id: int) -> Q:
@@ -124,14 +126,14 @@ def _in_ippools(cluster_id: int) -> Q:
 
 
 def _seen_entries(user: Any) -> Q | None:
-    return _own(user, EntryEvent, _in_ippools)
+    return _visible_query(user, EntryEvent, _in_ippools)
 
 
 def _seen_claims(user: Any) -> Q | None:
-    return _own(user, IPAMClaimEvent, lambda cluster: Q(cluster_id=cluster))
+    return _visible_query(user, IPAMClaimEvent, lambda cluster: Q(cluster_id=cluster))
 
 
-def _own(user: Any, model: Any, within: Any) -> Q | None:
+def _visible_query(user: Any, model: Any, within: Any) -> Q | None:
     """All for who sees the events; for others what is of namespaces that they see."""
     if user is None or user.has_perm(search.SEE):
         return Q()
@@ -140,60 +142,60 @@ def _own(user: Any, model: Any, within: Any) -> Q | None:
     scope = access_namespaces.scope(user)
     if scope.everything:
         return Q()
-    found = Q(pk__in=[])
+    query = Q(pk__in=[])
     for cluster_id, namespaces in scope.namespaces.items():
-        found |= within(cluster_id) & Q(namespace__in=sorted(namespaces))
-    return found
+        query |= within(cluster_id) & Q(namespace__in=sorted(namespaces))
+    return query
 
 
-def _named(model: Any, kind: str, name: str = "name") -> Searcher:
+def _name_searcher(model: Any, kind: str, name: str = "name") -> Searcher:
     return Searcher(
         model,
         kind,
-        lambda wanted: search.about(wanted, name=name, cluster="cluster_id"),
+        lambda criteria: search.about(criteria, name=name, cluster="cluster_id"),
     )
 
 
 SEARCHERS: tuple[Searcher, ...] = (
     Searcher(EntryEvent, "entry", _of_entries, _seen_entries),
     Searcher(IPAMClaimEvent, "ipamclaim", _of_claims, _seen_claims),
-    _named(NetworkEvent, "network"),
-    _named(IPPoolEvent, "ippool"),
-    _named(VMImportEvent, "import", "file_name"),
-    _named(WaveEvent, "wave"),
-    _named(MembershipEvent, "membership", ""),
-    _named(NetworkSettingsEvent, "network_settings", ""),
+    _name_searcher(NetworkEvent, "network"),
+    _name_searcher(IPPoolEvent, "ippool"),
+    _name_searcher(VMImportEvent, "import", "file_name"),
+    _name_searcher(WaveEvent, "wave"),
+    _name_searcher(MembershipEvent, "membership", ""),
+    _name_searcher(NetworkSettingsEvent, "network_settings", ""),
 )
 
 
 # --- who named what at a time ---------------------------------------------------------------------
 
 
-def named_at(text: str, cluster_id: int | None, at: datetime) -> list[dict[str, Any]]:
+def named_at(text: str, cluster_id: int | None, moment: datetime) -> list[dict[str, Any]]:
     """The addresses that entries and claims named for a MAC or a VM at that moment."""
-    wanted = read(text) or Wanted(vm=text)
-    wanted = replace(wanted, cluster_id=cluster_id)
+    criteria = read(text) or Wanted(vm=text)
+    criteria = replace(criteria, cluster_id=cluster_id)
     rows = []
     for model, match, word in (
         (EntryEvent, _of_entries, "entry"),
         (IPAMClaimEvent, _of_claims, "claim"),
     ):
-        found = match(wanted)
-        if found is not None:
-            rows += [_row(event, word) for event in _last(model, found, at)]
+        query = match(criteria)
+        if query is not None:
+            rows += [_row(event, word) for event in _last(model, query, moment)]
     return [row for row in rows if row["address"]]
 
 
-def _last(model: Any, matching: Q, at: datetime) -> list[Any]:
+def _last(model: Any, matching: Q, moment: datetime) -> list[Any]:
     """The last event of each object until then, as far as it still matched and was there."""
-    touched = model.objects.filter(matching, pgh_created_at__lte=at).order_by("-pgh_id")
+    touched = model.objects.filter(matching, pgh_created_at__lte=moment).order_by("-pgh_id")
     objects = list(dict.fromkeys(touched.values_list("pgh_obj_id", flat=True)[:MOST]))
-    rows = model.objects.filter(pgh_obj_id__in=objects, pgh_created_at__lte=at)
+    rows = model.objects.filter(pgh_obj_id__in=objects, pgh_created_at__lte=moment)
     last = list(
         rows.order_by("pgh_obj_id", "-pgh_id").distinct("pgh_obj_id").values_list("pk", flat=True)
     )
-    kept = model.objects.filter(matching, pk__in=last).exclude(pgh_label="deleted")
-    return list(kept.order_by("pk"))
+    last_events = model.objects.filter(matching, pk__in=last).exclude(pgh_label="deleted")
+    return list(last_events.order_by("pk"))
 
 
 def _row(event: Any, word: str) -> dict[str, Any]:
@@ -213,7 +215,7 @@ def _row(event: Any, word: str) -> dict[str, Any]:
 def _cluster(event: Any) -> str:
     cluster_id = getattr(event, "cluster_id", None)
     if cluster_id is None:
-        told = IPPoolEvent.objects.filter(pgh_obj_id=event.ippool_id).order_by("-pgh_id")
-        cluster_id = told.values_list("cluster_id", flat=True).first()
-    named = ClusterEvent.objects.filter(pgh_obj_id=cluster_id or 0).order_by("-pgh_id")
-    return named.values_list("name", flat=True).first() or ""
+        ippool_events = IPPoolEvent.objects.filter(pgh_obj_id=event.ippool_id).order_by("-pgh_id")
+        cluster_id = ippool_events.values_list("cluster_id", flat=True).first()
+    cluster_events = ClusterEvent.objects.filter(pgh_obj_id=cluster_id or 0).order_by("-pgh_id")
+    return cluster_events.values_list("name", flat=True).first() or ""

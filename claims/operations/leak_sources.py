@@ -79,7 +79,7 @@ _BLOCKS = """
       AND b.holder_kind = 'vm' AND b.holder_uid = c.vm_uid
 """
 
-VMS = detection.Source(
+VMS = detection.LeakSource(
     "VMs",
     frozenset({resources.VM.kind, resources.VMI.kind, resources.IPAM_CLAIM.kind}),
     frozenset({block_sync.VM, block_sync.MAC, block_sync.POD}),
@@ -91,7 +91,7 @@ VMS = detection.Source(
     ),
     give_back,
 )
-PODS = detection.Source(
+PODS = detection.LeakSource(
     "pods",
     frozenset({resources.POD.kind}),
     frozenset({block_sync.POD}),

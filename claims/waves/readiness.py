@@ -28,7 +28,7 @@ Reason = tuple[str, str]  # code, message
 
 
 @dataclass(frozen=True)
-class Interface:
+class WaveInterface:
     """What the register has for a VM on one network; `standing` as import_standing says it."""
 
     network_id: int
@@ -40,14 +40,14 @@ class Interface:
 
 
 @dataclass
-class Machine:
+class WaveMachine:
     """A VM of the wave; not ready for the reasons that are hard, ready with warnings for others."""
 
     id: int
     namespace: str
     vm: str
     source_vm: str
-    interfaces: list[Interface] = field(default_factory=list)
+    interfaces: list[WaveInterface] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
 
     @property
@@ -69,17 +69,17 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Readiness:
+class WaveReadiness:
     """The report of a wave."""
 
     wave: Wave
-    machines: list[Machine]
+    machines: list[WaveMachine]
     networks: list[Fit]
     settings: list[Setting]
 
     @property
     def counts(self) -> dict[str, int]:
-        verdicts = [one.verdict for one in self.machines]
+        verdicts = [machine.verdict for machine in self.machines]
         return {name: verdicts.count(name) for name in (READY, WARNING, NOT_READY)}
 
     @property
@@ -87,43 +87,43 @@ class Readiness:
         return bool(self.machines) and not self.counts[NOT_READY]
 
 
-def of(wave: Wave) -> Readiness:
+def for_wave(wave: Wave) -> WaveReadiness:
     """Few statements, whatever the number of VMs."""
     machines = _machines(wave)
     fits = _fits(machines)
-    _judge_networks(machines, fits)
-    known = sorted({one.namespace for one in machines.values() if one.namespace})
+    _check_networks(machines, fits)
+    namespaces = sorted({machine.namespace for machine in machines.values() if machine.namespace})
     targets = [
-        migration_settings.Target(one.network.name, one.network.role, one.network.subnets)
-        for one in fits.values()
+        migration_settings.Target(fit.network.name, fit.network.role, fit.network.subnets)
+        for fit in fits.values()
     ]
-    settings = list(migration_settings.needed(targets, known))
-    return Readiness(wave, list(machines.values()), list(fits.values()), settings)
+    settings = list(migration_settings.needed(targets, namespaces))
+    return WaveReadiness(wave, list(machines.values()), list(fits.values()), settings)
 
 
-def _machines(wave: Wave) -> dict[int, Machine]:
-    found: dict[int, Machine] = {}
+def _machines(wave: Wave) -> dict[int, WaveMachine]:
+    machines: dict[int, WaveMachine] = {}
     for row in database.fetch(_ROWS, {"wave": wave.pk, "cluster": wave.cluster_id}):
-        machine = found.get(row["id"])
+        machine = machines.get(row["id"])
         if machine is None:
-            machine = Machine(row["id"], row["namespace"], row["vm"], row["source_vm"])
-            found[machine.id] = machine
-            _judge_name(machine, row)
+            machine = WaveMachine(row["id"], row["namespace"], row["vm"], row["source_vm"])
+            machines[machine.id] = machine
+            _check_name(machine, row)
         if row["network_id"] is not None:
             _add(machine, row)
-    return found
+    return machines
 
 
-def _judge_name(machine: Machine, row: Any) -> None:
+def _check_name(machine: WaveMachine, row: Any) -> None:
     if row["network_id"] is None:
         machine.reasons.append(("not_registered", "Neither an entry nor a claim is registered."))
     if not machine.namespace:
         machine.reasons.append(("no_namespace", "Nobody has said in which namespace it will be."))
 
 
-def _add(machine: Machine, row: Any) -> None:
+def _add(machine: WaveMachine, row: Any) -> None:
     machine.interfaces.append(
-        Interface(
+        WaveInterface(
             row["network_id"],
             row["network"],
             row["source"],
@@ -148,46 +148,48 @@ def _add(machine: Machine, row: Any) -> None:
             machine.reasons.append(("claim_refused", condition.get("message") or str(outcome)))
 
 
-def _fits(machines: dict[int, Machine]) -> dict[int, Fit]:
+def _fits(machines: dict[int, WaveMachine]) -> dict[int, Fit]:
     counted: dict[int, set[int]] = {}
     for machine in machines.values():
-        for one in machine.interfaces:
-            counted.setdefault(one.network_id, set()).add(machine.id)
+        for interface in machine.interfaces:
+            counted.setdefault(interface.network_id, set()).add(machine.id)
     rows = Network.objects.filter(pk__in=counted).select_related("cluster", "pool")
-    found = list(rows.prefetch_related("nads").order_by("name"))
-    room = usage.of_pools([network.pool for network in found if network.pool])
+    wave_networks = list(rows.prefetch_related("nads").order_by("name"))
+    room = usage.of_pools([network.pool for network in wave_networks if network.pool])
     fits = {}
-    for network in found:
+    for network in wave_networks:
         verdict = networks.verdict(network)
         free = room.get(network.pool_id or 0, {})
         fits[network.pk] = Fit(
             network,
-            tuple((one.code, one.message) for one in verdict.reasons),
-            tuple((one.code, one.message) for one in verdict.notes),
-            {family: one.free for family, one in free.items()},
+            tuple((reason.code, reason.message) for reason in verdict.reasons),
+            tuple((note.code, note.message) for note in verdict.notes),
+            {family: family_usage.free for family, family_usage in free.items()},
             len(counted[network.pk]),
         )
     return fits
 
 
-def _judge_networks(machines: dict[int, Machine], fits: dict[int, Fit]) -> None:
+def _check_networks(machines: dict[int, WaveMachine], fits: dict[int, Fit]) -> None:
     nads = NAD.objects.filter(network__in=fits).values_list("network_id", "namespace")
     used = set(nads)
     for machine in machines.values():
-        for network_id in dict.fromkeys(one.network_id for one in machine.interfaces):
+        for network_id in dict.fromkeys(interface.network_id for interface in machine.interfaces):
             fit = fits[network_id]
             if fit.reasons:
                 message = f"{fit.network.name} cannot hold static VMs: {fit.reasons[0][1]}"
                 machine.reasons.append(("network_unfit", message))
-            for one in machine.interfaces:
-                if one.network_id == network_id and (problem := _unfit(one, fit.network)):
+            for interface in machine.interfaces:
+                if interface.network_id == network_id and (
+                    problem := _unfit(interface, fit.network)
+                ):
                     machine.reasons.append(problem)
             if machine.namespace and (network_id, machine.namespace) not in used:
                 message = f"{machine.namespace} has no network attachment definition of {fit.network.name}."
                 machine.reasons.append(("no_nad", message))
 
 
-def _unfit(interface: Interface, network: Network) -> Reason | None:
+def _unfit(interface: WaveInterface, network: Network) -> Reason | None:
     """Why OVN-Kubernetes would refuse the addresses."""
     source = "Its entry" if interface.source == "ippool" else "Its IPAMClaim"
     try:
@@ -239,22 +241,30 @@ _HEADER = (
 )  # fmt: skip
 
 
-def as_csv(found: Readiness) -> str:
+def as_csv(report: WaveReadiness) -> str:
     """One line for each interface, or one for a VM without any; safe for spreadsheets."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(_HEADER)
-    for machine in found.machines:
+    for machine in report.machines:
         writer.writerows(
             [spreadsheet_cells.escaped(text) for text in line] for line in _lines(machine)
         )
     return stream.getvalue()
 
 
-def _lines(machine: Machine) -> Iterator[Sequence[str]]:
+def _lines(machine: WaveMachine) -> Iterator[Sequence[str]]:
     who = (machine.namespace, machine.vm, machine.source_vm, machine.verdict)
     why = "; ".join(message for _, message in machine.reasons)
     if not machine.interfaces:
         yield (*who, "", "", "", "", "", why)
-    for one in machine.interfaces:
-        yield (*who, one.network, one.source, one.mac or "", ", ".join(one.ips), one.standing, why)
+    for interface in machine.interfaces:
+        yield (
+            *who,
+            interface.network,
+            interface.source,
+            interface.mac or "",
+            ", ".join(interface.ips),
+            interface.standing,
+            why,
+        )

@@ -77,7 +77,7 @@ def add(wave_id: int, vms: Sequence[VM], *, author: events.Author) -> int:
 
     Raises NotFound, InvalidInput (k8s_name, too_many).
     """
-    wanted = [
+    wave_vms = [
         WaveVM(
             wave_id=wave_id,
             namespace=_namespace(namespace, f"vms.{index}.namespace"),
@@ -85,31 +85,31 @@ def add(wave_id: int, vms: Sequence[VM], *, author: events.Author) -> int:
         )
         for index, (namespace, vm) in enumerate(vms)
     ]
-    return _add(wave_id, wanted, author)
+    return _add(wave_id, wave_vms, author)
 
 
 def add_import(
-    wave_id: int, of: VMImport, *, verdicts: Collection[str] = _COMING, author: events.Author
+    wave_id: int, vm_import: VMImport, *, verdicts: Collection[str] = _COMING, author: events.Author
 ) -> int:
     """Put the VMs of an import into a wave: those that it writes, or those of some verdicts."""
-    rows = of.rows.filter(verdict__in=verdicts).exclude(vm="")
-    found = rows.order_by("number").values_list("namespace", "vm", "source_vm")
-    wanted = {
+    rows = vm_import.rows.filter(verdict__in=verdicts).exclude(vm="")
+    vm_rows = rows.order_by("number").values_list("namespace", "vm", "source_vm")
+    wave_vms = {
         (namespace, vm): WaveVM(wave_id=wave_id, namespace=namespace, vm=vm, source_vm=source)
-        for namespace, vm, source in found
+        for namespace, vm, source in vm_rows
     }
-    return _add(wave_id, list(wanted.values()), author)
+    return _add(wave_id, list(wave_vms.values()), author)
 
 
-def _add(wave_id: int, wanted: Sequence[WaveVM], author: events.Author) -> int:
+def _add(wave_id: int, wave_vms: Sequence[WaveVM], author: events.Author) -> int:
     with events.recorded(author):
         get(wave_id, lock=True)
         rows = WaveVM.objects.filter(wave=wave_id)
         before = rows.count()
-        if before + len(wanted) > MOST_VMS:
+        if before + len(wave_vms) > MOST_VMS:
             message = f"a wave has at most {MOST_VMS} VMs"
-            raise errors.InvalidInput.of("vms", "too_many", message)
-        WaveVM.objects.bulk_create(wanted, ignore_conflicts=True)
+            raise errors.InvalidInput.for_field("vms", "too_many", message)
+        WaveVM.objects.bulk_create(wave_vms, ignore_conflicts=True)
         return rows.count() - before
 
 
@@ -121,5 +121,5 @@ def remove(wave_id: int, ids: Collection[int], *, author: events.Author) -> int:
     return gone
 
 
-def _namespace(name: str, at: str) -> str:
-    return "" if name == "" else holders.parse_name(name, field=at, kind="label")
+def _namespace(name: str, path: str) -> str:
+    return "" if name == "" else holders.parse_name(name, field=path, kind="label")

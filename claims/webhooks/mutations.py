@@ -43,26 +43,26 @@ class _Mutation(views.Webhook):
 
     def _outcome(self, review: Review, cluster_id: int) -> Outcome:
         try:
-            found = self.decide(review, cluster_id)
+            outcome = self.decide(review, cluster_id)
         except DatabaseError:
             raise  # 503: the failurePolicy decides
         except Exception:
             # A VM that does not start is worse than one with another address.
             log.exception("the webhook %s could not decide", self.path_name)
             return pod_mutation.told("unexpected", "an error of Cadastre; see its log")
-        if review.operation != reviews.CREATE and found.code in _NOTHING_NEW:
-            return dataclasses.replace(found, warnings=())
-        return found
+        if review.operation != reviews.CREATE and outcome.code in _NOTHING_NEW:
+            return dataclasses.replace(outcome, warnings=())
+        return outcome
 
     def decide(self, review: Review, cluster_id: int) -> Outcome:
         """Sets `vm` and gives the outcome."""
         raise NotImplementedError
 
-    def judged(self, review: Review, space: AddressSpace) -> None:
-        found = self.outcome
+    def after_review(self, review: Review, space: AddressSpace) -> None:
+        outcome = self.outcome
         is_update = review.operation != reviews.CREATE
-        is_other_pod = found.code == "not_a_vm" and not vm_objects.is_launcher(review.new)
-        if review.dry_run or is_other_pod or (is_update and found.code in _NOTHING_NEW):
+        is_other_pod = outcome.code == "not_a_vm" and not vm_objects.is_launcher(review.new)
+        if review.dry_run or is_other_pod or (is_update and outcome.code in _NOTHING_NEW):
             return
         webhook_decisions.record(
             space.cluster_id,
@@ -71,10 +71,10 @@ class _Mutation(views.Webhook):
             namespace=review.namespace,
             name=review.name,
             vm=self.vm.name if self.vm else "",
-            network=found.network,
-            code=found.code,
-            message=found.message,
-            patch=found.patch,
+            network=outcome.network,
+            code=outcome.code,
+            message=outcome.message,
+            patch=outcome.patch,
             milliseconds=self.milliseconds,
         )
 

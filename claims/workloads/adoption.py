@@ -16,15 +16,15 @@ from claims.core import entries as rules
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool, Network, Workload
-from claims.models.ippools import Source
-from claims.models.verdicts import Answer
+from claims.models.ippools import EntrySource
+from claims.models.verdicts import ComparisonResult
 from claims.models.workloads import WorkloadKind
 from claims.workloads import results
 from pools.core import errors
 from pools.platform import events
 
 CREATE, CHANGE, UNCHANGED, REFUSE = "create", "change", "unchanged", "refuse"
-ADOPTABLE = (Answer.UNKNOWN.value, Answer.DIFFERENT.value)
+ADOPTABLE = (ComparisonResult.UNKNOWN.value, ComparisonResult.DIFFERENT.value)
 MOST = 10_000  # workloads at once, by their ids
 _BY = ("mac", "vm", "address")
 
@@ -140,7 +140,7 @@ def _agreeing(network: Network, entry_ids: Collection[int]) -> set[int]:
     """Those of the entries that some workload runs with exactly."""
     if not entry_ids:
         return set()
-    rows = results.rows().filter(network_id=network.pk, verdict=Answer.MATCHING)
+    rows = results.rows().filter(network_id=network.pk, verdict=ComparisonResult.MATCHING)
     return set(rows.filter(entry_id__in=entry_ids).values_list("entry_id", flat=True))
 
 
@@ -167,7 +167,7 @@ def _entry_of(
 def _step(
     workload: Workload, entry: Entry | None, network: Network, pairs: Sequence[dict[str, Any]]
 ) -> Step:
-    if any(row["verdict"] == Answer.MATCHING and row["entry_id"] for row in pairs):
+    if any(row["verdict"] == ComparisonResult.MATCHING and row["entry_id"] for row in pairs):
         return Step(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
         lacking = "MAC address" if workload.mac is None else "addresses"
@@ -197,18 +197,18 @@ def _carry_out(made: Plan, author: events.Author) -> None:
         ippool = ippools.create(network.cluster, made.ippool, network.name, author=author)
     news = [step.spec for step in made.steps if step.action == CREATE and step.spec]
     if news:
-        entries.add(ippool.pk, news, source=Source.ADOPTED, author=author)
+        entries.add(ippool.pk, news, source=EntrySource.ADOPTED, author=author)
     changed = [_changed(step) for step in made.steps if step.action == CHANGE]
     if changed:
-        Entry.objects.filter(pk__in=[row.pk for row in changed]).update(source=Source.ADOPTED)
-        entries.bring(ippool, entries.Difference(changed=changed), {}, author=author)
+        Entry.objects.filter(pk__in=[row.pk for row in changed]).update(source=EntrySource.ADOPTED)
+        entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
 
 
-def _changed(step: Step) -> entries.Known:
+def _changed(step: Step) -> entries.EntryRow:
     if step.entry is None or step.spec is None:
         raise ValueError("a change needs both")
     row, spec = step.entry, step.spec
-    return entries.Known(
+    return entries.EntryRow(
         row.pk,
         spec.mac,
         spec.ips,

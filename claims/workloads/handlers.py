@@ -15,7 +15,7 @@ from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.workloads import running
 from claims.workloads.running import Told
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Handler, Pass, Seen
+from pools.clusters.reconcile.handler import Handler, ParsedObject, SyncContext
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
 
@@ -29,13 +29,13 @@ class VirtualMachines(Handler):
     def parse(self, manifest: Manifest) -> Machine:
         return attachments.machine(manifest)
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         return projection.machine(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:  # noqa: ARG002
+    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:  # noqa: ARG002
         _tell(seen)
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         """What runs of it has objects of its own."""
 
 
@@ -48,15 +48,15 @@ class VirtualMachineInstances(Handler):
     def parse(self, manifest: Manifest) -> Instance:
         return attachments.instance(manifest)
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         return projection.instance(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
-        running.keep(pass_.cluster.pk, Told(instances={one.row.uid: one.parsed for one in seen}))
+    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
+        running.keep(context.cluster.pk, Told(instances={one.row.uid: one.parsed for one in seen}))
         _tell(seen)
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        running.keep(pass_.cluster.pk, Told(gone=rows))
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        running.keep(context.cluster.pk, Told(gone=rows))
 
 
 class Pods(Handler):
@@ -65,27 +65,27 @@ class Pods(Handler):
     kind = resources.POD.kind
     resources: Sequence[Resource] = (resources.POD,)
 
-    def wants(self, manifest: Manifest) -> bool:
+    def is_relevant(self, manifest: Manifest) -> bool:
         return attachments.attached(manifest)
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         return projection.pod(manifest)
 
     def parse(self, manifest: Manifest) -> Pod:
         return attachments.pod(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
         """A pod on a network that is not known yet is looked at again."""
         pods = {one.row.uid: one.parsed for one in seen}
-        networks = running.keep(pass_.cluster.pk, Told(pods=pods))
+        networks = running.keep(context.cluster.pk, Told(pods=pods))
         for one in seen:
             one.row.pending = not one.parsed.over and networks.lacks(one.parsed)
         _tell(seen)
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        running.keep(pass_.cluster.pk, Told(gone=rows))
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        running.keep(context.cluster.pk, Told(gone=rows))
 
 
-def _tell(seen: Sequence[Seen]) -> None:
+def _tell(seen: Sequence[ParsedObject]) -> None:
     for one in seen:
         one.row.problem_code, one.row.problem = running.problems(one.parsed.problems)

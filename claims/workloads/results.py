@@ -16,7 +16,7 @@ from claims.access.namespaces import EVERYTHING, Scope
 from claims.core.workloads import results
 from claims.core.workloads.results import Side
 from claims.models import Entry, IPAMClaim, OwnVerdict, Verdict, Workload
-from claims.models.verdicts import Answer
+from claims.models.verdicts import ComparisonResult
 from claims.models.workloads import WorkloadKind
 from pools.core.block_fields import time
 from pools.platform import database
@@ -42,7 +42,7 @@ def counts(network_id: int, seen: Scope = EVERYTHING) -> dict[str, int]:
 def counts_of(network_ids: Sequence[int], seen: Scope = EVERYTHING) -> dict[int, dict[str, int]]:
     """The same of some networks, by their ids, in one statement."""
     found = rows(seen).filter(network_id__in=network_ids).order_by()
-    counted = {pk: dict.fromkeys(Answer.values, 0) for pk in network_ids}
+    counted = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
     for pk, verdict, number in found.values_list("network_id", "verdict").annotate(Count("id")):
         counted[pk][verdict] = number
     return counted
@@ -219,15 +219,15 @@ def seen(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Sha
 
 
 def _best(registered: Shape, found: Sequence[Workload]) -> Workload | None:
-    agreeing = (one for one in found if _verdict(registered, one) == Answer.MATCHING)
+    agreeing = (one for one in found if _verdict(registered, one) == ComparisonResult.MATCHING)
     return next(agreeing, found[0] if found else None)
 
 
 def _verdict(registered: Shape, workload: Workload | None) -> str:
     if workload is None:
-        return Answer.MISSING.value
+        return ComparisonResult.MISSING.value
     differs = any(results.differences(_said(registered), side(workload)))
-    return Answer.DIFFERENT.value if differs else Answer.MATCHING.value
+    return ComparisonResult.DIFFERENT.value if differs else ComparisonResult.MATCHING.value
 
 
 # The same pairs as claims/sql/verdicts.sql finds, for a few entries.

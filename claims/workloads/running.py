@@ -242,7 +242,7 @@ def _moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def problems(found: Iterable[errors.Problem]) -> tuple[str, str]:
+def problems(found: Iterable[errors.FieldProblem]) -> tuple[str, str]:
     """Code and text of what is wrong with an object that was taken in, ("", "") when nothing is."""
     listed = list(found)
     text = "; ".join(f"{one.field}: {one.message}" for one in listed)

@@ -72,7 +72,7 @@ class Problem:
     code: str
     title: str
     detail: str = ""
-    problems: tuple[errors.Problem, ...] = ()
+    problems: tuple[errors.FieldProblem, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 

@@ -145,7 +145,7 @@ def _had(text: str, moment: datetime) -> list[Tenure]:
     if searched.network is not None:
         return []
     names = [one.mac or one.holder for one in history_search.of_text(text)]
-    held = [holders.held(holder=name, at=moment, limit=PAGE) for name in {*names} - {""}]
+    held = [holders.held(holder=name, moment=moment, limit=PAGE) for name in {*names} - {""}]
     return [one for found in held for one in found.tenures][:PAGE]
 
 
@@ -213,7 +213,7 @@ def of_pool(request: HttpRequest, pool_id: int) -> HttpResponseBase:
     problems: list[str] = []
     moment = _moment(request.GET.get("at", ""), problems) or database.now()
     try:
-        standing = pools.at(pool_id, moment)
+        standing = pools.pool_snapshot(pool_id, moment)
     except errors.NotFound as error:
         raise Http404(error.message) from error
     below = lists.number(request.GET.get("cursor", "")) or None

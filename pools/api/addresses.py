@@ -9,7 +9,7 @@ from pools.api import lookups
 from pools.api.schemas import endpoints
 from pools.core import addresses, block_fields, errors
 from pools.models import Block, Cluster
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.models.pools import Category
 from pools.platform.rest import query, views
 from pools.register.history import addresses as history_addresses
@@ -49,7 +49,7 @@ class InstanceNetwork(views.View):
             holder_id=instance,
             holder_kind="instance",
             category=Category.INSTANCE,
-            state=State.HELD,
+            state=BlockState.HELD,
             family=6,
         )
         if cluster is not None:
@@ -59,7 +59,7 @@ class InstanceNetwork(views.View):
             raise errors.NotFound(f"The instance {instance} holds no overlay address.")
         if len(found) > 1:
             message = "several clusters have such an instance: name one"
-            raise errors.InvalidInput.of("cluster", "required", message)
+            raise errors.InvalidInput.for_field("cluster", "required", message)
         return views.answer(_network(found[0], found[0].space.cluster))
 
 

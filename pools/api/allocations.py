@@ -34,10 +34,10 @@ class Allocations(views.View):
         return views.answer(requests.shape(done), status=202, headers={"Location": place})
 
 
-def read(body: object_reader.Fields) -> tuple[demand.Wanted, bool]:
+def read(body: object_reader.Fields) -> tuple[demand.BlockDemand, bool]:
     """What is wanted, and whether to wait for it; InvalidInput with all problems."""
     report = body.report
-    wanted = demand.Wanted(
+    wanted = demand.BlockDemand(
         holders=_holders(body),
         families=(family,) if (family := _optional(body, "family", _family)) else (),
         count=_optional(body, "count", _count) or 1,
@@ -52,7 +52,7 @@ def read(body: object_reader.Fields) -> tuple[demand.Wanted, bool]:
     return wanted, wait
 
 
-def _check_together(wanted: demand.Wanted, report: object_reader.Report) -> None:
+def _check_together(wanted: demand.BlockDemand, report: object_reader.ProblemReport) -> None:
     if len(wanted.holders) * wanted.count > demand.MOST:
         report.add("count", "out_of_range", f"at most {demand.MOST} blocks in one request")
     if wanted.cidr is None:
@@ -93,13 +93,13 @@ def _holders(body: object_reader.Fields) -> tuple[demand.Holder, ...]:
     return tuple(found)
 
 
-def _listed(value: object, at: str, report: object_reader.Report) -> demand.Holder | None:
+def _listed(value: object, at: str, report: object_reader.ProblemReport) -> demand.Holder | None:
     with report.collecting():
         return holder(value, at)
     return None
 
 
-def _check_distinct(found: list[demand.Holder], report: object_reader.Report) -> None:
+def _check_distinct(found: list[demand.Holder], report: object_reader.ProblemReport) -> None:
     seen = set()
     for index, holder in enumerate(found):
         if (holder.kind, holder.id) in seen:
@@ -111,8 +111,8 @@ def _check_distinct(found: list[demand.Holder], report: object_reader.Report) ->
 def holder(value: object, at: str) -> demand.Holder:
     """A holder as requests write it: {"kind", "id", "uid"?}."""
     if not isinstance(value, dict):
-        raise errors.InvalidInput.of(at, "wrong_type", "an object is expected", value)
-    report = object_reader.Report()
+        raise errors.InvalidInput.for_field(at, "wrong_type", "an object is expected", value)
+    report = object_reader.ProblemReport()
     body = object_reader.Fields(value, at, report)
     body.only("kind", "id", "uid")
     kind = body.parse("kind", _kind)
@@ -134,7 +134,7 @@ def identifier(value: object, at: str) -> str:
 def _family(value: object, at: str) -> int:
     number = parsing.integer(value, at, least=4, most=6)
     if number == 5:
-        raise errors.InvalidInput.of(at, "out_of_range", "must be 4 or 6", value)
+        raise errors.InvalidInput.for_field(at, "out_of_range", "must be 4 or 6", value)
     return number
 
 

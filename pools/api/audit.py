@@ -71,6 +71,6 @@ def _day(value: str, name: str) -> date:
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise errors.InvalidInput.of(
+        raise errors.InvalidInput.for_field(
             name, "day", "must be a day such as 2026-05-05", value
         ) from None

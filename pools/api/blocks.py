@@ -14,7 +14,7 @@ from pools.api import allocations, lookups
 from pools.api.schemas import endpoints
 from pools.core import block_fields, errors
 from pools.models import AddressSpace, Block, Pool
-from pools.models.blocks import LIVE, State
+from pools.models.blocks import LIVE, BlockState
 from pools.models.pools import Category
 from pools.platform import idempotency
 from pools.platform.rest import pagination, parsing, query, views
@@ -97,7 +97,7 @@ class EndCooldown(views.View):
 
 def _filtered(parameters: query.Query) -> QuerySet[Block]:
     rows = _placed(parameters, Block.objects.filter(state__in=LIVE))
-    if state := parameters.parse("state", query.choice(State.HELD, State.COOLING)):
+    if state := parameters.parse("state", query.choice(BlockState.HELD, BlockState.COOLING)):
         rows = rows.filter(state=state)
     for name in ("holder_kind", "holder_id", "org", "env"):
         if value := parameters.text(name):

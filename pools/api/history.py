@@ -69,7 +69,7 @@ class PoolAt(views.View):
         moment = parameters.parse("at", lookups.past) or database.now()
         limit, below = _page(parameters)
         parameters.done()
-        standing = pools.at(pool_id, moment)
+        standing = pools.pool_snapshot(pool_id, moment)
         found = pools.holders(pool_id, moment, below=below, limit=limit)
         holders = [one.as_json() for one in found.tenures]
         return views.answer(_standing(standing) | _paged(request, holders, found.below))
@@ -93,7 +93,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
     def mac(value: str, name: str) -> str:
         found = [one for one in (read(value) for read in search.READERS) if one and one.mac]
         if not found:
-            raise errors.InvalidInput.of(name, "mac_syntax", "is no MAC address", value)
+            raise errors.InvalidInput.for_field(name, "mac_syntax", "is no MAC address", value)
         return found[0].mac
 
     texts = {
@@ -147,17 +147,17 @@ def _held(request: Request, *, kind: str = "", holder: str = "", uid: str = "") 
     limit, below = _page(parameters)
     parameters.done()
     found = history_holders.held(
-        kind=kind, holder=holder, uid=uid, cluster_id=cluster, at=at, below=below, limit=limit
+        kind=kind, holder=holder, uid=uid, cluster_id=cluster, moment=at, below=below, limit=limit
     )
     return views.answer(_paged(request, [one.as_json() for one in found.tenures], found.below))
 
 
-def _standing(standing: pools.Standing) -> dict[str, Any]:
+def _standing(standing: pools.PoolSnapshot) -> dict[str, Any]:
     said = standing.settings
     settings = {} if said is None else {name: getattr(said, name) for name in schema.SETTINGS}
     return {
         "pool_id": standing.pool_id,
-        "at": block_fields.time(standing.at),
+        "at": block_fields.time(standing.moment),
         "state": "absent" if said is None else "deleted" if standing.deleted else "present",
         "cluster": pools.cluster_name(standing),
         "settings": settings or None,

@@ -32,7 +32,9 @@ class PoolImport(views.View):
         text, inside = _manifest(request)
         name = inside or named
         if name is None:
-            raise errors.InvalidInput.of("cluster", "required", "name the cluster of the pools")
+            raise errors.InvalidInput.for_field(
+                "cluster", "required", "name the cluster of the pools"
+            )
         cluster = lookups.cluster(name, "cluster")
         # The parts of a form are told apart by a text that is another one each time.
         said = b"\0".join([name.encode(), text])
@@ -47,7 +49,7 @@ def _import(
 ) -> idempotency.Stored:
     reports = manifests.pools_from(text, cluster, author=views.author(request), dry_run=dry_run)
     said = [report_shape(report) for report in reports]
-    refused = [report for report in reports if report.verdict == "refused"]
+    refused = [report for report in reports if report.result == "refused"]
     if refused:
         problems = [
             problem.under(f"reports.{index}")
@@ -58,15 +60,15 @@ def _import(
         error.code = "import_refused"
         error.extra = {"reports": said}  # type: ignore[attr-defined]  # read by ipam_site.http.problems
         raise error
-    made = any(report.verdict == "created" for report in reports) and not dry_run
+    made = any(report.result == "created" for report in reports) and not dry_run
     return idempotency.Stored(201 if made else 200, {"reports": said})
 
 
-def report_shape(report: manifests.Report) -> dict[str, Any]:
+def report_shape(report: manifests.ManifestReport) -> dict[str, Any]:
     return {
         "document": report.document,
         "name": report.name,
-        "verdict": report.verdict,
+        "verdict": report.result,
         "problems": [asdict(problem) for problem in report.problems],
         "pool_id": report.pool_id,
     }
@@ -92,7 +94,9 @@ def _uploaded(request: Request) -> tuple[bytes, str | None]:
         raise parsing.TooLarge
     file = plain.FILES.get("file")
     if file is None:
-        raise errors.InvalidInput.of("file", "required", "send the manifest as the part `file`")
+        raise errors.InvalidInput.for_field(
+            "file", "required", "send the manifest as the part `file`"
+        )
     if (file.size or 0) > LARGEST_FILE:
         raise parsing.TooLarge
     return file.read(), plain.POST.get("cluster")

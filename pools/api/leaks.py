@@ -73,7 +73,7 @@ class ReclaimAll(views.View):
         return views.answer(views.once(request, work).answer)
 
 
-def _blocks(body: object_reader.Fields) -> list[reclaim.Wanted]:
+def _blocks(body: object_reader.Fields) -> list[reclaim.ReclaimTarget]:
     listed = body.data.get("blocks")
     if not isinstance(listed, list) or not 1 <= len(listed) <= MOST:
         message = f"a list of 1 to {MOST} blocks is expected"
@@ -90,22 +90,22 @@ def _id(value: object, at: str) -> int:
     return parsing.integer(value, at, least=1, most=(1 << 63) - 1)
 
 
-def _wanted(body: object_reader.Fields, block_id: int) -> reclaim.Wanted:
+def _wanted(body: object_reader.Fields, block_id: int) -> reclaim.ReclaimTarget:
     holder = body.parse("holder", allocations.holder)
     org = body.parse("org", allocations.identifier) if body.has("org") else None
     at = body.parse("allocated_at", _moment) if body.has("allocated_at") else None
     kind, name, uid = (holder.kind, holder.id, holder.uid) if holder else ("", "", "")
-    return reclaim.Wanted(block_id, kind, name, uid or None, org, at)
+    return reclaim.ReclaimTarget(block_id, kind, name, uid or None, org, at)
 
 
 def _moment(value: object, at: str) -> datetime:
     return query.moment(parsing.text(value, at), at)
 
 
-def _said(result: reclaim.Result) -> dict[str, Any]:
+def _said(result: reclaim.ReclaimResult) -> dict[str, Any]:
     error = result.error
     return {
-        "id": result.wanted.block_id,
+        "id": result.target.block_id,
         "outcome": listing.outcome(result),
         "block": result.block,
         "code": error.code if error else "",

@@ -20,7 +20,9 @@ def cluster(value: str, name: str) -> Cluster:
     """A cluster by name or id."""
     found = find_cluster(value)
     if found is None:
-        raise errors.InvalidInput.of(name, "unknown_cluster", "there is no such cluster", value)
+        raise errors.InvalidInput.for_field(
+            name, "unknown_cluster", "there is no such cluster", value
+        )
     return found
 
 
@@ -47,5 +49,5 @@ def pools(value: str, name: str) -> list[int]:
         wanted |= Q(pk=int(value))
     found = list(Pool.objects.filter(wanted).values_list("pk", flat=True))
     if not found:
-        raise errors.InvalidInput.of(name, "unknown_pool", "there is no such pool", value)
+        raise errors.InvalidInput.for_field(name, "unknown_pool", "there is no such pool", value)
     return found

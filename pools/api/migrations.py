@@ -12,7 +12,7 @@ from pools.api.clusters import guides
 from pools.api.schemas import guides as guide_schema
 from pools.cidr_migrations import forecast, migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
-from pools.cidr_migrations.progress import Step
+from pools.cidr_migrations.progress import MigrationStep
 from pools.cilium import drift
 from pools.core import addresses, object_reader
 from pools.core.block_fields import time
@@ -57,7 +57,7 @@ class MigrationView(views.View):
 
     @extend_schema(**guide_schema.MIGRATION)
     def get(self, request: Request, pool_id: int, migration_id: int) -> views.Answer:
-        return views.answer(shape(migrations.of(migration_id, pool_id=pool_id)))
+        return views.answer(shape(migrations.get_migration(migration_id, pool_id=pool_id)))
 
 
 class MigrationSteps(views.View):
@@ -71,24 +71,24 @@ class MigrationSteps(views.View):
         body = parsing.fields(request, "step", "reason")
         step = body.parse("step", _step)
         author = views.author(request, _reason(body))
-        migrations.of(migration_id, pool_id=pool_id)
+        migrations.get_migration(migration_id, pool_id=pool_id)
         if dry_run:
-            want = migrations.withholding(migration_id, step or Step.ABORT)
+            want = migrations.withholding(migration_id, step or MigrationStep.ABORT)
             gaps = map(str, migrations.gaps(want.cidr, want.span))
             return views.answer(
                 {"range": str(want.span), "reserves": [*gaps], **_forecast(want, author)}
             )
 
         def work() -> idempotency.Stored:
-            taken = migrations.take(migration_id, step or Step.ABORT, author=author)
+            taken = migrations.take(migration_id, step or MigrationStep.ABORT, author=author)
             return idempotency.Stored(200, shape(taken))
 
         done = views.once(request, work)
         return views.answer(done.answer, status=done.status)
 
 
-def _step(value: object, at: str) -> Step:
-    return Step(parsing.choice(value, at, tuple(step.value for step in Step)))
+def _step(value: object, at: str) -> MigrationStep:
+    return MigrationStep(parsing.choice(value, at, tuple(step.value for step in MigrationStep)))
 
 
 def _reason(body: object_reader.Fields) -> str:
@@ -98,7 +98,7 @@ def _reason(body: object_reader.Fields) -> str:
     return reason or ""
 
 
-def _wanted(body: object_reader.Fields, pool: Pool) -> migrations.Wanted:
+def _wanted(body: object_reader.Fields, pool: Pool) -> migrations.MigrationPlan:
     cidr = body.parse("cidr", lambda value, at: addresses.parse_cidr(value, field=at))
     span = to = None
     if body.has("range"):
@@ -108,11 +108,11 @@ def _wanted(body: object_reader.Fields, pool: Pool) -> migrations.Wanted:
     body.report.raise_any()
     if cidr is None:  # it would have been reported
         raise AssertionError
-    return migrations.wanted(pool, cidr, span=span, to=to)
+    return migrations.plan_migration(pool, cidr, span=span, to=to)
 
 
-def _forecast(want: migrations.Wanted, author: events.Author) -> dict[str, Any]:
-    found = forecast.of(want, author=author)
+def _forecast(want: migrations.MigrationPlan, author: events.Author) -> dict[str, Any]:
+    found = forecast.forecast_migration(want, author=author)
     return {
         "fits": found.fits,
         "in_use": found.in_use,
@@ -126,7 +126,7 @@ def shape(
     migration: CIDRMigration, *, told: int = cidr_migration_progress.MOST_HOLDERS
 ) -> dict[str, Any]:
     """As it is answered, with the holders that have the most blocks."""
-    progress = cidr_migration_progress.of(migration, told=told)
+    progress = cidr_migration_progress.migration_progress(migration, holder_limit=told)
     return {
         "id": migration.pk,
         "pool_id": migration.pool_id,
@@ -137,7 +137,7 @@ def shape(
         "whole": cidr_migration_progress.is_whole(migration),
         "to": str(migration.to) if migration.to else None,
         "added": progress.added,
-        "state": progress.standing.value,
+        "state": progress.status.value,
         "steps": [step.value for step in progress.steps],
         "by": "cluster" if progress.by_cluster else "register",
         "unwritten": progress.unwritten,

@@ -54,19 +54,19 @@ def _family(section: object_reader.Fields, version: int) -> Family:
     return Family(tuple(entries), mask_size or 0)
 
 
-def _entry(item: object, at: str, version: int, report: object_reader.Report) -> CidrEntry:
+def _entry(item: object, at: str, version: int, report: object_reader.ProblemReport) -> CidrEntry:
     data = {"cidr": item} if isinstance(item, str) else item
     if not isinstance(data, dict):
-        raise errors.InvalidInput.of(at, "wrong_type", "an object is expected", item)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "an object is expected", item)
     entry = object_reader.Fields(data, at, report)
     entry.only("cidr", "reserved_ranges")
     place = entry.path("cidr")
     if not entry.has("cidr"):
-        raise errors.InvalidInput.of(place, "required", "is required")
+        raise errors.InvalidInput.for_field(place, "required", "is required")
     cidr = addresses.parse_cidr(data["cidr"], field=place)
     if cidr.version != version:
         message = f"an IPv{version} CIDR is expected"
-        raise errors.InvalidInput.of(place, "mixed_family", message, cidr)
+        raise errors.InvalidInput.for_field(place, "mixed_family", message, cidr)
     reserved = []
     for place, value in entry.items("reserved_ranges"):
         with report.collecting():

@@ -111,7 +111,7 @@ def version(request: Request, present: int) -> int | None:
         return None
     if not _TAGS.fullmatch(header):
         message = 'If-Match is a list of ETags such as "3", "4", or *.'
-        raise errors.InvalidInput.of("If-Match", "if_match", message, header)
+        raise errors.InvalidInput.for_field("If-Match", "if_match", message, header)
     tags = [tag.strip('"') for tag in _TAG.findall(header) if not tag.startswith("W/")]
     numbers = [int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= 18]
     if len(numbers) == 1:

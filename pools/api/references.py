@@ -14,7 +14,7 @@ from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster, ReferenceFeed
 from pools.platform.rest import pagination, parsing, query, views
 from pools.register.leaks import references
-from pools.register.leaks.references import MOST, Named
+from pools.register.leaks.references import MOST, ReferencedHolder
 
 LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with ids and uids as Kubernetes has them
 _SEQUENCES = 1 << 63
@@ -50,7 +50,7 @@ class References(views.View):
         return views.answer(references.take_in(report, author=views.author(request)))
 
 
-def read(body: object_reader.Fields) -> references.Report:
+def read(body: object_reader.Fields) -> references.ReferenceReport:
     """InvalidInput with all problems: unknown_cluster, k8s_name, out_of_range, conflicting_fields, …"""
     cluster = body.parse("cluster", _cluster)
     kind = body.parse("holder_kind", _kind)
@@ -71,7 +71,9 @@ def read(body: object_reader.Fields) -> references.Report:
     body.report.raise_any()
     if cluster is None or kind is None or sequence is None:
         raise AssertionError("unreachable: what is missing was reported")
-    return references.Report(cluster, kind, sequence, complete, holders_, removed, observed_at)
+    return references.ReferenceReport(
+        cluster, kind, sequence, complete, holders_, removed, observed_at
+    )
 
 
 def _cluster(value: object, at: str) -> Cluster:
@@ -90,7 +92,7 @@ def _moment(value: object, at: str) -> datetime:
     return query.moment(parsing.text(value, at), at).astimezone(UTC)
 
 
-def _named(body: object_reader.Fields, key: str) -> list[Named]:
+def _named(body: object_reader.Fields, key: str) -> list[ReferencedHolder]:
     listed = body.data.get(key)
     if listed is None:
         return []
@@ -116,14 +118,14 @@ def _named(body: object_reader.Fields, key: str) -> list[Named]:
 _SHOWN = 100  # problems of one report
 
 
-def _plain(value: Any) -> Named | None:
+def _plain(value: Any) -> ReferencedHolder | None:
     """A holder of plain ASCII without anything to report, which nearly all are: a hundred thousand."""
     if not (isinstance(value, dict) and _NAMED.issuperset(value)):
         return None
     name, uid, org = value.get("id"), value.get("uid", ""), value.get("org", "")
     if not (_is_plain(name) and ("uid" not in value or _is_plain(uid))):
         return None
-    return Named(name, uid, org) if "org" not in value or _is_plain(org) else None
+    return ReferencedHolder(name, uid, org) if "org" not in value or _is_plain(org) else None
 
 
 def _is_plain(text: object) -> TypeGuard[str]:
@@ -136,16 +138,16 @@ def _is_plain(text: object) -> TypeGuard[str]:
     )
 
 
-def _one(value: object, at: str) -> Named:
+def _one(value: object, at: str) -> ReferencedHolder:
     if not isinstance(value, dict):
-        raise errors.InvalidInput.of(at, "wrong_type", "an object is expected", value)
-    body = object_reader.Fields(value, at, object_reader.Report())
+        raise errors.InvalidInput.for_field(at, "wrong_type", "an object is expected", value)
+    body = object_reader.Fields(value, at, object_reader.ProblemReport())
     body.only("id", "uid", "org")
     name = body.parse("id", _identifier)
     uid = body.parse("uid", _identifier) if body.has("uid") else None
     org = body.parse("org", _identifier) if body.has("org") else None
     body.report.raise_any()
-    return Named(name or "", uid or "", org or "")
+    return ReferencedHolder(name or "", uid or "", org or "")
 
 
 def _identifier(value: object, at: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pools.cidr_migrations import forecast
-from pools.cidr_migrations.migrations import Wanted
-from pools.cidr_migrations.progress import Progress, Standing, is_whole, span_of
+from pools.cidr_migrations.migrations import MigrationPlan
+from pools.cidr_migrations.progress import MigrationProgress, MigrationStatus, is_whole, span_of
 from pools.cilium import exports
 from pools.core import errors
 from pools.core.cilium.podippool import Shape
@@ -14,7 +14,7 @@ from pools.models import CIDRMigration
 from pools.register import pools
 
 
-def following(migration: CIDRMigration, progress: Progress) -> str:
+def following(migration: CIDRMigration, progress: MigrationProgress) -> str:
     """YAML of the pool after its next steps, in the shape that the cluster takes; "" when none is due.
 
     While blocks of the CIDR are in use: with the new CIDR, and the old one reserved. After that:
@@ -24,17 +24,17 @@ def following(migration: CIDRMigration, progress: Progress) -> str:
     if cidr is None or migration.outcome or cidr.orphaned_at is not None:
         return ""
     added = migration.to is None or progress.added
-    if progress.standing is Standing.DRAINING and added:
+    if progress.status is MigrationStatus.DRAINING and added:
         return ""
     family = cidr.cidr.version
     present = pools.families(migration.pool)[family]
-    want = Wanted(cidr, span_of(migration), migration.to)
-    then = forecast.changed(present, want, add=True)
-    if progress.standing is Standing.DRAINED and added:
+    plan = MigrationPlan(cidr, span_of(migration), migration.to)
+    then = forecast.changed(present, plan, add=True)
+    if progress.status is MigrationStatus.DRAINED and added:
         if not is_whole(migration):
             return ""
-        kept = tuple(entry for entry in then.cidrs if entry.cidr != cidr.cidr)
-        then = replace(then, cidrs=kept)
+        remaining_cidrs = tuple(entry for entry in then.cidrs if entry.cidr != cidr.cidr)
+        then = replace(then, cidrs=remaining_cidrs)
     manifest = exports.manifest(migration.pool)
     families = {**manifest.families, family: then}
     return exports.text(

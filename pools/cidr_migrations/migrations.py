@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pools.cidr_migrations import progress
-from pools.cidr_migrations.progress import Standing, Step, is_whole, span_of
+from pools.cidr_migrations.progress import MigrationStatus, MigrationStep, is_whole, span_of
 from pools.cilium import configuration
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry
 from pools.models import CIDRMigration, Pool, PoolCIDR, ReservedRange
-from pools.models.cidr_migrations import Outcome
+from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.fields import Now
 from pools.models.pools import Pending
 from pools.platform import database, events
@@ -27,7 +27,7 @@ NODES_NAMED = 10  # in a refusal
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MigrationPlan:
     """What is emptied (`span` lies in the CIDR) and what takes its place, if anything."""
 
     cidr: PoolCIDR
@@ -39,13 +39,13 @@ class Wanted:
         return self.cidr.pool
 
 
-def wanted(
+def plan_migration(
     pool: Pool,
     cidr: addresses.Network,
     *,
     span: addresses.AddressRange | None = None,
     to: addresses.Network | None = None,
-) -> Wanted:
+) -> MigrationPlan:
     """Without a span the whole CIDR is emptied.
 
     Raises InvalidInput unknown_cidr, range_outside_cidr, mixed_family, same_cidr.
@@ -53,74 +53,76 @@ def wanted(
     row = pool.cidrs.select_related("pool__cluster").filter(cidr=str(cidr)).first()
     if row is None:
         message = f"{cidr} is not one of the CIDRs of {pool}"
-        raise errors.InvalidInput.of("cidr", "unknown_cidr", message, str(cidr))
+        raise errors.InvalidInput.for_field("cidr", "unknown_cidr", message, str(cidr))
     if span is not None:
         addresses.require_within(span, cidr, "range")
     if to is not None and to.version != cidr.version:
         message = f"an IPv{cidr.version} CIDR takes the place of {cidr}"
-        raise errors.InvalidInput.of("to", "mixed_family", message, str(to))
+        raise errors.InvalidInput.for_field("to", "mixed_family", message, str(to))
     if to is not None and to == cidr:
-        raise errors.InvalidInput.of("to", "same_cidr", f"{cidr} is what is emptied", str(to))
-    return Wanted(row, span or addresses.AddressRange.covering(cidr), to)
+        raise errors.InvalidInput.for_field(
+            "to", "same_cidr", f"{cidr} is what is emptied", str(to)
+        )
+    return MigrationPlan(row, span or addresses.AddressRange.covering(cidr), to)
 
 
-def begin(want: Wanted, *, author: events.Author) -> CIDRMigration:
+def begin(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
     """Write down what is wanted; nothing else changes. Raises AlreadyExists."""
     with events.recorded(author):
-        window.lock(want.pool.pk)
-        if CIDRMigration.objects.filter(pool_cidr=want.cidr, ended_at=None).exists():
-            raise errors.AlreadyExists(f"{want.cidr} of {want.pool} is being migrated already.")
+        window.lock(plan.pool.pk)
+        if CIDRMigration.objects.filter(pool_cidr=plan.cidr, ended_at=None).exists():
+            raise errors.AlreadyExists(f"{plan.cidr} of {plan.pool} is being migrated already.")
         row = CIDRMigration.objects.create(
-            pool=want.pool,
-            pool_cidr=want.cidr,
-            cidr=want.cidr.cidr,
-            first=want.span.first,
-            last=want.span.last,
-            to=want.to,
-            in_use=progress.in_use(want.cidr, want.span).count(),
+            pool=plan.pool,
+            pool_cidr=plan.cidr,
+            cidr=plan.cidr.cidr,
+            first=plan.span.first,
+            last=plan.span.last,
+            to=plan.to,
+            in_use=progress.in_use(plan.cidr, plan.span).count(),
             reason=author.reason,
             started_by=author.actor,
             started_at=database.now(),
         )
-    return of(row.pk)
+    return get_migration(row.pk)
 
 
-def of(migration_id: int, *, pool_id: int | None = None) -> CIDRMigration:
+def get_migration(migration_id: int, *, pool_id: int | None = None) -> CIDRMigration:
     """Raises NotFound."""
     rows = CIDRMigration.objects.select_related("pool__cluster", "pool_cidr__pool__cluster")
     if pool_id is not None:
         rows = rows.filter(pool=pool_id)
-    found = rows.filter(pk=migration_id).first()
-    if found is None:
+    migration = rows.filter(pk=migration_id).first()
+    if migration is None:
         raise errors.NotFound("There is no such migration.")
-    return found
+    return migration
 
 
-def take(migration_id: int, step: Step, *, author: events.Author) -> CIDRMigration:
+def take(migration_id: int, step: MigrationStep, *, author: events.Author) -> CIDRMigration:
     """Do one step; the migration as it is then.
 
     Raises NotFound, StepNotDue, ClusterDecides, CIDRInUse (with the holders), CIDROverlap, InvalidInput.
     """
-    migration = of(migration_id)
+    migration = get_migration(migration_id)
     cidr = _open(migration, step)
     reason = author.reason or migration.reason or f"migration of {migration.cidr}"
     {
-        Step.ADD: _add,
-        Step.RESERVE: _reserve,
-        Step.WIDEN: _widen,
-        Step.REMOVE: _remove,
-        Step.KEEP: _keep,
-        Step.ABORT: _abort,
+        MigrationStep.ADD: _add,
+        MigrationStep.RESERVE: _reserve,
+        MigrationStep.WIDEN: _widen,
+        MigrationStep.REMOVE: _remove,
+        MigrationStep.KEEP: _keep,
+        MigrationStep.ABORT: _abort,
     }[step](migration, cidr, replace(author, reason=reason))
-    return of(migration_id)
+    return get_migration(migration_id)
 
 
-def _open(migration: CIDRMigration, step: Step) -> PoolCIDR:
+def _open(migration: CIDRMigration, step: MigrationStep) -> PoolCIDR:
     if migration.outcome:
         raise errors.StepNotDue(f"The migration of {migration} has ended ({migration.outcome}).")
     if migration.pool_cidr is None:
         raise errors.StepNotDue(f"{migration.pool} has no CIDR {migration.cidr} any more.")
-    if step is not Step.ABORT and progress.follows_cluster(migration.pool):
+    if step is not MigrationStep.ABORT and progress.follows_cluster(migration.pool):
         raise errors.ClusterDecides(
             f"{migration.pool} follows its cluster, to which nothing is written: apply the manifest"
             " there; the register sees it."
@@ -128,18 +130,18 @@ def _open(migration: CIDRMigration, step: Step) -> PoolCIDR:
     return migration.pool_cidr
 
 
-def withholding(migration_id: int, step: Step) -> Wanted:
+def withholding(migration_id: int, step: MigrationStep) -> MigrationPlan:
     """What a step that withholds addresses would empty, for a forecast; nothing is changed.
 
     Raises NotFound, StepNotDue, ClusterDecides, InvalidInput invalid_choice (another step).
     """
-    migration = of(migration_id)
+    migration = get_migration(migration_id)
     cidr = _open(migration, step)
-    if step not in {Step.RESERVE, Step.WIDEN}:
+    if step not in {MigrationStep.RESERVE, MigrationStep.WIDEN}:
         message = "only reserve and widen have a forecast: they withhold addresses"
-        raise errors.InvalidInput.of("step", "invalid_choice", message, step.value)
-    span = _whole(migration) if step is Step.WIDEN else span_of(migration)
-    return Wanted(cidr, span, migration.to if _is_missing(migration) else None)
+        raise errors.InvalidInput.for_field("step", "invalid_choice", message, step.value)
+    span = _whole(migration) if step is MigrationStep.WIDEN else span_of(migration)
+    return MigrationPlan(cidr, span, migration.to if _is_missing(migration) else None)
 
 
 def _is_missing(migration: CIDRMigration) -> bool:
@@ -179,20 +181,26 @@ def _withhold(
 ) -> None:
     """Reserve what no range holds yet, and remember which ranges are the migration's own."""
     with events.recorded(author):
-        made = [pools.reserve(cidr.pk, gap, author=author, reason=author.reason).pk for gap in gaps(cidr, span)]
+        new_range_ids = [
+            pools.reserve(cidr.pk, gap, author=author, reason=author.reason).pk
+            for gap in gaps(cidr, span)
+        ]
         in_use = progress.in_use(cidr, span).count()
         _change(
             migration,
             first=str(span.first),
             last=str(span.last),
             in_use=max(migration.in_use, in_use),
-            range_ids=[*migration.range_ids, *made],
+            range_ids=[*migration.range_ids, *new_range_ids],
         )
 
 
 def gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.AddressRange]:
     """What of a range of the CIDR no reserved range holds yet."""
-    reserved = (blocks.Span(int(one.first), int(one.last)) for one in window.ranges(cidr))
+    reserved = (
+        blocks.Span(int(reserved_range.first), int(reserved_range.last))
+        for reserved_range in window.ranges(cidr)
+    )
     kind = type(span.first)
     for gap in blocks.subtract([blocks.Span(int(span.first), int(span.last))], reserved):
         yield addresses.AddressRange(kind(gap.first), kind(gap.last))
@@ -214,7 +222,7 @@ def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> 
         )
     with events.recorded(author):
         if pools.remove_cidr(cidr.pk, author=author) is None:
-            _end(migration, Outcome.REMOVED)
+            _end(migration, MigrationOutcome.REMOVED)
 
 
 def _refuse_listed(migration: CIDRMigration) -> None:
@@ -224,7 +232,10 @@ def _refuse_listed(migration: CIDRMigration) -> None:
     names = [
         node.name
         for node in configuration.nodes(migration.pool.cluster)
-        if any(one.overlaps(migration.cidr) for one in node.held().get(migration.pool.name, ()))
+        if any(
+            held_cidr.overlaps(migration.cidr)
+            for held_cidr in node.held().get(migration.pool.name, ())
+        )
     ]
     if names:
         more = f" and {len(names) - NODES_NAMED} more" if len(names) > NODES_NAMED else ""
@@ -235,23 +246,28 @@ def _refuse_listed(migration: CIDRMigration) -> None:
 
 
 def _keep(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
-    if is_whole(migration) or progress.of(migration).standing is not Standing.DRAINED:
+    if (
+        is_whole(migration)
+        or progress.migration_progress(migration).status is not MigrationStatus.DRAINED
+    ):
         raise errors.StepNotDue("Only a range that is drained is kept; a whole CIDR is removed.")
     with events.recorded(author):
-        _end(migration, Outcome.KEPT)
+        _end(migration, MigrationOutcome.KEPT)
 
 
 def _abort(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
     with events.recorded(author):
         if cidr.pending == Pending.REMOVAL:
             pools.keep_cidr(cidr.pk, author=author)
-        own = ReservedRange.objects.filter(pool=migration.pool_id, pk__in=migration.range_ids)
-        for range_id in own.order_by("pk").values_list("pk", flat=True):
+        own_ranges = ReservedRange.objects.filter(
+            pool=migration.pool_id, pk__in=migration.range_ids
+        )
+        for range_id in own_ranges.order_by("pk").values_list("pk", flat=True):
             pools.unreserve(range_id, author=author)
-        _end(migration, Outcome.ABORTED)
+        _end(migration, MigrationOutcome.ABORTED)
 
 
-def _end(migration: CIDRMigration, outcome: Outcome) -> None:
+def _end(migration: CIDRMigration, outcome: MigrationOutcome) -> None:
     _change(migration, outcome=outcome, ended_at=Now())
 
 

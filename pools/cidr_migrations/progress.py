@@ -12,8 +12,8 @@ from django.db.models import Count, Max, Min, Q
 from pools.core import addresses, blocks
 from pools.core.cilium import podippool
 from pools.models import CIDRMigration, Connection, Drift, Pool, PoolCIDR
-from pools.models.blocks import State
-from pools.models.cidr_migrations import Outcome
+from pools.models.blocks import BlockState
+from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.connections import Duty
 from pools.models.pools import Category, Pending
 from pools.register import pools
@@ -22,7 +22,7 @@ from pools.register.allocator import window
 MOST_HOLDERS = 200  # told of one migration
 
 
-class Standing(enum.Enum):
+class MigrationStatus(enum.Enum):
     """How far a migration is."""
 
     PLANNED = "planned"  # blocks may still be handed out there
@@ -34,7 +34,7 @@ class Standing(enum.Enum):
     ABORTED = "aborted"
 
 
-class Step(enum.Enum):
+class MigrationStep(enum.Enum):
     """What can be done about a migration."""
 
     ADD = "add"  # the CIDR that takes its place; it may come first
@@ -46,7 +46,7 @@ class Step(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Holder:
+class DrainingHolder:
     """Somebody with blocks in what is emptied; `until` is the end of the last cooldown."""
 
     holder_kind: str
@@ -58,23 +58,23 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Progress:
+class MigrationProgress:
     """How far a migration is, as the register has it now.
 
     `total` are the blocks that were in use when it began, or that are if these are more.
     """
 
-    standing: Standing
+    status: MigrationStatus
     total: int
     held: int = 0
     cooling: int = 0
-    holders: tuple[Holder, ...] = ()
+    holders: tuple[DrainingHolder, ...] = ()
     added: bool = False  # the new CIDR is there
     adding: bool = False  # it was added in the register; the cluster's object does not have it yet
     orphaned: bool = False  # the cluster's pool lost the CIDR while blocks of it were in use
     by_cluster: bool = False  # the pool follows its cluster: steps are done in its manifest there
     unwritten: bool = False  # what the register says has not reached the cluster yet
-    steps: tuple[Step, ...] = ()  # that can be done now
+    steps: tuple[MigrationStep, ...] = ()  # that can be done now
 
     @property
     def in_use(self) -> int:
@@ -100,35 +100,39 @@ def is_whole(migration: CIDRMigration) -> bool:
     return span_of(migration) == addresses.AddressRange.covering(migration.cidr)
 
 
-def of(migration: CIDRMigration, *, told: int = MOST_HOLDERS) -> Progress:
+def migration_progress(
+    migration: CIDRMigration, *, holder_limit: int = MOST_HOLDERS
+) -> MigrationProgress:
     """With the holders that have the most blocks, at most so many."""
     if migration.outcome:
         added = _was_added(migration)
-        return Progress(Standing(migration.outcome), migration.in_use, added=added)
+        return MigrationProgress(MigrationStatus(migration.outcome), migration.in_use, added=added)
     cidr = migration.pool_cidr
     if cidr is None:  # somebody else took it out
-        return Progress(Standing.REMOVED, migration.in_use, added=_was_added(migration))
+        return MigrationProgress(
+            MigrationStatus.REMOVED, migration.in_use, added=_was_added(migration)
+        )
     rows = in_use(cidr, span_of(migration))
     counts = dict(rows.order_by().values_list("state").annotate(number=Count("id")))
-    held, cooling = counts.get(State.HELD, 0), counts.get(State.COOLING, 0)
+    held, cooling = counts.get(BlockState.HELD, 0), counts.get(BlockState.COOLING, 0)
     added = migration.to is not None and is_there(migration)
     adding = migration.to is not None and not added and _new_cidr(migration).exists()
-    standing = _standing(cidr, span_of(migration), held + cooling)
+    status = _status(cidr, span_of(migration), held + cooling)
     followed = follows_cluster(migration.pool)
-    return Progress(
-        standing,
+    return MigrationProgress(
+        status,
         total=max(migration.in_use, held + cooling),
         held=held,
         cooling=cooling,
-        holders=_holders(rows, told) if told else (),
+        holders=_holders(rows, holder_limit) if holder_limit else (),
         added=added,
         adding=adding,
         orphaned=cidr.orphaned_at is not None,
         by_cluster=followed,
         unwritten=is_unwritten(migration.pool),
-        steps=(Step.ABORT,)
+        steps=(MigrationStep.ABORT,)
         if followed
-        else _steps(migration, standing, added=added, adding=adding),
+        else _steps(migration, status, added=added, adding=adding),
     )
 
 
@@ -165,57 +169,57 @@ def _was_added(migration: CIDRMigration) -> bool:
     """Whether a migration that ended had the CIDR added: without it, none is removed by a step."""
     if migration.to is None:
         return False
-    return migration.outcome == Outcome.REMOVED or is_there(migration)
+    return migration.outcome == MigrationOutcome.REMOVED or is_there(migration)
 
 
 def follows_cluster(pool: Pool) -> bool:
     """Whether the pool is what its cluster says, and nothing of it is written there."""
     if pool.category != Category.POD or not pool.follows_cluster:
         return False
-    found = Connection.objects.filter(cluster=pool.cluster_id).first()
-    return found is not None and not found.does(Duty.POOLS)
+    connection = Connection.objects.filter(cluster=pool.cluster_id).first()
+    return connection is not None and not connection.does(Duty.POOLS)
 
 
 def is_unwritten(pool: Pool) -> bool:
     """Whether the cluster's object differs from the pool, as the last pass found it."""
-    found = Drift.objects.filter(cluster=pool.cluster_id, kind=podippool.KIND, name=pool.name)
-    return found.filter(path__startswith="spec", ignored_at=None).exists()
+    differences = Drift.objects.filter(cluster=pool.cluster_id, kind=podippool.KIND, name=pool.name)
+    return differences.filter(path__startswith="spec", ignored_at=None).exists()
 
 
-def _standing(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> Standing:
+def _status(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> MigrationStatus:
     if cidr.pending == Pending.REMOVAL:
-        return Standing.REMOVING
+        return MigrationStatus.REMOVING
     if not is_reserved(cidr, span):
-        return Standing.PLANNED
-    return Standing.DRAINING if in_use else Standing.DRAINED
+        return MigrationStatus.PLANNED
+    return MigrationStatus.DRAINING if in_use else MigrationStatus.DRAINED
 
 
 def _steps(
-    migration: CIDRMigration, standing: Standing, *, added: bool, adding: bool
-) -> tuple[Step, ...]:
-    if standing is Standing.REMOVING:
-        return (Step.ABORT,)
+    migration: CIDRMigration, status: MigrationStatus, *, added: bool, adding: bool
+) -> tuple[MigrationStep, ...]:
+    if status is MigrationStatus.REMOVING:
+        return (MigrationStep.ABORT,)
     whole, missing = is_whole(migration), migration.to is not None and not added
     possible = {
-        Step.ADD: missing and not adding,
-        Step.RESERVE: standing is Standing.PLANNED,
-        Step.WIDEN: not whole and standing is not Standing.PLANNED,
-        Step.REMOVE: whole and standing is Standing.DRAINED and not missing,
-        Step.KEEP: not whole and standing is Standing.DRAINED,
-        Step.ABORT: True,
+        MigrationStep.ADD: missing and not adding,
+        MigrationStep.RESERVE: status is MigrationStatus.PLANNED,
+        MigrationStep.WIDEN: not whole and status is not MigrationStatus.PLANNED,
+        MigrationStep.REMOVE: whole and status is MigrationStatus.DRAINED and not missing,
+        MigrationStep.KEEP: not whole and status is MigrationStatus.DRAINED,
+        MigrationStep.ABORT: True,
     }
     return tuple(step for step, can_be in possible.items() if can_be)
 
 
-def _holders(rows: Any, most: int) -> tuple[Holder, ...]:
+def _holders(rows: Any, most: int) -> tuple[DrainingHolder, ...]:
     columns = ("holder_kind", "holder_id", "state")
-    found = (
+    holder_rows = (
         rows.order_by()
         .values_list(*columns)
         .annotate(number=Count("id"), lowest=Min("cidr"), until=Max("available_from"))
         .order_by("-number", "holder_kind", "holder_id", "state")
     )
     return tuple(
-        Holder(kind, name, state, number, str(lowest), until)
-        for kind, name, state, number, lowest, until in found[:most]
+        DrainingHolder(kind, name, state, number, str(lowest), until)
+        for kind, name, state, number, lowest, until in holder_rows[:most]
     )

@@ -22,11 +22,18 @@ from django.db.models import Q
 
 from pools.cilium import node_allocation, node_blocks, node_findings, node_status
 from pools.cilium.node_allocation import Want
-from pools.cilium.node_status import HOLDER, PodPools, Standing
+from pools.cilium.node_status import HOLDER, NodeStatus, PodPools
 from pools.clusters import recovery_mode
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import watch_positions
-from pools.clusters.reconcile.handler import STATUS_MANAGER, Found, Handler, Pass, Seen, Write
+from pools.clusters.reconcile.handler import (
+    STATUS_MANAGER,
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.core import addresses, errors
 from pools.core.cilium import ciliumnode, podippool
 from pools.core.cilium.ciliumnode import NodeDemand
@@ -49,7 +56,7 @@ class CiliumNodes(Handler):
     resources: Sequence[resources.Resource] = (resources.CILIUM_NODE,)
     follows = (podippool.KIND,)
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         """Without who owns which field: half of a node, and whole objects are written, not fields."""
         metadata = manifest.get("metadata")
         if isinstance(metadata, dict):
@@ -59,89 +66,89 @@ class CiliumNodes(Handler):
     def parse(self, manifest: Manifest) -> NodeDemand:
         return ciliumnode.parse(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         """Record what the nodes list.
 
         What a watch told may be older than what was written since: that a CIDR is missing there
         releases nothing; `desired` asks the cluster.
         """
-        demands = [one.parsed for one in seen]
-        standings = node_blocks.record(pass_.cluster.pk, demands, release=not pass_.told)
-        for one, standing in zip(seen, standings, strict=True):
-            one.row.pending = standing.open
+        demands = [parsed_object.parsed for parsed_object in parsed_objects]
+        statuses = node_blocks.record(context.cluster.pk, demands, release=not context.from_watch)
+        for parsed_object, status in zip(parsed_objects, statuses, strict=True):
+            parsed_object.row.pending = status.open
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        node_blocks.forget(pass_.cluster.pk, rows)
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        node_blocks.forget(context.cluster.pk, rows)
 
-    def desired(self, pass_: Pass) -> Iterator[Write]:
+    def desired(self, context: SyncContext) -> Iterator[Write]:
         """What is open is looked at again; with the duty, nodes get what they lack.
 
         Nothing is handed out before all nodes and pools are known: until then blocks may be in use
         that the register does not know (cilium/cilium#21482).
         """
-        cluster_id = pass_.cluster.pk
-        serving = pass_.connection.does(Duty.POD_CIDRS) and self._ready(pass_)
-        open_ = _open(cluster_id, astray=not pass_.told)
-        if pass_.told:
-            open_ = _asked_again(pass_, open_)
-        with pass_.holding():
-            standings = node_blocks.record(cluster_id, list(open_.values()), release=True)
-            _keep_pending(list(open_), standings)
+        cluster_id = context.cluster.pk
+        serving = context.connection.does(Duty.POD_CIDRS) and self._ready(context)
+        open_ = _open(cluster_id, astray=not context.from_watch)
+        if context.from_watch:
+            open_ = _asked_again(context, open_)
+        with context.holding():
+            statuses = node_blocks.record(cluster_id, list(open_.values()), release=True)
+            _keep_pending(list(open_), statuses)
         if not serving:
             return
         # Of its own: the locks of pools are taken before any row.
-        with pass_.holding():
+        with context.holding():
             if not recovery_mode.may_grant():
                 return
-            short = _hand_out(cluster_id, standings)
-        granted = node_blocks.unpublished(cluster_id, [one.name for one in standings])
-        shared = _shared(cluster_id, standings)
-        for standing in standings:
-            name = standing.name
+            short = _hand_out(cluster_id, statuses)
+        granted = node_blocks.unpublished(cluster_id, [status.name for status in statuses])
+        shared = _shared(cluster_id, statuses)
+        for status in statuses:
+            name = status.name
             if granted[name] or name in shared:
-                yield _allocated(pass_, standing.demand, shared.get(name, ()))
-            text = ciliumnode.error_text([*standing.failures(), *short.get(name, ())])
-            if text != standing.demand.operator_error:
-                yield _status(pass_, standing.demand, text)
+                yield _allocated(context, status.demand, shared.get(name, ()))
+            text = ciliumnode.error_text([*status.failures(), *short.get(name, ())])
+            if text != status.demand.operator_error:
+                yield _status(context, status.demand, text)
 
-    def findings(self, pass_: Pass) -> Iterable[Found]:
-        cluster_id = pass_.cluster.pk
+    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
+        cluster_id = context.cluster.pk
         demands = list(_open(cluster_id, astray=False).values())
-        serving = pass_.connection.does(Duty.POD_CIDRS)
-        return node_findings.of(cluster_id, demands, serving=serving)
+        serving = context.connection.does(Duty.POD_CIDRS)
+        return node_findings.cluster_findings(cluster_id, demands, serving=serving)
 
     # --- the operator -----------------------------------------------------------------------------
 
-    def _ready(self, pass_: Pass) -> bool:
+    def _ready(self, context: SyncContext) -> bool:
         """Whether the register knows all nodes and pools, up to this moment.
 
         A full pass has listed the nodes. A watch goes on from the position of a complete list, and
         nothing was missed since (pools.clusters.reconcile.watch_positions).
         """
-        pools = ObservedObject.objects.filter(cluster=pass_.cluster, kind=podippool.KIND)
-        known = (
-            watch_positions.read(pass_.connection.positions, podippool.KIND) is not None
-            if pass_.told
-            else podippool.KIND in pass_.complete
+        pools = ObservedObject.objects.filter(cluster=context.cluster, kind=podippool.KIND)
+        pools_complete = (
+            watch_positions.read(context.connection.positions, podippool.KIND) is not None
+            if context.from_watch
+            else podippool.KIND in context.complete
         )
-        return known or not pools.exists()
+        return pools_complete or not pools.exists()
 
 
-def _hand_out(cluster_id: int, standings: Sequence[Standing]) -> dict[str, list[str]]:
+def _hand_out(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, list[str]]:
     """Blocks in the register for the nodes that lack some; by node, what could not be done."""
-    asked = [ask for standing in standings for ask in _asks(standing)]
+    asks = [ask for status in statuses for ask in _asks(status)]
     got = node_allocation.hand_out(
         cluster_id,
-        [ask.want for ask in asked if ask.want.count],
+        [ask.want for ask in asks if ask.want.count],
         misfits=[
-            (one.place, one.cidr)
-            for standing in standings
-            for one in standing.misfits
-            if one.place is not None
+            (misfit.pool_cidr, misfit.cidr)
+            for status in statuses
+            for misfit in status.misfits
+            if misfit.pool_cidr is not None
         ],
     )
     failures: dict[str, list[str]] = {}
-    for ask in asked:
+    for ask in asks:
         want = ask.want
         why = "pool empty" if len(got.get(want, ())) < want.count else ask.why
         if why:
@@ -160,12 +167,12 @@ class _Ask:
     why: str = ""
 
 
-def _asks(standing: Standing) -> Iterator[_Ask]:
-    room = MOST_HELD - len(standing.held)
-    for name in standing.demand.requested:
-        pool = standing.pools.live(name)
-        for family, missing in standing.missing(name).items():
-            want = Want(standing.name, name, family, 0)
+def _asks(status: NodeStatus) -> Iterator[_Ask]:
+    room = MOST_HELD - len(status.held)
+    for name in status.demand.requested:
+        pool = status.pools.live(name)
+        for family, missing in status.missing(name).items():
+            want = Want(status.name, name, family, 0)
             if missing and pool is None:
                 yield _Ask(want, f"cannot allocate from non-existing pool: {name}")
             elif missing and room <= 0:
@@ -188,47 +195,47 @@ def _open(cluster_id: int, *, astray: bool) -> dict[int, NodeDemand]:
     which = Q(pending=True)
     if astray:
         which |= Q(name__in=node_findings.astray(cluster_id))
-    found: dict[str, tuple[int, NodeDemand]] = {}
+    demands_by_name: dict[str, tuple[int, NodeDemand]] = {}
     for row in rows.filter(which).order_by("id"):
         with contextlib.suppress(errors.InvalidInput):
-            found[row.name] = (row.pk, ciliumnode.parse(row.manifest))
-    return dict(found.values())
+            demands_by_name[row.name] = (row.pk, ciliumnode.parse(row.manifest))
+    return dict(demands_by_name.values())
 
 
-def _asked_again(pass_: Pass, open_: dict[int, NodeDemand]) -> dict[int, NodeDemand]:
+def _asked_again(context: SyncContext, open_: dict[int, NodeDemand]) -> dict[int, NodeDemand]:
     """The same, but what nodes seem to have given back is asked of the cluster first.
 
     What a watch told may be older than what a pass wrote.
     """
-    standings = node_status.survey(PodPools(pass_.cluster.pk), list(open_.values()))
+    statuses = node_status.survey(PodPools(context.cluster.pk), list(open_.values()))
     fresh: dict[int, NodeDemand] = {}
-    for (pk, demand), standing in zip(open_.items(), standings, strict=True):
-        if not standing.unlisted:
+    for (pk, demand), status in zip(open_.items(), statuses, strict=True):
+        if not status.unlisted:
             fresh[pk] = demand
             continue
         # Gone, or not to be understood: the next pass will say.
-        with contextlib.suppress(faults.ObjectAbsent, errors.InvalidInput):
-            read = ciliumnode.parse(pass_.gateway.get(_resource(pass_), demand.name))
+        with contextlib.suppress(faults.NotFound, errors.InvalidInput):
+            read = ciliumnode.parse(context.client.get(_resource(context), demand.name))
             if read.uid == demand.uid:
                 fresh[pk] = read
     return fresh
 
 
-def _keep_pending(rows: Sequence[int], standings: Sequence[Standing]) -> None:
+def _keep_pending(rows: Sequence[int], statuses: Sequence[NodeStatus]) -> None:
     """Remember which of these are open; rows that are right already are not written."""
     for pending in (True, False):
-        those = [pk for pk, one in zip(rows, standings, strict=True) if one.open == pending]
+        those = [pk for pk, status in zip(rows, statuses, strict=True) if status.open == pending]
         if those:
             ObservedObject.objects.filter(pk__in=those, pending=not pending).update(pending=pending)
 
 
-def _shared(cluster_id: int, standings: Sequence[Standing]) -> dict[str, Grants]:
+def _shared(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, Grants]:
     """What nodes list that another node lists too, and held before: the operator takes it from them.
 
     A holder that does not list it, or is no node, takes nothing from a node that may be using it.
     """
-    overlaps = [(one, each) for one in standings for each in one.overlaps]
-    holders = {each.holder[1] for _, each in overlaps if each.holder[0] == HOLDER}
+    overlaps = [(status, overlap) for status in statuses for overlap in status.overlaps]
+    holders = {overlap.holder[1] for _, overlap in overlaps if overlap.holder[0] == HOLDER}
     rows = ObservedObject.objects.filter(
         cluster_id=cluster_id, kind=ciliumnode.KIND, name__in=holders, missed_at=None
     )
@@ -238,17 +245,17 @@ def _shared(cluster_id: int, standings: Sequence[Standing]) -> dict[str, Grants]
             demand = ciliumnode.parse(row.manifest)
             listed |= {(row.name, cidr) for cidrs in demand.held().values() for cidr in cidrs}
     shared: dict[str, list[tuple[str, addresses.Network]]] = {}
-    for standing, each in overlaps:
-        if each.holder[0] == HOLDER and (each.holder[1], each.cidr) in listed:
-            shared.setdefault(standing.name, []).append((each.pool, each.cidr))
+    for status, overlap in overlaps:
+        if overlap.holder[0] == HOLDER and (overlap.holder[1], overlap.cidr) in listed:
+            shared.setdefault(status.name, []).append((overlap.pool, overlap.cidr))
     return dict(shared)
 
 
-def _resource(pass_: Pass) -> resources.Resource:
-    return pass_.served[CiliumNodes.kind]
+def _resource(context: SyncContext) -> resources.Resource:
+    return context.served[CiliumNodes.kind]
 
 
-def _allocated(pass_: Pass, demand: NodeDemand, shared: Grants) -> Write:
+def _allocated(context: SyncContext, demand: NodeDemand, shared: Grants) -> Write:
     """spec.ipam.pools.allocated with what was handed out; nothing else of the object is touched."""
 
     def make(current: Manifest | None) -> Manifest | None:
@@ -256,7 +263,7 @@ def _allocated(pass_: Pass, demand: NodeDemand, shared: Grants) -> Write:
         if current is None or fresh is None:
             return None
         # A pass may be long: somebody may have released a block meanwhile.
-        more = node_blocks.unpublished(pass_.cluster.pk, [demand.name])[demand.name]
+        more = node_blocks.unpublished(context.cluster.pk, [demand.name])[demand.name]
         before = fresh.held()
         after = {
             pool: [cidr for cidr in cidrs if (pool, cidr) not in shared]
@@ -267,10 +274,10 @@ def _allocated(pass_: Pass, demand: NodeDemand, shared: Grants) -> Write:
                 after[pool].append(cidr)
         return None if after == before else ciliumnode.with_allocated(current, after)
 
-    return Write(_resource(pass_), demand.name, make, how="replace")
+    return Write(_resource(context), demand.name, make, how="replace")
 
 
-def _status(pass_: Pass, demand: NodeDemand, text: str) -> Write:
+def _status(context: SyncContext, demand: NodeDemand, text: str) -> Write:
     """status.ipam.operator-status.error, "" takes it away."""
 
     def make(current: Manifest | None) -> Manifest | None:
@@ -287,7 +294,7 @@ def _status(pass_: Pass, demand: NodeDemand, text: str) -> Write:
         return changed
 
     return Write(
-        _resource(pass_),
+        _resource(context),
         demand.name,
         make,
         how="replace",

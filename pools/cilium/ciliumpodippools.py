@@ -36,7 +36,13 @@ from pools.cilium import (
     pool_writes,
 )
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
+from pools.clusters.reconcile.handler import (
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.core.cilium.podippool import PodIPPool
@@ -65,143 +71,154 @@ class CiliumPodIPPools(Handler):
     def parse(self, manifest: Manifest) -> PodIPPool:
         return pool_sync.parse(manifest)
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
-        absorb(pass_, [(one.row, one.parsed) for one in seen])
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        ingest(
+            context, [(parsed_object.row, parsed_object.parsed) for parsed_object in parsed_objects]
+        )
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         """Only of the object that a pool last agreed with: a later one of its name is another."""
         uids = {row.name: row.uid for row in rows}
-        found = Pool.objects.filter(
-            cluster=pass_.cluster, category=Category.POD, name__in=list(uids), orphaned_at=None
+        pools = Pool.objects.filter(
+            cluster=context.cluster, category=Category.POD, name__in=list(uids), orphaned_at=None
         )
-        for pool in found:
-            if not registers(pass_, pool) and pool.agreed.startswith(f"{uids[pool.name]} "):
-                pool_sync.lose(pool, author=pass_.author)
-                pass_.notes[_ROOM] = True
+        for pool in pools:
+            if not registers(context, pool) and pool.agreed.startswith(f"{uids[pool.name]} "):
+                pool_sync.lose(pool, author=context.author)
+                context.notes[_ROOM] = True
 
-    def desired(self, pass_: Pass) -> Iterator[Write]:
-        catch_up(pass_)
-        notes: list[Found] = []
-        pass_.notes[KIND] = notes
-        shape = self._shape(pass_)
-        if pass_.connection.does(Duty.POOLS):
-            yield from pool_writes.writes(pass_, shape, notes)
-        if pass_.connection.does(Duty.CONVERSION):
-            yield from pool_writes.conversions(pass_, shape, notes)
+    def desired(self, context: SyncContext) -> Iterator[Write]:
+        catch_up(context)
+        notes: list[ReconcileFinding] = []
+        context.notes[KIND] = notes
+        shape = self._shape(context)
+        if context.connection.does(Duty.POOLS):
+            yield from pool_writes.writes(context, shape, notes)
+        if context.connection.does(Duty.CONVERSION):
+            yield from pool_writes.conversions(context, shape, notes)
 
-    def _shape(self, pass_: Pass) -> Callable[[], pool_writes.Shaped]:
+    def _shape(self, context: SyncContext) -> Callable[[], pool_writes.Shaped]:
         """Asked of the cluster at most once in a pass."""
-        asked: Callable[[], pool_writes.Shaped] = pass_.notes.setdefault(
-            _SHAPE, functools.cache(lambda: pool_writes.shape_of(pass_))
+        cached_shape: Callable[[], pool_writes.Shaped] = context.notes.setdefault(
+            _SHAPE, functools.cache(lambda: pool_writes.shape_of(context))
         )
-        return asked
+        return cached_shape
 
-    def findings(self, pass_: Pass) -> Iterator[Found]:
-        pending_cidrs.settle(pass_.cluster, author=pass_.author, holding=pass_.holding)
-        yield from pass_.notes.get(KIND, ())
-        yield from pool_pending.findings(pass_)
-        yield from pool_findings.orphans(pass_)
-        yield from pool_findings.overlaps(pass_)
-        yield from pool_findings.unmatched(pass_)
-        yield from pool_shapes.unreadable(pass_, self._shape(pass_))
+    def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
+        pending_cidrs.update_pending(
+            context.cluster, author=context.author, holding=context.holding
+        )
+        yield from context.notes.get(KIND, ())
+        yield from pool_pending.findings(context)
+        yield from pool_findings.orphans(context)
+        yield from pool_findings.overlaps(context)
+        yield from pool_findings.unmatched(context)
+        yield from pool_shapes.unreadable(context, self._shape(context))
 
 
-def registers(pass_: Pass, pool: Pool) -> bool:
+def registers(context: SyncContext, pool: Pool) -> bool:
     """Whether the register is right where the pool and its object differ."""
-    own = not pool.follows_cluster and pool.orphaned_at is None
-    return own and pass_.connection.does(Duty.POOLS)
+    is_own = not pool.follows_cluster and pool.orphaned_at is None
+    return is_own and context.connection.does(Duty.POOLS)
 
 
 # --- from the cluster into the register -----------------------------------------------------------
 
 
-def absorb(pass_: Pass, found: Sequence[tuple[ObservedObject, PodIPPool]]) -> None:
+def ingest(
+    context: SyncContext, observed_pools: Sequence[tuple[ObservedObject, PodIPPool]]
+) -> None:
     """Take in objects, in any order: one may have a CIDR that another has just lost."""
-    known = {
+    pools_by_name = {
         pool.name: pool
         for pool in Pool.objects.filter(
-            cluster=pass_.cluster, name__in=[said.name for _, said in found]
+            cluster=context.cluster, name__in=[manifest.name for _, manifest in observed_pools]
         )
     }
     new: list[PodIPPool] = []
     changed: list[tuple[Pool, PodIPPool]] = []
-    absorbed: list[int] = []
-    for row, said in found:
-        pool = known.get(said.name)
-        if pool is None and pass_.connection.does(Duty.POOLS) and pool_writes.ours(row.manifest):
+    ingested: list[int] = []
+    for row, manifest in observed_pools:
+        pool = pools_by_name.get(manifest.name)
+        if pool is None and context.connection.does(Duty.POOLS) and pool_writes.ours(row.manifest):
             continue  # it was deleted in the register, or the register forgot it
-        if pool is not None and registers(pass_, pool):
+        if pool is not None and registers(context, pool):
             continue  # what is to be done is worked out in `desired`
         if pool is None:
-            new.append(said)
+            new.append(manifest)
         else:
-            changed.append((pool, said))
-        absorbed.append(row.pk)
-    _bring(pass_, changed)
-    pass_.notes[_ROOM] = pass_.notes.get(_ROOM, False) or bool(changed)
-    pool_sync.take_in(pass_.cluster, new, author=pass_.author)
-    pool_agreement.agree(absorbed)
+            changed.append((pool, manifest))
+        ingested.append(row.pk)
+    _bring(context, changed)
+    context.notes[_ROOM] = context.notes.get(_ROOM, False) or bool(changed)
+    pool_sync.take_in(context.cluster, new, author=context.author)
+    pool_agreement.agree(ingested)
 
 
-def _bring(pass_: Pass, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
+def _bring(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
     """Again and again, as long as one of them makes room for another."""
-    known = pool_sync.said([pool for pool, _ in changed])
-    left = changed
-    while left:
+    registered_manifests = pool_sync.registered_manifests([pool for pool, _ in changed])
+    remaining = changed
+    while remaining:
         refused: list[tuple[Pool, PodIPPool]] = []
         last: errors.IpamError | None = None
-        for pool, said in left:
+        for pool, manifest in remaining:
             try:
                 with transaction.atomic():
-                    pool_sync.bring(pool, said, author=pass_.author, known=known[pool.pk])
+                    pool_sync.bring(
+                        pool,
+                        manifest,
+                        author=context.author,
+                        registered_manifest=registered_manifests[pool.pk],
+                    )
             except errors.CIDROverlap as error:
-                refused.append((pool, said))
+                refused.append((pool, manifest))
                 last = error
-        if last is not None and len(refused) == len(left):
+        if last is not None and len(refused) == len(remaining):
             raise last
-        left = refused
+        remaining = refused
 
 
-def catch_up(pass_: Pass) -> None:
+def catch_up(context: SyncContext) -> None:
     """What the cluster did not tell: pools that were changed here, and orphans that nothing holds."""
-    orphaned = pool_sync.orphaned(pass_.cluster)
-    rows = pool_agreement.different(pass_.cluster)
+    orphaned = pool_sync.orphaned(context.cluster)
+    rows = pool_agreement.different(context.cluster)
     if not (orphaned or rows):
         return
-    tidied = bool(orphaned) and _tidied(pass_, orphaned)
-    if tidied or pass_.notes.get(_ROOM):
+    tidied = bool(orphaned) and _tidied(context, orphaned)
+    if tidied or context.notes.get(_ROOM):
         again = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
     else:
         again = [row for row in rows if not row.problem_code]
     for first in range(0, len(again), _BATCH):
         batch = again[first : first + _BATCH]
-        if not _absorbed_together(pass_, batch):
+        if not _ingested_together(context, batch):
             for row in batch:
-                _absorb_alone(pass_, row)
+                _ingest_alone(context, row)
 
 
-def _absorbed_together(pass_: Pass, rows: Sequence[ObservedObject]) -> bool:
+def _ingested_together(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
     if any(row.problem_code for row in rows):
         return False
     try:
-        with pass_.holding():
-            absorb(pass_, [(row, pool_sync.parse(row.manifest)) for row in rows])
+        with context.holding():
+            ingest(context, [(row, pool_sync.parse(row.manifest)) for row in rows])
     except (errors.InvalidInput, errors.Conflict, IntegrityError):
         return False  # a lost lease shows again, where each is taken alone
     return True
 
 
-def _tidied(pass_: Pass, orphaned: Sequence[PoolCIDR]) -> bool:
-    with pass_.holding():
-        return pool_sync.tidy(orphaned, author=pass_.author) > 0
+def _tidied(context: SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
+    with context.holding():
+        return pool_sync.tidy(orphaned, author=context.author) > 0
 
 
-def _absorb_alone(pass_: Pass, row: ObservedObject) -> None:
+def _ingest_alone(context: SyncContext, row: ObservedObject) -> None:
     code = message = ""
-    with pass_.holding():
+    with context.holding():
         try:
             with transaction.atomic():
-                absorb(pass_, [(row, pool_sync.parse(row.manifest))])
+                ingest(context, [(row, pool_sync.parse(row.manifest))])
         except errors.IpamError as error:
             code, message = error.code, error.message
         except IntegrityError as error:

@@ -15,14 +15,14 @@ from ipaddress import ip_network
 from django.core.cache import cache
 
 from pools.clusters import connections
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import sync
 from pools.core import addresses, errors
 from pools.core.cilium import bgp, ciliumnode, configuration, multipool, podippool
 from pools.core.kubernetes import label_selector
 from pools.core.kubernetes.resources import CONFIG_MAP
 from pools.models import Block, Cluster, Connection, ObservedObject, Pool
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.models.pools import Category
 from pools.platform.outbound import faults
 from pools.register import manifests as register_manifests
@@ -48,24 +48,24 @@ class Config:
 def config(cluster: Cluster, *, fresh: bool = True) -> Config:
     """Ask the cluster; without `fresh` an answer of the last minute will do. Raises nothing."""
     key = f"cilium-config:{cluster.pk}"
-    known: Config | None = None if fresh else cache.get(key)
-    if known is None:
-        known = _asked(cluster)
-        cache.set(key, known, KEPT)
-    return known
+    cached_config: Config | None = None if fresh else cache.get(key)
+    if cached_config is None:
+        cached_config = _fetch_config(cluster)
+        cache.set(key, cached_config, KEPT)
+    return cached_config
 
 
-def _asked(cluster: Cluster) -> Config:
-    found = Connection.objects.filter(cluster=cluster).first()
-    if found is None:
+def _fetch_config(cluster: Cluster) -> Config:
+    connection = Connection.objects.filter(cluster=cluster).first()
+    if connection is None:
         return Config(None, "the cluster is not connected")
-    if found.paused:
+    if connection.paused:
         return Config(None, "the connection is paused")
     try:
-        with connections.gateway(sync.access(found)) as reached:
-            manifest = reached.get(CONFIG_MAP, *CONFIG)
-            announced = _announced(reached)
-    except faults.ObjectAbsent:
+        with connections.client_for(sync.access(connection)) as client:
+            manifest = client.get(CONFIG_MAP, *CONFIG)
+            announced = _announced(client)
+    except faults.NotFound:
         return Config(None, "the cluster has no ConfigMap kube-system/cilium-config")
     except faults.Forbidden:
         return Config(None, "the credentials may not read ConfigMap kube-system/cilium-config")
@@ -76,13 +76,13 @@ def _asked(cluster: Cluster) -> Config:
     return Config(values, release=_release(labels or {}), announced=announced)
 
 
-def _announced(reached: Gateway) -> tuple[label_selector.Selector, ...] | None:
+def _announced(client: ClusterClient) -> tuple[label_selector.Selector, ...] | None:
     """The selectors of pools that BGP announces; None when the cluster does not show them."""
     try:
-        served = reached.served(_BGP)
+        served = client.served(_BGP)
         # Both versions of one kind hold the same objects.
         kinds = {resource.plural: resource for resource in _BGP if resource in served}
-        manifests = [each for kind in kinds.values() for each in reached.list(kind).items]
+        manifests = [manifest for kind in kinds.values() for manifest in client.list(kind).items]
     except errors.IpamError:
         return None
     return tuple(bgp.pool_selectors(manifests))
@@ -98,20 +98,22 @@ def _release(labels: Mapping[str, object]) -> str:
 def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
     """The pools for pods as manifests, in the order of their names; orphans are none."""
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, orphaned_at=None)
-    found = list(rows.order_by("name"))
-    families = pools.families_of(found)
-    return [register_manifests.manifest_of(pool, families[pool.pk]) for pool in found]
+    pool_rows = list(rows.order_by("name"))
+    families = pools.families_of(pool_rows)
+    return [register_manifests.manifest_of(pool, families[pool.pk]) for pool in pool_rows]
 
 
-def seen(cluster: Cluster, *, fresh: bool = True, release: str = "") -> configuration.Seen:
+def cilium_state(
+    cluster: Cluster, *, fresh: bool = True, release: str = ""
+) -> configuration.CiliumState:
     """All of it in one value; `release` where the cluster does not say it."""
-    known = config(cluster, fresh=fresh)
-    return configuration.Seen(
-        known.values,
+    cilium_config = config(cluster, fresh=fresh)
+    return configuration.CiliumState(
+        cilium_config.values,
         pod_pools(cluster),
         nodes(cluster),
-        known.release or release,
-        announced=known.announced,
+        cilium_config.release or release,
+        announced=cilium_config.announced,
     )
 
 
@@ -138,7 +140,7 @@ def _registered(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
     rows = Block.objects.filter(
         pool__in=list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True)),
         category=Category.POD,
-        state=State.HELD,
+        state=BlockState.HELD,
         holder_kind="node",
     )
     held: dict[str, dict[Pool, list[addresses.Network]]] = {}

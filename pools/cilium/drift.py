@@ -14,26 +14,32 @@ from pools.platform import events
 from pools.platform.outbound import faults
 
 
-def _keep(of: drift.Object) -> int:
-    found = Pool.objects.filter(cluster=of.cluster, name=of.name, category=Category.POD)
-    return found.update(follows_cluster=False, agreed="")
+def _keep(cluster_object: drift.ClusterObject) -> int:
+    pools = Pool.objects.filter(
+        cluster=cluster_object.cluster, name=cluster_object.name, category=Category.POD
+    )
+    return pools.update(follows_cluster=False, agreed="")
 
 
-def _adopt(of: drift.Object, seen: ObservedObject, author: events.Author) -> int:
+def _adopt(
+    cluster_object: drift.ClusterObject, observed_object: ObservedObject, author: events.Author
+) -> int:
     """A CIDR in use that the object has not stays as an orphan.
 
     Raises those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
     """
-    said = pool_sync.parse(seen.manifest)
-    pool = Pool.objects.filter(cluster=of.cluster, name=of.name).first()
+    manifest = pool_sync.parse(observed_object.manifest)
+    pool = Pool.objects.filter(cluster=cluster_object.cluster, name=cluster_object.name).first()
     if pool is None:
-        pool_sync.take_in(of.cluster, [said], author=author, follows=False)
+        pool_sync.take_in(cluster_object.cluster, [manifest], author=author, follows=False)
     else:
-        pool_sync.bring(pool, said, author=author)
-    return Pool.objects.values_list("pk", flat=True).get(cluster=of.cluster, name=of.name)
+        pool_sync.bring(pool, manifest, author=author)
+    return Pool.objects.values_list("pk", flat=True).get(
+        cluster=cluster_object.cluster, name=cluster_object.name
+    )
 
 
-SETTLER = drift.Settler(
+RESOLVER = drift.DriftResolver(
     podippool.KIND, Duty.POOLS, _keep, _adopt, ("pools.add_pool", "pools.change_pool")
 )
 
@@ -52,12 +58,12 @@ def waiting_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
         cluster__in={cluster_id for cluster_id, _ in by_name},
         name__in={name for _, name in by_name},
     )
-    found: dict[int, list[Drift]] = {}
+    rows_by_pool: dict[int, list[Drift]] = {}
     for row in rows.order_by("path"):
         pool_id = by_name.get((row.cluster_id, row.name))
         if pool_id is not None:
-            found.setdefault(pool_id, []).append(row)
-    return found
+            rows_by_pool.setdefault(pool_id, []).append(row)
+    return rows_by_pool
 
 
 def waiting_of_pool(pool: Pool) -> list[Drift]:

@@ -24,7 +24,7 @@ def manifest(pool: Pool) -> PodIPPool:
     """Raises InvalidInput unsupported_kind for a pool that is no CiliumPodIPPool."""
     if pool.category != Category.POD:
         message = f"{pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
-        raise errors.InvalidInput.of("", "unsupported_kind", message, pool.category)
+        raise errors.InvalidInput.for_field("", "unsupported_kind", message, pool.category)
     return manifests.as_manifest(pool)
 
 
@@ -45,15 +45,15 @@ def shape_of(cluster: Cluster) -> Shape:
 
     Raises NotFound (not connected), InvalidInput unknown_shape, and the faults of a Gateway.
     """
-    connection = connections.of(cluster)
-    with connections.gateway(sync.access(connection)) as reached:
-        served = reached.served([CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1])
+    connection = connections.get_connection(cluster)
+    with connections.client_for(sync.access(connection)) as client:
+        served = client.served([CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1])
         if CILIUM_POD_IP_POOL not in served:
             return Shape.V2ALPHA1
-        schema = reached.schema(CILIUM_POD_IP_POOL)
+        schema = client.schema(CILIUM_POD_IP_POOL)
     if schema is None:
         message = f"{cluster} does not show the schema of {podippool.KIND}; name a shape"
-        raise errors.InvalidInput.of("", "unknown_shape", message)
+        raise errors.InvalidInput.for_field("", "unknown_shape", message)
     return conversion.shape_of(schema)
 
 
@@ -63,6 +63,6 @@ def _helm(pools: Sequence[PodIPPool]) -> dict[str, Any]:
         spec = podippool.render(pool, shape=Shape.V2ALPHA1)["spec"]
         if pool.labels or pool.annotations or {"podSelector", "namespaceSelector"} & set(spec):
             message = f"Helm values cannot hold the labels, annotations or selectors of {pool.name}"
-            raise errors.InvalidInput.of(str(index), "helm_cannot_hold", message, pool.name)
+            raise errors.InvalidInput.for_field(str(index), "helm_cannot_hold", message, pool.name)
         values[pool.name] = spec
     return {"ipam": {"mode": "multi-pool", "operator": {podippool.HELM_VALUE: values}}}

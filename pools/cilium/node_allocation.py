@@ -10,7 +10,7 @@ from decimal import Decimal
 from ipaddress import ip_network
 
 from pools.cilium import node_blocks
-from pools.cilium.node_status import Place, PodPool, PodPools
+from pools.cilium.node_status import PodPool, PodPoolCIDR, PodPools
 from pools.core import addresses, blocks
 from pools.core.index_set import IndexSet
 from pools.models import PoolCIDR
@@ -34,9 +34,9 @@ class Want:
 
 def hand_out(
     cluster_id: int,
-    wants: Sequence[Want],
+    demands: Sequence[Want],
     *,
-    misfits: Iterable[tuple[Place, addresses.Network]] = (),
+    misfits: Iterable[tuple[PodPoolCIDR, addresses.Network]] = (),
 ) -> dict[Want, list[addresses.Network]]:
     """Blocks for nodes as Cilium's operator picks them; as many as there are, in the wants' order.
 
@@ -45,14 +45,14 @@ def hand_out(
     pool has lost, and what lies under `misfits`: CIDRs in use that are no blocks of their pool.
     """
     by_pool: dict[tuple[str, int], list[Want]] = {}
-    for want in wants:
+    for want in demands:
         by_pool.setdefault((want.pool, want.family), []).append(want)
-    named = {name for name, _ in by_pool}
-    for pool_id in sorted(one.id for one in PodPools(cluster_id).named(named)):
+    pool_names = {name for name, _ in by_pool}
+    for pool_id in sorted(pool.id for pool in PodPools(cluster_id).with_names(pool_names)):
         window.lock(pool_id)
     pools = PodPools(cluster_id)
     under = list(misfits)
-    got: dict[Want, list[addresses.Network]] = {want: [] for want in wants}
+    got: dict[Want, list[addresses.Network]] = {want: [] for want in demands}
     for (name, family), of_pool in by_pool.items():
         pool = pools.live(name)
         if pool is None:
@@ -66,34 +66,34 @@ def hand_out(
         )
         node_blocks.insert(
             [
-                node_blocks.Fresh(pick.place, pick.index, str(pick.cidr), want.node, "")
+                node_blocks.FreshBlock(pick.pool_cidr, pick.index, str(pick.cidr), want.node, "")
                 for want, pick in pairs
                 if not pick.row
             ]
         )
         for want, pick in pairs:
             got[want].append(pick.cidr)
-        last = {pick.place.id: pick for _, pick in pairs}
+        last = {pick.pool_cidr.id: pick for _, pick in pairs}
         for pick in last.values():
-            following = Decimal((pick.index + 1) % pick.place.layout.count)
-            PoolCIDR.objects.filter(pk=pick.place.id).update(next_index=following)
+            following = Decimal((pick.index + 1) % pick.pool_cidr.layout.count)
+            PoolCIDR.objects.filter(pk=pick.pool_cidr.id).update(next_index=following)
     return got
 
 
 def _pointers(pool: PodPool) -> _Pointers:
-    rows = PoolCIDR.objects.filter(pk__in=[place.id for place in pool.places])
+    rows = PoolCIDR.objects.filter(pk__in=[pool_cidr.id for pool_cidr in pool.cidrs])
     return {pk: int(index) for pk, index in rows.values_list("id", "next_index")}
 
 
 @dataclass(frozen=True)
 class _Pick:
-    place: Place
+    pool_cidr: PodPoolCIDR
     index: int
     row: int | None  # the id of the block's row, when it has one
 
     @property
     def cidr(self) -> addresses.Network:
-        return self.place.layout.block_at(self.index)
+        return self.pool_cidr.layout.block_at(self.index)
 
 
 def _pick(
@@ -101,24 +101,28 @@ def _pick(
     family: int,
     count: int,
     pointers: _Pointers,
-    misfits: Sequence[tuple[Place, addresses.Network]],
+    misfits: Sequence[tuple[PodPoolCIDR, addresses.Network]],
 ) -> list[_Pick]:
     picked: list[_Pick] = []
-    for place in pool.places:
-        if place.gone or place.layout.cidr.version != family:
+    for pool_cidr in pool.cidrs:
+        if pool_cidr.gone or pool_cidr.layout.cidr.version != family:
             continue
-        under = [place.touched_by(cidr) for at, cidr in misfits if at.id == place.id]
+        under = [
+            pool_cidr.touched_by(cidr) for parent, cidr in misfits if parent.id == pool_cidr.id
+        ]
         kept_free = IndexSet(span for span in under if span is not None)
-        start = pointers[place.id]
-        wanted = count - len(picked)
-        looked_at = min(wanted + blocks.total(kept_free.spans()), _MOST_LOOKED_AT)
-        found = heapq.merge(_rows_of(place, start, looked_at), _fresh_of(place, start, looked_at))
+        start = pointers[pool_cidr.id]
+        missing = count - len(picked)
+        looked_at = min(missing + blocks.total(kept_free.spans()), _MOST_LOOKED_AT)
+        candidates = heapq.merge(
+            _rows_of(pool_cidr, start, looked_at), _fresh_of(pool_cidr, start, looked_at)
+        )
         usable = (
-            _Pick(place, index, row or None)
-            for _, index, row in found
+            _Pick(pool_cidr, index, row or None)
+            for _, index, row in candidates
             if kept_free.next_outside(index) == index
         )
-        picked += itertools.islice(usable, wanted)
+        picked += itertools.islice(usable, missing)
         if len(picked) == count:
             break
     return picked
@@ -128,18 +132,18 @@ def _pick(
 _Free = tuple[bool, int, int]
 
 
-def _rows_of(place: Place, start: int, count: int) -> list[_Free]:
-    layout = place.layout
+def _rows_of(pool_cidr: PodPoolCIDR, start: int, count: int) -> list[_Free]:
+    layout = pool_cidr.layout
     first = layout.block_at(0)
     last = layout.block_at(layout.count - 1)
-    pool = place.pool
-    at = layout.block_at(start)
-    values = [pool.id, first.version, str(first), str(last), str(at), count]
-    found = []
+    pool = pool_cidr.pool
+    start_block = layout.block_at(start)
+    values = [pool.id, first.version, str(first), str(last), str(start_block), count]
+    free_blocks = []
     for pk, text in database.rows(_FREE_ROWS, values):
         index = layout.index_of(ip_network(text))
-        found.append((index < start, index, pk))
-    return found
+        free_blocks.append((index < start, index, pk))
+    return free_blocks
 
 
 _FREE_ROWS = """
@@ -150,15 +154,15 @@ _FREE_ROWS = """
 """
 
 
-def _fresh_of(place: Place, start: int, count: int) -> Iterator[_Free]:
+def _fresh_of(pool_cidr: PodPoolCIDR, start: int, count: int) -> Iterator[_Free]:
     """Blocks without a row, at least `count` if there are so many."""
-    values = [place.id, Decimal(start), count + 1]
+    values = [pool_cidr.id, Decimal(start), count + 1]
     spans = [
         blocks.Span(int(first), int(last)) for first, last in database.rows(_FREE_SPANS, values)
     ]
     # Free spans have no reserved block, unless somebody wrote a range past the services.
-    spans = blocks.subtract(spans, place.withheld.spans())
-    before = blocks.subtract(spans, [blocks.Span(start, place.layout.count - 1)])
+    spans = blocks.subtract(spans, pool_cidr.withheld.spans())
+    before = blocks.subtract(spans, [blocks.Span(start, pool_cidr.layout.count - 1)])
     behind = blocks.subtract(spans, [blocks.Span(0, start - 1)] if start else [])
     for wrapped, part in ((False, behind), (True, before)):
         for span in part:

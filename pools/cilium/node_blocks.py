@@ -15,7 +15,7 @@ from ipaddress import ip_network
 from django.db import connection
 
 from pools.cilium import node_status
-from pools.cilium.node_status import HOLDER, Place, PodPools, Row, Standing
+from pools.cilium.node_status import HOLDER, BlockRow, NodeStatus, PodPoolCIDR, PodPools
 from pools.core import addresses, blocks
 from pools.core.cilium import ciliumnode
 from pools.models import ObservedObject
@@ -25,7 +25,7 @@ from pools.register.allocator import window
 
 def record(
     cluster_id: int, demands: Sequence[ciliumnode.NodeDemand], *, release: bool
-) -> list[Standing]:
+) -> list[NodeStatus]:
     """Bring the register to what the nodes list; how they stand then.
 
     1. With `release`, blocks that a node's own object lists no more are released (into cooldown), and
@@ -37,10 +37,15 @@ def record(
     The transaction holds no rows of blocks when it is called, or it could wait for itself.
     """
     pools = PodPools(cluster_id)
-    standings = node_status.survey(pools, demands)
+    statuses = node_status.survey(pools, demands)
     locked: set[int] = set()
     while (
-        touched := {one.place.pool.id for each in standings for one in each.free if one.place}
+        touched := {
+            listed_cidr.pool_cidr.pool.id
+            for status in statuses
+            for listed_cidr in status.free
+            if listed_cidr.pool_cidr
+        }
         - locked
     ):
         for pool_id in sorted(touched):
@@ -49,61 +54,74 @@ def record(
         now = PodPools(cluster_id)
         if now.version == pools.version:
             break
-        pools, standings = now, node_status.survey(now, demands)
-    freed = _given_up(standings) if release else set()
+        pools, statuses = now, node_status.survey(now, demands)
+    freed = _given_up(statuses) if release else set()
     if freed:
         window.release(sorted(freed), kind=HOLDER)
         # What one node gave back another may list.
-        standings = node_status.survey(pools, demands)
-    fresh, known = _free(standings)
+        statuses = node_status.survey(pools, demands)
+    fresh, existing_rows = _free(statuses)
     got = insert(fresh)
     take(
-        [(row.id, one.name, one.demand.uid) for row, one in known],
-        against_cooldown=any(row.cools for row, _ in known),
+        [(row.id, status.name, status.demand.uid) for row, status in existing_rows],
+        against_cooldown=any(row.cools for row, _ in existing_rows),
     )
-    if _confirm(standings) or known or len(got) < len(fresh):
+    if _confirm(statuses) or existing_rows or len(got) < len(fresh):
         return node_status.survey(pools, demands)
-    return node_status.with_rows(standings, got)
+    return node_status.with_rows(statuses, got)
 
 
-def _given_up(standings: Sequence[Standing]) -> set[int]:
-    waiting = {row.id for one in standings for row in one.unpublished}
-    elsewhere = {each.row.id for one in standings for each in one.overlaps if each.row}
-    return {row.id for one in standings for row in one.unlisted} | waiting & elsewhere
+def _given_up(statuses: Sequence[NodeStatus]) -> set[int]:
+    waiting = {row.id for status in statuses for row in status.unpublished}
+    elsewhere = {
+        listed_cidr.row.id
+        for status in statuses
+        for listed_cidr in status.overlaps
+        if listed_cidr.row
+    }
+    return {row.id for status in statuses for row in status.unlisted} | waiting & elsewhere
 
 
-def _free(standings: Iterable[Standing]) -> tuple[list[Fresh], list[tuple[Row, Standing]]]:
+def _free(
+    statuses: Iterable[NodeStatus],
+) -> tuple[list[FreshBlock], list[tuple[BlockRow, NodeStatus]]]:
     """What nodes list and nobody holds: blocks without a row, and rows, each with who gets it."""
-    fresh: list[Fresh] = []
-    known: list[tuple[Row, Standing]] = []
-    seen: set[tuple[int, str]] = set()
-    for standing in standings:
-        for one in standing.free:
-            key = (one.place.pool.id if one.place else 0, one.text)
-            if key in seen:  # the first node that lists it has it
+    fresh: list[FreshBlock] = []
+    existing_rows: list[tuple[BlockRow, NodeStatus]] = []
+    seen_keys: set[tuple[int, str]] = set()
+    for status in statuses:
+        for listed_cidr in status.free:
+            key = (listed_cidr.pool_cidr.pool.id if listed_cidr.pool_cidr else 0, listed_cidr.text)
+            if key in seen_keys:  # the first node that lists it has it
                 continue
-            seen.add(key)
-            if one.row is not None:
-                known.append((one.row, standing))
-            elif one.place is not None and one.index is not None:
-                name, uid = standing.name, standing.demand.uid
-                fresh.append(Fresh(one.place, one.index, one.text, name, uid))
-    return fresh, known
+            seen_keys.add(key)
+            if listed_cidr.row is not None:
+                existing_rows.append((listed_cidr.row, status))
+            elif listed_cidr.pool_cidr is not None and listed_cidr.index is not None:
+                name, uid = status.name, status.demand.uid
+                fresh.append(
+                    FreshBlock(
+                        listed_cidr.pool_cidr, listed_cidr.index, listed_cidr.text, name, uid
+                    )
+                )
+    return fresh, existing_rows
 
 
-def _confirm(standings: Iterable[Standing]) -> int:
+def _confirm(statuses: Iterable[NodeStatus]) -> int:
     """The blocks are those of the object that lists them now, by its uid."""
-    found = [
-        (one.row.id, standing.demand.uid)
-        for standing in standings
-        for one in standing.listed
-        if one.row and one.row.held_by(standing.name) and one.row.uid != standing.demand.uid
+    confirmed = [
+        (listed_cidr.row.id, status.demand.uid)
+        for status in statuses
+        for listed_cidr in status.listed
+        if listed_cidr.row
+        and listed_cidr.row.held_by(status.name)
+        and listed_cidr.row.uid != status.demand.uid
     ]
-    if found:
-        ids, uids = zip(*found, strict=True)
+    if confirmed:
+        ids, uids = zip(*confirmed, strict=True)
         with connection.cursor() as cursor:
             cursor.execute(_CONFIRM, [list(ids), list(uids), HOLDER])
-    return len(found)
+    return len(confirmed)
 
 
 _CONFIRM = """
@@ -130,8 +148,8 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
                 cluster_id,
             ],
         )
-        found = cursor.fetchall()
-    window.release([block for (block,) in found], kind=HOLDER)
+        gone_blocks = cursor.fetchall()
+    window.release([block for (block,) in gone_blocks], kind=HOLDER)
 
 
 _OF_GONE = """
@@ -145,11 +163,11 @@ _OF_GONE = """
 """
 
 
-def take(taken: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
+def take(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
     """Give blocks that have a row to nodes: (id, node, uid); what is held meanwhile stays so."""
-    if not taken:
+    if not assignments:
         return
-    ids, names, uids = zip(*taken, strict=True)
+    ids, names, uids = zip(*assignments, strict=True)
     with connection.cursor() as cursor:
         if against_cooldown:
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
@@ -169,17 +187,17 @@ _TAKE = """
 
 
 @dataclass(slots=True)
-class Fresh:
+class FreshBlock:
     """A block that has no row yet, and who gets it; `text` is its CIDR."""
 
-    place: Place
+    pool_cidr: PodPoolCIDR
     index: int
     text: str
     node: str
     uid: str
 
 
-def insert(fresh: Sequence[Fresh]) -> list[Row]:
+def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
     """Held rows for blocks without one, in one statement; the callers hold the pools' locks.
 
     Answers the rows that were made: what has one by now is left out.
@@ -187,28 +205,42 @@ def insert(fresh: Sequence[Fresh]) -> list[Row]:
     if not fresh:
         return []
     indexes: dict[int, list[int]] = {}
-    for one in fresh:
-        indexes.setdefault(one.place.id, []).append(one.index)
-    for cidr_id, taken in indexes.items():
-        window.cut(cidr_id, taken)
+    for fresh_block in fresh:
+        indexes.setdefault(fresh_block.pool_cidr.id, []).append(fresh_block.index)
+    for cidr_id, taken_indexes in indexes.items():
+        window.cut(cidr_id, taken_indexes)
     columns = {
         "kind": HOLDER,
-        "pools": database.joined(one.place.pool.id for one in fresh),
-        "cidrs": database.joined(one.text for one in fresh),
-        "withheld": database.joined(_is_withheld(one) for one in fresh),
-        "nodes": database.joined(one.node for one in fresh),
-        "uids": database.joined(one.uid for one in fresh),
+        "pools": database.joined(fresh_block.pool_cidr.pool.id for fresh_block in fresh),
+        "cidrs": database.joined(fresh_block.text for fresh_block in fresh),
+        "withheld": database.joined(_is_withheld(fresh_block) for fresh_block in fresh),
+        "nodes": database.joined(fresh_block.node for fresh_block in fresh),
+        "uids": database.joined(fresh_block.uid for fresh_block in fresh),
     }
-    asked = {(one.place.pool.id, one.text): one for one in fresh}
-    made = []
+    blocks_by_key = {
+        (fresh_block.pool_cidr.pool.id, fresh_block.text): fresh_block for fresh_block in fresh
+    }
+    new_rows = []
     for pk, pool_id, cidr in database.rows(_INSERT, columns, prepare=False):
-        one = asked[pool_id, node_status.canonical(cidr)]
-        made.append(Row(pk, pool_id, one.text, True, (HOLDER, one.node), one.uid, False))
-    return made
+        fresh_block = blocks_by_key[pool_id, node_status.canonical(cidr)]
+        new_rows.append(
+            BlockRow(
+                pk,
+                pool_id,
+                fresh_block.text,
+                True,
+                (HOLDER, fresh_block.node),
+                fresh_block.uid,
+                False,
+            )
+        )
+    return new_rows
 
 
-def _is_withheld(one: Fresh) -> bool:
-    return one.place.gone or one.place.withheld.has_all(blocks.Span(one.index, one.index))
+def _is_withheld(fresh_block: FreshBlock) -> bool:
+    return fresh_block.pool_cidr.gone or fresh_block.pool_cidr.withheld.has_all(
+        blocks.Span(fresh_block.index, fresh_block.index)
+    )
 
 
 _INSERT = """
@@ -230,10 +262,10 @@ def unpublished(
     cluster_id: int, nodes: Sequence[str]
 ) -> dict[str, list[tuple[str, addresses.Network]]]:
     """What each node was handed and has not been seen to list: (pool, CIDR) by the node's name."""
-    found: dict[str, list[tuple[str, addresses.Network]]] = {name: [] for name in nodes}
+    cidrs_by_node: dict[str, list[tuple[str, addresses.Network]]] = {name: [] for name in nodes}
     for node, pool, cidr in database.rows(_UNPUBLISHED, [cluster_id, list(nodes)]):
-        found[node].append((pool, ip_network(cidr)))
-    return found
+        cidrs_by_node[node].append((pool, ip_network(cidr)))
+    return cidrs_by_node
 
 
 _UNPUBLISHED = """

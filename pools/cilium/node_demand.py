@@ -15,7 +15,7 @@ NEW_NODE = "new-node"
 
 
 @dataclass(frozen=True)
-class Asked:
+class PoolNeed:
     """What is asked of one pool for one family, in addresses, and the blocks that come of it."""
 
     pool: str
@@ -34,14 +34,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class NodeForecast:
     """`assumed` says why the pre-allocation map is only assumed, "" when it is known or given."""
 
     node: str
-    known: bool  # whether the cluster has this node
+    exists: bool  # whether the cluster has this node
     pre_allocation: Mapping[str, int]
     assumed: str
-    asked: tuple[Asked, ...]
+    needs: tuple[PoolNeed, ...]
     errors: tuple[str, ...]  # in the words of Cilium's operator
 
 
@@ -52,29 +52,31 @@ def forecast(
     pending: Numbers,
     pre_allocation: Mapping[str, int] | None = None,
     node: str = "",
-) -> Forecast:
+) -> NodeForecast:
     """What Cilium's operator would give a node, after it has served the present nodes.
 
     A node of the cluster keeps what it holds. Without a map, that of cilium-config is taken, else
     Cilium's default. Raises InvalidInput when the map of cilium-config cannot be read.
     """
     config = cilium_configuration.config(cluster, fresh=False)
-    seen = configuration.Seen(config.values, cilium_configuration.pod_pools(cluster))
+    cilium_state = configuration.CiliumState(config.values, cilium_configuration.pod_pools(cluster))
     buffers, assumed = pre_allocation, ""
     if buffers is None:
-        text, assumed = seen.text(multipool.PRE_ALLOCATION), config.why_not
+        text, assumed = cilium_state.text(multipool.PRE_ALLOCATION), config.why_not
         buffers = multipool.parse_pre_allocation(text, field=multipool.PRE_ALLOCATION)
     requested = multipool.requests(
-        buffers, in_use=in_use, pending=pending, families=seen.families()
+        buffers, in_use=in_use, pending=pending, families=cilium_state.families()
     )
     nodes = cilium_configuration.nodes(cluster)
-    present = next((one for one in nodes if one.name == node), None)
+    present = next((demand for demand in nodes if demand.name == node), None)
     asking = replace(present or ciliumnode.NodeDemand(node or NEW_NODE), requested=requested)
-    others = [one for one in nodes if one.name != asking.name]
-    plan = pod_cidr_operator.plan(seen.pools, [*others, asking], families=seen.families())
+    others = [demand for demand in nodes if demand.name != asking.name]
+    plan = pod_cidr_operator.plan(
+        cilium_state.pools, [*others, asking], families=cilium_state.families()
+    )
     outcome = plan[asking.name]
-    pools = {pool.name: pool for pool in seen.pools}
-    asked = (
+    pools = {pool.name: pool for pool in cilium_state.pools}
+    needs = (
         replace(
             _answered(name, family, pools.get(name), asking, outcome),
             in_use=in_use.get(name, {}).get(family, 0),
@@ -86,8 +88,8 @@ def forecast(
         for family, needed in families.items()
         if needed
     )
-    return Forecast(
-        asking.name, present is not None, buffers, assumed, tuple(asked), outcome.errors
+    return NodeForecast(
+        asking.name, present is not None, buffers, assumed, tuple(needs), outcome.errors
     )
 
 
@@ -96,8 +98,8 @@ def _answered(
     family: int,
     pool: podippool.PodIPPool | None,
     node: ciliumnode.NodeDemand,
-    outcome: pod_cidr_operator.Outcome,
-) -> Asked:
+    outcome: pod_cidr_operator.OperatorOutcome,
+) -> PoolNeed:
     """What the node has and would get of a pool."""
     held, problem = 0, "there is no such pool"
     if pool is not None:
@@ -109,4 +111,4 @@ def _answered(
         if step.verb is pod_cidr_operator.Verb.ALLOCATE
         and (step.pool, step.cidr.version) == (name, family)
     )
-    return Asked(name, family, held=held, blocks=blocks, problem=problem)
+    return PoolNeed(name, family, held=held, blocks=blocks, problem=problem)

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import connection
 
 from pools.cilium import node_status
-from pools.cilium.node_status import Listed, PodPools, Standing
+from pools.cilium.node_status import ListedCIDR, NodeStatus, PodPools
 from pools.clusters.reconcile.comparison import GRACE
-from pools.clusters.reconcile.handler import Found
+from pools.clusters.reconcile.handler import ReconcileFinding
 from pools.core.cilium.ciliumnode import KIND, NodeDemand
 from pools.models.observed import Severity
 from pools.platform import database
@@ -18,77 +18,85 @@ from pools.platform import database
 FIRST_NODES = 20
 
 
-def of(cluster_id: int, demands: Sequence[NodeDemand], *, serving: bool) -> Iterator[Found]:
+def cluster_findings(
+    cluster_id: int, demands: Sequence[NodeDemand], *, serving: bool
+) -> Iterator[ReconcileFinding]:
     """The findings of a cluster; `demands` are the nodes about which something is open.
 
     `serving` says that blocks which a node was not told of are about to be written to it.
     """
     pools = PodPools(cluster_id)
-    standings = node_status.survey(pools, demands)
-    for standing in standings:
-        yield from _of_node(standing, serving=serving)
-    yield from _unknown_pools(pools, standings)
+    statuses = node_status.survey(pools, demands)
+    for status in statuses:
+        yield from _of_node(status, serving=serving)
+    yield from _unknown_pools(pools, statuses)
     yield from _leaks(cluster_id)
     yield from _cooldowns(cluster_id)
 
 
-def _of_node(standing: Standing, *, serving: bool) -> Iterator[Found]:
-    name = standing.name
-    for one in standing.overlaps:
-        kind, holder = one.holder
-        yield _found(
+def _of_node(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]:
+    name = status.name
+    for overlap in status.overlaps:
+        kind, holder = overlap.holder
+        yield _finding(
             "pod_cidr_overlap",
-            one,
+            overlap,
             name,
-            f"The node {name} lists {one.cidr} of the pool {one.pool}, which {kind} {holder} holds.",
+            f"The node {name} lists {overlap.cidr} of the pool {overlap.pool}, which {kind} {holder} holds.",
             severity=Severity.ERROR,
             holder={"kind": kind, "id": holder},
         )
-    for one in standing.orphans:
-        if one.pool in standing.pools.by_name:
-            yield _found("orphaned_pod_cidr", one, name, _orphaned(one, name))
-    for one in standing.misfits:
-        message = f"The node {name} lists {one.cidr}, which is no block of the size of {one.pool}."
-        yield _found("pod_cidr_size", one, name, message)
-    for row in () if serving else standing.unpublished:
+    for orphan in status.orphans:
+        if orphan.pool in status.pools.by_name:
+            yield _finding("orphaned_pod_cidr", orphan, name, _orphaned(orphan, name))
+    for misfit in status.misfits:
+        message = (
+            f"The node {name} lists {misfit.cidr}, which is no block of the size of {misfit.pool}."
+        )
+        yield _finding("pod_cidr_size", misfit, name, message)
+    for row in () if serving else status.unpublished:
         message = f"The register has {row.cidr} for the node {name}, which does not list it."
         details = {"cidr": str(row.cidr), "node": name}
-        yield Found("unlisted_pod_cidr", f"{row.cidr} {name}", message, details=details)
+        yield ReconcileFinding("unlisted_pod_cidr", f"{row.cidr} {name}", message, details=details)
 
 
-def _orphaned(one: Listed, name: str) -> str:
-    message = f"The node {name} lists {one.cidr}, which is in no CIDR of the pool {one.pool}"
-    elsewhere = one.place is not None and one.place.pool.name != one.pool
-    if one.place is not None and elsewhere:
-        return f"{message} but in one of the pool {one.place.pool.name}."
+def _orphaned(listed_cidr: ListedCIDR, name: str) -> str:
+    message = f"The node {name} lists {listed_cidr.cidr}, which is in no CIDR of the pool {listed_cidr.pool}"
+    elsewhere = (
+        listed_cidr.pool_cidr is not None and listed_cidr.pool_cidr.pool.name != listed_cidr.pool
+    )
+    if listed_cidr.pool_cidr is not None and elsewhere:
+        return f"{message} but in one of the pool {listed_cidr.pool_cidr.pool.name}."
     return f"{message} in the cluster."
 
 
-def _found(
+def _finding(
     code: str,
-    one: Listed,
+    listed_cidr: ListedCIDR,
     node: str,
     message: str,
     *,
     severity: Severity = Severity.WARNING,
     **details: Any,
-) -> Found:
-    details |= {"cidr": str(one.cidr), "pool": one.pool, "node": node}
-    return Found(code, f"{one.cidr} {node}", message, severity, details)
+) -> ReconcileFinding:
+    details |= {"cidr": str(listed_cidr.cidr), "pool": listed_cidr.pool, "node": node}
+    return ReconcileFinding(code, f"{listed_cidr.cidr} {node}", message, severity, details)
 
 
-def _unknown_pools(pools: PodPools, standings: Sequence[Standing]) -> Iterator[Found]:
+def _unknown_pools(pools: PodPools, statuses: Sequence[NodeStatus]) -> Iterator[ReconcileFinding]:
     nodes: dict[str, list[str]] = {}
-    for standing in standings:
-        listed = {one.pool for one in standing.listed}
-        asked = {name for name, needed in standing.demand.requested.items() if any(needed.values())}
-        for pool in listed | asked:
+    for status in statuses:
+        listed = {listed_cidr.pool for listed_cidr in status.listed}
+        requested_pools = {
+            name for name, needed in status.demand.requested.items() if any(needed.values())
+        }
+        for pool in listed | requested_pools:
             if pool not in pools.by_name:
-                nodes.setdefault(pool, []).append(standing.name)
+                nodes.setdefault(pool, []).append(status.name)
     for pool, names in nodes.items():
         first = sorted(names)[:FIRST_NODES]
         more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
-        yield Found(
+        yield ReconcileFinding(
             "unknown_pool",
             pool,
             f"The pool {pool}, of which nodes list or ask for addresses, is not there:"
@@ -97,11 +105,11 @@ def _unknown_pools(pools: PodPools, standings: Sequence[Standing]) -> Iterator[F
         )
 
 
-def _leaks(cluster_id: int) -> Iterator[Found]:
+def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
     with database.hash_joins_only():
         leaked = _rows(_LEAKED, [cluster_id, GRACE, cluster_id, KIND])
     for cidr, pool, node, uid in leaked:
-        yield Found(
+        yield ReconcileFinding(
             "leaked_pod_cidr",
             f"{cidr} {node}",
             f"The register has {cidr} of the pool {pool} for the node {node}, which is not there.",
@@ -123,9 +131,9 @@ _LEAKED = """
 """
 
 
-def _cooldowns(cluster_id: int) -> Iterator[Found]:
+def _cooldowns(cluster_id: int) -> Iterator[ReconcileFinding]:
     for cidr, pool, node, before, until in _rows(_AGAINST_COOLDOWN, [cluster_id]):
-        yield Found(
+        yield ReconcileFinding(
             "cooldown_not_kept",
             f"{cidr} {node}",
             f"The node {node} got {cidr} of the pool {pool} from the cluster while it cooled down"

@@ -24,7 +24,7 @@ FAMILIES = (4, 6)
 
 
 @dataclass(frozen=True)
-class Place:
+class PodPoolCIDR:
     """One CIDR of a pod pool; `withheld` are the blocks that are not handed out."""
 
     id: int
@@ -55,7 +55,7 @@ class PodPool:
     space_id: int
     gone: bool
     allow: tuple[bool, bool]
-    places: list[Place] = field(default_factory=list)
+    cidrs: list[PodPoolCIDR] = field(default_factory=list)
 
     def usable(self, cidr: addresses.Network) -> int:
         """The addresses of a block that pods may get."""
@@ -64,7 +64,9 @@ class PodPool:
 
     def usable_in_block(self, family: int) -> int:
         """The same of any block of a family; 1 when the pool has none."""
-        layouts = (one.layout for one in self.places if one.layout.cidr.version == family)
+        layouts = (
+            pool_cidr.layout for pool_cidr in self.cidrs if pool_cidr.layout.cidr.version == family
+        )
         return next((self.usable(layout.block_at(0)) for layout in layouts), 1)
 
 
@@ -84,22 +86,22 @@ class PodPools:
                 row.pk, row.name, row.space_id, row.orphaned_at is not None, allow
             )
         reserved: dict[int, list[addresses.AddressRange]] = {}
-        for at, first, last in ReservedRange.objects.filter(pool__in=rows).values_list(
+        for cidr_id, first, last in ReservedRange.objects.filter(pool__in=rows).values_list(
             "pool_cidr_id", "first", "last"
         ):
             span = addresses.AddressRange(ip_address(first), ip_address(last))
-            reserved.setdefault(at, []).append(span)
-            self.version.append((at, span))
+            reserved.setdefault(cidr_id, []).append(span)
+            self.version.append((cidr_id, span))
         for cidr in PoolCIDR.objects.filter(pool__in=rows).order_by("pool_id", "position", "id"):
             pool = self.by_name[rows[cidr.pool_id].name]
             self.version.append((cidr.pk, cidr.orphaned_at, cidr.pending))
-            pool.places.append(_place(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
+            pool.cidrs.append(_pool_cidr(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
 
     @property
     def ids(self) -> list[int]:
         return [pool.id for pool in self.by_name.values()]
 
-    def named(self, names: Collection[str]) -> list[PodPool]:
+    def with_names(self, names: Collection[str]) -> list[PodPool]:
         return [pool for name, pool in self.by_name.items() if name in names]
 
     def live(self, name: str) -> PodPool | None:
@@ -107,26 +109,28 @@ class PodPools:
         pool = self.by_name.get(name)
         return pool if pool and not pool.gone else None
 
-    def place(self, name: str, cidr: addresses.Network) -> Place | None:
+    def pool_cidr(self, name: str, cidr: addresses.Network) -> PodPoolCIDR | None:
         """Where a CIDR lies, at least in part: in the pool of this name, else in another."""
-        named = self.by_name.get(name)
-        found = named and _in(named, cidr)
-        return found or next(filter(None, (_in(one, cidr) for one in self.by_name.values())), None)
+        pool = self.by_name.get(name)
+        match = pool and _in(pool, cidr)
+        return match or next(
+            filter(None, (_in(other_pool, cidr) for other_pool in self.by_name.values())), None
+        )
 
 
-def _in(pool: PodPool, cidr: addresses.Network) -> Place | None:
+def _in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
     first = int(cidr.network_address)
     last = first + (1 << (cidr.max_prefixlen - cidr.prefixlen)) - 1
-    for place in pool.places:
-        same = place.layout.cidr.version == cidr.version
-        if same and first <= place.last and last >= place.first:
-            return place
+    for pool_cidr in pool.cidrs:
+        same = pool_cidr.layout.cidr.version == cidr.version
+        if same and first <= pool_cidr.last and last >= pool_cidr.first:
+            return pool_cidr
     return None
 
 
-def _place(
+def _pool_cidr(
     cidr: PoolCIDR, row: Pool, pool: PodPool, reserved: list[addresses.AddressRange]
-) -> Place:
+) -> PodPoolCIDR:
     mask_size = row.mask_size(cidr.cidr.version) or 0  # a trigger forbids None
     layout = blocks.Layout(
         cidr.cidr, mask_size, allow_first=row.allow_first_ip, allow_last=row.allow_last_ip
@@ -134,7 +138,7 @@ def _place(
     usable = [] if cidr.pending else layout.allocatable(reserved)
     unusable = blocks.subtract([blocks.Span(0, layout.count - 1)], usable)
     first = int(cidr.cidr.network_address)
-    return Place(
+    return PodPoolCIDR(
         cidr.pk,
         pool,
         layout,
@@ -145,7 +149,7 @@ def _place(
     )
 
 
-class Row(NamedTuple):
+class BlockRow(NamedTuple):
     """A block of the register."""
 
     id: int
@@ -166,7 +170,7 @@ class Row(NamedTuple):
 
 # Made ten thousand at a time, and a frozen one takes five times as long to make.
 @dataclass(slots=True)
-class Listed:
+class ListedCIDR:
     """One CIDR that a node lists under the name of a pool.
 
     `index` is None when it is no block of the pool that it lies in, `row` when the register has none.
@@ -175,9 +179,9 @@ class Listed:
     pool: str
     cidr: addresses.Network
     text: str
-    place: Place | None
+    pool_cidr: PodPoolCIDR | None
     index: int | None
-    row: Row | None
+    row: BlockRow | None
 
     @property
     def holder(self) -> tuple[str, str]:
@@ -191,65 +195,74 @@ class Listed:
     @property
     def orphaned(self) -> bool:
         """Whether it is in no CIDR that its pool has in the cluster."""
-        return self.place is None or self.place.gone or self.place.pool.name != self.pool
+        return (
+            self.pool_cidr is None or self.pool_cidr.gone or self.pool_cidr.pool.name != self.pool
+        )
 
 
-class Standing(NamedTuple):
+class NodeStatus(NamedTuple):
     """One node beside the register: what it lists, and what it is said to hold."""
 
     demand: ciliumnode.NodeDemand
     pools: PodPools
-    listed: list[Listed]
-    held: list[Row]
+    listed: list[ListedCIDR]
+    held: list[BlockRow]
 
     @property
     def name(self) -> str:
         return self.demand.name
 
     @property
-    def overlaps(self) -> list[Listed]:
+    def overlaps(self) -> list[ListedCIDR]:
         """What it lists and somebody else holds."""
-        return [one for one in self.listed if one.taken_from(self.name)]
+        return [listed_cidr for listed_cidr in self.listed if listed_cidr.taken_from(self.name)]
 
     @property
-    def orphans(self) -> list[Listed]:
+    def orphans(self) -> list[ListedCIDR]:
         """What it lists outside the CIDRs that the pools have in the cluster."""
-        return [one for one in self.listed if one.orphaned]
+        return [listed_cidr for listed_cidr in self.listed if listed_cidr.orphaned]
 
     @property
-    def free(self) -> list[Listed]:
+    def free(self) -> list[ListedCIDR]:
         """Blocks that it lists and nobody holds."""
         return [
-            one
-            for one in self.listed
-            if one.index is not None and (one.row is None or not one.row.held)
+            listed_cidr
+            for listed_cidr in self.listed
+            if listed_cidr.index is not None
+            and (listed_cidr.row is None or not listed_cidr.row.held)
         ]
 
     @property
-    def unlisted(self) -> list[Row]:
+    def unlisted(self) -> list[BlockRow]:
         """Blocks that this very object listed once and lists no more: it gave them back."""
         return [row for row in self._not_listed if row.uid == self.demand.uid]
 
     @property
-    def unpublished(self) -> list[Row]:
+    def unpublished(self) -> list[BlockRow]:
         """Blocks that were handed to it here and that it has not been told of."""
         return [row for row in self._not_listed if row.uid == ""]
 
     @property
-    def _not_listed(self) -> list[Row]:
+    def _not_listed(self) -> list[BlockRow]:
         if not self.held:
             return []
-        listed = {one.text for one in self.listed}
+        listed = {listed_cidr.text for listed_cidr in self.listed}
         return [row for row in self.held if row.text not in listed]
 
     def counted(self, pool: PodPool) -> Iterator[addresses.Network]:
         """The CIDRs whose addresses count for what it asks of a pool."""
-        for one in self.listed:
-            if one.pool == pool.name and not one.orphaned and not one.taken_from(self.name):
-                yield one.cidr
+        for listed_cidr in self.listed:
+            if (
+                listed_cidr.pool == pool.name
+                and not listed_cidr.orphaned
+                and not listed_cidr.taken_from(self.name)
+            ):
+                yield listed_cidr.cidr
         for row in self.unpublished:
-            place = self.pools.place(pool.name, row.cidr) if row.pool_id == pool.id else None
-            if place is not None and not place.gone:
+            pool_cidr = (
+                self.pools.pool_cidr(pool.name, row.cidr) if row.pool_id == pool.id else None
+            )
+            if pool_cidr is not None and not pool_cidr.gone:
                 yield row.cidr
 
     def missing(self, name: str) -> dict[int, int]:
@@ -269,9 +282,13 @@ class Standing(NamedTuple):
         return any(any(self.missing(name).values()) for name in self.demand.requested)
 
     @property
-    def misfits(self) -> list[Listed]:
+    def misfits(self) -> list[ListedCIDR]:
         """What it lists inside the CIDRs of a pool and is none of its blocks."""
-        return [one for one in self.listed if one.place is not None and one.index is None]
+        return [
+            listed_cidr
+            for listed_cidr in self.listed
+            if listed_cidr.pool_cidr is not None and listed_cidr.index is None
+        ]
 
     @property
     def open(self) -> bool:
@@ -279,90 +296,117 @@ class Standing(NamedTuple):
         return (
             self.lacks
             or bool(self.demand.operator_error)
-            or any(one.orphaned or one.taken_from(self.name) for one in self.listed)
+            or any(
+                listed_cidr.orphaned or listed_cidr.taken_from(self.name)
+                for listed_cidr in self.listed
+            )
             or bool(self.free or self.misfits)
             or any(row.uid in {"", self.demand.uid} for row in self._not_listed)
         )
 
     def failures(self) -> list[str]:
         """What Cilium's operator says of what the node lists, in its words."""
-        return [said for one in self.listed if (said := self._failure(one))]
+        return [failure for listed_cidr in self.listed if (failure := self._failure(listed_cidr))]
 
-    def _failure(self, one: Listed) -> str:
-        if self.pools.live(one.pool) is None:
+    def _failure(self, listed_cidr: ListedCIDR) -> str:
+        if self.pools.live(listed_cidr.pool) is None:
             return (
-                f"unable to find pool {one.pool}, prefix {one.cidr} is still allocated to the "
+                f"unable to find pool {listed_cidr.pool}, prefix {listed_cidr.cidr} is still allocated to the "
                 "node but is marked as orphan"
             )
         why = ""
-        if one.orphaned:
+        if listed_cidr.orphaned:
             why = "is not part of the requested pool"
-        elif one.taken_from(self.name):
+        elif listed_cidr.taken_from(self.name):
             why = "has already been allocated"
-        return why and f"unable to reuse from pool {one.pool}: cidr {one.cidr} {why}"
+        return (
+            why and f"unable to reuse from pool {listed_cidr.pool}: cidr {listed_cidr.cidr} {why}"
+        )
 
 
-def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[Standing]:
+def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[NodeStatus]:
     """Each node beside the register: one query, whatever their number."""
     placed = [list(_placed(pools, demand)) for demand in demands]
-    texts = {text for found in placed for _, _, text, _ in found}
-    at: dict[tuple[int, str], Row] = {}
-    held: dict[str, list[Row]] = {}
+    texts = {text for entries in placed for _, _, text, _ in entries}
+    rows_by_key: dict[tuple[int, str], BlockRow] = {}
+    held: dict[str, list[BlockRow]] = {}
     for row in _rows(pools, texts, {demand.name for demand in demands}):
-        at[row.pool_id, row.text] = row
+        rows_by_key[row.pool_id, row.text] = row
         if row.held and row.holder[0] == HOLDER:
             held.setdefault(row.holder[1], []).append(row)
     return [
-        Standing(
+        NodeStatus(
             demand,
             pools,
             [
-                Listed(pool, cidr, text, place, None, None)
-                if place is None
-                else Listed(
-                    pool, cidr, text, place, place.index_of(cidr), at.get((place.pool.id, text))
+                ListedCIDR(pool, cidr, text, pool_cidr, None, None)
+                if pool_cidr is None
+                else ListedCIDR(
+                    pool,
+                    cidr,
+                    text,
+                    pool_cidr,
+                    pool_cidr.index_of(cidr),
+                    rows_by_key.get((pool_cidr.pool.id, text)),
                 )
-                for pool, cidr, text, place in found
+                for pool, cidr, text, pool_cidr in entries
             ],
             held.get(demand.name, []),
         )
-        for demand, found in zip(demands, placed, strict=True)
+        for demand, entries in zip(demands, placed, strict=True)
     ]
 
 
-def with_rows(standings: list[Standing], made: Sequence[Row]) -> list[Standing]:
+def with_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[NodeStatus]:
     """The same nodes after blocks of theirs, which had no row, were given to them."""
-    if not made:
-        return standings
-    at = {(row.pool_id, row.text): row for row in made}
-    held: dict[str, list[Row]] = {}
-    for row in made:
+    if not new_rows:
+        return statuses
+    rows_by_key = {(row.pool_id, row.text): row for row in new_rows}
+    held: dict[str, list[BlockRow]] = {}
+    for row in new_rows:
         held.setdefault(row.holder[1], []).append(row)
     return [
-        Standing(
-            one.demand,
-            one.pools,
-            [_with_row(each, at) for each in one.listed],
-            [*one.held, *held.get(one.name, ())],
+        NodeStatus(
+            status.demand,
+            status.pools,
+            [_with_row(listed_cidr, rows_by_key) for listed_cidr in status.listed],
+            [*status.held, *held.get(status.name, ())],
         )
-        for one in standings
+        for status in statuses
     ]
 
 
-def _with_row(one: Listed, at: Mapping[tuple[int, str], Row]) -> Listed:
-    row = at.get((one.place.pool.id, one.text)) if one.place is not None else None
-    return one if row is None else Listed(one.pool, one.cidr, one.text, one.place, one.index, row)
+def _with_row(
+    listed_cidr: ListedCIDR, rows_by_key: Mapping[tuple[int, str], BlockRow]
+) -> ListedCIDR:
+    row = (
+        rows_by_key.get((listed_cidr.pool_cidr.pool.id, listed_cidr.text))
+        if listed_cidr.pool_cidr is not None
+        else None
+    )
+    return (
+        listed_cidr
+        if row is None
+        else ListedCIDR(
+            listed_cidr.pool,
+            listed_cidr.cidr,
+            listed_cidr.text,
+            listed_cidr.pool_cidr,
+            listed_cidr.index,
+            row,
+        )
+    )
 
 
 def _placed(
     pools: PodPools, demand: ciliumnode.NodeDemand
-) -> Iterator[tuple[str, addresses.Network, str, Place | None]]:
+) -> Iterator[tuple[str, addresses.Network, str, PodPoolCIDR | None]]:
     for pool, cidrs in demand.held().items():
         for cidr in dict.fromkeys(cidrs):
-            yield pool, cidr, str(cidr), pools.place(pool, cidr)
+            yield pool, cidr, str(cidr), pools.pool_cidr(pool, cidr)
 
 
-def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[Row]:
+def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[BlockRow]:
     values = {
         "spaces": sorted({pool.space_id for pool in pools.by_name.values()}),
         "pools": pools.ids,
@@ -371,7 +415,7 @@ def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterat
     }
     for row in database.fetch(_ROWS, values):
         text, holder = canonical(row["cidr"]), (row["holder_kind"], row["holder_id"])
-        yield Row(
+        yield BlockRow(
             row["id"], row["pool_id"], text, row["held"], holder, row["holder_uid"], row["cools"]
         )
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from pools.models import CIDRMigration, Cluster
-from pools.models.cidr_migrations import Outcome
+from pools.models.cidr_migrations import MigrationOutcome
 from pools.models.fields import Now
 from pools.platform import events
 from pools.register import cluster_cidrs, pools
 
 
-def settle(
+def update_pending(
     cluster: Cluster,
     *,
     author: events.Author,
@@ -27,12 +27,12 @@ def settle(
         with holding():
             if change.gone:
                 migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
-                migrations.update(outcome=Outcome.REMOVED, ended_at=Now())
+                migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())
                 pools.end_removal(change.id, author=author)
             else:
                 pools.set_pending(change.id, change.pending, author=author)
 
 
-def settle_disconnected(cluster: Cluster, author: events.Author) -> None:
+def end_pending(cluster: Cluster, author: events.Author) -> None:
     """Without a connection the register alone says what the cluster's pools have."""
-    settle(cluster, author=author)
+    update_pending(cluster, author=author)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pools.cilium import configuration as cilium_configuration
 from pools.clusters import connections
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import sync
 from pools.core import errors
 from pools.core.cilium import configuration, pod_pool
@@ -19,7 +19,7 @@ from pools.register import usage
 
 
 @dataclass(frozen=True)
-class Named:
+class ObjectDescription:
     """A pod or namespace that somebody asks about; None: as the cluster has it, if it can be read."""
 
     name: str
@@ -28,10 +28,10 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class FamilyChoice:
     """The choice for one family; `pool` is the register's row, None when it has no such pool."""
 
-    choice: pod_pool.Choice
+    choice: pod_pool.PoolChoice
     pool: Pool | None
     usage: usage.Usage | None
 
@@ -43,7 +43,7 @@ class Explanation:
     `pod_seen` and `namespace_seen`: read from the cluster. `notes` say which of them it has not.
     """
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[FamilyChoice, ...]
     default: str
     assumed: str
     pod_seen: bool
@@ -51,38 +51,42 @@ class Explanation:
     notes: tuple[str, ...]
 
 
-def explain(cluster: Cluster, *, pod: Named, namespace: Named) -> Explanation:
+def explain(
+    cluster: Cluster, *, pod: ObjectDescription, namespace: ObjectDescription
+) -> Explanation:
     """For each family that the cluster's pools have; IPv4 and IPv6 where it has none."""
     config = cilium_configuration.config(cluster, fresh=False)
     manifests = cilium_configuration.pod_pools(cluster)
-    seen = configuration.Seen(config.values, manifests)
+    cilium_state = configuration.CiliumState(config.values, manifests)
     used = {family for pool in manifests for family in pool.families}
     read_pod, read_namespace = _read_both(cluster, pod, namespace)
     choices = pod_pool.choose(
         read_pod.marked,
         read_namespace.marked,
         manifests,
-        default=seen.default_pool,
-        families=seen.families() if used or config.values is not None else (4, 6),
+        default=cilium_state.default_pool,
+        families=cilium_state.families() if used or config.values is not None else (4, 6),
     )
     return Explanation(
         chosen=_with_rows(cluster, choices),
-        default=seen.default_pool,
+        default=cilium_state.default_pool,
         assumed=config.why_not,
-        pod_seen=read_pod.seen,
-        namespace_seen=read_namespace.seen,
+        pod_seen=read_pod.in_cluster,
+        namespace_seen=read_namespace.in_cluster,
         notes=tuple(read.absent for read in (read_pod, read_namespace) if read.absent),
     )
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ReadObject:
     marked: pod_pool.Marked
-    seen: bool = False
+    in_cluster: bool = False
     absent: str = ""
 
 
-def _read_both(cluster: Cluster, pod: Named, namespace: Named) -> tuple[_Read, _Read]:
+def _read_both(
+    cluster: Cluster, pod: ObjectDescription, namespace: ObjectDescription
+) -> tuple[_ReadObject, _ReadObject]:
     connection = Connection.objects.filter(cluster=cluster).first()
     if connection is None:
         note = "the cluster is not connected"
@@ -92,53 +96,55 @@ def _read_both(cluster: Cluster, pod: Named, namespace: Named) -> tuple[_Read, _
         note = ""
     else:
         try:
-            with connections.gateway(sync.access(connection)) as reached:
+            with connections.client_for(sync.access(connection)) as client:
                 return (
-                    _read(reached, POD, pod, namespace.name),
-                    _read(reached, NAMESPACE, namespace),
+                    _read(client, POD, pod, namespace.name),
+                    _read(client, NAMESPACE, namespace),
                 )
         except errors.IpamError as error:
             note = error.message
-    return _Read(_marked(pod, note)), _Read(_marked(namespace, note))
+    return _ReadObject(_marked(pod, note)), _ReadObject(_marked(namespace, note))
 
 
-def _is_described(named: Named) -> bool:
-    return named.labels is not None and named.annotations is not None
+def _is_described(description: ObjectDescription) -> bool:
+    return description.labels is not None and description.annotations is not None
 
 
-def _marked(named: Named, note: str) -> pod_pool.Marked:
-    return pod_pool.Marked(named.name, named.labels, named.annotations, note)
+def _marked(description: ObjectDescription, note: str) -> pod_pool.Marked:
+    return pod_pool.Marked(description.name, description.labels, description.annotations, note)
 
 
-def _read(reached: Gateway, resource: Resource, named: Named, namespace: str = "") -> _Read:
+def _read(
+    client: ClusterClient, resource: Resource, description: ObjectDescription, namespace: str = ""
+) -> _ReadObject:
     """The object with what is said of it instead of its own. Raises what keeps the next one, too."""
-    if _is_described(named):
-        return _Read(_marked(named, ""))
+    if _is_described(description):
+        return _ReadObject(_marked(description, ""))
     absent, metadata = "", {}
     try:
-        metadata = reached.get(resource, named.name, namespace).get("metadata", {})
-    except faults.ObjectAbsent:
+        metadata = client.get(resource, description.name, namespace).get("metadata", {})
+    except faults.NotFound:
         kind = resource.kind.lower()
-        absent = (
-            f"The cluster has no {kind} {named.name}: taken as one without labels and annotations."
-        )
+        absent = f"The cluster has no {kind} {description.name}: taken as one without labels and annotations."
     except faults.Forbidden:
-        return _Read(_marked(named, f"the credentials may not get {resource.plural}"))
+        return _ReadObject(_marked(description, f"the credentials may not get {resource.plural}"))
     marked = pod_pool.Marked(
-        named.name,
-        (metadata.get("labels") or {}) if named.labels is None else named.labels,
-        (metadata.get("annotations") or {}) if named.annotations is None else named.annotations,
+        description.name,
+        (metadata.get("labels") or {}) if description.labels is None else description.labels,
+        (metadata.get("annotations") or {})
+        if description.annotations is None
+        else description.annotations,
     )
-    return _Read(marked, not absent, absent)
+    return _ReadObject(marked, not absent, absent)
 
 
-def _with_rows(cluster: Cluster, choices: list[pod_pool.Choice]) -> tuple[Chosen, ...]:
+def _with_rows(cluster: Cluster, choices: list[pod_pool.PoolChoice]) -> tuple[FamilyChoice, ...]:
     names = {choice.pool for choice in choices}
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, name__in=names)
     pools = {pool.name: pool for pool in rows.select_related("cluster")}
     used = usage.of_pools(pools.values())
     return tuple(
-        Chosen(choice, pool, used[pool.pk].get(choice.family) if pool else None)
+        FamilyChoice(choice, pool, used[pool.pk].get(choice.family) if pool else None)
         for choice in choices
         for pool in [pools.get(choice.pool)]
     )

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pools.cilium import node_status
-from pools.cilium.node_status import FAMILIES, HOLDER, PodPools, Standing
+from pools.cilium.node_status import FAMILIES, HOLDER, NodeStatus, PodPools
 from pools.core import addresses, blocks, errors
 from pools.core.cilium import ciliumnode
 from pools.models import Block, ObservedObject, PoolCIDR
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ def nodes(
     shown = list(rows.order_by("name", "id")[:limit])
     read = [(row, *_read(row)) for row in shown]
     demands = [demand for _, demand, _ in read if demand is not None]
-    standings = iter(node_status.survey(PodPools(cluster_id), demands))
+    statuses = iter(node_status.survey(PodPools(cluster_id), demands))
     return [
         NodeAddresses(row.name, row.uid, (), (), (), (), "", problem)
         if demand is None
-        else _node(next(standings))
+        else _node(next(statuses))
         for row, demand, problem in read
     ]
 
@@ -63,25 +63,27 @@ def _read(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
         return None, refused.message
 
 
-def _node(standing: Standing) -> NodeAddresses:
-    demand = standing.demand
-    names = sorted({*demand.requested, *(one.pool for one in standing.listed)})
+def _node(status: NodeStatus) -> NodeAddresses:
+    demand = status.demand
+    names = sorted({*demand.requested, *(listed_cidr.pool for listed_cidr in status.listed)})
     return NodeAddresses(
         name=demand.name,
         uid=demand.uid,
-        pools=tuple(_demand(standing, name) for name in names),
-        orphans=tuple((one.pool, one.cidr) for one in standing.orphans),
-        overlaps=tuple((one.pool, one.cidr, " ".join(one.holder)) for one in standing.overlaps),
-        waiting=tuple(row.cidr for row in standing.unpublished),
+        pools=tuple(_demand(status, name) for name in names),
+        orphans=tuple((orphan.pool, orphan.cidr) for orphan in status.orphans),
+        overlaps=tuple(
+            (overlap.pool, overlap.cidr, " ".join(overlap.holder)) for overlap in status.overlaps
+        ),
+        waiting=tuple(row.cidr for row in status.unpublished),
         error=demand.operator_error,
         problem="",
     )
 
 
-def _demand(standing: Standing, name: str) -> PoolDemand:
-    pool = standing.pools.live(name)
-    counted = list(standing.counted(pool)) if pool else []
-    needed = standing.demand.requested.get(name, {})
+def _demand(status: NodeStatus, name: str) -> PoolDemand:
+    pool = status.pools.live(name)
+    counted = list(status.counted(pool)) if pool else []
+    needed = status.demand.requested.get(name, {})
     return PoolDemand(
         pool=name,
         needed={family: needed.get(family, 0) for family in FAMILIES},
@@ -91,8 +93,8 @@ def _demand(standing: Standing, name: str) -> PoolDemand:
             else 0
             for family in FAMILIES
         },
-        missing=standing.missing(name),
-        cidrs=tuple(one.cidr for one in standing.listed if one.pool == name),
+        missing=status.missing(name),
+        cidrs=tuple(listed_cidr.cidr for listed_cidr in status.listed if listed_cidr.pool == name),
     )
 
 
@@ -121,14 +123,18 @@ def holding(cidr: PoolCIDR, *, within: addresses.AddressRange | None = None) -> 
     rows = (
         Block.objects.filter(
             space=cidr.space_id,
-            state=State.HELD,
+            state=BlockState.HELD,
             cidr__gte=str(layout.block_at(span.first)),
             cidr__lte=str(layout.block_at(span.last)),
         )
         .order_by("holder_kind", "holder_id", "cidr")
         .values_list("holder_kind", "holder_id", "cidr")
     )
-    found: dict[str, list[addresses.Network]] = {}
+    blocks_by_holder: dict[str, list[addresses.Network]] = {}
     for kind, holder, block in rows:
-        found.setdefault(holder if kind == HOLDER else f"{kind} {holder}", []).append(block)
-    return [NodeHolding(node, len(held), tuple(held[:SHOWN])) for node, held in found.items()]
+        blocks_by_holder.setdefault(holder if kind == HOLDER else f"{kind} {holder}", []).append(
+            block
+        )
+    return [
+        NodeHolding(node, len(held), tuple(held[:SHOWN])) for node, held in blocks_by_holder.items()
+    ]

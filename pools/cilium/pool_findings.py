@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pools.cilium import pool_sync, pool_writes
-from pools.clusters.reconcile.handler import Found, Pass
+from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import ObservedObject, Pool, PoolCIDR
@@ -18,9 +18,9 @@ KIND = podippool.KIND
 _FIRST = 20  # holders in a message
 
 
-def orphans(pass_: Pass) -> Iterator[Found]:
+def orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
     by_pool: dict[Pool, list[PoolCIDR]] = {}
-    for cidr in pool_sync.orphaned(pass_.cluster):
+    for cidr in pool_sync.orphaned(context.cluster):
         by_pool.setdefault(cidr.pool, []).append(cidr)
     for pool, cidrs in by_pool.items():
         if pool.orphaned_at is not None:
@@ -32,7 +32,7 @@ def orphans(pass_: Pass) -> Iterator[Found]:
             yield _orphan("orphaned_cidr", f"{pool.name} {cidr}", message, [cidr])
 
 
-def _orphan(code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]) -> Found:
+def _orphan(code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]) -> ReconcileFinding:
     count, holders = 0, list[dict[str, str]]()
     for cidr in cidrs:
         rows = pools.in_use(cidr)
@@ -41,7 +41,7 @@ def _orphan(code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]) ->
             {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}
             for row in rows[: _FIRST - len(holders)]
         ]
-    names = ", ".join(f"{one['id']} ({one['cidr']})" for one in holders)
+    names = ", ".join(f"{holder['id']} ({holder['cidr']})" for holder in holders)
     more = f" and {count - len(holders)} more" if count > len(holders) else ""
     details = {
         "cidrs": [str(cidr) for cidr in cidrs],
@@ -51,27 +51,27 @@ def _orphan(code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]) ->
     end = (
         ". Nothing new is handed out of it; the same pool gets it back when it has the CIDR again."
     )
-    return Found(code, subject, f"{message}{names}{more}{end}", details=details)
+    return ReconcileFinding(code, subject, f"{message}{names}{more}{end}", details=details)
 
 
-def overlaps(pass_: Pass) -> Iterator[Found]:
+def overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Objects that were refused because another pool has their addresses: both are named."""
     rows = ObservedObject.objects.filter(
-        cluster=pass_.cluster, kind=KIND, problem_code=errors.CIDROverlap.code
+        cluster=context.cluster, kind=KIND, problem_code=errors.CIDROverlap.code
     )
     for row in rows.order_by("name"):
         try:
-            said = pool_sync.parse(row.manifest)
+            manifest = pool_sync.parse(row.manifest)
         except errors.InvalidInput:
             continue  # its own CIDRs overlap each other: the object says so
-        for family in said.families.values():
+        for family in manifest.families.values():
             for entry in family.cidrs:
-                yield from _overlap(pass_, said.name, str(entry.cidr))
+                yield from _overlap(context, manifest.name, str(entry.cidr))
 
 
-def _overlap(pass_: Pass, name: str, cidr: str) -> Iterator[Found]:
+def _overlap(context: SyncContext, name: str, cidr: str) -> Iterator[ReconcileFinding]:
     others = PoolCIDR.objects.filter(
-        space__cluster=pass_.cluster, cidr__net_overlaps=cidr
+        space__cluster=context.cluster, cidr__net_overlaps=cidr
     ).select_related("pool")
     for other in others[:_FIRST]:
         if other.pool.name == name and other.orphaned_at is None:
@@ -83,23 +83,23 @@ def _overlap(pass_: Pass, name: str, cidr: str) -> Iterator[Found]:
         )
         details = {"pools": [name, other.pool.name], "cidrs": [cidr, str(other)]}
         subject = f"{name} {cidr}, {other.pool.name} {other}"
-        yield Found("cidr_overlap", subject, message, Severity.ERROR, details)
+        yield ReconcileFinding("cidr_overlap", subject, message, Severity.ERROR, details)
 
 
-def unmatched(pass_: Pass) -> Iterator[Found]:
+def unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Objects without a pool, and pools without an object, of which nothing follows by itself."""
-    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=KIND)
-    known = Pool.objects.filter(cluster=pass_.cluster, category=Category.POD)
-    if pass_.connection.does(Duty.POOLS):
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND)
+    pool_rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD)
+    if context.connection.does(Duty.POOLS):
         unknown = rows.filter(problem_code="", missed_at=None)
-        for row in unknown.exclude(name__in=known.values("name")).order_by("name"):
+        for row in unknown.exclude(name__in=pool_rows.values("name")).order_by("name"):
             if pool_writes.ours(row.manifest):
                 message = (
                     f"The register wrote the object {row.name} and has no such pool any more. Adopt it"
                     f" into the register, or delete it: kubectl delete ciliumpodippool {row.name}"
                 )
-                yield Found("pool_not_in_register", row.name, message)
+                yield ReconcileFinding("pool_not_in_register", row.name, message)
         return
-    for pool in known.filter(orphaned_at=None).exclude(name__in=rows.values("name")):
+    for pool in pool_rows.filter(orphaned_at=None).exclude(name__in=rows.values("name")):
         message = f"The register has the pool {pool.name}, the cluster has no such object."
-        yield Found("pool_not_in_cluster", pool.name, message)
+        yield ReconcileFinding("pool_not_in_cluster", pool.name, message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pools.clusters.reconcile.handler import MANAGER, Found, Pass
+from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext
 from pools.core.cilium import podippool
 from pools.core.kubernetes import managed_fields
 from pools.models import ObservedObject, PoolCIDR
@@ -22,13 +22,13 @@ _REMOVAL = (
 )
 
 
-def findings(pass_: Pass) -> Iterator[Found]:
+def findings(context: SyncContext) -> Iterator[ReconcileFinding]:
     """One for each CIDR that waits, with who owns the object's list."""
-    cidrs = cluster_cidrs.pending(pass_.cluster)
+    cidrs = cluster_cidrs.pending(context.cluster)
     if not cidrs:
         return
     rows = ObservedObject.objects.filter(
-        cluster=pass_.cluster, kind=podippool.KIND, name__in={cidr.pool.name for cidr in cidrs}
+        cluster=context.cluster, kind=podippool.KIND, name__in={cidr.pool.name for cidr in cidrs}
     )
     manifests = dict(rows.values_list("name", "manifest"))
     for cidr in cidrs:
@@ -36,9 +36,9 @@ def findings(pass_: Pass) -> Iterator[Found]:
             yield _finding(cidr, manifest)
 
 
-def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Found:
+def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> ReconcileFinding:
     path = ("spec", f"ipv{cidr.cidr.version}", "cidrs")
-    owners = {one.manager for one in managed_fields.parse(manifest) if one.owns(path)}
+    owners = {entry.manager for entry in managed_fields.parse(manifest) if entry.owns(path)}
     others = sorted(owners - {MANAGER})
     owner = "The next pass writes the object."
     if others:
@@ -48,6 +48,6 @@ def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> Found:
         cidr=cidr, pool=cidr.pool.name, owner=owner
     )
     details = {"pool": cidr.pool.name, "cidr": str(cidr), "managers": others}
-    return Found(
+    return ReconcileFinding(
         f"cidr_{cidr.pending}_pending", f"{cidr.pool.name} {cidr}", message, details=details
     )

@@ -15,7 +15,7 @@ from typing import Any
 from pools.cilium import pool_sync
 from pools.cilium.pool_writes import Shaped
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Found, Pass
+from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import Shape
@@ -27,12 +27,12 @@ CODE = "pool_unreadable"
 _WORDS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
 
 
-def unreadable(pass_: Pass, shape: Callable[[], Shaped]) -> Iterator[Found]:
+def unreadable(context: SyncContext, shape: Callable[[], Shaped]) -> Iterator[ReconcileFinding]:
     """A finding for each such object; `details.manifest` is what mends it."""
-    if pass_.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
+    if context.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
         return
     rows = ObservedObject.objects.filter(
-        cluster=pass_.cluster, kind=podippool.KIND, missed_at=None
+        cluster=context.cluster, kind=podippool.KIND, missed_at=None
     ).order_by("name")
     words = {
         name: _words(manifest)
@@ -44,7 +44,7 @@ def unreadable(pass_: Pass, shape: Callable[[], Shaped]) -> Iterator[Found]:
     expected = _WORDS[served]
     unread = [name for name, written in words.items() if written - {expected}]
     for row in rows.filter(name__in=unread) if unread else ():
-        yield _found(row.name, expected, _mended(pass_, row.name, row.manifest, shape()))
+        yield _finding(row.name, expected, _mended(context, row.name, row.manifest, shape()))
 
 
 def _words(manifest: Manifest) -> set[str]:
@@ -56,18 +56,24 @@ def _words(manifest: Manifest) -> set[str]:
     return {"strings" if isinstance(cidr, str) else "objects" for cidr in cidrs}
 
 
-def _mended(pass_: Pass, name: str, manifest: Manifest, shape: Shaped) -> Manifest | None:
+def _mended(context: SyncContext, name: str, manifest: Manifest, shape: Shaped) -> Manifest | None:
     """The object in the shape that is served; of what the register knows where its CIDRs are hidden."""
     objects = shape.shape is Shape.V2_PROPOSAL
     with contextlib.suppress(errors.InvalidInput):
         return conversion.convert(manifest, Shape.V2_PROPOSAL if objects else Shape.V2)
-    rows = Pool.objects.filter(cluster=pass_.cluster, category=Category.POD, name=name)
+    rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD, name=name)
     with contextlib.suppress(errors.InvalidInput):
-        return next((shape.render(said) for said in pool_sync.said(list(rows)).values()), None)
+        return next(
+            (
+                shape.render(registered_manifest)
+                for registered_manifest in pool_sync.registered_manifests(list(rows)).values()
+            ),
+            None,
+        )
     return None
 
 
-def _found(name: str, expected: str, manifest: Manifest | None) -> Found:
+def _finding(name: str, expected: str, manifest: Manifest | None) -> ReconcileFinding:
     written = "strings" if expected == "objects" else "objects"
     details: dict[str, Any] = {"manifest": manifest} if manifest else {}
     mend = "put the manifest of the details in its place (kubectl replace -f)"
@@ -76,4 +82,4 @@ def _found(name: str, expected: str, manifest: Manifest | None) -> Found:
         f"what reads v2, as Cilium does, cannot read it. To mend it, "
         f"{mend if manifest else 'write it anew in the shape of v2'}."
     )
-    return Found(CODE, name, message, details=details)
+    return ReconcileFinding(CODE, name, message, details=details)

@@ -33,9 +33,11 @@ def parse(manifest: Mapping[str, Any]) -> PodIPPool:
     return podippool.parse_document(manifest, strict=False)[0]
 
 
-def normal(said: PodIPPool) -> PodIPPool:
+def normal(manifest: PodIPPool) -> PodIPPool:
     """What a pool says, however its object spells it: equal values mean that nothing differs."""
-    notes = {key: text for key, text in said.annotations.items() if key != conversion.LAST_APPLIED}
+    notes = {
+        key: text for key, text in manifest.annotations.items() if key != conversion.LAST_APPLIED
+    }
     families = {
         number: dataclasses.replace(
             family,
@@ -44,66 +46,72 @@ def normal(said: PodIPPool) -> PodIPPool:
                 for entry in family.cidrs
             ),
         )
-        for number, family in sorted(said.families.items())
+        for number, family in sorted(manifest.families.items())
         if family.cidrs
     }
     return dataclasses.replace(
-        said, families=families, annotations=notes, api_version=podippool.V2, source=""
+        manifest, families=families, annotations=notes, api_version=podippool.V2, source=""
     )
 
 
-def said(found: Sequence[Pool]) -> dict[int, PodIPPool]:
+def registered_manifests(pool_rows: Sequence[Pool]) -> dict[int, PodIPPool]:
     """What the register says of pools, by their id; in two queries."""
-    families = pools.families_of(found)
-    return {pool.pk: normal(manifests.manifest_of(pool, families[pool.pk])) for pool in found}
+    families = pools.families_of(pool_rows)
+    return {pool.pk: normal(manifests.manifest_of(pool, families[pool.pk])) for pool in pool_rows}
 
 
 def take_in(
-    cluster: Cluster, wanted: Sequence[PodIPPool], *, author: events.Author, follows: bool = True
+    cluster: Cluster,
+    pool_manifests: Sequence[PodIPPool],
+    *,
+    author: events.Author,
+    follows: bool = True,
 ) -> None:
     """Make the pools of a cluster's objects, whose names are free; many in a few statements.
 
     Raises CIDROverlap, naming the other pool, for a single one; for several the database's
     IntegrityError, so that the caller tries fewer.
     """
-    if len(wanted) == 1:
-        pools.create(manifests.spec(normal(wanted[0]), cluster, follows=follows), author=author)
-    elif wanted:
+    if len(pool_manifests) == 1:
+        pools.create(
+            manifests.spec(normal(pool_manifests[0]), cluster, follows=follows), author=author
+        )
+    elif pool_manifests:
         with events.recorded(author):
-            _make(cluster, [normal(one) for one in wanted], follows=follows)
+            _make(cluster, [normal(manifest) for manifest in pool_manifests], follows=follows)
 
 
-def _make(cluster: Cluster, wanted: Sequence[PodIPPool], *, follows: bool) -> None:
+def _make(cluster: Cluster, pool_manifests: Sequence[PodIPPool], *, follows: bool) -> None:
     space = AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
-    made = Pool.objects.bulk_create(
+    new_pools = Pool.objects.bulk_create(
         Pool(
             cluster=cluster,
             space=space,
-            name=one.name,
+            name=manifest.name,
             category=Category.POD,
-            mask_size_v4=one.families[4].mask_size if 4 in one.families else None,
-            mask_size_v6=one.families[6].mask_size if 6 in one.families else None,
+            mask_size_v4=manifest.families[4].mask_size if 4 in manifest.families else None,
+            mask_size_v6=manifest.families[6].mask_size if 6 in manifest.families else None,
             cooldown_seconds=DEFAULT_COOLDOWN[Category.POD],
-            allow_first_ip=one.allow_first_ip,
-            allow_last_ip=one.allow_last_ip,
-            annotations=one.annotations,
-            labels=one.labels,
-            pod_selector=one.pod_selector,
-            namespace_selector=one.namespace_selector,
+            allow_first_ip=manifest.allow_first_ip,
+            allow_last_ip=manifest.allow_last_ip,
+            annotations=manifest.annotations,
+            labels=manifest.labels,
+            pod_selector=manifest.pod_selector,
+            namespace_selector=manifest.namespace_selector,
             follows_cluster=follows,
         )
-        for one in wanted
+        for manifest in pool_manifests
     )
     entries = [
-        (pool, place, entry)
-        for pool, one in zip(made, wanted, strict=True)
-        for place, entry in enumerate(
-            entry for _, family in sorted(one.families.items()) for entry in family.cidrs
+        (pool, position, entry)
+        for pool, manifest in zip(new_pools, pool_manifests, strict=True)
+        for position, entry in enumerate(
+            entry for _, family in sorted(manifest.families.items()) for entry in family.cidrs
         )
     ]
     cidrs = PoolCIDR.objects.bulk_create(
-        PoolCIDR(pool=pool, space=space, cidr=entry.cidr, position=place)
-        for pool, place, entry in entries
+        PoolCIDR(pool=pool, space=space, cidr=entry.cidr, position=position)
+        for pool, position, entry in entries
     )
     spans, ranges = [], []
     for cidr, (pool, _, entry) in zip(cidrs, entries, strict=True):
@@ -120,7 +128,11 @@ def _make(cluster: Cluster, wanted: Sequence[PodIPPool], *, follows: bool) -> No
 
 
 def bring(
-    pool: Pool, wanted: PodIPPool, *, author: events.Author, known: PodIPPool | None = None
+    pool: Pool,
+    manifest: PodIPPool,
+    *,
+    author: events.Author,
+    registered_manifest: PodIPPool | None = None,
 ) -> bool:
     """Bring a pool to what its object says; False when it says so already.
 
@@ -132,21 +144,27 @@ def bring(
     if pool.category != Category.POD:
         message = f"The cluster has a pool of this name for other addresses ({pool.category})."
         raise errors.AlreadyExists(message)
-    wanted, known = normal(wanted), known or said([pool])[pool.pk]
-    if pool.orphaned_at is None and known == wanted:
+    manifest, registered_manifest = (
+        normal(manifest),
+        registered_manifest or registered_manifests([pool])[pool.pk],
+    )
+    if pool.orphaned_at is None and registered_manifest == manifest:
         return False
-    if (pool.allow_first_ip, pool.allow_last_ip) != (wanted.allow_first_ip, wanted.allow_last_ip):
+    if (pool.allow_first_ip, pool.allow_last_ip) != (
+        manifest.allow_first_ip,
+        manifest.allow_last_ip,
+    ):
         raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
     with events.recorded(author):
-        if known.families != wanted.families:
-            families = _families(pool, wanted.families)
+        if registered_manifest.families != manifest.families:
+            families = _families(pool, manifest.families)
             change = pools.PoolChange(families=families, keep_orphans=True)
             pools.change(pool.pk, change, author=author)
         Pool.objects.filter(pk=pool.pk).update(
-            annotations=wanted.annotations,
-            labels=wanted.labels,
-            pod_selector=wanted.pod_selector,
-            namespace_selector=wanted.namespace_selector,
+            annotations=manifest.annotations,
+            labels=manifest.labels,
+            pod_selector=manifest.pod_selector,
+            namespace_selector=manifest.namespace_selector,
             orphaned_at=None,
             follows_cluster=author.source == "cluster" or pool.follows_cluster,
             version=F("version") + 1,
@@ -154,14 +172,14 @@ def bring(
     return True
 
 
-def _families(pool: Pool, wanted: Mapping[int, Family]) -> dict[int, Family]:
+def _families(pool: Pool, families: Mapping[int, Family]) -> dict[int, Family]:
     """Both families as far as there are any: one that the object has not is without CIDRs."""
-    found = dict(wanted)
+    all_families = dict(families)
     for number in (4, 6):
         mask_size = pool.mask_size(number)
         if mask_size is not None:
-            found.setdefault(number, Family((), mask_size))
-    return found
+            all_families.setdefault(number, Family((), mask_size))
+    return all_families
 
 
 def lose(pool: Pool, *, author: events.Author) -> None:
@@ -181,9 +199,9 @@ def orphaned(cluster: Cluster) -> list[PoolCIDR]:
     return list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
 
 
-def tidy(found: Iterable[PoolCIDR], *, author: events.Author) -> int:
+def tidy(orphans: Iterable[PoolCIDR], *, author: events.Author) -> int:
     """Remove what of these orphans nothing holds any more; how many CIDRs went."""
-    gone = [cidr for cidr in found if not pools.in_use(cidr).exists()]
+    gone = [cidr for cidr in orphans if not pools.in_use(cidr).exists()]
     for cidr in gone:
         pools.remove_cidr(cidr.pk, author=author)
     cidrs = PoolCIDR.objects.filter(pool=OuterRef("pk"))

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from pools.cilium import pool_agreement, pool_sync
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import MANAGER, Found, Pass, Write
+from pools.clusters.reconcile.handler import MANAGER, ReconcileFinding, SyncContext, Write
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
 from pools.core.cilium.podippool import PodIPPool, Shape
@@ -45,20 +45,20 @@ class Shaped:
     shape: Shape | None
     problem: str = ""
 
-    def render(self, said: PodIPPool) -> Manifest:
+    def render(self, desired_pool: PodIPPool) -> Manifest:
         """Raises InvalidInput `shape_cannot_hold_ranges`."""
-        manifest = podippool.render(said, shape=self.shape or Shape.V2ALPHA1)
+        manifest = podippool.render(desired_pool, shape=self.shape or Shape.V2ALPHA1)
         return manifest | {"apiVersion": self.resource.api_version}
 
 
-def shape_of(pass_: Pass) -> Shaped:
+def shape_of(context: SyncContext) -> Shaped:
     """Asked of the cluster once in a pass, when something is to be written.
 
     A cluster that shows no schema takes strings in both versions of the shipped CRD; reserved ranges
     are not written to it.
     """
-    resource = pass_.served[KIND]
-    schema = pass_.gateway.schema(resource)
+    resource = context.served[KIND]
+    schema = context.client.schema(resource)
     if schema is None:
         return Shaped(resource, Shape.V2ALPHA1)
     try:
@@ -67,7 +67,9 @@ def shape_of(pass_: Pass) -> Shaped:
         return Shaped(resource, None, error.message)
 
 
-def written(current: Manifest | None, said: PodIPPool, manifest: Manifest) -> Manifest | None:
+def written(
+    current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest
+) -> Manifest | None:
     """What to send so that the object says what the register says; None when it does.
 
     An object whose spec says the same in other words (strings where the CRD has objects, `fd00::0`)
@@ -75,15 +77,17 @@ def written(current: Manifest | None, said: PodIPPool, manifest: Manifest) -> Ma
     """
     if current is None:
         return manifest
-    if same_spec(current, said):
+    if same_spec(current, desired_pool):
         spec = current["spec"]
-        kept = {key: spec.get(key, value) for key, value in manifest["spec"].items()}
-        manifest = manifest | {"spec": kept}
-    found = differences.find(manifest, current, manager=MANAGER)
-    return _emptied(manifest, found) if found else None
+        kept_spec = {key: spec.get(key, value) for key, value in manifest["spec"].items()}
+        manifest = manifest | {"spec": kept_spec}
+    field_differences = differences.find(manifest, current, manager=MANAGER)
+    return _emptied(manifest, field_differences) if field_differences else None
 
 
-def _emptied(manifest: Manifest, found: Sequence[differences.Difference]) -> Manifest:
+def _emptied(
+    manifest: Manifest, field_differences: Sequence[differences.FieldDifference]
+) -> Manifest:
     """Without our last reserved range, an entry without ranges stays.
 
     An API server makes null of a list whose members an apply has all left out, and refuses that.
@@ -91,13 +95,15 @@ def _emptied(manifest: Manifest, found: Sequence[differences.Difference]) -> Man
     spec = dict(manifest["spec"])
     for key in ("ipv4", "ipv6"):
         part = spec.get(key)
-        ours = any(one.path.startswith(f"spec.{key}.pool[") for one in found)
+        ours = any(
+            difference.path.startswith(f"spec.{key}.pool[") for difference in field_differences
+        )
         if ours and part is not None and "pool" not in part:
             spec[key] = part | {"pool": [{"cidr": part["cidrs"][0]}]}
     return manifest | {"spec": spec}
 
 
-def fit(part: Manifest, current: Manifest, *, said: PodIPPool) -> Manifest:
+def fit(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manifest:
     """Let the reserved ranges that are applied be those of CIDRs that the object has.
 
     Where somebody else owns the list of CIDRs: none of a CIDR that is not in it, and of one that is to
@@ -111,13 +117,15 @@ def fit(part: Manifest, current: Manifest, *, said: PodIPPool) -> Manifest:
         if "cidrs" in family or not there.get("cidrs"):
             continue
         listed = [cidr for cidr in there["cidrs"] if isinstance(cidr, str)]
-        wanted = said.families.get(number)
-        removed = set(listed) - {str(one.cidr) for one in (wanted.cidrs if wanted else ())}
-        own = _own_ranges(current, key)
-        ranges = {one["cidr"]: one for one in family.pop("pool", [])}
-        ranges |= {cidr: own[cidr] for cidr in removed & own.keys()}
+        desired_family = desired_pool.families.get(number)
+        removed = set(listed) - {
+            str(entry.cidr) for entry in (desired_family.cidrs if desired_family else ())
+        }
+        own_ranges = _own_ranges(current, key)
+        ranges = {entry["cidr"]: entry for entry in family.pop("pool", [])}
+        ranges |= {cidr: own_ranges[cidr] for cidr in removed & own_ranges.keys()}
         fitting = [ranges[cidr] for cidr in listed if cidr in ranges]
-        if own and not fitting:
+        if own_ranges and not fitting:
             fitting = [{"cidr": listed[0]}]
         if fitting:
             family["pool"] = fitting
@@ -129,128 +137,144 @@ def fit(part: Manifest, current: Manifest, *, said: PodIPPool) -> Manifest:
 
 def _own_ranges(current: Manifest, key: str) -> dict[str, Manifest]:
     """The entries of `pool` that we wrote, by CIDR."""
-    mine = [one for one in managed_fields.parse(current) if one.manager == MANAGER]
+    mine = [owner for owner in managed_fields.parse(current) if owner.manager == MANAGER]
     return {
         entry["cidr"]: entry
         for entry in current["spec"][key].get("pool") or ()
-        for at in [("spec", key, "pool", managed_fields.key_of({"cidr": entry["cidr"]}))]
-        if any(owner.owns(at) for owner in mine)
+        for path in [("spec", key, "pool", managed_fields.key_of({"cidr": entry["cidr"]}))]
+        if any(owner.owns(path) for owner in mine)
     }
 
 
-def same_spec(current: Manifest, said: PodIPPool) -> bool:
+def same_spec(current: Manifest, desired_pool: PodIPPool) -> bool:
     """Whether the object's spec says what the register says, also in what it leaves out."""
     try:
         there = pool_sync.normal(pool_sync.parse(current))
     except errors.InvalidInput:
         return False
-    return _spec(there) == _spec(said)
+    return _spec(there) == _spec(desired_pool)
 
 
-def _spec(said: PodIPPool) -> tuple[object, ...]:
-    selectors = (said.pod_selector, said.namespace_selector)
-    return (said.families, said.allow_first_ip, said.allow_last_ip, *selectors)
+def _spec(desired_pool: PodIPPool) -> tuple[object, ...]:
+    selectors = (desired_pool.pod_selector, desired_pool.namespace_selector)
+    return (
+        desired_pool.families,
+        desired_pool.allow_first_ip,
+        desired_pool.allow_last_ip,
+        *selectors,
+    )
 
 
-def writes(pass_: Pass, shape: Callable[[], Shaped], notes: list[Found]) -> Iterator[Write]:
-    objects = {row.name: row for row in pool_agreement.different(pass_.cluster)}
-    seen = ObservedObject.objects.filter(cluster=pass_.cluster, kind=KIND).values("name")
-    found = list(
+def writes(
+    context: SyncContext, shape: Callable[[], Shaped], notes: list[ReconcileFinding]
+) -> Iterator[Write]:
+    objects = {row.name: row for row in pool_agreement.different(context.cluster)}
+    observed_names = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND).values(
+        "name"
+    )
+    pools = list(
         Pool.objects.filter(
-            Q(name__in=list(objects)) | ~Q(name__in=seen),
-            cluster=pass_.cluster,
+            Q(name__in=list(objects)) | ~Q(name__in=observed_names),
+            cluster=context.cluster,
             category=Category.POD,
             follows_cluster=False,
             orphaned_at=None,
         ).order_by("name")
     )
-    said = pool_sync.said(found)
+    desired_pools = pool_sync.registered_manifests(pools)
     agreed = []
-    for pool in found:
+    for pool in pools:
         row = objects.get(pool.name)
-        if not said[pool.pk].families:
+        if not desired_pools[pool.pk].families:
             continue
         try:
-            manifest = _rendered(shape(), said[pool.pk])
+            manifest = _rendered(shape(), desired_pools[pool.pk])
         except errors.InvalidInput as error:
             notes.append(_not_written(pool, error))
             continue
-        make = functools.partial(_make, said=said[pool.pk], manifest=manifest)
+        make = functools.partial(_make, desired_pool=desired_pools[pool.pk], manifest=manifest)
         if row is None or make(row.manifest) is not None:
             yield Write(
-                shape().resource, pool.name, make, fit=functools.partial(fit, said=said[pool.pk])
+                shape().resource,
+                pool.name,
+                make,
+                fit=functools.partial(fit, desired_pool=desired_pools[pool.pk]),
             )
-        elif same_spec(row.manifest, said[pool.pk]):
+        elif same_spec(row.manifest, desired_pools[pool.pk]):
             agreed.append(row.pk)
         else:
             notes.append(_more_in_cluster(row, manifest))
     if agreed:
-        with pass_.holding():
+        with context.holding():
             pool_agreement.agree(agreed)
 
 
-def _make(current: Manifest | None, said: PodIPPool, manifest: Manifest) -> Manifest | None:
-    return written(current, said, manifest)
+def _make(current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest) -> Manifest | None:
+    return written(current, desired_pool, manifest)
 
 
-def _rendered(shape: Shaped, said: PodIPPool) -> Manifest:
+def _rendered(shape: Shaped, desired_pool: PodIPPool) -> Manifest:
     if shape.shape is None:
-        raise errors.InvalidInput.of("", "unknown_shape", shape.problem)
-    return shape.render(said)
+        raise errors.InvalidInput.for_field("", "unknown_shape", shape.problem)
+    return shape.render(desired_pool)
 
 
-def _not_written(pool: Pool, error: errors.InvalidInput) -> Found:
+def _not_written(pool: Pool, error: errors.InvalidInput) -> ReconcileFinding:
     message = (
         f"The pool {pool.name} is not written, because the cluster's CRD cannot hold it: "
         f"{error.message}. Nothing of it is written rather than less than is meant."
     )
-    return Found("pool_not_writable", pool.name, message, Severity.ERROR, {"code": error.code})
+    return ReconcileFinding(
+        "pool_not_writable", pool.name, message, Severity.ERROR, {"code": error.code}
+    )
 
 
-def _more_in_cluster(row: ObservedObject, manifest: Manifest) -> Found:
+def _more_in_cluster(row: ObservedObject, manifest: Manifest) -> ReconcileFinding:
     fields = [
-        {"field": one.field, "register": one.v2alpha1, "cluster": one.v2}
-        for one in _spec_differences(manifest, row.manifest)
+        {"field": difference.field, "register": difference.v2alpha1, "cluster": difference.v2}
+        for difference in _spec_differences(manifest, row.manifest)
     ]
-    names = ", ".join(str(one["field"]) for one in fields[:_FIRST])
+    names = ", ".join(str(entry["field"]) for entry in fields[:_FIRST])
     message = (
         f"The object {row.name} says more than the register: {names}. Others own these fields; adopt"
         " the object, or remove them there."
     )
-    return Found("more_in_cluster", row.name, message, details={"fields": fields})
+    return ReconcileFinding("more_in_cluster", row.name, message, details={"fields": fields})
 
 
-def _spec_differences(ours: Manifest, theirs: Manifest) -> list[conversion.Difference]:
+def _spec_differences(ours: Manifest, theirs: Manifest) -> list[conversion.VersionDifference]:
     try:
-        found = conversion.differences(ours, theirs)
+        all_differences = conversion.differences(ours, theirs)
     except errors.InvalidInput as error:
-        return [conversion.Difference("spec", None, error.message)]
-    return [one for one in found if one.field.startswith("spec.")]
+        return [conversion.VersionDifference("spec", None, error.message)]
+    return [difference for difference in all_differences if difference.field.startswith("spec.")]
 
 
 # --- lazy conversion (spec/000) -------------------------------------------------------------------
 
 
-def conversions(pass_: Pass, shape: Callable[[], Shaped], notes: list[Found]) -> Iterator[Write]:
+def conversions(
+    context: SyncContext, shape: Callable[[], Shaped], notes: list[ReconcileFinding]
+) -> Iterator[Write]:
     """Objects that v2alpha1 has and v2 has not; the differences of two of one name are noted."""
     old = CILIUM_POD_IP_POOL_V2ALPHA1
-    if pass_.served[KIND] != CILIUM_POD_IP_POOL or not pass_.gateway.served([old]):
+    if context.served[KIND] != CILIUM_POD_IP_POOL or not context.client.served([old]):
         return
-    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=KIND, missed_at=None)
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND, missed_at=None)
     uids = dict(rows.values_list("name", "uid"))
-    for v2alpha1 in pass_.gateway.list(old).items:
+    for v2alpha1 in context.client.list(old).items:
         metadata = v2alpha1["metadata"]
         if uids.get(metadata["name"]) == metadata.get("uid"):
             continue  # one object
         v2 = rows.filter(name=metadata["name"]).values_list("manifest", flat=True).first()
         try:
-            if conversion.standing(v2alpha1, v2) is conversion.Standing.V2_WINS:
+            if conversion.version_relation(v2alpha1, v2) is conversion.VersionRelation.V2_WINS:
                 notes += _versions_differ(v2alpha1, v2)
                 continue
             manifest = _converted(shape(), v2alpha1)
         except errors.InvalidInput as error:
             message = f"The v2alpha1 object is not converted: {error.message}"
-            notes.append(Found("not_converted", metadata["name"], message))
+            notes.append(ReconcileFinding("not_converted", metadata["name"], message))
             continue
         make = functools.partial(_unless_there, manifest=manifest)
         yield Write(CILIUM_POD_IP_POOL, metadata["name"], make, manager=CONVERTER)
@@ -258,7 +282,7 @@ def conversions(pass_: Pass, shape: Callable[[], Shaped], notes: list[Found]) ->
 
 def _converted(shape: Shaped, v2alpha1: Manifest) -> Manifest:
     if shape.shape is None:
-        raise errors.InvalidInput.of("", "unknown_shape", shape.problem)
+        raise errors.InvalidInput.for_field("", "unknown_shape", shape.problem)
     # A v2 that cannot hold ranges takes the strings of the shipped one.
     fitting = Shape.V2 if shape.shape is Shape.V2ALPHA1 else shape.shape
     return conversion.convert(v2alpha1, fitting)
@@ -268,12 +292,12 @@ def _unless_there(current: Manifest | None, manifest: Manifest) -> Manifest | No
     return manifest if current is None else None
 
 
-def _versions_differ(v2alpha1: Manifest, v2: Any) -> Iterator[Found]:
-    fields = [vars(one) for one in conversion.differences(v2alpha1, v2)]
+def _versions_differ(v2alpha1: Manifest, v2: Any) -> Iterator[ReconcileFinding]:
+    fields = [vars(difference) for difference in conversion.differences(v2alpha1, v2)]
     if fields:
         name = v2["metadata"]["name"]
-        shown = ", ".join(str(one["field"]) for one in fields[:_FIRST])
+        shown = ", ".join(str(entry["field"]) for entry in fields[:_FIRST])
         message = (
             f"The v2alpha1 object {name} says otherwise than the v2 one, which counts: {shown}."
         )
-        yield Found("versions_differ", name, message, details={"fields": fields})
+        yield ReconcileFinding("versions_differ", name, message, details={"fields": fields})

@@ -9,7 +9,7 @@ from pools.cilium import configuration, pool_sync
 from pools.core import errors
 from pools.core.cilium import podippool, preflight
 from pools.core.cilium.podippool import PodIPPool
-from pools.core.cilium.preflight import Finding, Verdict
+from pools.core.cilium.preflight import PreflightFinding, RuleResult
 from pools.models import Cluster, ObservedObject
 
 
@@ -17,52 +17,54 @@ from pools.models import Cluster, ObservedObject
 class Preflight:
     """The findings, and what they stand on; `why_not` says why cilium-config is not known."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[PreflightFinding, ...]
     why_not: str
     release: str
     pools: int
     nodes: int
 
     @property
-    def verdict(self) -> Verdict:
+    def result(self) -> RuleResult:
         """The worst of the findings; what is unknown is worse than what is well."""
-        worst = (Verdict.VIOLATED, Verdict.WARNING, Verdict.UNKNOWN)
-        verdicts = {finding.verdict for finding in self.findings}
-        return next((one for one in worst if one in verdicts), Verdict.OK)
+        worst = (RuleResult.VIOLATED, RuleResult.WARNING, RuleResult.UNKNOWN)
+        results = {finding.result for finding in self.findings}
+        return next((result for result in worst if result in results), RuleResult.OK)
 
 
-def of(cluster: Cluster, *, release: str = "") -> Preflight:
+def run_preflight(cluster: Cluster, *, release: str = "") -> Preflight:
     """`release` is Cilium's, where the cluster does not say it: some rules ended with a release."""
     config = configuration.config(cluster)
-    seen = configuration.seen(cluster, fresh=False, release=release)
-    seen = replace(seen, pools=_with_observed(cluster, seen.pools))
+    cilium_state = configuration.cilium_state(cluster, fresh=False, release=release)
+    cilium_state = replace(cilium_state, pools=_with_observed(cluster, cilium_state.pools))
     return Preflight(
-        findings=tuple(preflight.check(seen)),
+        findings=tuple(preflight.check(cilium_state)),
         why_not=config.why_not,
-        release=seen.release,
-        pools=len(seen.pools),
-        nodes=len(seen.nodes),
+        release=cilium_state.release,
+        pools=len(cilium_state.pools),
+        nodes=len(cilium_state.nodes),
     )
 
 
 def _with_observed(cluster: Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPool]:
     """The register's pools, and what the cluster's objects have beyond them."""
-    found = {pool.name: pool for pool in pools}
+    pools_by_name = {pool.name: pool for pool in pools}
     rows = ObservedObject.objects.filter(cluster=cluster, kind=podippool.KIND).order_by("name")
     for name, manifest in rows.values_list("name", "manifest"):
         try:
             observed = pool_sync.parse(manifest)
         except errors.InvalidInput:
             continue  # the object says what is wrong with it
-        found[name] = _united(found[name], observed) if name in found else observed
-    return list(found.values())
+        pools_by_name[name] = (
+            _united(pools_by_name[name], observed) if name in pools_by_name else observed
+        )
+    return list(pools_by_name.values())
 
 
 def _united(pool: PodIPPool, observed: PodIPPool) -> PodIPPool:
     families = dict(pool.families)
     for number, part in observed.families.items():
-        own = families.get(number, replace(part, cidrs=()))
-        present = {entry.cidr for entry in own.cidrs}
+        family = families.get(number, replace(part, cidrs=()))
+        present = {entry.cidr for entry in family.cidrs}
         more = tuple(entry for entry in part.cidrs if entry.cidr not in present)
-        families[number] = replace(own, cidrs=own.cidrs + more)
+        families[number] = replace(family, cidrs=family.cidrs + more)
     return replace(pool, families=families)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from pools.clusters import connections
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import served_kinds, sync
 from pools.core import errors
 from pools.core.block_fields import time as shown_time
@@ -24,7 +24,7 @@ from pools.platform.outbound.access import Access
 
 
 @dataclass(frozen=True)
-class Kind:
+class KindResult:
     """A kind that is read; `shape` is that of pools, `note` says what is wrong with it."""
 
     kind: str
@@ -35,11 +35,11 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Ending:
+class CredentialExpiry:
     """When a token or a certificate ends; `days` are left, below 0 when it is over."""
 
     what: str
-    at: datetime
+    moment: datetime
     days: int
 
 
@@ -53,9 +53,9 @@ class Examination:
     version: str = ""
     identity: str = ""
     doubts: list[str] = field(default_factory=list)  # what is odd, as sentences
-    kinds: list[Kind] = field(default_factory=list)
+    kinds: list[KindResult] = field(default_factory=list)
     rights: list[tuple[Right, bool]] = field(default_factory=list)
-    endings: list[Ending] = field(default_factory=list)
+    endings: list[CredentialExpiry] = field(default_factory=list)
 
     @property
     def missing(self) -> list[Right]:
@@ -78,115 +78,128 @@ class Examination:
             "identity": self.identity,
             "doubts": self.doubts,
             "kinds": [
-                {"kind": one.kind, "served": list(one.served), "shape": one.shape, "note": one.note}
-                for one in self.kinds
+                {
+                    "kind": kind.kind,
+                    "served": list(kind.served),
+                    "shape": kind.shape,
+                    "note": kind.note,
+                }
+                for kind in self.kinds
             ],
             "rights": [
                 {"right": str(right), "needed_for": right.needed_for, "granted": granted}
                 for right, granted in self.rights
             ],
             "endings": [
-                {"what": one.what, "at": shown_time(one.at), "days": one.days}
-                for one in self.endings
+                {"what": expiry.what, "at": shown_time(expiry.moment), "days": expiry.days}
+                for expiry in self.endings
             ],
         }
 
 
-def _is_missing(kind: Kind) -> bool:
+def _is_missing(kind: KindResult) -> bool:
     return kind.is_needed and not kind.served
 
 
-def of_connection(connection: Connection, wanted: Iterable[Resource]) -> Examination:
+def of_connection(connection: Connection, resources: Iterable[Resource]) -> Examination:
     """Examine a connection for its own duties; a fault is part of the answer, never raised.
 
     `wanted` are the versions of all kinds that are read, each kind's preferred one first.
     """
-    found = Examination(connection.server)
-    with _told(found):
+    examination = Examination(connection.server)
+    with _recording_fault(examination):
         access = sync.access(connection)
-        _examine(found, access, list(wanted), connection.duties, connection)
-    return found
+        _examine(examination, access, list(resources), connection.duties, connection)
+    return examination
 
 
 def of_source(
-    source: connections.Source, terms: connections.Terms, wanted: Iterable[Resource]
+    source: connections.ConnectionSource, terms: connections.Terms, resources: Iterable[Resource]
 ) -> Examination:
     """Examine what is about to be connected."""
-    found = Examination(source.access.server)
-    with _told(found):
-        _examine(found, source.access, list(wanted), terms.duties, None)
-    return found
+    examination = Examination(source.access.server)
+    with _recording_fault(examination):
+        _examine(examination, source.access, list(resources), terms.duties, None)
+    return examination
 
 
 @contextlib.contextmanager
-def _told(found: Examination) -> Iterator[None]:
+def _recording_fault(examination: Examination) -> Iterator[None]:
     try:
         yield
     except errors.IpamError as error:
-        found.code, found.message = error.code, error.message
+        examination.code, examination.message = error.code, error.message
 
 
 def _examine(
-    found: Examination,
+    examination: Examination,
     access: Access,
-    wanted: Sequence[Resource],
+    resources: Sequence[Resource],
     duties: Sequence[str],
-    known: Connection | None,
+    connection: Connection | None,
 ) -> None:
     now = database.now()
-    for what, at in credentials.ends(access).items():
-        found.endings.append(Ending(what, at, (at - now).days))
+    for what, moment in credentials.ends(access).items():
+        examination.endings.append(CredentialExpiry(what, moment, (moment - now).days))
     if not access.ca:
-        found.doubts.append("No certificate authority is given: the system's own are trusted.")
-    with connections.gateway(access) as reached:
-        found.version = reached.version()
-        found.identity = reached.identity()
-        _check_identity(found, known)
-        served = reached.served(wanted)
-        for kind in dict.fromkeys(resource.kind for resource in wanted):
-            versions = [one for one in wanted if one.kind == kind and one in served]
+        examination.doubts.append(
+            "No certificate authority is given: the system's own are trusted."
+        )
+    with connections.client_for(access) as client:
+        examination.version = client.version()
+        examination.identity = client.identity()
+        _check_identity(examination, connection)
+        served = client.served(resources)
+        for kind in dict.fromkeys(resource.kind for resource in resources):
+            versions = [
+                resource for resource in resources if resource.kind == kind and resource in served
+            ]
             needing = permissions.duties_writing(kind, duties)
-            found.kinds.append(_kind(reached, kind, versions, needing))
+            examination.kinds.append(_kind(client, kind, versions, needing))
         # Rights are asked for by the version that will be read.
-        reads = [one for one in wanted if one in served]
+        reads = [resource for resource in resources if resource in served]
         for right in permissions.needed(reads, duties):
-            granted = reached.may(right.verb, right.resource, subresource=right.subresource)
-            found.rights.append((right, granted))
-        found.doubts += _doubts(found)
+            granted = client.may(right.verb, right.resource, subresource=right.subresource)
+            examination.rights.append((right, granted))
+        examination.doubts += _doubts(examination)
 
 
-def _doubts(found: Examination) -> list[str]:
+def _doubts(examination: Examination) -> list[str]:
     lost: dict[str, list[str]] = {}
-    for right, granted in found.rights:
+    for right, granted in examination.rights:
         if right.optional and not granted:
             lost.setdefault(right.needed_for, []).append(str(right))
     return [f"No {what}: these need {', '.join(rights)}." for what, rights in lost.items()]
 
 
-def _check_identity(found: Examination, known: Connection | None) -> None:
-    if known is not None and known.identity and known.identity != found.identity:
+def _check_identity(examination: Examination, connection: Connection | None) -> None:
+    if (
+        connection is not None
+        and connection.identity
+        and connection.identity != examination.identity
+    ):
         raise sync.IdentityChanged(
-            f"The cluster behind {found.server} is another one than was registered."
+            f"The cluster behind {examination.server} is another one than was registered."
         )
-    if other := connections.registered(found.identity, known):
+    if other := connections.registered(examination.identity, connection):
         raise errors.SameCluster(f"This cluster is registered already, as {other.cluster}.")
 
 
 def _kind(
-    reached: Gateway, kind: str, versions: Sequence[Resource], needing: Sequence[str]
-) -> Kind:
-    served = tuple(one.api_version for one in versions)
+    client: ClusterClient, kind: str, versions: Sequence[Resource], needing: Sequence[str]
+) -> KindResult:
+    served = tuple(resource.api_version for resource in versions)
     if not versions and needing:
-        return Kind(kind, (), note=served_kinds.needed(kind, needing), is_needed=True)
+        return KindResult(kind, (), note=served_kinds.needed(kind, needing), is_needed=True)
     if not versions:
-        return Kind(kind, (), note="not served: nothing of it is shown")
+        return KindResult(kind, (), note="not served: nothing of it is shown")
     if kind != CILIUM_POD_IP_POOL.kind:
-        return Kind(kind, served)
+        return KindResult(kind, served)
     try:
-        schema = reached.schema(versions[0])
+        schema = client.schema(versions[0])
         shape = conversion.shape_of(schema).value if schema else ""
     except errors.InvalidInput as error:
-        return Kind(kind, served, note=error.message)
+        return KindResult(kind, served, note=error.message)
     except faults.ClusterFault as error:
-        return Kind(kind, served, note=f"its schema cannot be read: {error.message}")
-    return Kind(kind, served, shape, note="" if shape else "its schema is not shown")
+        return KindResult(kind, served, note=f"its schema cannot be read: {error.message}")
+    return KindResult(kind, served, shape, note="" if shape else "its schema is not shown")

@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from pools.clusters.client import kubeconfig
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.core.kubernetes import connection_status
@@ -56,7 +56,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Source:
+class ConnectionSource:
     """Where an API server is and with what it is reached, and what is odd about that."""
 
     access: Access
@@ -74,7 +74,7 @@ class Met:
 
 
 @dataclass
-class Resealed:
+class ResealedCredentials:
     """How many credentials are under the newest key; the codes of those that could not be opened."""
 
     resealed: int = 0
@@ -85,49 +85,51 @@ class Resealed:
 def terms(mode: str, duties: Iterable[str]) -> Terms:
     """Raises InvalidInput invalid_choice at `mode` or `duties`, duties_of_observed."""
     report = []
-    modes, known = [str(one) for one in Mode], [str(one) for one in Duty]
+    modes, duty_names = [str(choice) for choice in Mode], [str(choice) for choice in Duty]
     if mode not in modes:
         report.append(_choice("mode", mode, modes))
-    wanted = set(duties)
-    report += [_choice("duties", one, known) for one in sorted(wanted - set(known))]
+    requested_duties = set(duties)
+    report += [
+        _choice("duties", duty, duty_names) for duty in sorted(requested_duties - set(duty_names))
+    ]
     if report:
         raise errors.InvalidInput.all(report)
-    if mode == Mode.OBSERVED and wanted:
+    if mode == Mode.OBSERVED and requested_duties:
         message = "nothing is written to an observed cluster: manage it, or leave the duties out"
-        raise errors.InvalidInput.of("duties", "duties_of_observed", message)
-    return Terms(Mode(mode), tuple(duty for duty in Duty if duty in wanted))
+        raise errors.InvalidInput.for_field("duties", "duties_of_observed", message)
+    return Terms(Mode(mode), tuple(duty for duty in Duty if duty in requested_duties))
 
 
-def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.Problem:
+def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.FieldProblem:
     message = f"must be of {', '.join(allowed)}"
-    return errors.Problem(name, "invalid_choice", message, errors.shown(value))
+    return errors.FieldProblem(name, "invalid_choice", message, errors.shown(value))
 
 
-def from_kubeconfig(text: str | bytes, *, context: str = "") -> Source:
+def from_kubeconfig(text: str | bytes, *, context: str = "") -> ConnectionSource:
     """What a kubeconfig says, nothing being asked yet. Raises InvalidInput of kubeconfig.read."""
     reading = kubeconfig.read(text, context=context, now=database.now())
     if len(reading.access.server) > LONGEST_SERVER:
         message = f"the server's URL may have {LONGEST_SERVER} characters"
-        raise errors.InvalidInput.of("server", "too_long", message)
-    return Source(reading.access, reading.context, warnings=reading.warnings)
+        raise errors.InvalidInput.for_field("server", "too_long", message)
+    return ConnectionSource(reading.access, reading.context, warnings=reading.warnings)
 
 
-def from_pod() -> Source:
+def from_pod() -> ConnectionSource:
     """The service account of the pod that this runs in. Raises InvalidInput not_in_cluster."""
-    return Source(kubeconfig.in_cluster(os.environ), in_cluster=True)
+    return ConnectionSource(kubeconfig.in_cluster(os.environ), in_cluster=True)
 
 
-def of(cluster: Cluster) -> Connection:
+def get_connection(cluster: Cluster) -> Connection:
     """Raises NotFound for a cluster that is only a name in the register."""
-    found = Connection.objects.select_related("cluster").filter(cluster=cluster).first()
-    if found is None:
+    connection = Connection.objects.select_related("cluster").filter(cluster=cluster).first()
+    if connection is None:
         raise errors.NotFound(f"The cluster {cluster} is not connected.")
-    return found
+    return connection
 
 
-def standing(connection: Connection, now: datetime) -> connection_status.Standing:
+def status(connection: Connection, now: datetime) -> connection_status.ConnectionStatus:
     """The state that people see."""
-    return connection_status.of(
+    return connection_status.describe(
         connection_status.Facts(
             paused=connection.paused,
             succeeded_at=connection.succeeded_at,
@@ -143,7 +145,12 @@ def standing(connection: Connection, now: datetime) -> connection_status.Standin
 
 
 def connect(
-    cluster: Cluster, source: Source, wanted: Terms, *, author: events.Author, offline: bool = False
+    cluster: Cluster,
+    source: ConnectionSource,
+    terms: Terms,
+    *,
+    author: events.Author,
+    offline: bool = False,
 ) -> Connection:
     """Keep how a cluster is reached, after it was asked who it is (unless `offline`).
 
@@ -151,13 +158,13 @@ def connect(
     """
     met = _met(source, offline=offline)
     _refuse_known(met.identity)
-    _once(lambda: _keep(cluster, source, wanted, met, author))
-    return of(cluster)
+    _once(lambda: _keep(cluster, source, terms, met, author))
+    return get_connection(cluster)
 
 
 def register(
-    source: Source,
-    wanted: Terms,
+    source: ConnectionSource,
+    terms: Terms,
     *,
     create: Callable[[], Cluster],
     author: events.Author,
@@ -170,15 +177,19 @@ def register(
     def work() -> Cluster:
         with events.recorded(author):
             cluster = create()
-            _keep(cluster, source, wanted, met, author)
+            _keep(cluster, source, terms, met, author)
         return cluster
 
-    made: Cluster = _once(work)
-    return of(made)
+    cluster: Cluster = _once(work)
+    return get_connection(cluster)
 
 
 def replace(
-    connection: Connection, source: Source, *, author: events.Author, offline: bool = False
+    connection: Connection,
+    source: ConnectionSource,
+    *,
+    author: events.Author,
+    offline: bool = False,
 ) -> Connection:
     """Other credentials, perhaps another address, for the same cluster; it is due at once.
 
@@ -202,25 +213,25 @@ def replace(
             events.credentials_replaced(connection.pk, author=author)
 
     _once(work)
-    return of(connection.cluster)
+    return get_connection(connection.cluster)
 
 
 def change(
     connection: Connection,
     *,
     author: events.Author,
-    wanted: Terms | None = None,
+    terms: Terms | None = None,
     paused: bool | None = None,
 ) -> Connection:
     """Set what may be written, pause or resume; from now on, also for a pass that runs."""
     values = dict(_AT_ONCE)
-    if wanted is not None:
-        values |= {"mode": wanted.mode, "duties": list(wanted.duties)}
+    if terms is not None:
+        values |= {"mode": terms.mode, "duties": list(terms.duties)}
     if paused is not None:
         values["paused"] = paused
     with events.recorded(author):
         Connection.objects.filter(pk=connection.pk).update(**values)
-    return of(connection.cluster)
+    return get_connection(connection.cluster)
 
 
 def disconnect(connection: Connection, *, author: events.Author) -> None:
@@ -245,9 +256,9 @@ def make_due(connection: Connection) -> None:
         leases.nudge(connection.cluster_id)
 
 
-def reseal() -> Resealed:
+def reseal() -> ResealedCredentials:
     """Put all credentials under the newest key of the ring. Raises KeyRingInvalid."""
-    ring, done = secrets.configured(), Resealed()
+    ring, done = secrets.configured(), ResealedCredentials()
     rows = Connection.objects.exclude(sealed="").select_related("cluster").order_by("pk")
     for row in rows:
         try:
@@ -267,10 +278,10 @@ def reseal() -> Resealed:
 # --- asking, and keeping --------------------------------------------------------------------------
 
 
-def gateway(access: Access) -> Gateway:
+def client_for(access: Access) -> ClusterClient:
     """An API server that is asked while a person waits."""
     loopback = settings.IPAM_ALLOW_LOOPBACK_CLUSTERS
-    return Gateway(access, allow_loopback=loopback, timeouts=ASKED)
+    return ClusterClient(access, allow_loopback=loopback, timeouts=ASKED)
 
 
 def registered(identity: str, but: Connection | None = None) -> Connection | None:
@@ -281,22 +292,24 @@ def registered(identity: str, but: Connection | None = None) -> Connection | Non
     return rows.select_related("cluster").first()
 
 
-def _met(source: Source, *, offline: bool) -> Met:
+def _met(source: ConnectionSource, *, offline: bool) -> Met:
     if offline:
         return Met()
-    with gateway(source.access) as reached:
-        version = reached.version()
-        return Met(reached.identity(), version)
+    with client_for(source.access) as client:
+        version = client.version()
+        return Met(client.identity(), version)
 
 
-def _keep(cluster: Cluster, source: Source, wanted: Terms, met: Met, author: events.Author) -> None:
+def _keep(
+    cluster: Cluster, source: ConnectionSource, terms: Terms, met: Met, author: events.Author
+) -> None:
     with events.recorded(author):
         if Connection.objects.filter(cluster=cluster).exists():
             raise errors.AlreadyExists(f"The cluster {cluster} is connected already.")
         Connection.objects.create(
             cluster=cluster,
-            mode=wanted.mode,
-            duties=list(wanted.duties),
+            mode=terms.mode,
+            duties=list(terms.duties),
             identity=met.identity,
             due_at=Now(),
             **_stored(cluster, source, met),
@@ -322,7 +335,7 @@ def _once(work: Callable[[], Any]) -> Any:
         raise meaning("Somebody else connected this cluster a moment ago.") from error
 
 
-def _stored(cluster: Cluster, source: Source, met: Met) -> dict[str, Any]:
+def _stored(cluster: Cluster, source: ConnectionSource, met: Met) -> dict[str, Any]:
     ends = [end for name, end in credentials.ends(source.access).items() if "authority" not in name]
     values: dict[str, Any] = {
         "server": source.access.server,

@@ -23,7 +23,7 @@ LONGEST_REASON = 500
 
 
 @dataclass(frozen=True)
-class Object:
+class ClusterObject:
     """An object of a cluster, as differences name it."""
 
     cluster: Cluster
@@ -32,12 +32,12 @@ class Object:
     namespace: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.kind} {place}{self.name}"
+        prefix = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {prefix}{self.name}"
 
 
 @dataclass(frozen=True)
-class Settler:
+class DriftResolver:
     """How a difference of one kind of object is settled.
 
     `duty` is the one by which the kind is written. `keep` makes the register right: how many of its
@@ -47,81 +47,86 @@ class Settler:
 
     kind: str
     duty: Duty
-    keep: Callable[[Object], int]
-    adopt: Callable[[Object, ObservedObject, events.Author], int]
+    keep: Callable[[ClusterObject], int]
+    adopt: Callable[[ClusterObject, ObservedObject, events.Author], int]
     permissions: tuple[str, ...]
 
 
-SETTLERS: list[Settler] = []  # filled by pools.extension
+RESOLVERS: list[DriftResolver] = []  # filled by pools.extension
 
 
-def _settler(kind: str) -> Settler | None:
-    return next((settler for settler in SETTLERS if settler.kind == kind), None)
+def _resolver(kind: str) -> DriftResolver | None:
+    return next((resolver for resolver in RESOLVERS if resolver.kind == kind), None)
 
 
-def differences(of: Object) -> list[Drift]:
+def differences(cluster_object: ClusterObject) -> list[Drift]:
     """The fields in which the last pass found it to differ, in order of their paths."""
     rows = Drift.objects.filter(
-        cluster=of.cluster, kind=of.kind, namespace=of.namespace, name=of.name
+        cluster=cluster_object.cluster,
+        kind=cluster_object.kind,
+        namespace=cluster_object.namespace,
+        name=cluster_object.name,
     )
     return list(rows.order_by("path"))
 
 
-def apply(of: Object, *, author: events.Author) -> list[Drift]:
+def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift]:
     """Let the register be right: the object becomes what the register says, at the next pass.
 
     What another manager owns is not taken from it: the answer is the differences that will stay
     unless their `managers` give the fields up. What only followed its object is the register's from
     now on. Raises NotManaged, NotFound (neither a row of the register nor a difference).
     """
-    connection = managed(of)
-    found = differences(of)
-    settler = _settler(of.kind)
+    connection = managed(cluster_object)
+    rows = differences(cluster_object)
+    resolver = _resolver(cluster_object.kind)
     with events.recorded(author):
-        leases.nudge(of.cluster.pk)
-        _note(connection, of, "difference_applied", author)
-        taken = settler.keep(of) if settler else 0
-        if not (taken or found):
-            raise errors.NotFound(f"Nothing is known of {of}.")
-        _unignore(found)
-    return [row for row in found if row.conflict]
+        leases.nudge(cluster_object.cluster.pk)
+        _note(connection, cluster_object, "difference_applied", author)
+        kept_count = resolver.keep(cluster_object) if resolver else 0
+        if not (kept_count or rows):
+            raise errors.NotFound(f"Nothing is known of {cluster_object}.")
+        _unignore(rows)
+    return [row for row in rows if row.conflict]
 
 
 def adopting(kind: str) -> tuple[str, ...]:
     """The permissions that adopting an object of the kind needs."""
-    settler = _settler(kind)
-    return settler.permissions if settler else ()
+    resolver = _resolver(kind)
+    return resolver.permissions if resolver else ()
 
 
-def adopt(of: Object, *, author: events.Author) -> int:
+def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
     """Let the object be right: the register becomes what it said when last seen; the row's id.
 
     An object that the register does not know is taken in. Raises NotFound, InvalidInput (the object,
     or a kind that has no counterpart to adopt into) and what taking in an object of the kind raises.
     """
-    settler = _settler(of.kind)
-    if settler is None:
-        raise errors.InvalidInput.of(
-            "kind", "not_adoptable", f"a {of.kind} is not adopted", of.kind
+    resolver = _resolver(cluster_object.kind)
+    if resolver is None:
+        raise errors.InvalidInput.for_field(
+            "kind", "not_adoptable", f"a {cluster_object.kind} is not adopted", cluster_object.kind
         )
-    row = ObservedObject.objects.filter(cluster=of.cluster, kind=of.kind, name=of.name)
-    seen = row.filter(missed_at=None).order_by("-changed_at").first()
-    if seen is None:
-        raise errors.NotFound(f"The cluster has no {of}.")
+    row = ObservedObject.objects.filter(
+        cluster=cluster_object.cluster, kind=cluster_object.kind, name=cluster_object.name
+    )
+    observed_object = row.filter(missed_at=None).order_by("-changed_at").first()
+    if observed_object is None:
+        raise errors.NotFound(f"The cluster has no {cluster_object}.")
     with events.recorded(author):
-        leases.nudge(of.cluster.pk)
-        connection = Connection.objects.filter(cluster=of.cluster).first()
+        leases.nudge(cluster_object.cluster.pk)
+        connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
         if connection is not None:
-            _note(connection, of, "difference_adopted", author)
-        adopted = settler.adopt(of, seen, author)
-        _unignore(differences(of))
+            _note(connection, cluster_object, "difference_adopted", author)
+        adopted = resolver.adopt(cluster_object, observed_object, author)
+        _unignore(differences(cluster_object))
     return adopted
 
 
 def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) -> Drift:
     """Accept a difference, with the reason in `by`, until either of its values changes."""
     if not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "Say why it is ignored.")
+        raise errors.InvalidInput.for_field("reason", "required", "Say why it is ignored.")
     with events.recorded(author):
         _note_row(row, "difference_ignored", author)
         Drift.objects.filter(pk=row.pk).update(
@@ -130,23 +135,23 @@ def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) 
     return Drift.objects.get(pk=row.pk)
 
 
-def heed(row: Drift, *, author: events.Author) -> Drift:
+def unignore(row: Drift, *, author: events.Author) -> Drift:
     """Ignore a difference no longer."""
     with events.recorded(author):
-        _note_row(row, "difference_heeded", author)
+        _note_row(row, "difference_unignored", author)
         _unignore([row])
     return Drift.objects.get(pk=row.pk)
 
 
-def managed(of: Object) -> Connection:
+def managed(cluster_object: ClusterObject) -> Connection:
     """The connection by which the object is written. Raises NotFound, NotManaged."""
-    connection = Connection.objects.filter(cluster=of.cluster).first()
+    connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
     if connection is None:
-        raise errors.NotFound(f"The cluster {of.cluster} is not connected.")
-    settler = _settler(of.kind)
-    if settler is not None and not connection.does(settler.duty):
+        raise errors.NotFound(f"The cluster {cluster_object.cluster} is not connected.")
+    resolver = _resolver(cluster_object.kind)
+    if resolver is not None and not connection.does(resolver.duty):
         raise errors.NotManaged(
-            f"Objects of kind {of.kind} are not written to {of.cluster}: its object is right."
+            f"Objects of kind {cluster_object.kind} are not written to {cluster_object.cluster}: its object is right."
         )
     return connection
 
@@ -160,18 +165,24 @@ def _unignore(rows: list[Drift]) -> None:
 def _note_row(row: Drift, label: str, author: events.Author) -> None:
     connection = Connection.objects.filter(cluster=row.cluster_id).first()
     if connection is not None:
-        of = Object(row.cluster, row.kind, row.name, row.namespace)
-        _note(connection, of, label, author, row.path)
+        cluster_object = ClusterObject(row.cluster, row.kind, row.name, row.namespace)
+        _note(connection, cluster_object, label, author, row.path)
 
 
 def _note(
-    connection: Connection, of: Object, label: str, author: events.Author, path: str = ""
+    connection: Connection,
+    cluster_object: ClusterObject,
+    label: str,
+    author: events.Author,
+    path: str = "",
 ) -> None:
-    what = f"{of} {path}".strip()
+    what = f"{cluster_object} {path}".strip()
     reason = f"{what}: {author.reason}" if author.reason else what
     events.of_connection(connection.pk, label, author=dataclasses.replace(author, reason=reason))
 
 
-def note_takeover(connection: Connection, of: Object, fields: str, *, author: events.Author) -> None:
+def note_takeover(
+    connection: Connection, cluster_object: ClusterObject, fields: str, *, author: events.Author
+) -> None:
     """Record that fields were taken from other managers, with the author's reason."""
-    _note(connection, of, "ownership_taken", author, fields)
+    _note(connection, cluster_object, "ownership_taken", author, fields)

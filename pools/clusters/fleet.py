@@ -11,7 +11,7 @@ from django.db.models import Count, Model, Q
 
 from pools.clusters import connections, served_kinds_text
 from pools.core.block_fields import time as shown_time
-from pools.core.kubernetes.connection_status import Standing
+from pools.core.kubernetes.connection_status import ConnectionStatus
 from pools.models import Connection, Drift, Finding, ObservedObject, Run
 from pools.platform import database
 
@@ -21,7 +21,7 @@ class Summary:
     """One connected cluster: its state, and how many objects, problems, findings, differences."""
 
     connection: Connection
-    standing: Standing
+    status: ConnectionStatus
     objects: int
     problems: int  # objects that cannot be understood or taken in
     findings: int
@@ -44,8 +44,8 @@ class Summary:
             "mode": row.mode,
             "duties": list(row.duties),
             "paused": row.paused,
-            "state": self.standing.state.key,
-            "message": self.standing.sentence,
+            "state": self.status.state.key,
+            "message": self.status.sentence,
             "identity": row.identity,
             "version": row.version,
             "served": served_kinds_text.served(row),
@@ -66,8 +66,8 @@ class Summary:
 
 def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[Summary]:
     """In the order of the rows, whose clusters must be loaded; four queries, however many rows."""
-    found = list(rows)
-    ids = [row.cluster_id for row in found]
+    connection_rows = list(rows)
+    ids = [row.cluster_id for row in connection_rows]
     moment = now or database.now()
     objects = _counts(ObservedObject, ids, Q())
     problems = _counts(ObservedObject, ids, ~Q(problem_code=""))
@@ -76,13 +76,13 @@ def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[S
     return [
         Summary(
             row,
-            connections.standing(row, moment),
+            connections.status(row, moment),
             objects.get(row.cluster_id, 0),
             problems.get(row.cluster_id, 0),
             findings.get(row.cluster_id, 0),
             drift.get(row.cluster_id, 0),
         )
-        for row in found
+        for row in connection_rows
     ]
 
 

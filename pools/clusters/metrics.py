@@ -45,7 +45,10 @@ def _orphans(clusters: dict[int, str]) -> Iterator[Value]:
 
 def _findings(clusters: dict[int, str]) -> Iterator[Value]:
     rows = Finding.objects.order_by().values_list("cluster_id", "severity")
-    counted = {(one, severity): count for one, severity, count in rows.annotate(count=Count("pk"))}
+    counted = {
+        (cluster_id, severity): count
+        for cluster_id, severity, count in rows.annotate(count=Count("pk"))
+    }
     for cluster_id, name in clusters.items():
         for severity in Severity.values:
             count = counted.get((cluster_id, severity), 0)
@@ -63,10 +66,10 @@ def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:
 def leaks(clusters: dict[int, str]) -> Iterator[Value]:
     """Confirmed ones, by kind of holder: at most so many kinds, the rest as one."""
     rows = Leak.objects.filter(confirmed_at__isnull=False).order_by()
-    found = list(rows.values_list("cluster_id", "holder_kind").annotate(count=Count("pk")))
-    kinds = named(kind for _, kind, _ in found)
+    leak_counts = list(rows.values_list("cluster_id", "holder_kind").annotate(count=Count("pk")))
+    kinds = series_kinds(kind for _, kind, _ in leak_counts)
     counted: dict[int, Counter[str]] = defaultdict(Counter)
-    for cluster_id, kind, count in found:
+    for cluster_id, kind, count in leak_counts:
         counted[cluster_id][kind if kind in kinds else OTHER] += count
     for cluster_id, name in clusters.items():
         for kind in sorted({*HOLDER_KINDS, *counted[cluster_id]}):
@@ -74,7 +77,7 @@ def leaks(clusters: dict[int, str]) -> Iterator[Value]:
             yield value("ipam_leaks_detected", count, cluster=name, holder_kind=kind)
 
 
-def named(kinds: Iterable[str]) -> set[str]:
+def series_kinds(kinds: Iterable[str]) -> set[str]:
     """Which kinds of holders have a series of their own: the known ones, and the most frequent."""
     often = Counter(kinds).most_common(MOST_KINDS)
     return {*HOLDER_KINDS, *(kind for kind, _ in often)}

@@ -53,7 +53,7 @@ def begin(*, author: events.Author, lost: timedelta = timedelta()) -> Recovery:
     handed out and given back since. Raises Conflict while one goes on, InvalidInput without a reason.
     """
     if not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "A recovery needs a reason.")
+        raise errors.InvalidInput.for_field("reason", "required", "A recovery needs a reason.")
     return database.retried(lambda: _begin(author, lost))
 
 
@@ -72,14 +72,14 @@ def end(*, author: events.Author, force: bool = False) -> Recovery:
     """Allocate again. Raises Conflict while clusters are still to be listed, unless forced with a
     reason, or when none goes on."""
     if force and not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "A forced end needs a reason.")
+        raise errors.InvalidInput.for_field("reason", "required", "A forced end needs a reason.")
     with events.recorded(author):
         row = Recovery.objects.select_for_update().filter(ended_at=None).first()
         if row is None:
             raise errors.Conflict("The register is not recovering.")
-        left = waits_for()
-        if left and not force:
-            raise errors.Conflict(f"Still to be listed: {', '.join(left[:20])}.")
+        waiting_clusters = waits_for()
+        if waiting_clusters and not force:
+            raise errors.Conflict(f"Still to be listed: {', '.join(waiting_clusters[:20])}.")
         _wait_at_most(_SHORT)
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER pools_block_recovers")

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from pools.clusters import drift
-from pools.clusters.client.api_client import Gateway, Manifest
+from pools.clusters.client.api_client import ClusterClient, Manifest
 from pools.clusters.reconcile import connecting, leases, registry, sync, writes
-from pools.clusters.reconcile.handler import Handler, Pass, Write
+from pools.clusters.reconcile.handler import Handler, SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes import managed_fields
-from pools.core.kubernetes.differences import Difference
+from pools.core.kubernetes.differences import FieldDifference
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection
 from pools.platform import events
@@ -36,124 +36,137 @@ _PLAIN = re.compile(r"\w+(?:\.\w+)*")  # a path without members of lists
 
 
 @dataclass(frozen=True)
-class Preview:
+class TakeoverPreview:
     """The fields that would be taken over; `fields[i].managers` are those who own them now."""
 
-    of: drift.Object
+    cluster_object: drift.ClusterObject
     uid: str
     resource_version: str
-    fields: tuple[Difference, ...]
+    fields: tuple[FieldDifference, ...]
 
     @property
     def token(self) -> str:
         """A digest of all of it, by which a confirmation names what was shown."""
-        shown = [[one.path, one.desired, one.observed, list(one.managers)] for one in self.fields]
+        shown = [
+            [difference.path, difference.desired, difference.observed, list(difference.managers)]
+            for difference in self.fields
+        ]
         text = json.dumps([self.uid, self.resource_version, shown], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
     def managers(self) -> list[str]:
-        return sorted({name for one in self.fields for name in one.managers})
+        return sorted({name for difference in self.fields for name in difference.managers})
 
 
 @dataclass(frozen=True)
 class _Wish:
     """An object as it is, and what the register wants of it."""
 
-    gateway: Gateway
+    client: ClusterClient
     write: Write
-    wanted: Manifest
+    desired_manifest: Manifest
     current: Manifest
-    preview: Preview
+    preview: TakeoverPreview
 
 
-def preview(of: drift.Object, *, author: events.Author) -> Preview:
+def preview(cluster_object: drift.ClusterObject, *, author: events.Author) -> TakeoverPreview:
     """Which fields of others stand in the way, as the cluster has them now; nothing is written.
 
     Raises NotManaged, ConnectionPaused, NotFound (nothing of others differs) and ClusterFault.
     """
-    with _opened(of, author) as wish:
+    with _opened(cluster_object, author) as wish:
         return wish.preview
 
 
-def take(of: drift.Object, *, token: str, author: events.Author) -> Preview:
+def take(
+    cluster_object: drift.ClusterObject, *, token: str, author: events.Author
+) -> TakeoverPreview:
     """Take over the fields of the preview with this token, with the reason in `by`; an event tells of it.
 
     Raises InvalidInput (no reason), ObjectChanged, and what `preview` raises.
     """
     if not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "Say why the fields are taken over.")
-    connection = drift.managed(of)
-    with _opened(of, author) as wish:
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "Say why the fields are taken over."
+        )
+    connection = drift.managed(cluster_object)
+    with _opened(cluster_object, author) as wish:
         if wish.preview.token != token:
             raise errors.ObjectChanged
         fields = "; ".join(
-            f"{one.path} from {', '.join(writes.foreign(one, wish.write.manager))}"
-            for one in wish.preview.fields
+            f"{difference.path} from {', '.join(writes.foreign(difference, wish.write.manager))}"
+            for difference in wish.preview.fields
         )
         with transaction.atomic():  # without an event nothing is taken
-            drift.note_takeover(connection, of, fields, author=author)
+            drift.note_takeover(connection, cluster_object, fields, author=author)
             try:
                 _apply(wish)
             except faults.StaleVersion as error:
                 raise errors.ObjectChanged from error
-    leases.nudge(of.cluster.pk)
+    leases.nudge(cluster_object.cluster.pk)
     return wish.preview
 
 
 @contextlib.contextmanager
-def _opened(of: drift.Object, author: events.Author) -> Iterator[_Wish]:
-    connection = drift.managed(of)
+def _opened(cluster_object: drift.ClusterObject, author: events.Author) -> Iterator[_Wish]:
+    connection = drift.managed(cluster_object)
     if connection.paused:
-        raise errors.ConnectionPaused(f"The connection of {of.cluster} is paused.")
-    handler = next((one for one in registry.HANDLERS if one.kind == of.kind), None)
+        raise errors.ConnectionPaused(f"The connection of {cluster_object.cluster} is paused.")
+    handler = next(
+        (handler for handler in registry.HANDLERS if handler.kind == cluster_object.kind), None
+    )
     if handler is None:
-        raise errors.NotFound(f"Objects of kind {of.kind} are not written.")
-    with connecting.gateway(connection) as reached:
-        connecting.recognise(connection, reached)
-        served = reached.served(handler.resources)
-        resource = next((one for one in handler.resources if one in served), None)
+        raise errors.NotFound(f"Objects of kind {cluster_object.kind} are not written.")
+    with connecting.client_for(connection) as client:
+        connecting.recognise(connection, client)
+        served = client.served(handler.resources)
+        resource = next((resource for resource in handler.resources if resource in served), None)
         if resource is None:
-            raise faults.KindAbsent(f"The cluster does not serve {of.kind}.")
-        yield _wish(of, author, connection, handler, reached, resource)
+            raise faults.KindAbsent(f"The cluster does not serve {cluster_object.kind}.")
+        yield _wish(cluster_object, author, connection, handler, client, resource)
 
 
 def _wish(
-    of: drift.Object,
+    cluster_object: drift.ClusterObject,
     author: events.Author,
     connection: Connection,
     handler: Handler,
-    reached: Gateway,
+    client: ClusterClient,
     resource: Resource,
 ) -> _Wish:
-    place = (of.namespace, of.name)
-    pass_ = Pass(
-        cluster=of.cluster,
+    key = (cluster_object.namespace, cluster_object.name)
+    context = SyncContext(
+        cluster=cluster_object.cluster,
         connection=connection,
-        gateway=reached,
+        client=client,
         author=author,
         holding=transaction.atomic,
         dry_run=True,
-        told=True,
+        from_watch=True,
         served={handler.kind: resource},
-        touched=frozenset({place}),
+        changed_keys=frozenset({key}),
     )
     with sync.undone():
-        wished = [one for one in handler.desired(pass_) if one.place == place and one.send]
-    current = reached.get(resource, of.name, of.namespace)
+        wished = [write for write in handler.desired(context) if write.key == key and write.send]
+    current = client.get(resource, cluster_object.name, cluster_object.namespace)
     for write in wished:
         if write.how != "apply" or write.subresource or write.resource != resource:
             continue
-        wanted = write.make(current)
-        found = writes.find_differences(write, wanted, current)
+        desired_manifest = write.make(current)
+        differences = writes.find_differences(write, desired_manifest, current)
         fields = tuple(
-            one for one in found if one.desired is not None and writes.foreign(one, write.manager)
+            difference
+            for difference in differences
+            if difference.desired is not None and writes.foreign(difference, write.manager)
         )
-        if wanted is not None and fields:
+        if desired_manifest is not None and fields:
             metadata = current["metadata"]
-            shown = Preview(of, metadata["uid"], metadata["resourceVersion"], fields)
-            return _Wish(reached, write, wanted, current, shown)
-    raise errors.NotFound(f"No field of {of} waits for its owner.")
+            shown = TakeoverPreview(
+                cluster_object, metadata["uid"], metadata["resourceVersion"], fields
+            )
+            return _Wish(client, write, desired_manifest, current, shown)
+    raise errors.NotFound(f"No field of {cluster_object} waits for its owner.")
 
 
 def _apply(wish: _Wish) -> None:
@@ -181,24 +194,24 @@ def _mended(wish: _Wish, error: faults.ClusterFault) -> Manifest | None:
     entries = managed_fields.upgraded(current, resource.api_version)
     if error.status == http.HTTPStatus.INTERNAL_SERVER_ERROR and entries is not None:
         with contextlib.suppress(faults.Rejected):
-            return wish.gateway.patch(resource, current, {_OWNERS: entries}, manager=manager)
-    fields = [one for one in wish.preview.fields if _PLAIN.fullmatch(one.path)]
+            return wish.client.patch(resource, current, {_OWNERS: entries}, manager=manager)
+    fields = [difference for difference in wish.preview.fields if _PLAIN.fullmatch(difference.path)]
     if error.status not in _UNFIT or not fields:
         return None
-    changes = {f"/{one.path.replace('.', '/')}": one.desired for one in fields}
-    stored = wish.gateway.patch(resource, current, changes, manager=manager)
+    changes = {f"/{difference.path.replace('.', '/')}": difference.desired for difference in fields}
+    stored = wish.client.patch(resource, current, changes, manager=manager)
     # Of what it could not read the server has forgotten who owned it: all but what is taken over.
     owners = entries or current["metadata"].get("managedFields") or []
-    for one in fields:
-        owners = managed_fields.without(owners, one.path)
-    return wish.gateway.patch(resource, stored, {_OWNERS: owners}, manager=manager)
+    for difference in fields:
+        owners = managed_fields.without(owners, difference.path)
+    return wish.client.patch(resource, stored, {_OWNERS: owners}, manager=manager)
 
 
 def _force(wish: _Wish, current: Manifest, *, dry_run: bool) -> None:
-    take = {one.path for one in wish.preview.fields}
-    part = writes.part_to_apply(wish.write, wish.wanted, current, take=take)
+    take = {difference.path for difference in wish.preview.fields}
+    part = writes.part_to_apply(wish.write, wish.desired_manifest, current, take=take)
     version = current["metadata"]["resourceVersion"]
-    wish.gateway.apply(
+    wish.client.apply(
         wish.write.resource,
         part | {"metadata": part["metadata"] | {"resourceVersion": version}},
         manager=wish.write.manager,

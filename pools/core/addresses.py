@@ -75,14 +75,14 @@ class AddressRange:
 
     def __post_init__(self) -> None:
         if self.first.version != self.last.version:
-            raise errors.InvalidInput.of(
+            raise errors.InvalidInput.for_field(
                 "",
                 "mixed_family",
                 "the first and the last address must be of one IP family",
                 str(self),
             )
         if int(self.first) > int(self.last):
-            raise errors.InvalidInput.of(
+            raise errors.InvalidInput.for_field(
                 "",
                 "range_reversed",
                 f"the last address comes before the first; did you mean {self.last}-{self.first}?",
@@ -120,14 +120,14 @@ _PARSED = (IPv4Address, IPv6Address, IPv4Network, IPv6Network, AddressRange)
 
 
 @dataclass(frozen=True)
-class _Given:
+class _FieldText:
     """Text that passed the checks common to all parsers, and the field it came from."""
 
     field: str
     text: str
 
     def refused(self, code: str, message: str) -> errors.InvalidInput:
-        return errors.InvalidInput.of(self.field, code, message, self.text)
+        return errors.InvalidInput.for_field(self.field, code, message, self.text)
 
 
 def parse_address(value: object, *, field: str = "", door: Door = Door.API) -> Address:
@@ -136,7 +136,7 @@ def parse_address(value: object, *, field: str = "", door: Door = Door.API) -> A
     Raises InvalidInput: wrong_type, blank, invisible_character, non_ascii_digit, leading_zero,
     zone_id_not_allowed, not_an_address.
     """
-    return _unmapped(_address(_given(value, field=field, door=door)))
+    return _unmapped(_address(_read_text(value, field=field, door=door)))
 
 
 def parse_cidr(
@@ -152,21 +152,21 @@ def parse_cidr(
     plain = _plain(value)
     if plain is not None:
         return plain
-    given = _given(value, field=field, door=door)
-    head, slash, tail = given.text.partition("/")
-    address = _address(given, head)
+    field_text = _read_text(value, field=field, door=door)
+    head, slash, tail = field_text.text.partition("/")
+    address = _address(field_text, head)
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        raise given.refused("ipv4_mapped", "write an IPv4-mapped network as an IPv4 network")
+        raise field_text.refused("ipv4_mapped", "write an IPv4-mapped network as an IPv4 network")
     if not slash:
-        raise given.refused(
+        raise field_text.refused(
             "prefix_required",
             f"add the prefix length: {address}/{address.max_prefixlen} is this one address",
         )
-    length = _prefix_length(given, tail, address)
+    length = _prefix_length(field_text, tail, address)
     # Not ip_network(), which takes a small IPv6 number for an IPv4 one.
     kind = IPv4Network if address.version == 4 else IPv6Network
     network = kind((int(address), length), strict=False)
-    _check_network(given, address, network, allow_short=allow_short)
+    _check_network(field_text, address, network, allow_short=allow_short)
     return network
 
 
@@ -182,10 +182,10 @@ def _plain(value: object) -> IPv4Network | None:
 
     Lists of ten thousand nodes have some CIDRs each. Whatever is odd about a text is told above.
     """
-    found = _PLAIN.fullmatch(value) if type(value) is str else None
-    if found is None:
+    match = _PLAIN.fullmatch(value) if type(value) is str else None
+    if match is None:
         return None
-    a, b, c, d, length = map(int, found.groups())
+    a, b, c, d, length = map(int, match.groups())
     number = a << 24 | b << 16 | c << 8 | d
     if a in _ODD or b > 255 or c > 255 or d > 255 or number & ((1 << 32 - length) - 1):
         return None
@@ -198,21 +198,23 @@ def parse_interface(value: object, *, field: str = "", door: Door = Door.API) ->
     Raises InvalidInput with the codes of parse_address and prefix_required, prefix_length,
     wildcard_mask, non_contiguous_mask, ipv4_mapped, special_purpose (nobody can have the address).
     """
-    given = _given(value, field=field, door=door)
-    head, slash, tail = given.text.partition("/")
-    address = _address(given, head)
+    field_text = _read_text(value, field=field, door=door)
+    head, slash, tail = field_text.text.partition("/")
+    address = _address(field_text, head)
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         message = f"write an IPv4-mapped address as an IPv4 address: {address.ipv4_mapped}"
-        raise given.refused("ipv4_mapped", message)
+        raise field_text.refused("ipv4_mapped", message)
     if not slash:
         message = (
             f"add the prefix length of the network, such as {address}/{_USUAL[address.version]}"
         )
-        raise given.refused("prefix_required", message)
-    length = _prefix_length(given, tail, address)
+        raise field_text.refused("prefix_required", message)
+    length = _prefix_length(field_text, tail, address)
     for name, unusable in UNUSABLE.items():
         if address in unusable:
-            raise given.refused("special_purpose", f"is one of the {name} addresses ({unusable})")
+            raise field_text.refused(
+                "special_purpose", f"is one of the {name} addresses ({unusable})"
+            )
     # Not ip_interface(), which takes a small IPv6 number for an IPv4 one.
     kind = IPv4Interface if address.version == 4 else IPv6Interface
     return kind((int(address), length))
@@ -234,13 +236,13 @@ def parse_range(value: object, *, field: str = "", door: Door = Door.API) -> Add
     Raises InvalidInput: range_syntax, range_reversed, mixed_family and the codes of an address
     or a CIDR that says more than "not an address".
     """
-    given = _given(value, field=field, door=door, code="range_syntax")
-    if "/" in given.text and "-" not in given.text:
-        return AddressRange.covering(parse_cidr(given.text, field=field, allow_short=True))
-    parts = given.text.split("-")
+    field_text = _read_text(value, field=field, door=door, code="range_syntax")
+    if "/" in field_text.text and "-" not in field_text.text:
+        return AddressRange.covering(parse_cidr(field_text.text, field=field, allow_short=True))
+    parts = field_text.text.split("-")
     if len(parts) != 2:
-        raise given.refused("range_syntax", _range_help(given.text))
-    first, last = (_range_end(given, part.strip(BLANKS)) for part in parts)
+        raise field_text.refused("range_syntax", _range_help(field_text.text))
+    first, last = (_range_end(field_text, part.strip(BLANKS)) for part in parts)
     try:
         return AddressRange(first, last)
     except errors.InvalidInput as error:
@@ -250,11 +252,11 @@ def parse_range(value: object, *, field: str = "", door: Door = Door.API) -> Add
 def require_within(span: AddressRange, cidr: Network, field: str = "") -> None:
     """Raises InvalidInput `range_outside_cidr` (or `mixed_family`) unless cidr holds all of it."""
     if span.family != cidr.version:
-        raise errors.InvalidInput.of(
+        raise errors.InvalidInput.for_field(
             field, "mixed_family", f"an IPv{span.family} range cannot lie in {cidr}", str(span)
         )
     if not span.within(cidr):
-        raise errors.InvalidInput.of(
+        raise errors.InvalidInput.for_field(
             field, "range_outside_cidr", f"{span} is not wholly inside {cidr}", str(span)
         )
 
@@ -264,58 +266,62 @@ def family_of(thing: Address | Network | AddressRange) -> int:
     return thing.family if isinstance(thing, AddressRange) else thing.version
 
 
-def warnings_for(cidr: Network, *, field: str = "") -> list[errors.Problem]:
+def warnings_for(cidr: Network, *, field: str = "") -> list[errors.FieldProblem]:
     """What is odd but allowed about a pool of this CIDR (B20).
 
     Codes: documentation_network, shared_address_space.
     """
-    found = []
+    problems = []
     if any(_overlap(cidr, net) for net in DOCUMENTATION):
         message = f"{cidr} contains addresses that are reserved for documentation"
-        found.append(errors.Problem(field, "documentation_network", message, str(cidr)))
+        problems.append(errors.FieldProblem(field, "documentation_network", message, str(cidr)))
     if _overlap(cidr, SHARED):
         message = f"{cidr} contains addresses of the carrier-grade NAT space {SHARED} (RFC 6598)"
-        found.append(errors.Problem(field, "shared_address_space", message, str(cidr)))
-    return found
+        problems.append(errors.FieldProblem(field, "shared_address_space", message, str(cidr)))
+    return problems
 
 
-def _given(value: object, *, field: str, door: Door, code: str = "not_an_address") -> _Given:
+def _read_text(
+    value: object, *, field: str, door: Door, code: str = "not_an_address"
+) -> _FieldText:
     if isinstance(value, _PARSED):
         value = str(value)
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(field, "wrong_type", "write it as a text in quotes", value)
+        raise errors.InvalidInput.for_field(
+            field, "wrong_type", "write it as a text in quotes", value
+        )
     if len(value) > LONGEST:
-        raise errors.InvalidInput.of(field, code, f"longer than {LONGEST} characters", value)
-    given = _Given(field, value.strip(BLANKS) if door is Door.TEXT else value)
-    if not given.text.strip(BLANKS):
-        raise given.refused("blank", "may not be empty")
-    if given.text != given.text.strip(BLANKS):
-        raise given.refused("blank", "blanks before or after it are not allowed")
-    _check_visible(given)
-    return given
+        raise errors.InvalidInput.for_field(field, code, f"longer than {LONGEST} characters", value)
+    field_text = _FieldText(field, value.strip(BLANKS) if door is Door.TEXT else value)
+    if not field_text.text.strip(BLANKS):
+        raise field_text.refused("blank", "may not be empty")
+    if field_text.text != field_text.text.strip(BLANKS):
+        raise field_text.refused("blank", "blanks before or after it are not allowed")
+    _check_visible(field_text)
+    return field_text
 
 
-def _check_visible(given: _Given) -> None:
-    for char in given.text:
+def _check_visible(field_text: _FieldText) -> None:
+    for char in field_text.text:
         if not char.isprintable() and char not in BLANKS:
             name = unicodedata.name(char, "no printable character")
-            raise given.refused("invisible_character", f"contains U+{ord(char):04X} ({name})")
+            raise field_text.refused("invisible_character", f"contains U+{ord(char):04X} ({name})")
 
 
-def _address(given: _Given, text: str | None = None) -> Address:
-    text = given.text if text is None else text
+def _address(field_text: _FieldText, text: str | None = None) -> Address:
+    text = field_text.text if text is None else text
     if "%" in text:
-        raise given.refused("zone_id_not_allowed", "write the address without its zone (%…)")
+        raise field_text.refused("zone_id_not_allowed", "write the address without its zone (%…)")
     if any(char.isdigit() and not char.isascii() for char in text):
-        raise given.refused("non_ascii_digit", "digits must be 0 to 9")
+        raise field_text.refused("non_ascii_digit", "digits must be 0 to 9")
     if _has_leading_zero(text):
-        raise given.refused(
+        raise field_text.refused(
             "leading_zero", "numbers of an IPv4 address are written without leading zeros"
         )
     try:
         return ipaddress.ip_address(text)
     except ValueError:
-        raise given.refused("not_an_address", _address_help(text)) from None
+        raise field_text.refused("not_an_address", _address_help(text)) from None
 
 
 def _has_leading_zero(text: str) -> bool:
@@ -339,12 +345,12 @@ def _unmapped(address: Address) -> Address:
     return address
 
 
-def _prefix_length(given: _Given, text: str, address: Address) -> int:
+def _prefix_length(field_text: _FieldText, text: str, address: Address) -> int:
     if "." in text and address.version == 4:
-        return _netmask_length(given, text)
+        return _netmask_length(field_text, text)
     plain = text.isascii() and text.isdigit() and str(int(text)) == text
     if not plain or int(text) > address.max_prefixlen:
-        raise given.refused(
+        raise field_text.refused(
             "prefix_length",
             f"the prefix length must be a number from 0 to {address.max_prefixlen}, "
             "without sign, blank or leading zero",
@@ -352,59 +358,63 @@ def _prefix_length(given: _Given, text: str, address: Address) -> int:
     return int(text)
 
 
-def _netmask_length(given: _Given, text: str) -> int:
+def _netmask_length(field_text: _FieldText, text: str) -> int:
     try:
         mask = int(IPv4Address(text))
     except ValueError:
-        raise given.refused(
+        raise field_text.refused(
             "prefix_length", "after the slash comes a prefix length or a netmask"
         ) from None
     hosts = mask ^ 0xFFFFFFFF
     if hosts & (hosts + 1) == 0:
         return 32 - hosts.bit_length()
     if mask & (mask + 1) == 0:
-        raise given.refused(
+        raise field_text.refused(
             "wildcard_mask",
             f"{text} is a wildcard mask; did you mean /{32 - mask.bit_length()}?",
         )
-    raise given.refused("non_contiguous_mask", f"the bits of the netmask {text} are not contiguous")
+    raise field_text.refused(
+        "non_contiguous_mask", f"the bits of the netmask {text} are not contiguous"
+    )
 
 
-def _check_network(given: _Given, address: Address, network: Network, *, allow_short: bool) -> None:
+def _check_network(
+    field_text: _FieldText, address: Address, network: Network, *, allow_short: bool
+) -> None:
     shortest = SHORTEST_PREFIX[network.version]
     if network.prefixlen < shortest and not allow_short:
-        raise given.refused(
+        raise field_text.refused(
             "prefix_too_short",
             f"/{network.prefixlen} is too large; the shortest prefix is /{shortest}",
         )
     if address != network.network_address:
-        raise given.refused("host_bits_set", f"host bits are set; did you mean {network}?")
+        raise field_text.refused("host_bits_set", f"host bits are set; did you mean {network}?")
     for name, unusable in UNUSABLE.items():
         # A search may span unusable networks; a pool may not hold a part of one.
         if _overlap(network, unusable) and (
             not allow_short or network.prefixlen >= unusable.prefixlen
         ):
-            raise given.refused("special_purpose", f"contains {name} addresses ({unusable})")
+            raise field_text.refused("special_purpose", f"contains {name} addresses ({unusable})")
     if _overlap(network, MAPPED) and not allow_short:
-        raise given.refused("ipv4_mapped", f"contains the IPv4-mapped addresses {MAPPED}")
+        raise field_text.refused("ipv4_mapped", f"contains the IPv4-mapped addresses {MAPPED}")
 
 
-def _overlap(one: Network, other: Network) -> bool:
+def _overlap(network: Network, other: Network) -> bool:
     """As the networks' own `overlaps` says, several times faster: a list of nodes asks it often."""
-    if one.version != other.version:
+    if network.version != other.version:
         return False
-    shorter = min(one.prefixlen, other.prefixlen)
-    differing = int(one.network_address) ^ int(other.network_address)
-    return differing >> (one.max_prefixlen - shorter) == 0
+    shorter = min(network.prefixlen, other.prefixlen)
+    differing = int(network.network_address) ^ int(other.network_address)
+    return differing >> (network.max_prefixlen - shorter) == 0
 
 
-def _range_end(given: _Given, text: str) -> Address:
+def _range_end(field_text: _FieldText, text: str) -> Address:
     try:
-        return _unmapped(_address(given, text))
+        return _unmapped(_address(field_text, text))
     except errors.InvalidInput as error:
         if error.code != "not_an_address":
             raise
-        raise given.refused("range_syntax", _range_help(given.text)) from None
+        raise field_text.refused("range_syntax", _range_help(field_text.text)) from None
 
 
 def _range_help(text: str) -> str:

@@ -45,7 +45,7 @@ def merge(spans: Iterable[Span]) -> list[Span]:
 
 def subtract(spans: Iterable[Span], holes: Iterable[Span]) -> list[Span]:
     """The indexes of `spans` that are in none of `holes`, merged and in order."""
-    left: list[Span] = []
+    remaining: list[Span] = []
     gaps = merge(holes)
     position = 0
     for span in merge(spans):
@@ -55,11 +55,11 @@ def subtract(spans: Iterable[Span], holes: Iterable[Span]) -> list[Span]:
         # The last gap that touches this span may reach into the next one: do not pass it.
         for gap in _touching(gaps, position, span.last):
             if gap.first > first:
-                left.append(Span(first, gap.first - 1))
+                remaining.append(Span(first, gap.first - 1))
             first = gap.last + 1
         if first <= span.last:
-            left.append(Span(first, span.last))
-    return left
+            remaining.append(Span(first, span.last))
+    return remaining
 
 
 def total(spans: Iterable[Span]) -> int:
@@ -133,14 +133,14 @@ class Layout:
         """The index of a block; InvalidInput `not_a_block` when it is none of this CIDR."""
         if network.prefixlen != self.mask_size or not self._holds(network.network_address):
             message = f"{network} is not one of the /{self.mask_size} blocks of {self.cidr}"
-            raise errors.InvalidInput.of(field, "not_a_block", message, str(network))
+            raise errors.InvalidInput.for_field(field, "not_a_block", message, str(network))
         return self.index_of_address(network.network_address)
 
     def index_of_address(self, address: addresses.Address, *, field: str = "") -> int:
         """The index of the block that holds an address; InvalidInput `not_a_block` when none."""
         if not self._holds(address):
             message = f"{address} is not in {self.cidr}"
-            raise errors.InvalidInput.of(field, "not_a_block", message, str(address))
+            raise errors.InvalidInput.for_field(field, "not_a_block", message, str(address))
         return (int(address) - self._base) >> self._shift
 
     def touched_by(self, reserved: addresses.AddressRange) -> Span | None:
@@ -187,12 +187,12 @@ class Layout:
         ntop, family = socket.inet_ntop, socket.AF_INET6
         return [ntop(family, number.to_bytes(16, "big")) + suffix for number in numbers]
 
-    def warnings(self, *, field: str = "") -> list[errors.Problem]:
+    def warnings(self, *, field: str = "") -> list[errors.FieldProblem]:
         """What is odd but allowed (B31); code many_blocks."""
         if self.count <= MANY_BLOCKS:
             return []
         message = f"{self.cidr} has {self.count} blocks of /{self.mask_size}"
-        return [errors.Problem(field, "many_blocks", message, str(self.mask_size))]
+        return [errors.FieldProblem(field, "many_blocks", message, str(self.mask_size))]
 
     def _holds(self, address: addresses.Address) -> bool:
         return address.version == self.cidr.version and address in self.cidr
@@ -208,20 +208,20 @@ class Layout:
         return range(self._base + span.first * step, self._base + (span.last + 1) * step, step)
 
 
-def check_mask_size(value: object, of: addresses.Network | int, *, field: str = "") -> int:
+def check_mask_size(value: object, parent: addresses.Network | int, *, field: str = "") -> int:
     """A mask size that fits the family (4, 6) or the CIDR given as `of`.
 
     Equal to the CIDR's own prefix means one block. Raises InvalidInput wrong_type or mask_size.
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise errors.InvalidInput.of(field, "wrong_type", "must be a whole number", value)
-    if isinstance(of, int):
-        least, most, place = 1, 32 if of == 4 else 128, f"IPv{of}"
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a whole number", value)
+    if isinstance(parent, int):
+        least, most, place = 1, 32 if parent == 4 else 128, f"IPv{parent}"
     else:
-        least, most, place = max(of.prefixlen, 1), of.max_prefixlen, str(of)
+        least, most, place = max(parent.prefixlen, 1), parent.max_prefixlen, str(parent)
     if not least <= value <= most:
         message = f"the mask size must be {least} to {most} in {place}"
-        raise errors.InvalidInput.of(field, "mask_size", message, value)
+        raise errors.InvalidInput.for_field(field, "mask_size", message, value)
     return value
 
 
@@ -246,21 +246,23 @@ def divide_cluster_prefix(
     instance = instance or _free_piece(prefix, node, (second, first), "instance_prefix")
     if node.overlaps(instance):
         message = f"the node prefix {node} and the instance prefix {instance} overlap"
-        raise errors.InvalidInput.of("instance_prefix", "cidr_overlap", message, str(instance))
+        raise errors.InvalidInput.for_field(
+            "instance_prefix", "cidr_overlap", message, str(instance)
+        )
     return node, instance
 
 
 def _cluster_prefix(prefix: addresses.Network, field: str) -> IPv6Network:
     if isinstance(prefix, IPv4Network) or prefix.prefixlen > LONGEST_CLUSTER_PREFIX:
         message = f"a cluster prefix is an IPv6 network of at least /{LONGEST_CLUSTER_PREFIX}"
-        raise errors.InvalidInput.of(field, "cluster_prefix", message, str(prefix))
+        raise errors.InvalidInput.for_field(field, "cluster_prefix", message, str(prefix))
     return prefix
 
 
 def _check_part(prefix: IPv6Network, part: IPv6Network | None, field: str) -> None:
     if part is not None and not (part.version == 6 and part.subnet_of(prefix)):
         message = f"{part} is not inside the cluster prefix {prefix}"
-        raise errors.InvalidInput.of(field, "outside_cluster_prefix", message, str(part))
+        raise errors.InvalidInput.for_field(field, "outside_cluster_prefix", message, str(part))
 
 
 def _pieces(prefix: IPv6Network) -> tuple[IPv6Network, IPv6Network]:
@@ -271,19 +273,19 @@ def _pieces(prefix: IPv6Network) -> tuple[IPv6Network, IPv6Network]:
 
 def _free_piece(
     prefix: IPv6Network,
-    taken: IPv6Network | None,
+    other_part: IPv6Network | None,
     pieces: tuple[IPv6Network, IPv6Network],
     field: str,
 ) -> IPv6Network:
-    if taken is None:
+    if other_part is None:
         return pieces[0]
-    after = min(int(taken.broadcast_address) + 1, _LAST_IPV6)
+    after = min(int(other_part.broadcast_address) + 1, _LAST_IPV6)
     beyond = IPv6Network((after, pieces[0].prefixlen), strict=False)
     for piece in (*pieces, beyond):
-        if piece.subnet_of(prefix) and not piece.overlaps(taken):
+        if piece.subnet_of(prefix) and not piece.overlaps(other_part):
             return piece
-    message = f"{taken} leaves no room in the cluster prefix {prefix}"
-    raise errors.InvalidInput.of(field, "cidr_overlap", message, str(taken))
+    message = f"{other_part} leaves no room in the cluster prefix {prefix}"
+    raise errors.InvalidInput.for_field(field, "cidr_overlap", message, str(other_part))
 
 
 def _network(like: addresses.Network, number: int, length: int) -> addresses.Network:

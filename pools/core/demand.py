@@ -20,7 +20,7 @@ class Holder(NamedTuple):  # a batch makes ten thousand, which costs a dataclass
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BlockDemand:
     """What is asked for: `count` blocks of each family for each holder, or the block `cidr`.
 
     No `families` means every family of the pool.
@@ -44,7 +44,7 @@ class Wanted:
         """The environments that are served."""
         if self.env:
             return (self.env,)
-        return tuple(sorted({one for one in map(self.env_of, self.holders) if one}))
+        return tuple(sorted({env for env in map(self.env_of, self.holders) if env}))
 
     def env_of(self, holder: Holder) -> str:
         """The environment that a holder's block serves; an `env` holder is one itself."""

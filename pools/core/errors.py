@@ -13,7 +13,7 @@ VALUE_SHOWN = 64
 
 
 @dataclass(frozen=True)
-class Problem:
+class FieldProblem:
     """One thing wrong with one field.
 
     `field` is a dotted path as the caller wrote it (`ipv4.cidrs.0.cidr`; "" for the whole),
@@ -26,10 +26,10 @@ class Problem:
     message: str
     value: str = ""
 
-    def under(self, prefix: str) -> Problem:
+    def under(self, prefix: str) -> FieldProblem:
         """The same problem, seen from a document in which the field lies below `prefix`."""
         field = f"{prefix}.{self.field}" if self.field else prefix
-        return Problem(field, self.code, self.message, self.value)
+        return FieldProblem(field, self.code, self.message, self.value)
 
 
 def shown(value: object) -> str:
@@ -60,7 +60,7 @@ class IpamError(Exception):
     reason = "InternalError"
     permanent = True  # False: the same request may succeed later
 
-    def __init__(self, message: str = "", *, problems: Sequence[Problem] = ()) -> None:
+    def __init__(self, message: str = "", *, problems: Sequence[FieldProblem] = ()) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
         self.problems = tuple(problems)
         super().__init__(self.message)
@@ -73,12 +73,12 @@ class InvalidInput(IpamError):
     reason = "InvalidInput"
 
     @classmethod
-    def of(cls, field: str, code: str, message: str, value: object = "") -> InvalidInput:
+    def for_field(cls, field: str, code: str, message: str, value: object = "") -> InvalidInput:
         """One problem; its code is the error's code too."""
-        return cls.all([Problem(field, code, message, shown(value))])
+        return cls.all([FieldProblem(field, code, message, shown(value))])
 
     @classmethod
-    def all(cls, problems: Sequence[Problem]) -> InvalidInput:
+    def all(cls, problems: Sequence[FieldProblem]) -> InvalidInput:
         """Several problems; the error's code is theirs when they agree."""
         codes = {problem.code for problem in problems}
         error = cls("; ".join(p.message for p in problems[:3]), problems=problems)

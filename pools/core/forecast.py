@@ -30,7 +30,7 @@ _DRIFTS = 15  # drifts that stand for all that fit
 _SLOPE_OF_A_WALK = 1.2  # variance of the slope of a random walk, in variances of its mean change
 
 
-class State(StrEnum):
+class ForecastState(StrEnum):
     """What can be said."""
 
     FULL = "full"  # nothing is free now
@@ -41,14 +41,14 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Forecast:
+class FillForecast:
     """Days from today until nothing is free.
 
     `days` is as likely too early as too late; the true day lies between `earliest` and `latest` in
     SHARE of all cases. None: not within HORIZON, or never. `per_day` is the trend, in blocks.
     """
 
-    state: State
+    state: ForecastState
     history: int  # days that it is based on, today among them
     days: int | None = None
     earliest: int | None = None
@@ -61,7 +61,7 @@ class Forecast:
         return max(0, NEEDED - self.history)
 
 
-def forecast(used: Mapping[int, int], *, today: int, free: int) -> Forecast:
+def forecast(used: Mapping[int, int], *, today: int, free: int) -> FillForecast:
     """What is to be expected of a pool with `free` blocks left.
 
     `used`: number of the day -> blocks in use at its end; `today` is among them, with the number as
@@ -69,21 +69,21 @@ def forecast(used: Mapping[int, int], *, today: int, free: int) -> Forecast:
     """
     recent = {day: used[day] for day in sorted(used) if today - LOOK_BACK < day <= today}
     if free <= 0:
-        return Forecast(State.FULL, len(recent), 0, 0, 0)
+        return FillForecast(ForecastState.FULL, len(recent), 0, 0, 0)
     if len(recent) < NEEDED:
-        return Forecast(State.TOO_LITTLE_HISTORY, len(recent))
+        return FillForecast(ForecastState.TOO_LITTLE_HISTORY, len(recent))
     # Differences of whole numbers: a float cannot tell two neighbours beyond 2^53.
     last = recent[max(recent)]
     levels = _levels({day: number - last for day, number in recent.items()})
-    walk = _Walk.of(levels)
+    walk = _Walk.fit(levels)
     earliest, days, latest = (
         walk.passed(free, share) for share in ((1 - SHARE) / 2, 0.5, (1 + SHARE) / 2)
     )
     if days is not None:
-        state = State.GROWING
+        state = ForecastState.GROWING
     else:
-        state = State.DISTANT if walk.drift > walk.spread else State.NOT_GROWING
-    return Forecast(state, len(recent), days, earliest, latest, walk.drift)
+        state = ForecastState.DISTANT if walk.drift > walk.spread else ForecastState.NOT_GROWING
+    return FillForecast(state, len(recent), days, earliest, latest, walk.drift)
 
 
 def _levels(numbers: Mapping[int, int]) -> list[float]:
@@ -91,19 +91,23 @@ def _levels(numbers: Mapping[int, int]) -> list[float]:
 
     A day is odd when it lies above or below both its neighbours by much more than days differ.
     """
-    known = list(numbers.items())
-    days: list[float] = [float(known[0][1])]
-    for (before, low), (after, high) in itertools.pairwise(known):
+    points = list(numbers.items())
+    days: list[float] = [float(points[0][1])]
+    for (before, low), (after, high) in itertools.pairwise(points):
         step = (high - low) / (after - before)
         days += [low + step * number for number in range(1, after - before + 1)]
     usual = statistics.median(abs(change) for change in _changes(days, 1))
-    return [days[0], *(_evened(days, at, ODD * usual) for at in range(1, len(days) - 1)), days[-1]]
+    return [
+        days[0],
+        *(_evened(days, index, ODD * usual) for index in range(1, len(days) - 1)),
+        days[-1],
+    ]
 
 
-def _evened(days: Sequence[float], at: int, most: float) -> float:
-    low, high = sorted((days[at - 1], days[at + 1]))
-    odd = days[at] > high + most or days[at] < low - most
-    return (low + high) / 2 if odd else days[at]
+def _evened(days: Sequence[float], index: int, most: float) -> float:
+    low, high = sorted((days[index - 1], days[index + 1]))
+    odd = days[index] > high + most or days[index] < low - most
+    return (low + high) / 2 if odd else days[index]
 
 
 def _changes(levels: Sequence[float], apart: int) -> list[float]:
@@ -119,7 +123,7 @@ class _Walk:
     variance: float
 
     @classmethod
-    def of(cls, levels: Sequence[float]) -> _Walk:
+    def fit(cls, levels: Sequence[float]) -> _Walk:
         drift = _slope(levels)
         variance = _unrest(levels, drift)
         spread = math.sqrt(_SLOPE_OF_A_WALK * variance / (len(levels) - 1))
@@ -160,9 +164,9 @@ def _unrest(levels: Sequence[float], drift: float) -> float:
     """
     apart = WEEK if len(levels) > MONTH else 1
     changes = _changes(levels, apart)
-    found = sum((change - apart * drift) ** 2 for change in changes) / len(changes) / apart
+    variance = sum((change - apart * drift) ** 2 for change in changes) / len(changes) / apart
     # The drift was fitted to the same days: what is left of them is less than what is to come.
-    return found * (1 + (8 + 1.5 * apart) / len(levels))
+    return variance * (1 + (8 + 1.5 * apart) / len(levels))
 
 
 def _passage(distance: int, days: int, drift: float, variance: float) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import date
 
 from pools.core import forecast
-from pools.core.forecast import State
+from pools.core.forecast import ForecastState
 
 _UNITS = ((3 * 365, 365, "year"), (100, 30, "month"), (21, 7, "week"))  # from, days, name
 
 
 def sentence(
-    state: State,
+    state: ForecastState,
     *,
     today: date,
     missing: int = 0,
@@ -20,9 +20,9 @@ def sentence(
     latest: date | None = None,
 ) -> str:
     """What a forecast says, with its range; a part of a sentence, without a full stop."""
-    if state == State.FULL:
+    if state == ForecastState.FULL:
         return "full now"
-    if state == State.TOO_LITTLE_HISTORY:
+    if state == ForecastState.TOO_LITTLE_HISTORY:
         had = forecast.NEEDED - missing
         return f"no forecast yet: {_count(had, 'day')} of history, {forecast.NEEDED} are needed"
     if day is not None:
@@ -32,14 +32,14 @@ def sentence(
     return f"{base}, {_on(earliest, today)} at the earliest" if earliest else base
 
 
-def short(state: State, *, today: date, day: date | None = None) -> str:
+def short(state: ForecastState, *, today: date, day: date | None = None) -> str:
     """The same without the range, for a column."""
-    if day is not None and state != State.FULL:
+    if day is not None and state != ForecastState.FULL:
         return f"full in about {_ahead((day - today).days)}"
     return {
-        State.FULL: "full now",
-        State.TOO_LITTLE_HISTORY: "too little history",
-        State.NOT_GROWING: "not growing",
+        ForecastState.FULL: "full now",
+        ForecastState.TOO_LITTLE_HISTORY: "too little history",
+        ForecastState.NOT_GROWING: "not growing",
     }.get(state, f"not full within {_count(forecast.HORIZON // 365, 'year')}")
 
 

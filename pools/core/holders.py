@@ -34,7 +34,7 @@ def parse_name(
     longest = LONGEST_NAME[kind]
     if not 0 < len(text) <= longest:
         message = f"a name has 1 to {longest} characters"
-        raise errors.InvalidInput.of(field, "k8s_name", message, text)
+        raise errors.InvalidInput.for_field(field, "k8s_name", message, text)
     labels = text.split(".") if kind == "subdomain" else [text]
     if not all(map(_LABEL.fullmatch, labels)):
         parts = ", '-' and '.'" if kind == "subdomain" else " and '-'"
@@ -42,7 +42,7 @@ def parse_name(
             f"a name is made of lower-case letters, digits{parts}, "
             "with a letter or digit at both ends of each part"
         )
-        raise errors.InvalidInput.of(field, "k8s_name", message, text)
+        raise errors.InvalidInput.for_field(field, "k8s_name", message, text)
     return text
 
 
@@ -55,7 +55,7 @@ def parse_identifier(
     """
     text = _normal(_text(value, field), field, max_length)
     if not text or text != text.strip():
-        raise errors.InvalidInput.of(
+        raise errors.InvalidInput.for_field(
             field, "blank", "may not be empty, nor begin or end with a blank", text
         )
     # Blanks other than the plain one look like it and are not it.
@@ -73,7 +73,7 @@ def parse_reason(
     text = _normal(_text(value, field).strip(" \t\r\n"), field, max_length)
     _check_characters(text, field, unfit=_UNFIT)
     if required and not text.strip():
-        raise errors.InvalidInput.of(field, "blank", "say why", text)
+        raise errors.InvalidInput.for_field(field, "blank", "say why", text)
     return text
 
 
@@ -83,16 +83,16 @@ def parse_cooldown(value: object, *, field: str = "") -> int:
     Raises InvalidInput wrong_type, out_of_range.
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise errors.InvalidInput.of(field, "wrong_type", "must be a whole number", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a whole number", value)
     if not 0 <= value <= LONGEST_COOLDOWN:
         message = f"a cooldown is 0 to {LONGEST_COOLDOWN} seconds (ten years)"
-        raise errors.InvalidInput.of(field, "out_of_range", message, value)
+        raise errors.InvalidInput.for_field(field, "out_of_range", message, value)
     return value
 
 
 def _text(value: object, field: str) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(field, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a text", value)
     return value
 
 
@@ -101,7 +101,7 @@ def _normal(text: str, field: str, max_length: int) -> str:
     normal = unicodedata.normalize("NFC", text) if len(text) <= 3 * max_length else text
     if len(normal) > max_length:
         message = f"may have at most {max_length} characters"
-        raise errors.InvalidInput.of(field, "too_long", message, text)
+        raise errors.InvalidInput.for_field(field, "too_long", message, text)
     return normal
 
 
@@ -110,4 +110,4 @@ def _check_characters(text: str, field: str, *, unfit: set[str]) -> None:
         if char != " " and unicodedata.category(char) in unfit:
             name = unicodedata.name(char, "no printable character")
             message = f"contains U+{ord(char):04X} ({name})"
-            raise errors.InvalidInput.of(field, "invisible_character", message, text)
+            raise errors.InvalidInput.for_field(field, "invisible_character", message, text)

@@ -32,9 +32,9 @@ class IndexSet:
         start = bisect_left(self._lasts, span.first)
         end = bisect_right(self._firsts, span.last)
         touched = zip(self._firsts[start:end], self._lasts[start:end], strict=True)
-        left = blocks.subtract([blocks.Span(*ends) for ends in touched], [span])
-        self._firsts[start:end] = [part.first for part in left]
-        self._lasts[start:end] = [part.last for part in left]
+        remaining = blocks.subtract([blocks.Span(*ends) for ends in touched], [span])
+        self._firsts[start:end] = [part.first for part in remaining]
+        self._lasts[start:end] = [part.last for part in remaining]
 
     def has_all(self, span: blocks.Span) -> bool:
         """Whether every index of the span is in the set."""

@@ -22,22 +22,22 @@ class Repeated(list[object]):
 
 
 @dataclass
-class Report:
+class ProblemReport:
     """The problems found so far; `strict` makes unknown fields problems."""
 
     strict: bool = True
-    problems: list[errors.Problem] = field(default_factory=list)
+    problems: list[errors.FieldProblem] = field(default_factory=list)
 
-    def add(self, at: str, code: str, message: str, value: object = "") -> None:
-        self.problems += errors.InvalidInput.of(at, code, message, value).problems
+    def add(self, path: str, code: str, message: str, value: object = "") -> None:
+        self.problems += errors.InvalidInput.for_field(path, code, message, value).problems
 
     @contextlib.contextmanager
-    def collecting(self, at: str = "") -> Iterator[None]:
+    def collecting(self, path: str = "") -> Iterator[None]:
         """Report an InvalidInput of the body; `at` is where its fields stand."""
         try:
             yield
         except errors.InvalidInput as error:
-            self.problems += (error.under(at) if at else error).problems
+            self.problems += (error.under(path) if path else error).problems
 
     def raise_any(self) -> None:
         """Raise one InvalidInput with all problems, if there are any."""
@@ -50,23 +50,23 @@ class Fields:
     """A JSON object, and where in the document it stands ("" for the whole)."""
 
     data: Json
-    at: str
-    report: Report
+    base_path: str
+    report: ProblemReport
 
     def path(self, key: object) -> str:
-        return f"{self.at}.{key}" if self.at else str(key)
+        return f"{self.base_path}.{key}" if self.base_path else str(key)
 
     def has(self, key: str) -> bool:
         """Whether the field is there; null is absence, as in Kubernetes."""
         return self.data.get(key) is not None
 
-    def only(self, *known: str) -> None:
+    def only(self, *known_names: str) -> None:
         """Report unknown_field for every other field, when the report is strict."""
         if not self.report.strict:
             return
         for key in self.data:
-            if key not in known:
-                message = f"unknown field; known here: {', '.join(known)}"
+            if key not in known_names:
+                message = f"unknown field; known here: {', '.join(known_names)}"
                 self.report.add(self.path(key), "unknown_field", message)
 
     def parse(self, key: str, parser: Callable[[object, str], T]) -> T | None:
@@ -96,11 +96,11 @@ class Fields:
 
     def objects(self, key: str) -> Iterator[Fields]:
         """The members of a list of objects."""
-        for at, item in self.items(key):
+        for path, item in self.items(key):
             if isinstance(item, dict):
-                yield Fields(item, at, self.report)
+                yield Fields(item, path, self.report)
             else:
-                self.report.add(at, "wrong_type", "an object is expected", item)
+                self.report.add(path, "wrong_type", "an object is expected", item)
 
     def flag(self, key: str) -> bool:
         """true or false; absent is false."""
@@ -118,6 +118,6 @@ class Fields:
         texts = self.mapping(key) or {}
         for name, text in texts.items():
             if not isinstance(text, str):
-                at = f"{self.path(key)}.{name}"
-                self.report.add(at, "wrong_type", "write it as a text in quotes", text)
+                path = f"{self.path(key)}.{name}"
+                self.report.add(path, "wrong_type", "write it as a text in quotes", text)
         return texts

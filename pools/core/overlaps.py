@@ -67,14 +67,14 @@ def _across(
     for number, parent in reversed(list(enumerate(parents))):
         if parent >= 0:
             below[parent] = _joined((below[parent], below[number]))
-    found = [
+    members = [
         (network, owner)
         for network, up, down in zip(group, above, below, strict=True)
         if _joined((up, down)) is _MANY
         for owner in owners[network]
     ]
-    if found:
-        yield found
+    if members:
+        yield members
 
 
 def _joined(spaces: Iterable[object]) -> object:

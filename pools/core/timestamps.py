@@ -13,10 +13,10 @@ def parse_moment(value: str, *, field: str = "") -> datetime:
     """RFC 3339 with a zone, of a year that can be meant; in UTC. InvalidInput `time`."""
     try:
         # A "+" that nobody escaped arrives as a blank.
-        found = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
+        moment = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None or not _YEARS[0] <= found.year < _YEARS[1]:
+        moment = None
+    if moment is None or moment.tzinfo is None or not _YEARS[0] <= moment.year < _YEARS[1]:
         message = "must be a time with a zone such as 2026-05-05T14:02:00Z"
-        raise errors.InvalidInput.of(field, "time", message, value)
-    return found.astimezone(UTC)
+        raise errors.InvalidInput.for_field(field, "time", message, value)
+    return moment.astimezone(UTC)

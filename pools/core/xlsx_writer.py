@@ -70,10 +70,10 @@ class _Sink(io.RawIOBase):
         self._parts.append(bytes(data))
         return len(data)
 
-    def taken(self) -> bytes:
-        found = b"".join(self._parts)
+    def drain(self) -> bytes:
+        content = b"".join(self._parts)
         self._parts.clear()
-        return found
+        return content
 
 
 def stream(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
@@ -90,9 +90,9 @@ def stream(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) ->
                 if len(texts) > _ROWS:
                     sheet.write("".join(texts).encode())
                     texts.clear()
-                    yield sink.taken()
+                    yield sink.drain()
             sheet.write(("".join(texts) + "</sheetData></worksheet>").encode())
-    yield sink.taken()
+    yield sink.drain()
 
 
 def _workbook(title: str) -> str:

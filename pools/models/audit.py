@@ -69,13 +69,13 @@ class AuditSegment(models.Model):
 class SegmentName(models.Model):
     """A segment has events of this actor, org, env or holder's uid: an index that no allocation pays."""
 
-    class Kind(models.TextChoices):
+    class NameKind(models.TextChoices):
         ACTOR = "actor", "actor"
         ORG = "org", "org"
         ENV = "env", "env"
         UID = "uid", "uid"
 
-    kind = models.CharField(max_length=5, choices=Kind)
+    kind = models.CharField(max_length=5, choices=NameKind)
     name = models.CharField(max_length=253)
     segment = models.ForeignKey(
         AuditSegment, models.DO_NOTHING, related_name="+", db_constraint=False

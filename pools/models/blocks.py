@@ -9,7 +9,7 @@ from pools.models.clusters import AddressSpace
 from pools.models.pools import SINGLE, Category, Pool, PoolCIDR
 
 
-class State(models.TextChoices):
+class BlockState(models.TextChoices):
     """What may happen to a block next."""
 
     AVAILABLE = "available", "available"  # it has a row only because it is about to be handed out
@@ -18,7 +18,7 @@ class State(models.TextChoices):
 
 
 # What a person calls a block; `available` rows are the allocator's window and invisible.
-LIVE = (State.HELD, State.COOLING)
+LIVE = (BlockState.HELD, BlockState.COOLING)
 
 
 class Block(models.Model):
@@ -50,7 +50,7 @@ class Block(models.Model):
     category = models.CharField(max_length=8, choices=Category)
     family = models.PositiveSmallIntegerField(choices=[(4, "IPv4"), (6, "IPv6")])
     cidr = CidrAddressField()
-    state = models.CharField(max_length=9, choices=State)
+    state = models.CharField(max_length=9, choices=BlockState)
     withheld = models.BooleanField(default=False)
     holder_kind = models.CharField(max_length=63, blank=True, default="")
     holder_id = models.CharField(max_length=253, blank=True, default="")
@@ -71,24 +71,28 @@ class Block(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["holder_id", "holder_kind", "space", "category", "family"],
-                condition=Q(state=State.HELD, category__in=SINGLE) & ~Q(holder_kind=ENV),
+                condition=Q(state=BlockState.HELD, category__in=SINGLE) & ~Q(holder_kind=ENV),
                 name="one_block_per_holder",
                 violation_error_code="one_per_holder",
             ),
             # Two organisations may each have an environment `prod`.
             models.UniqueConstraint(
                 fields=["holder_id", "org", "space", "category", "family"],
-                condition=Q(state=State.HELD, category__in=SINGLE, holder_kind=ENV),
+                condition=Q(state=BlockState.HELD, category__in=SINGLE, holder_kind=ENV),
                 name="one_block_per_environment",
                 violation_error_code="one_per_holder",
             ),
             models.CheckConstraint(
                 name="block_state",
-                condition=Q(state=State.HELD, available_from=None, allocated_at__isnull=False)
+                condition=Q(state=BlockState.HELD, available_from=None, allocated_at__isnull=False)
                 & ~Q(holder_id="")
                 & ~Q(holder_kind="")
-                | Q(state=State.COOLING, available_from__isnull=False, released_at__isnull=False)
-                | Q(state=State.AVAILABLE, available_from__isnull=False),
+                | Q(
+                    state=BlockState.COOLING,
+                    available_from__isnull=False,
+                    released_at__isnull=False,
+                )
+                | Q(state=BlockState.AVAILABLE, available_from__isnull=False),
             ),
         ]
         indexes = [
@@ -113,7 +117,9 @@ class Block(models.Model):
                 fields=["env", "org"], condition=Q(state__in=LIVE) & ~Q(env=""), name="block_env"
             ),
             models.Index(
-                fields=["available_from"], condition=Q(state=State.COOLING), name="block_cooling"
+                fields=["available_from"],
+                condition=Q(state=BlockState.COOLING),
+                name="block_cooling",
             ),
         ]
 

@@ -9,7 +9,7 @@ from pools.models.fields import HostAddressField
 from pools.models.pools import Pool, PoolCIDR
 
 
-class Outcome(models.TextChoices):
+class MigrationOutcome(models.TextChoices):
     """How a migration ended."""
 
     REMOVED = "removed", "removed"  # the pool has the CIDR no more
@@ -40,7 +40,7 @@ class CIDRMigration(models.Model):
     started_by = models.CharField(max_length=150)
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    outcome = models.CharField(max_length=7, choices=Outcome, blank=True, default="")
+    outcome = models.CharField(max_length=7, choices=MigrationOutcome, blank=True, default="")
 
     class Meta:
         verbose_name = "migration of a CIDR"

@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models import Func, Value
 from pghistory import trigger as pghistory_trigger
 
-from pools.models.blocks import Block, State
+from pools.models.blocks import Block, BlockState
 from pools.models.clusters import Cluster
 from pools.models.connections import Connection
 from pools.models.notices import WebhookTarget
@@ -133,9 +133,9 @@ _BLOCK = [
 
 _BlockEvent: Any = tracks(
     Block,
-    _BlockInsert("allocated", condition=pgtrigger.Q(new__state=State.HELD)),
+    _BlockInsert("allocated", condition=pgtrigger.Q(new__state=BlockState.HELD)),
     _BlockUpdate("updated"),
-    pghistory.DeleteEvent("removed", condition=~pgtrigger.Q(old__state=State.AVAILABLE)),
+    pghistory.DeleteEvent("removed", condition=~pgtrigger.Q(old__state=BlockState.AVAILABLE)),
     fields=_BLOCK,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from pools.core.forecast import State
+from pools.core.forecast import ForecastState
 from pools.models.pools import Category, Pool
 
 
@@ -82,7 +82,10 @@ class PoolForecast(models.Model):
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="forecasts")
     family = models.PositiveSmallIntegerField()
-    state = models.CharField(max_length=20, choices=[(str(one), str(one)) for one in State])
+    state = models.CharField(
+        max_length=20,
+        choices=[(str(forecast_state), str(forecast_state)) for forecast_state in ForecastState],
+    )
     history = models.PositiveIntegerField()  # days it is based on
     per_day = models.FloatField(default=0)  # blocks
     # The likeliest day and the range around it; null: not within the horizon, or never.

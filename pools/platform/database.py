@@ -222,5 +222,5 @@ def _named(error: ValidationError) -> errors.IpamError:
             if code in conflicts:
                 return conflicts[code](" ".join(one.messages))
             field = "" if name == NON_FIELD_ERRORS else name
-            problems.append(errors.Problem(field, code, " ".join(one.messages)))
+            problems.append(errors.FieldProblem(field, code, " ".join(one.messages)))
     return errors.InvalidInput.all(problems)

@@ -85,8 +85,10 @@ def load_yaml(
     """
     trees = [tree for tree in _trees(_decoded(text, limit)) if tree.root is not None]
     if not trees:
-        raise errors.InvalidInput.of("", "object_expected", "there is no document in the text")
-    problems: list[errors.Problem] = []
+        raise errors.InvalidInput.for_field(
+            "", "object_expected", "there is no document in the text"
+        )
+    problems: list[errors.FieldProblem] = []
     for index, tree in enumerate(trees):
         prefix = ("documents", str(index)) if len(trees) > 1 else ()
         problems += _problems(tree.root, prefix, repeatable)
@@ -110,7 +112,7 @@ def load_json(
     """
     data = load_json_value(text, limit=limit, repeatable=repeatable)
     if not isinstance(data, dict):
-        raise errors.InvalidInput.of("", "object_expected", "an object is expected")
+        raise errors.InvalidInput.for_field("", "object_expected", "an object is expected")
     return data
 
 
@@ -121,7 +123,7 @@ def load_json_value(
     decoded = _decoded(text, limit)
     _check_depth(decoded)
     if not decoded.strip():
-        raise errors.InvalidInput.of("", "object_expected", "the text is empty")
+        raise errors.InvalidInput.for_field("", "object_expected", "the text is empty")
     try:
         data = json.loads(
             decoded,
@@ -132,7 +134,7 @@ def load_json_value(
         )
     except json.JSONDecodeError as error:
         message = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise errors.InvalidInput.of("", "json_syntax", message) from None
+        raise errors.InvalidInput.for_field("", "json_syntax", message) from None
     if problems := _problems(data, (), repeatable, (dict, list)):
         raise errors.InvalidInput.all(problems[:MOST_PROBLEMS])
     return data  # type: ignore[no-any-return]  # _problems refuses everything else
@@ -143,18 +145,20 @@ def _decoded(text: str | bytes, limit: int) -> str:
         raw = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair"
-        raise errors.InvalidInput.of("", "encoding", message) from None
+        raise errors.InvalidInput.for_field("", "encoding", message) from None
     if len(raw) > limit:
-        raise errors.InvalidInput.of("", "too_large", f"may have at most {limit} bytes")
+        raise errors.InvalidInput.for_field("", "too_large", f"may have at most {limit} bytes")
     if raw.startswith(_BOMS):
-        raise errors.InvalidInput.of("", "encoding", "must be UTF-8 without a byte order mark")
+        raise errors.InvalidInput.for_field(
+            "", "encoding", "must be UTF-8 without a byte order mark"
+        )
     if b"\0" in raw:
-        raise errors.InvalidInput.of("", "encoding", "contains NUL; must be UTF-8 text")
+        raise errors.InvalidInput.for_field("", "encoding", "contains NUL; must be UTF-8 text")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         message = f"byte {error.start} is not UTF-8"
-        raise errors.InvalidInput.of("", "encoding", message) from None
+        raise errors.InvalidInput.for_field("", "encoding", message) from None
 
 
 def _check_depth(text: str) -> None:
@@ -164,7 +168,9 @@ def _check_depth(text: str) -> None:
         char = token[0][0]
         depth += (char in "[{") - (char in "]}")
         if depth > DEEPEST:
-            raise errors.InvalidInput.of("", "too_deep", f"nested deeper than {DEEPEST} levels")
+            raise errors.InvalidInput.for_field(
+                "", "too_deep", f"nested deeper than {DEEPEST} levels"
+            )
 
 
 def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -200,12 +206,12 @@ def _not_finite(text: str) -> _Flaw:
 
 def _problems(
     root: object, prefix: Path, repeatable: Collection[Path], roots: tuple[type, ...] = (dict,)
-) -> list[errors.Problem]:
+) -> list[errors.FieldProblem]:
     if not isinstance(root, (*roots, _Flaw)):
         root = _Flaw("object_expected", "an object is expected")
     allowed = {(*prefix, *path) for path in repeatable}
     found = _flaws(root, prefix, allowed)
-    return [errors.Problem(".".join(at), flaw.code, flaw.message) for at, flaw in found]
+    return [errors.FieldProblem(".".join(at), flaw.code, flaw.message) for at, flaw in found]
 
 
 def _flaws(value: object, path: Path, allowed: Collection[Path]) -> Iterator[tuple[Path, _Flaw]]:
@@ -255,7 +261,7 @@ class _Tree:
     def _begin(self, event: yaml.CollectionStartEvent) -> None:
         if len(self._open) == DEEPEST:
             message = f"line {_line(event)}: nested deeper than {DEEPEST} levels"
-            raise errors.InvalidInput.of("", "too_deep", message)
+            raise errors.InvalidInput.for_field("", "too_deep", message)
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         members: dict[str, Any] | list[Any] = {} if is_mapping else []
         self._add(event, members)
@@ -291,9 +297,11 @@ def _trees(text: str) -> Iterator[_Tree]:
                 tree.feed(event)
     except yaml.reader.ReaderError as error:
         message = f"contains a control character at {error.position}"
-        raise errors.InvalidInput.of("", "encoding", message) from None
+        raise errors.InvalidInput.for_field("", "encoding", message) from None
     except yaml.MarkedYAMLError as error:
-        raise errors.InvalidInput.of("", "yaml_syntax", _syntax_message(text, error)) from None
+        raise errors.InvalidInput.for_field(
+            "", "yaml_syntax", _syntax_message(text, error)
+        ) from None
 
 
 def _syntax_message(text: str, error: yaml.MarkedYAMLError) -> str:

@@ -72,7 +72,14 @@ def append_only() -> list[str]:
 
 
 def allocation_failed(
-    pool: Pool, *, holder: tuple[str, str], org: str, env: str, code: str, message: str, author: Author
+    pool: Pool,
+    *,
+    holder: tuple[str, str],
+    org: str,
+    env: str,
+    code: str,
+    message: str,
+    author: Author,
 ) -> None:
     """Record that an allocation was refused; `holder` is (kind, id)."""
     kind, holder_id = holder

@@ -43,7 +43,7 @@ def key_of(header: str | None, *, user_id: int, method: str, path: str, body: by
         return None
     text = header.strip().strip('"')
     if not text or len(text) > LONGEST or not text.isascii() or not text.isprintable():
-        raise errors.InvalidInput.of(
+        raise errors.InvalidInput.for_field(
             "Idempotency-Key",
             "idempotency_key",
             f"An Idempotency-Key has 1 to {LONGEST} printable ASCII characters.",

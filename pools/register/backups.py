@@ -116,11 +116,11 @@ def restore(
     backup lacks are applied afterwards; then nobody else may be connected, because an older release
     knows no recovery. Raises NotABackup, NewerRelease, NotEmpty, NoProgram, RestoreFailed.
     """
-    applied, known = _applied(path), _known()
-    newer = sorted(f"{app}.{name}" for app, name in applied - known if app in _OURS)
+    applied, release_migrations = _applied(path), _release_migrations()
+    newer = sorted(f"{app}.{name}" for app, name in applied - release_migrations if app in _OURS)
     if newer:
         raise NewerRelease(f"This release does not know the migration {newer[0]} of the backup.")
-    older = bool(known - applied)
+    older = bool(release_migrations - applied)
     if _tables() and not replace:
         raise NotEmpty("The database is not empty: restore into a new one, or replace this one.")
     if older and (others := _others()):
@@ -128,7 +128,11 @@ def restore(
             f"The backup is of an older release, and {others} others are connected: stop web, workers,"
             " watcher and beat, or restore it with its own release."
         )
-    _load(path, [statements.text("emptied")] if replace else [], _begin(author, recovery and not older))
+    _load(
+        path,
+        [statements.text("emptied")] if replace else [],
+        _begin(author, recovery and not older),
+    )
     connection.close()  # what it had prepared is gone
     management.call_command("migrate", interactive=False, verbosity=0)
     if recovery and older:
@@ -139,7 +143,9 @@ def restore(
 def _begin(author: events.Author, recovery: bool) -> list[str]:
     if not recovery:
         return []
-    values = [sql.Literal(text) for text in (author.reason[:500], author.actor, author.as_context())]
+    values = [
+        sql.Literal(text) for text in (author.reason[:500], author.actor, author.as_context())
+    ]
     call = sql.SQL("SELECT ipam_recovery_begin({}, {}, {}, ipam_lost_since_backup());\n")
     connection.ensure_connection()
     return ["RESET search_path;\n", call.format(*values).as_string(connection.connection)]
@@ -152,8 +158,8 @@ def _load(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> No
         "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null",
         f"--dbname={_address()}",
     )  # fmt: skip
-    with tempfile.TemporaryFile() as said, subprocess.Popen(
-        writes, stdin=subprocess.PIPE, stdout=said, stderr=said, env=_environment()
+    with tempfile.TemporaryFile() as output, subprocess.Popen(
+        writes, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment()
     ) as psql:  # fmt: skip
         into = psql.stdin
         assert into is not None  # noqa: S101  # mypy
@@ -164,21 +170,21 @@ def _load(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> No
             into.write("".join([*after, "COMMIT;\n"]).encode())
             into.close()
         if psql.wait():
-            said.seek(0)
-            raise RestoreFailed(_first_error(said.read()))
+            output.seek(0)
+            raise RestoreFailed(_first_error(output.read()))
 
 
 @contextlib.contextmanager
 def _output(command: list[str]) -> Iterator[IO[bytes]]:
     """What a program writes; RestoreFailed when it did not end well, before anything is committed."""
-    with tempfile.TemporaryFile() as said, subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=said, env=_environment()
+    with tempfile.TemporaryFile() as output, subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=output, env=_environment()
     ) as program:  # fmt: skip
         assert program.stdout is not None  # noqa: S101  # mypy
         yield program.stdout
         if program.wait():
-            said.seek(0)
-            raise RestoreFailed(_first_error(said.read()))
+            output.seek(0)
+            raise RestoreFailed(_first_error(output.read()))
 
 
 def _copied(script: IO[bytes], into: IO[bytes]) -> None:
@@ -188,8 +194,8 @@ def _copied(script: IO[bytes], into: IO[bytes]) -> None:
     shutil.copyfileobj(script, into, _PIECE)
 
 
-def _first_error(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
+def _first_error(output: bytes) -> str:
+    lines = output.decode(errors="replace").strip().splitlines()
     return next(
         (line for line in lines if "ERROR" in line or "error" in line), "; ".join(lines[:1])
     )
@@ -210,21 +216,21 @@ def _applied(path: pathlib.Path) -> _Migrations:
     if done.returncode:
         raise NotABackup(_first_error(done.stderr))
     rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
-    found = {(row[1], row[2]) for row in rows if len(row) == 4 and row[0].isdigit()}
-    if not any(app in _OURS for app, _ in found):
+    migrations = {(row[1], row[2]) for row in rows if len(row) == 4 and row[0].isdigit()}
+    if not any(app in _OURS for app, _ in migrations):
         raise NotABackup(f"{path} holds no register.")
-    return found
+    return migrations
 
 
 def _made_at(path: pathlib.Path) -> str:
     listed = subprocess.run(
         _command("pg_restore", "--list", str(path)), capture_output=True, check=False, text=True
     )
-    found = re.search(r"^; *Archive created at (.*)$", listed.stdout, re.MULTILINE)
-    return found.group(1) if found else "?"
+    match = re.search(r"^; *Archive created at (.*)$", listed.stdout, re.MULTILINE)
+    return match.group(1) if match else "?"
 
 
-def _known() -> _Migrations:
+def _release_migrations() -> _Migrations:
     return set(loader.MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {})
 
 
@@ -279,15 +285,15 @@ def _version(program: pathlib.Path) -> int:
         done = subprocess.run([program, "--version"], capture_output=True, check=False, text=True)
     except OSError:
         return 0
-    found = re.search(r"\) (\d+)", done.stdout)
-    return int(found.group(1)) if found else 0
+    match = re.search(r"\) (\d+)", done.stdout)
+    return int(match.group(1)) if match else 0
 
 
 def _parameters() -> dict[str, Any]:
     """The connection's parameters that libpq knows; our own limits are not for a backup."""
-    known = {one.keyword.decode() for one in psycopg.pq.Conninfo.get_defaults()}
-    given = connection.get_connection_params()
-    return {key: value for key, value in given.items() if key in known - {"options"}}
+    libpq_keywords = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
+    parameters = connection.get_connection_params()
+    return {key: value for key, value in parameters.items() if key in libpq_keywords - {"options"}}
 
 
 def _address() -> str:
@@ -298,5 +304,5 @@ def _address() -> str:
 
 def _environment() -> dict[str, str]:
     password = _parameters().get("password")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
-    return {**kept, "LC_ALL": "C", **({"PGPASSWORD": password} if password else {})}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
+    return {**environment, "LC_ALL": "C", **({"PGPASSWORD": password} if password else {})}

@@ -20,7 +20,7 @@ _PAGE = 2_000  # rows
 
 
 @dataclass(frozen=True)
-class Chosen:
+class BlockSelection:
     """Which blocks: all that is said holds; "" and 0 say nothing.
 
     `pool` is a name, `cluster/name` or an id.
@@ -37,30 +37,30 @@ class Chosen:
     env: str = ""
 
 
-def rows(chosen: Chosen, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
+def rows(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """Held and cooling blocks in the order of their addresses, by COLUMNS.
 
     Each page is a query of its own that goes on behind the last row, so that nothing is locked or
     kept however slowly somebody reads. Raises InvalidInput unknown_cluster, unknown_pool.
     """
-    values = _values(chosen)
+    values = _values(selection)
     return _pages(values, limit)
 
 
 def _pages(values: dict[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
     conditions = " AND ".join(text for name, text in _CONDITIONS.items() if name in values)
     statement = _SELECT.format(conditions=conditions or "true")
-    place: dict[str, Any] = {"space": 0, "after": "0.0.0.0/0"}
-    left = limit
-    while left is None or left > 0:
-        size = _PAGE if left is None else min(_PAGE, left)
-        found = database.rows(statement, values | place | {"size": size}, prepare=False)
-        for space, *row in found:
+    position: dict[str, Any] = {"space": 0, "after": "0.0.0.0/0"}
+    remaining = limit
+    while remaining is None or remaining > 0:
+        size = _PAGE if remaining is None else min(_PAGE, remaining)
+        page = database.rows(statement, values | position | {"size": size}, prepare=False)
+        for space, *row in page:
             yield dict(zip(COLUMNS, row, strict=True))
-            place = {"space": space, "after": row[3]}
-        if len(found) < size:
+            position = {"space": space, "after": row[3]}
+        if len(page) < size:
             return
-        left = None if left is None else left - size
+        remaining = None if remaining is None else remaining - size
 
 
 _CONDITIONS = {
@@ -85,42 +85,44 @@ _SELECT = """
 """
 
 
-def _values(chosen: Chosen) -> dict[str, Any]:
+def _values(selection: BlockSelection) -> dict[str, Any]:
     names = ("category", "family", "state", "holder_kind", "holder_id", "org", "env")
     values: dict[str, Any] = {
-        name: value for name in names if (value := getattr(chosen, name)) not in {"", 0}
+        name: value for name in names if (value := getattr(selection, name)) not in {"", 0}
     }
-    if chosen.cluster:
-        values["spaces"] = _spaces(chosen.cluster)
-    if chosen.pool:
-        found = _pools(chosen.pool)
-        values["pools"] = [pk for pk, _ in found]
-        spaces = {space for _, space in found}
+    if selection.cluster:
+        values["spaces"] = _spaces(selection.cluster)
+    if selection.pool:
+        pool_rows = _pools(selection.pool)
+        values["pools"] = [pk for pk, _ in pool_rows]
+        spaces = {space for _, space in pool_rows}
         values["spaces"] = sorted(spaces & set(values.get("spaces", spaces)))
     return values
 
 
 def _spaces(cluster: str) -> list[int]:
-    found = Cluster.objects.filter(name=cluster).first()
-    if found is None:
-        raise errors.InvalidInput.of(
+    cluster_row = Cluster.objects.filter(name=cluster).first()
+    if cluster_row is None:
+        raise errors.InvalidInput.for_field(
             "cluster", "unknown_cluster", f"there is no cluster {cluster}", cluster
         )
-    return list(AddressSpace.objects.filter(cluster=found).values_list("pk", flat=True))
+    return list(AddressSpace.objects.filter(cluster=cluster_row).values_list("pk", flat=True))
 
 
 def _pools(text: str) -> list[tuple[int, int]]:
     """Ids and address spaces of the pools of that name, in that cluster, or of that id."""
     cluster, _, name = text.rpartition("/")
-    known = Pool.objects.filter(name=name)
+    pool_rows = Pool.objects.filter(name=name)
     if cluster:
-        known = known.filter(cluster__name=cluster)
+        pool_rows = pool_rows.filter(cluster__name=cluster)
     elif text.isascii() and text.isdigit() and len(text) < 18:
-        known = known | Pool.objects.filter(pk=int(text))
-    found = list(known.values_list("pk", "space_id"))
-    if not found:
-        raise errors.InvalidInput.of("pool", "unknown_pool", f"there is no pool {text}", text)
-    return found
+        pool_rows = pool_rows | Pool.objects.filter(pk=int(text))
+    matches = list(pool_rows.values_list("pk", "space_id"))
+    if not matches:
+        raise errors.InvalidInput.for_field(
+            "pool", "unknown_pool", f"there is no pool {text}", text
+        )
+    return matches
 
 
 def of_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
@@ -128,8 +130,8 @@ def of_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
 
     The bounds say nothing new; without them all blocks of the pool would be sorted for one page.
     """
-    found = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
-    cidrs = sorted(found, key=lambda cidr: (cidr.version, int(cidr.network_address)))
+    pool_cidrs = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
+    cidrs = sorted(pool_cidrs, key=lambda cidr: (cidr.version, int(cidr.network_address)))
     rows = rows.filter(pool_id=pool_id)
     if not cidrs:
         return rows

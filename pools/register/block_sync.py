@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address
 from pools.core import blocks
 from pools.core.index_set import IndexSet
 from pools.models import Pool, PoolCIDR
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.platform import database
 from pools.register.allocator import window
 
@@ -21,7 +21,7 @@ Address = IPv4Address | IPv6Address
 
 
 @dataclass(frozen=True)
-class Holder:
+class AddressHolder:
     """Who has an address; `uid` is "" where it is not known."""
 
     kind: str
@@ -41,15 +41,15 @@ class Use:
     else holds stays theirs.
     """
 
-    holder: Holder | None
+    holder: AddressHolder | None
     yields: Collection[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
-class _Row:
+class _AddressRow:
     id: int
     state: str
-    holder: Holder
+    holder: AddressHolder
 
 
 def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
@@ -61,9 +61,9 @@ def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
     if not uses:
         return
     window.lock(pool.pk)
-    places = _places(pool)
-    found = ((one, _spot(places, one)) for one in uses)
-    spots = [(one, spot) for one, spot in found if spot is not None]
+    pool_cidrs = _pool_cidrs(pool)
+    located = ((address, _spot(pool_cidrs, address)) for address in uses)
+    spots = [(address, spot) for address, spot in located if spot is not None]
     # No statement so long that the web's time-out for statements ends it.
     for first in range(0, len(spots), _BATCH):
         _settle(pool, dict(spots[first : first + _BATCH]), uses)
@@ -74,36 +74,36 @@ _BATCH = 10_000  # addresses
 
 def _settle(pool: Pool, spots: Mapping[Address, _Spot], uses: Mapping[Address, Use]) -> None:
     rows = _rows(pool, spots)
-    fresh: list[tuple[Address, Holder]] = []
-    given: list[tuple[int, Holder]] = []
+    fresh: list[tuple[Address, AddressHolder]] = []
+    handovers: list[tuple[int, AddressHolder]] = []
     freed: list[int] = []
     for address in spots:
         use = uses[address]
         row = rows.get(str(address))
-        held = row is not None and row.state == State.HELD
+        held = row is not None and row.state == BlockState.HELD
         if use.holder is None:
             if row is not None and held and row.holder.name in use.yields:
                 freed.append(row.id)
         elif row is None:
             fresh.append((address, use.holder))
         elif not held or _takes_over(row.holder, use):
-            given.append((row.id, use.holder))
+            handovers.append((row.id, use.holder))
     _insert(pool, spots, fresh)
-    _give(given)
+    _give(handovers)
     window.release(freed)
 
 
-def _takes_over(now: Holder, use: Use) -> bool:
-    wanted = use.holder
-    if wanted is None:
+def _takes_over(now: AddressHolder, use: Use) -> bool:
+    new_holder = use.holder
+    if new_holder is None:
         return False
-    if now.name == wanted.name:
-        return wanted.uid not in {"", now.uid}
+    if now.name == new_holder.name:
+        return new_holder.uid not in {"", now.uid}
     return now.name in use.yields
 
 
 @dataclass(frozen=True)
-class _Place:
+class _SyncedCIDR:
     """One CIDR of the pool; `withheld` are the blocks that are not handed out."""
 
     id: int
@@ -116,32 +116,32 @@ class _Place:
         return self.layout.index_of_address(address)
 
 
-def _places(pool: Pool) -> list[_Place]:
-    found = []
+def _pool_cidrs(pool: Pool) -> list[_SyncedCIDR]:
+    pool_cidrs = []
     for cidr in PoolCIDR.objects.filter(pool=pool).prefetch_related("reserved_ranges"):
         cidr.pool = pool
         layout = window.layout(cidr)
         every = [blocks.Span(0, layout.count - 1)]
         free = [] if cidr.closed else layout.allocatable(window.ranges(cidr))
-        found.append(_Place(cidr.pk, layout, IndexSet(blocks.subtract(every, free))))
-    return found
+        pool_cidrs.append(_SyncedCIDR(cidr.pk, layout, IndexSet(blocks.subtract(every, free))))
+    return pool_cidrs
 
 
-_Spot = tuple[_Place, int]  # a CIDR and the index of a block in it
+_Spot = tuple[_SyncedCIDR, int]  # a CIDR and the index of a block in it
 
 
-def _spot(places: Sequence[_Place], address: Address) -> _Spot | None:
-    for place in places:
-        index = place.index_of(address)
+def _spot(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Spot | None:
+    for pool_cidr in pool_cidrs:
+        index = pool_cidr.index_of(address)
         if index is not None:
-            return place, index
+            return pool_cidr, index
     return None
 
 
-def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _Row]:
+def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _AddressRow]:
     texts = database.joined(uses)
     return {
-        address: _Row(row_id, state, Holder(kind, holder_id, uid))
+        address: _AddressRow(row_id, state, AddressHolder(kind, holder_id, uid))
         for row_id, address, state, kind, holder_id, uid in database.rows(
             _ROWS, [pool.space_id, texts], prepare=False
         )
@@ -156,18 +156,18 @@ _ROWS = """
 
 
 def _insert(
-    pool: Pool, spots: Mapping[Address, _Spot], fresh: Sequence[tuple[Address, Holder]]
+    pool: Pool, spots: Mapping[Address, _Spot], fresh: Sequence[tuple[Address, AddressHolder]]
 ) -> None:
     if not fresh:
         return
     indexes: dict[int, list[int]] = {}
     withheld: list[bool] = []
     for address, _ in fresh:
-        place, index = spots[address]
-        indexes.setdefault(place.id, []).append(index)
-        withheld.append(place.withheld.has_all(blocks.Span(index, index)))
-    for cidr_id, taken in indexes.items():
-        window.cut(cidr_id, taken)
+        pool_cidr, index = spots[address]
+        indexes.setdefault(pool_cidr.id, []).append(index)
+        withheld.append(pool_cidr.withheld.has_all(blocks.Span(index, index)))
+    for cidr_id, taken_indexes in indexes.items():
+        window.cut(cidr_id, taken_indexes)
     values = {
         "pool": pool.pk,
         "addresses": database.joined(address for address, _ in fresh),
@@ -181,11 +181,11 @@ def _insert(
 _SEPARATOR = "\x1f"
 
 
-def _joined(holders: Sequence[Holder]) -> dict[str, str]:
+def _joined(holders: Sequence[AddressHolder]) -> dict[str, str]:
     return {
-        "kinds": _SEPARATOR.join(one.kind for one in holders),
-        "ids": _SEPARATOR.join(one.id for one in holders),
-        "uids": _SEPARATOR.join(one.uid for one in holders),
+        "kinds": _SEPARATOR.join(holder.kind for holder in holders),
+        "ids": _SEPARATOR.join(holder.id for holder in holders),
+        "uids": _SEPARATOR.join(holder.uid for holder in holders),
     }
 
 
@@ -204,10 +204,13 @@ _INSERT = """
 """
 
 
-def _give(given: Sequence[tuple[int, Holder]]) -> None:
-    if not given:
+def _give(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
+    if not handovers:
         return
-    values = {"blocks": [row_id for row_id, _ in given], **_joined([one for _, one in given])}
+    values = {
+        "blocks": [row_id for row_id, _ in handovers],
+        **_joined([holder for _, holder in handovers]),
+    }
     # In use is in use, also in the midst of another's cooldown.
     database.rows("SELECT set_config('ipam.skip_cooldown', 'on', true)", [])
     database.fetch(_GIVE, values)

@@ -34,25 +34,25 @@ def has(pool: Pool, cidr: addresses.Network) -> bool | None:
     rows = ObservedObject.objects.filter(
         cluster=pool.cluster_id, kind=podippool.KIND, name=pool.name
     )
-    found = [listed for listed in rows.values_list("cidrs", flat=True) if listed is not None]
-    return any(cidr in listed for listed in found) if found else None
+    cidr_lists = [listed for listed in rows.values_list("cidrs", flat=True) if listed is not None]
+    return any(cidr in listed for listed in cidr_lists) if cidr_lists else None
 
 
 def refuse_taken(pool: Pool, cidr: addresses.Network) -> None:
     """Raise CIDROverlap if another pool's object in the cluster has the CIDR, or a part of it."""
     if pool.space.name:
         return
-    ((name, taken),) = database.rows(_ELSEWHERE, [pool.cluster_id, pool.name, str(cidr)])
+    ((name, other_cidr),) = database.rows(_ELSEWHERE, [pool.cluster_id, pool.name, str(cidr)])
     if name is not None:
         raise errors.CIDROverlap(
-            f"{cidr} overlaps {taken}, which the pool {name} has in the cluster {pool.cluster}."
+            f"{cidr} overlaps {other_cidr}, which the pool {name} has in the cluster {pool.cluster}."
         )
 
 
 _ELSEWHERE = "SELECT name, cidr::text FROM ipam_observed_elsewhere(%s, %s, %s::cidr)"
 
 
-class Change(NamedTuple):
+class CIDRChange(NamedTuple):
     """A CIDR whose state is another than the cluster's object asks for."""
 
     id: int
@@ -81,12 +81,12 @@ _CHANGES = """
 """
 
 
-def changes(cluster: Cluster) -> list[Change]:
+def changes(cluster: Cluster) -> list[CIDRChange]:
     """The CIDRs of pod pools that do not stand as the cluster's objects, as last seen, ask for."""
     connection = Connection.objects.filter(cluster=cluster).first()
     written = connection is not None and connection.does(Duty.POOLS)
     values = {"cluster": cluster.pk, "kind": podippool.KIND, "written": written}
-    return [Change(*row) for row in database.rows(_CHANGES, values)]
+    return [CIDRChange(*row) for row in database.rows(_CHANGES, values)]
 
 
 def pending(cluster: Cluster) -> list[PoolCIDR]:

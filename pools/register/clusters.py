@@ -36,7 +36,9 @@ def create(
     `cidr_overlap`; `required` for parts of no prefix).
     """
     if cluster_prefix is None and (node_prefix or instance_prefix):
-        raise errors.InvalidInput.of("cluster_prefix", "required", "name the prefix to divide")
+        raise errors.InvalidInput.for_field(
+            "cluster_prefix", "required", "name the prefix to divide"
+        )
     with events.recorded(author):
         if Cluster.objects.filter(name=name).exists():
             raise errors.AlreadyExists(f"There is a cluster {name}.")
@@ -44,7 +46,9 @@ def create(
         database.save(cluster)
         AddressSpace.objects.create(cluster=cluster)
         if cluster_prefix is not None:
-            divide(cluster, cluster_prefix, node=node_prefix, instance=instance_prefix, author=author)
+            divide(
+                cluster, cluster_prefix, node=node_prefix, instance=instance_prefix, author=author
+            )
     return cluster
 
 
@@ -135,7 +139,9 @@ def _require_pools_within(cluster: Cluster, prefix: IPv6Network) -> QuerySet[Poo
     if outside:
         names = ", ".join(f"{row.cidr} of {row.pool.name}" for row in outside)
         message = f"pools lie outside of {prefix}: {names}"
-        raise errors.InvalidInput.of("cluster_prefix", "outside_cluster_prefix", message, prefix)
+        raise errors.InvalidInput.for_field(
+            "cluster_prefix", "outside_cluster_prefix", message, prefix
+        )
     return cidrs
 
 
@@ -145,7 +151,7 @@ def remove(cluster: Cluster, *, author: events.Author, force: bool = False) -> N
     With `force` (and a reason in `by`) it goes with all that it held. Its history stays either way.
     """
     if force and not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "Forcing it needs a reason.")
+        raise errors.InvalidInput.for_field("reason", "required", "Forcing it needs a reason.")
     database.retried(lambda: _remove(cluster, author=author, force=force))
 
 

@@ -16,55 +16,61 @@ from pools.register import pools
 
 
 @dataclass(frozen=True)
-class Report:
+class ManifestReport:
     """What became of one object: `verdict` is created, changed, unchanged or refused."""
 
     document: int  # counted from 0
     name: str
-    verdict: str
-    problems: tuple[errors.Problem, ...] = ()
+    result: str
+    problems: tuple[errors.FieldProblem, ...] = ()
     pool_id: int | None = None
 
 
 def pools_from(
     text: bytes, cluster: Cluster, *, author: events.Author, dry_run: bool = False
-) -> list[Report]:
+) -> list[ManifestReport]:
     """Create or change a pool for each object of a YAML or JSON text; all or nothing.
 
     The reports say for each object what happened (with `dry_run`, what would); when one of them is
     `refused`, nothing was changed. InvalidInput when the text cannot be read at all.
     """
-    found = documents.load_yaml(text)
+    parsed_documents = documents.load_yaml(text)
     with events.recorded(author):
-        reports = [report for document in found for report in _document(document, cluster, author)]
-        if dry_run or any(report.verdict == "refused" for report in reports):
+        reports = [
+            report
+            for document in parsed_documents
+            for report in _document(document, cluster, author)
+        ]
+        if dry_run or any(report.result == "refused" for report in reports):
             transaction.set_rollback(True)
     return reports
 
 
 def _document(
     document: documents.Document, cluster: Cluster, author: events.Author
-) -> Sequence[Report]:
+) -> Sequence[ManifestReport]:
     try:
         manifests = podippool.parse_document(document.data)
     except errors.InvalidInput as error:
-        return [Report(document.index, "", "refused", error.problems)]
+        return [ManifestReport(document.index, "", "refused", error.problems)]
     return [_manifest(document.index, manifest, cluster, author) for manifest in manifests]
 
 
 def _manifest(
     index: int, manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
-) -> Report:
+) -> ManifestReport:
     try:
         with transaction.atomic():
-            verdict, pool = _bring(manifest, cluster, author)
+            result, pool = _bring(manifest, cluster, author)
     except errors.IpamError as error:
-        problems = error.problems or (errors.Problem("", error.code, error.message),)
-        return Report(index, manifest.name, "refused", problems)
-    return Report(index, manifest.name, verdict, pool_id=pool.pk)
+        problems = error.problems or (errors.FieldProblem("", error.code, error.message),)
+        return ManifestReport(index, manifest.name, "refused", problems)
+    return ManifestReport(index, manifest.name, result, pool_id=pool.pk)
 
 
-def _bring(manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author) -> tuple[str, Pool]:
+def _bring(
+    manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
+) -> tuple[str, Pool]:
     pool = Pool.objects.filter(cluster=cluster, name=manifest.name).first()
     if pool is None:
         return "created", pools.create(spec(manifest, cluster), author=author)

@@ -35,36 +35,38 @@ def values() -> Iterator[Value]:
         )
     )
     pending = _pending()
-    known = usage.of_pools(pools)
+    usages = usage.of_pools(pools)
     for pool in pools:
-        place = (("cluster", pool.cluster.name), ("pool", pool.name))
-        yield Value(_PENDING, place, pending.get(pool.pk, 0))
-        for family, one in known[pool.pk].items():
+        labels = (("cluster", pool.cluster.name), ("pool", pool.name))
+        yield Value(_PENDING, labels, pending.get(pool.pk, 0))
+        for family, family_usage in usages[pool.pk].items():
             mask_size = pool.mask_size(family)
             if mask_size is not None:
-                category = (*place, ("category", pool.category), ("family", str(family)))
-                yield from _of_family(category, one, 1 << (_BITS[family] - mask_size))
-                queue = (*place, ("family", str(family)))
-                yield Value(_QUEUE, queue, states(one)["cooling"] << (_BITS[family] - mask_size))
+                category = (*labels, ("category", pool.category), ("family", str(family)))
+                yield from _of_family(category, family_usage, 1 << (_BITS[family] - mask_size))
+                queue = (*labels, ("family", str(family)))
+                yield Value(
+                    _QUEUE, queue, states(family_usage)["cooling"] << (_BITS[family] - mask_size)
+                )
 
 
-def _of_family(labels: Labels, one: usage.Usage, size: int) -> Iterator[Value]:
-    for state, blocks in states(one).items():
+def _of_family(labels: Labels, family_usage: usage.Usage, size: int) -> Iterator[Value]:
+    for state, blocks in states(family_usage).items():
         yield Value(_ADDRESSES, (*labels, ("state", state)), blocks * size)
-    yield Value(_CAPACITY, labels, one.capacity * size)
-    yield Value(_RATIO, labels, one.ratio)
+    yield Value(_CAPACITY, labels, family_usage.capacity * size)
+    yield Value(_RATIO, labels, family_usage.ratio)
     yield Value(_BLOCK, labels, size)
 
 
-def states(one: usage.Usage) -> Mapping[str, int]:
+def states(family_usage: usage.Usage) -> Mapping[str, int]:
     """Blocks by state, which add up to the capacity.
 
     What the worker counted a while ago of a very large pool need not fit the capacity of now.
     """
-    held = min(one.held, one.capacity)
-    cooling = min(one.cooling, one.capacity - held)
-    reserved = min(max(0, one.reserved), one.capacity - held - cooling)
-    free = one.capacity - held - cooling - reserved
+    held = min(family_usage.held, family_usage.capacity)
+    cooling = min(family_usage.cooling, family_usage.capacity - held)
+    reserved = min(max(0, family_usage.reserved), family_usage.capacity - held - cooling)
+    free = family_usage.capacity - held - cooling - reserved
     return {"free": free, "held": held, "cooling": cooling, "reserved": reserved}
 
 

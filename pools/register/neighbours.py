@@ -15,7 +15,10 @@ def free_near(cidr: PoolCIDR, address: addresses.Address, count: int) -> list[ad
     grid = window.layout(cidr)
     here = grid.index_of_address(address)
     first, last = max(0, here - REACH), min(grid.count - 1, here + REACH)
-    ranges = [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
+    ranges = [
+        addresses.AddressRange(reserved_range.first, reserved_range.last)
+        for reserved_range in cidr.reserved_ranges.all()
+    ]
     used = Block.objects.filter(
         space=cidr.space_id,
         cidr__gte=str(grid.block_at(first)),

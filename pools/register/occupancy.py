@@ -27,7 +27,7 @@ PROBED = 1 << 16  # blocks; probes of a larger share would miss what is there
 
 
 @dataclass(frozen=True)
-class Used:
+class UsedBlocks:
     """Blocks in use in one share; `withheld` of them lie in a reserved range."""
 
     held: int = 0
@@ -38,18 +38,18 @@ class Used:
     def total(self) -> int:
         return self.held + self.cooling
 
-    def scaled(self, total: int) -> Used:
+    def scaled(self, total: int) -> UsedBlocks:
         """The same mixture, of so many blocks."""
         factor = total / (self.total or 1)
         held = round(self.held * factor)
-        return Used(held, max(0, total - held), round(self.withheld * factor))
+        return UsedBlocks(held, max(0, total - held), round(self.withheld * factor))
 
 
 @dataclass(frozen=True)
 class Occupancy:
     """`shares` by number from 0, without the empty ones; not `exact` when some are estimated."""
 
-    shares: Mapping[int, Used]
+    shares: Mapping[int, UsedBlocks]
     exact: bool = True
 
 
@@ -123,10 +123,11 @@ _BY_SHARE = f"""
 """  # noqa: S608
 
 
-def _counted(shares: _Shares) -> dict[int, Used]:
+def _counted(shares: _Shares) -> dict[int, UsedBlocks]:
     parameters = (shares.prefix, shares.cidr.space_id, *shares.bounds(), shares.prefix)
     return {
-        shares.number_of(text): Used(*counts) for text, *counts in _rows(_BY_SHARE, *parameters)
+        shares.number_of(text): UsedBlocks(*counts)
+        for text, *counts in _rows(_BY_SHARE, *parameters)
     }
 
 
@@ -147,27 +148,33 @@ _PROBED = f"""
 """  # noqa: S608
 
 
-def _estimated(shares: _Shares) -> dict[int, Used]:
-    found = _up_to_cap(shares)
-    full = [number for number, used in found.items() if used.total >= CAP]
+def _estimated(shares: _Shares) -> dict[int, UsedBlocks]:
+    used_by_share = _up_to_cap(shares)
+    full = [number for number, used in used_by_share.items() if used.total >= CAP]
     if shares.size <= CAP:
-        return found
+        return used_by_share
     if shares.size <= PROBED:
-        return {**found, **_probed(shares, {number: found[number] for number in full})}
-    left = _planned(shares) - sum(used.total for used in found.values())
-    more = max(0, left // (len(full) or 1))
-    return {**found, **{number: found[number].scaled(CAP + more) for number in full}}
+        return {
+            **used_by_share,
+            **_probed(shares, {number: used_by_share[number] for number in full}),
+        }
+    remaining = _planned(shares) - sum(used.total for used in used_by_share.values())
+    more = max(0, remaining // (len(full) or 1))
+    return {
+        **used_by_share,
+        **{number: used_by_share[number].scaled(CAP + more) for number in full},
+    }
 
 
-def _up_to_cap(shares: _Shares) -> dict[int, Used]:
+def _up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
     numbers = list(range(shares.number))
     lows, highs = zip(*(shares.bounds(number, number + 1) for number in numbers), strict=True)
     rows = _rows(_UP_TO_CAP, numbers, list(lows), list(highs), shares.cidr.space_id, CAP)
-    found = {number: Used(*counts) for number, *counts in rows}
-    return {number: used for number, used in found.items() if used.total}
+    used_by_share = {number: UsedBlocks(*counts) for number, *counts in rows}
+    return {number: used for number, used in used_by_share.items() if used.total}
 
 
-def _probed(shares: _Shares, full: Mapping[int, Used]) -> dict[int, Used]:
+def _probed(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlocks]:
     chance = random.Random(0)  # noqa: S311  # the same picture each time
     step = shares.size / PROBES
     texts = []
@@ -184,17 +191,17 @@ def _probed(shares: _Shares, full: Mapping[int, Used]) -> dict[int, Used]:
     }
 
 
-def _from_probes(hits: list[tuple[str, bool]], *, least: Used, size: int) -> Used:
+def _from_probes(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) -> UsedBlocks:
     held = sum(state == "held" for state, _ in hits)
-    seen = Used(held, len(hits) - held, sum(bool(withheld) for _, withheld in hits))
-    if seen.total <= CAP * PROBES / size:
+    sampled = UsedBlocks(held, len(hits) - held, sum(bool(withheld) for _, withheld in hits))
+    if sampled.total <= CAP * PROBES / size:
         return least
-    return seen.scaled(round(size * seen.total / PROBES))
+    return sampled.scaled(round(size * sampled.total / PROBES))
 
 
 def _planned(shares: _Shares) -> int:
     """The planner's estimate of the blocks in use in the view."""
     sql = f"EXPLAIN (FORMAT JSON) SELECT FROM pools_block WHERE {_IN_USE}"
-    said = _rows(sql, shares.cidr.space_id, *shares.bounds())[0][0]
-    plan = json.loads(said) if isinstance(said, str) else said
+    raw_plan = _rows(sql, shares.cidr.space_id, *shares.bounds())[0][0]
+    plan = json.loads(raw_plan) if isinstance(raw_plan, str) else raw_plan
     return int(plan[0]["Plan"]["Plan Rows"])

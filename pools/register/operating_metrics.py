@@ -53,10 +53,12 @@ _WAITING = f"""
 
 
 def _checks() -> Iterator[Value]:
-    for one in reports.standing():
-        if one.entry is not None:
-            count = max(int(one.bad), one.entry["count"])  # one that failed counts as one
-            yield value("ipam_check_violations", count, check=one.check.code)
+    for check_status in reports.standing():
+        if check_status.entry is not None:
+            count = max(
+                int(check_status.bad), check_status.entry["count"]
+            )  # one that failed counts as one
+            yield value("ipam_check_violations", count, check=check_status.check.code)
     ended = CheckRun.objects.filter(ended_at__isnull=False, complete=True, only=[])
     clean = ended.filter(violations=0).order_by("-pk").first()
     moment = clean.ended_at.timestamp() if clean is not None and clean.ended_at else 0

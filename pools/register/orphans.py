@@ -17,7 +17,7 @@ from django.db.models import Max
 
 from pools.core import addresses, blocks
 from pools.models import Block, FreeSpan, Pool, PoolCIDR
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.models.fields import Now
 from pools.models.pools import Pending
 from pools.platform import database
@@ -33,7 +33,7 @@ def withhold(cidr: PoolCIDR) -> None:
         cidr__gte=str(grid.block_at(0)),
         cidr__lte=str(grid.block_at(grid.count - 1)),
     )
-    rows.filter(state=State.AVAILABLE).delete()
+    rows.filter(state=BlockState.AVAILABLE).delete()
     rows.filter(withheld=False).update(withheld=True)
 
 
@@ -62,15 +62,17 @@ def adopt(cidr: PoolCIDR) -> None:
 
 
 def regroup(
-    pool: Pool, lost: Iterable[PoolCIDR], wanted: Sequence[addresses.Network]
+    pool: Pool, lost: Iterable[PoolCIDR], new_cidrs: Sequence[addresses.Network]
 ) -> list[PoolCIDR]:
     """Let CIDRs that the pool has lost make room for those that overlap them.
 
     Blocks stay as they are. In the place of the lost CIDRs come the wanted ones, as orphans that the
     pool adopts, and what is left of the lost ones: these are answered, and kept while in use.
     """
-    going = [cidr for cidr in lost if any(cidr.cidr.overlaps(one) for one in wanted)]
-    coming = [one for one in wanted if any(one.overlaps(cidr.cidr) for cidr in going)]
+    going = [cidr for cidr in lost if any(cidr.cidr.overlaps(network) for network in new_cidrs)]
+    coming = [
+        network for network in new_cidrs if any(network.overlaps(cidr.cidr) for cidr in going)
+    ]
     if not going:
         return []
     for cidr in going:
@@ -79,9 +81,9 @@ def regroup(
         cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
         PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in going]).delete()
         cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
-    for one in coming:
-        _orphan(pool, one)
-    return [_orphan(pool, one) for cidr in going for one in _left(cidr.cidr, coming)]
+    for network in coming:
+        _orphan(pool, network)
+    return [_orphan(pool, network) for cidr in going for network in _remainder(cidr.cidr, coming)]
 
 
 def _orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
@@ -98,13 +100,13 @@ def _orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
     return row
 
 
-def _left(
-    cidr: addresses.Network, taken: Sequence[addresses.Network]
+def _remainder(
+    cidr: addresses.Network, holes: Sequence[addresses.Network]
 ) -> Iterator[addresses.Network]:
     """The parts of a CIDR that are in none of these; two CIDRs are one inside the other, or apart."""
-    inside = next((one for one in taken if one.overlaps(cidr)), None)
+    inside = next((hole for hole in holes if hole.overlaps(cidr)), None)
     if inside is None:
         yield cidr
     elif inside.prefixlen > cidr.prefixlen:
         for part in cidr.subnets():
-            yield from _left(part, taken)
+            yield from _remainder(part, holes)

@@ -21,7 +21,7 @@ from pools.models.pools import Category
 PREFIX = "prefix"  # the category of a cluster's own prefix, which no pool has
 
 
-class Kind(enum.Enum):
+class OverlapKind(enum.Enum):
     """What overlaps; an overlap may be of several kinds."""
 
     CLUSTERS = "clusters"  # networks of different clusters
@@ -30,7 +30,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Owner:
+class NetworkOwner:
     """Whose network it is; `space` is "" for the cluster's own, `pool_id` None for its prefix."""
 
     cluster_id: int
@@ -45,7 +45,7 @@ class Owner:
 class Overlap:
     """Networks of several address spaces of which the first holds all others, in order."""
 
-    members: tuple[tuple[addresses.Network, Owner], ...]
+    members: tuple[tuple[addresses.Network, NetworkOwner], ...]
 
     @property
     def cidr(self) -> addresses.Network:
@@ -57,20 +57,20 @@ class Overlap:
         return sorted({owner.cluster for _, owner in self.members})
 
     @property
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[OverlapKind]:
         categories = {owner.category for _, owner in self.members}
-        found = {
-            Kind.CLUSTERS: len({owner.cluster_id for _, owner in self.members}) > 1,
-            Kind.VM_NETWORK: Category.VM in categories,
-            Kind.OVERLAY: bool(categories & {Category.NODE, Category.INSTANCE, PREFIX}),
+        matches = {
+            OverlapKind.CLUSTERS: len({owner.cluster_id for _, owner in self.members}) > 1,
+            OverlapKind.VM_NETWORK: Category.VM in categories,
+            OverlapKind.OVERLAY: bool(categories & {Category.NODE, Category.INSTANCE, PREFIX}),
         }
-        return frozenset(kind for kind, is_one in found.items() if is_one)
+        return frozenset(kind for kind, is_one in matches.items() if is_one)
 
 
-def found(
+def find_overlaps(
     *,
     cluster_id: int | None = None,
-    kind: Kind | None = None,
+    kind: OverlapKind | None = None,
     within: addresses.Network | None = None,
 ) -> list[Overlap]:
     """All overlaps in the order of their addresses; only those of a cluster, a kind, a network.
@@ -79,22 +79,27 @@ def found(
     """
     groups = overlaps.across(_networks(), space=lambda owner: (owner.cluster_id, owner.space))
     every = (Overlap(tuple(group)) for group in groups)
-    return [one for one in every if _chosen(one, cluster_id, kind, within)]
+    return [overlap for overlap in every if _chosen(overlap, cluster_id, kind, within)]
 
 
 def _chosen(
-    one: Overlap, cluster_id: int | None, kind: Kind | None, within: addresses.Network | None
+    overlap: Overlap,
+    cluster_id: int | None,
+    kind: OverlapKind | None,
+    within: addresses.Network | None,
 ) -> bool:
-    if cluster_id is not None and cluster_id not in {owner.cluster_id for _, owner in one.members}:
+    if cluster_id is not None and cluster_id not in {
+        owner.cluster_id for _, owner in overlap.members
+    }:
         return False
     if within is not None and not (
-        overlaps.holds(within, one.cidr) or overlaps.holds(one.cidr, within)
+        overlaps.holds(within, overlap.cidr) or overlaps.holds(overlap.cidr, within)
     ):
         return False
-    return kind is None or kind in one.kinds
+    return kind is None or kind in overlap.kinds
 
 
-def touching(network: addresses.Network) -> list[tuple[addresses.Network, Owner]]:
+def touching(network: addresses.Network) -> list[tuple[addresses.Network, NetworkOwner]]:
     """The networks of all address spaces that overlap this one."""
     with connection.cursor() as cursor:
         cursor.execute(_TOUCHING, [str(network)])
@@ -112,16 +117,16 @@ _ALL = """
 _TOUCHING = f"SELECT * FROM ({_ALL}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
 
 
-def _networks() -> Iterator[tuple[addresses.Network, Owner]]:
+def _networks() -> Iterator[tuple[addresses.Network, NetworkOwner]]:
     with connection.cursor() as cursor:
         cursor.execute(_ALL)
         rows = cursor.fetchall()
     yield from map(_owned, sorted(rows, key=_by_name))
 
 
-def _owned(row: tuple[Any, ...]) -> tuple[addresses.Network, Owner]:
+def _owned(row: tuple[Any, ...]) -> tuple[addresses.Network, NetworkOwner]:
     text, cluster_id, cluster, space, category, pool_id, pool = row
-    return ip_network(text), Owner(cluster_id, cluster, space, category, pool_id, pool)
+    return ip_network(text), NetworkOwner(cluster_id, cluster, space, category, pool_id, pool)
 
 
 def _by_name(row: tuple[Any, ...]) -> tuple[str, ...]:

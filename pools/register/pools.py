@@ -20,7 +20,7 @@ from pools.clusters.reconcile import leases
 from pools.core import addresses, blocks, errors
 from pools.core.cilium.podippool import CidrEntry, Family
 from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR, ReservedRange
-from pools.models.blocks import LIVE, State
+from pools.models.blocks import LIVE, BlockState
 from pools.models.fields import Now
 from pools.models.pools import DEFAULT_COOLDOWN, Category, Pending
 from pools.platform import database, events
@@ -75,7 +75,9 @@ class PoolChange:
 def create(spec: PoolSpec, *, author: events.Author) -> Pool:
     """Raises AlreadyExists, CIDROverlap, RangesOverlap or InvalidInput."""
     if not spec.families:
-        raise errors.InvalidInput.of("ipv4", "family_required", "A pool has an IPv4 or IPv6 part.")
+        raise errors.InvalidInput.for_field(
+            "ipv4", "family_required", "A pool has an IPv4 or IPv6 part."
+        )
     space = spec.space or AddressSpace.objects.get(cluster=spec.cluster, name=AddressSpace.OWN)
     cooldown = spec.cooldown_seconds
     pool = Pool(
@@ -110,7 +112,7 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
 
 
 def change(
-    pool_id: int, wanted: PoolChange, *, author: events.Author, version: int | None = None
+    pool_id: int, pool_change: PoolChange, *, author: events.Author, version: int | None = None
 ) -> Pool:
     """Bring a pool to what is wanted; nothing changes when any part is refused.
 
@@ -119,17 +121,17 @@ def change(
     """
     with _changing(pool_id, author=author, version=version) as pool:
         for name in ("cooldown_seconds", "description", "annotations", "labels"):
-            value = getattr(wanted, name)
+            value = getattr(pool_change, name)
             if value is not None:
                 setattr(pool, name, value)
-        if wanted.selectors is not None:
-            pool.pod_selector, pool.namespace_selector = wanted.selectors
-        for family, part in sorted((wanted.families or {}).items()):
+        if pool_change.selectors is not None:
+            pool.pod_selector, pool.namespace_selector = pool_change.selectors
+        for family, part in sorted((pool_change.families or {}).items()):
             _refuse_repeated(family, part)
             _change_mask_size(pool, family, part.mask_size)
         database.save(pool)
-        for family, part in sorted((wanted.families or {}).items()):
-            _change_family(pool, family, part, keep_orphans=wanted.keep_orphans, author=author)
+        for family, part in sorted((pool_change.families or {}).items()):
+            _change_family(pool, family, part, keep_orphans=pool_change.keep_orphans, author=author)
     return Pool.objects.get(pk=pool_id)
 
 
@@ -139,7 +141,9 @@ def delete(pool_id: int, *, author: events.Author, version: int | None = None) -
         refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
         # The triggers of the CIDRs take the window with them, and see what was taken meanwhile.
         cidrs = PoolCIDR.objects.filter(pool=pool)
-        _named(cidrs.delete, {"cidr_in_use": errors.PoolInUse, "block_in_use": errors.PoolInUse})
+        _map_integrity_error(
+            cidrs.delete, {"cidr_in_use": errors.PoolInUse, "block_in_use": errors.PoolInUse}
+        )
         pool.delete()
 
 
@@ -150,7 +154,7 @@ def add_cidr(pool_id: int, entry: CidrEntry, *, author: events.Author) -> PoolCI
     """
     with _changing(pool_id, author=author) as pool:
         added = _add_cidr(pool, entry)
-        _settle_addition(added, author)
+        _complete_addition(added, author)
     return added  # mypy: a context manager may swallow
 
 
@@ -219,17 +223,17 @@ def families(pool: Pool) -> dict[int, Family]:
 
 def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
     """The families of many pools, by the pool's id."""
-    found: dict[int, dict[int, list[CidrEntry]]] = {
+    entries_by_pool: dict[int, dict[int, list[CidrEntry]]] = {
         pool.pk: {family: [] for family in (4, 6) if pool.mask_size(family) is not None}
         for pool in pools
     }
-    for cidr in listed(list(found)).prefetch_related("reserved_ranges"):
+    for cidr in listed(list(entries_by_pool)).prefetch_related("reserved_ranges"):
         entry = CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr))))
-        found[cidr.pool_id][cidr.cidr.version].append(entry)
+        entries_by_pool[cidr.pool_id][cidr.cidr.version].append(entry)
     return {
         pool.pk: {
             family: Family(tuple(entries), pool.mask_size(family) or 0)
-            for family, entries in found[pool.pk].items()
+            for family, entries in entries_by_pool[pool.pk].items()
         }
         for pool in pools
     }
@@ -257,7 +261,7 @@ def in_use(cidr: PoolCIDR) -> Any:
 
 
 def _live(rows: Any) -> Any:
-    cooled = Q(state=State.COOLING, available_from__lte=Now())
+    cooled = Q(state=BlockState.COOLING, available_from__lte=Now())
     return rows.filter(state__in=LIVE).exclude(cooled)
 
 
@@ -342,11 +346,11 @@ def _change_mask_size(pool: Pool, family: int, mask_size: int) -> None:
 
 
 def _refuse_repeated(family: int, part: Family) -> None:
-    seen: set[addresses.Network] = set()
+    seen_cidrs: set[addresses.Network] = set()
     for index, entry in enumerate(part.cidrs):
-        if entry.cidr in seen:
+        if entry.cidr in seen_cidrs:
             raise errors.CIDROverlap(f"ipv{family}.cidrs.{index}: {entry.cidr} is there twice.")
-        seen.add(entry.cidr)
+        seen_cidrs.add(entry.cidr)
         if len(set(entry.reserved)) < len(entry.reserved):
             raise errors.RangesOverlap(f"{entry.cidr} has the same reserved range twice.")
 
@@ -355,10 +359,10 @@ def _change_family(
     pool: Pool, family: int, part: Family, *, keep_orphans: bool, author: events.Author
 ) -> None:
     present = _present(pool, family)
-    wanted = [entry.cidr for entry in part.cidrs]
+    desired_cidrs = [entry.cidr for entry in part.cidrs]
     if keep_orphans:
-        lost = [row for cidr, row in present.items() if cidr not in wanted]
-        for rest in orphans.regroup(pool, lost, wanted):
+        lost = [row for cidr, row in present.items() if cidr not in desired_cidrs]
+        for rest in orphans.regroup(pool, lost, desired_cidrs):
             if not in_use(rest).exists():
                 _delete_cidr(rest)
         present = _present(pool, family)
@@ -366,12 +370,12 @@ def _change_family(
         _drop(present[cidr], keep_orphans=keep_orphans)
     for index, entry in enumerate(part.cidrs):
         with _under(f"ipv{family}.cidrs.{index}"):
-            found = present.get(entry.cidr)
-            if found is None:
-                _settle_addition(_add_cidr(pool, entry), author)
+            pool_cidr = present.get(entry.cidr)
+            if pool_cidr is None:
+                _complete_addition(_add_cidr(pool, entry), author)
             else:
-                _keep_cidr(found, author)
-                _change_ranges(found, entry)
+                _keep_cidr(pool_cidr, author)
+                _change_ranges(pool_cidr, entry)
     _put_in_order(pool, family, part)
 
 
@@ -380,7 +384,7 @@ def _present(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
     return {row.cidr: row for row in rows}
 
 
-def _settle_addition(cidr: PoolCIDR, author: events.Author) -> None:
+def _complete_addition(cidr: PoolCIDR, author: events.Author) -> None:
     """A CIDR that the cluster's object lacks is not handed out until the object has it.
 
     A pool without an object is as the register says: the next pass makes the object.
@@ -415,29 +419,29 @@ def _drop(cidr: PoolCIDR, *, keep_orphans: bool) -> None:
 
 def _put_in_order(pool: Pool, family: int, part: Family) -> None:
     """The CIDRs in the order of the spec, which is the order in which they are used."""
-    found = {row.cidr: row for row in listed([pool.pk]).filter(cidr__family=family)}
-    places = sorted(row.position for row in found.values())
-    for place, entry in zip(places, part.cidrs, strict=True):
-        if found[entry.cidr].position != place:
-            PoolCIDR.objects.filter(pk=found[entry.cidr].pk).update(position=place)
+    rows_by_cidr = {row.cidr: row for row in listed([pool.pk]).filter(cidr__family=family)}
+    positions = sorted(row.position for row in rows_by_cidr.values())
+    for position, entry in zip(positions, part.cidrs, strict=True):
+        if rows_by_cidr[entry.cidr].position != position:
+            PoolCIDR.objects.filter(pk=rows_by_cidr[entry.cidr].pk).update(position=position)
 
 
 def _change_ranges(cidr: PoolCIDR, entry: CidrEntry) -> None:
-    wanted = set(entry.reserved)
+    desired_ranges = set(entry.reserved)
     for reserved in cidr.reserved_ranges.select_related("pool_cidr__pool"):
         span = addresses.AddressRange(reserved.first, reserved.last)
-        if span in wanted:
-            wanted.remove(span)
+        if span in desired_ranges:
+            desired_ranges.remove(span)
         else:
             _unreserve(reserved)
-    for span in sorted(wanted):
+    for span in sorted(desired_ranges):
         _reserve(cidr, span, "")
 
 
 def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     if pool.mask_size(entry.cidr.version) is None:
         message = f"The pool has no IPv{entry.cidr.version} blocks."
-        raise errors.InvalidInput.of("cidr", "family", message, entry.cidr)
+        raise errors.InvalidInput.for_field("cidr", "family", message, entry.cidr)
     _require_in_prefix(pool, entry.cidr)
     other = _overlapped(pool, entry.cidr)
     if other is not None:
@@ -472,7 +476,7 @@ def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
         return
     if not isinstance(cidr, IPv6Network) or not cidr.subnet_of(prefix):
         message = f"{cidr} is not in the prefix {prefix} of the cluster {pool.cluster}"
-        raise errors.InvalidInput.of("cidr", "outside_cluster_prefix", message, cidr)
+        raise errors.InvalidInput.for_field("cidr", "outside_cluster_prefix", message, cidr)
 
 
 def _locked_prefix(pool: Pool) -> IPv6Network | None:
@@ -480,8 +484,8 @@ def _locked_prefix(pool: Pool) -> IPv6Network | None:
     if pool.category not in {Category.NODE, Category.INSTANCE}:
         return None
     statement = "SELECT cluster_prefix::text FROM pools_cluster WHERE id = %s FOR SHARE"
-    found = database.rows(statement, [pool.cluster_id])
-    return IPv6Network(found[0][0]) if found and found[0][0] else None
+    rows = database.rows(statement, [pool.cluster_id])
+    return IPv6Network(rows[0][0]) if rows and rows[0][0] else None
 
 
 def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
@@ -503,7 +507,9 @@ def _awaits_removal(cidr: PoolCIDR) -> bool:
 
 def _delete_cidr(cidr: PoolCIDR) -> None:
     refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
-    _named(cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse})
+    _map_integrity_error(
+        cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse}
+    )
 
 
 def _reserve(cidr: PoolCIDR, span: addresses.AddressRange, reason: str) -> ReservedRange:
@@ -538,11 +544,13 @@ def _unreserve(reserved: ReservedRange) -> None:
     window.give_back(cidr, freed, still_withheld=grid.withheld(window.ranges(cidr)))
 
 
-def _named(work: Callable[[], Any], names: Mapping[str, type[errors.Conflict]]) -> None:
+def _map_integrity_error(
+    work: Callable[[], Any], names: Mapping[str, type[errors.Conflict]]
+) -> None:
     try:
         work()
     except IntegrityError as error:
-        known = names.get(database.constraint(error))
-        if known is None:
+        error_class = names.get(database.constraint(error))
+        if error_class is None:
             raise
-        raise known(str(error.__cause__).partition("\n")[0]) from error
+        raise error_class(str(error.__cause__).partition("\n")[0]) from error

@@ -75,16 +75,23 @@ def _less(
     ranges: set[addresses.AddressRange], others: set[addresses.AddressRange]
 ) -> tuple[addresses.AddressRange, ...]:
     """The parts of the ranges that no other range holds, in order: a longer range adds its end."""
-    holes = {family: [_span(one) for one in others if one.family == family] for family in (4, 6)}
+    holes = {
+        family: [_span(address_range) for address_range in others if address_range.family == family]
+        for family in (4, 6)
+    }
     return tuple(
-        addresses.AddressRange(_address(part.first, one), _address(part.last, one))
-        for one in sorted(ranges, key=lambda one: (one.family, int(one.first)))
-        for part in blocks.subtract([_span(one)], holes[one.family])
+        addresses.AddressRange(
+            _address(part.first, address_range), _address(part.last, address_range)
+        )
+        for address_range in sorted(
+            ranges, key=lambda address_range: (address_range.family, int(address_range.first))
+        )
+        for part in blocks.subtract([_span(address_range)], holes[address_range.family])
     )
 
 
-def _span(one: addresses.AddressRange) -> blocks.Span:
-    return blocks.Span(int(one.first), int(one.last))
+def _span(address_range: addresses.AddressRange) -> blocks.Span:
+    return blocks.Span(int(address_range.first), int(address_range.last))
 
 
 def _address(number: int, like: addresses.AddressRange) -> addresses.Address:

@@ -52,14 +52,14 @@ def _purge(number: int) -> int:
     if not verification.verified(segment):
         log.error("audit: segment %s of %s does not verify; its events stay", number, segment.day)
         return 0
-    gone = kept = 0
+    gone = kept_count = 0
     with pgtrigger.ignore(*events.append_only()):
         for model in events.logs().values():
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
             gone += _old(model, inside, segment.after_id).delete()[0]
-            kept += inside.count()
-    changes: dict[str, Any] = {"purged_at": database.now(), "kept": kept}
-    if not kept:
+            kept_count += inside.count()
+    changes: dict[str, Any] = {"purged_at": database.now(), "kept": kept_count}
+    if not kept_count:
         changes["marks"] = b""
         SegmentName.objects.filter(segment=number).delete()
     AuditSegment.objects.filter(pk=number).update(**changes)

@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 
 from pools.core import addresses, blocks
 from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
-from pools.models.blocks import LIVE, State
+from pools.models.blocks import LIVE, BlockState
 from pools.models.fields import Now
 from pools.platform import database
 
@@ -83,7 +83,10 @@ def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
         {
             pool_id: families
             for pool_id, families in large.items()
-            if sum(one.held + one.cooling for one in families.values()) > LARGE
+            if sum(
+                family_counts.held + family_counts.cooling for family_counts in families.values()
+            )
+            > LARGE
         },
     )
     counted = _count([pool.pk for pool in chosen if pool.pk not in large])
@@ -100,13 +103,13 @@ def refresh() -> int:
         PoolUsage(
             pool_id=pool_id,
             family=family,
-            held=one.held,
-            cooling=one.cooling,
-            withheld=one.withheld,
+            held=family_counts.held,
+            cooling=family_counts.cooling,
+            withheld=family_counts.withheld,
             counted_at=Now(),
         )
         for pool_id, families in _add_up(live).items()
-        for family, one in families.items()
+        for family, family_counts in families.items()
     ]
     PoolUsage.objects.exclude(pool_id__in={row.pool_id for row in rows}).delete()
     PoolUsage.objects.bulk_create(
@@ -138,33 +141,35 @@ def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _Counted]]:
     """Of (pool, family, state, withheld, number) of blocks in use."""
     counted: dict[int, dict[int, _Counted]] = defaultdict(lambda: defaultdict(_Counted))
     for pool_id, family, state, withheld, number in live:
-        one = counted[pool_id][family]
+        family_counts = counted[pool_id][family]
         counted[pool_id][family] = replace(
-            one,
-            **{state: getattr(one, state) + number},
-            withheld=one.withheld + number * withheld,
+            family_counts,
+            **{state: getattr(family_counts, state) + number},
+            withheld=family_counts.withheld + number * withheld,
         )
     # A cooldown that has passed is over, whether or not a worker has tidied it.
     over = Block.objects.filter(
-        pool__in=list(counted), state=State.COOLING, available_from__lte=Now()
+        pool__in=list(counted), state=BlockState.COOLING, available_from__lte=Now()
     )
     for pool_id, family, number, withheld in over.values_list("pool_id", "family").annotate(
         number=Count("id"), withheld=Count("id", filter=Q(withheld=True))
     ):
-        one = counted[pool_id][family]
+        family_counts = counted[pool_id][family]
         counted[pool_id][family] = replace(
-            one, cooling=one.cooling - number, withheld=one.withheld - withheld
+            family_counts,
+            cooling=family_counts.cooling - number,
+            withheld=family_counts.withheld - withheld,
         )
     return counted
 
 
 def _ranges(pools: list[Pool]) -> dict[int, list[addresses.AddressRange]]:
     """Reserved ranges by the id of their CIDR."""
-    found: dict[int, list[addresses.AddressRange]] = defaultdict(list)
+    ranges_by_cidr: dict[int, list[addresses.AddressRange]] = defaultdict(list)
     rows = ReservedRange.objects.filter(pool__in=pools).order_by("pool_cidr_id", "first")
     for pk, first, last in rows.values_list("pool_cidr_id", "first", "last"):
-        found[pk].append(addresses.AddressRange(first, last))
-    return found
+        ranges_by_cidr[pk].append(addresses.AddressRange(first, last))
+    return ranges_by_cidr
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -199,20 +204,21 @@ def _usage(
         usable, allocatable = _sizes(
             cidr, pool.mask_size(family), first, last, tuple(ranges.get(pk, ()))
         )
-        one = usage[pool_id][family]
+        family_usage = usage[pool_id][family]
         usage[pool_id][family] = replace(
-            one,
-            capacity=one.capacity + usable,
-            reserved=one.reserved + (usable if orphaned_at or pending else usable - allocatable),
+            family_usage,
+            capacity=family_usage.capacity + usable,
+            reserved=family_usage.reserved
+            + (usable if orphaned_at or pending else usable - allocatable),
         )
     for pool in pools:
-        for family, one in usage[pool.pk].items():
+        for family, family_usage in usage[pool.pk].items():
             count = counted.get(pool.pk, {}).get(family, _Counted())
             usage[pool.pk][family] = replace(
-                one,
+                family_usage,
                 held=count.held,
                 cooling=count.cooling,
-                reserved=one.reserved - count.withheld,
+                reserved=family_usage.reserved - count.withheld,
                 approximate=pool.pk in approximate,
             )
     return usage

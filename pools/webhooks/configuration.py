@@ -128,7 +128,7 @@ def by_url(url: str, at: str) -> dict[str, Any]:
     except ValueError:
         good = False
     if not good or parts.path not in {"", "/"} or "@" in url or parts.query or parts.fragment:
-        raise errors.InvalidInput.of("url", "url", "must be https://host[:port]", url)
+        raise errors.InvalidInput.for_field("url", "url", "must be https://host[:port]", url)
     return {"url": f"https://{parts.netloc}{at}"}
 
 
@@ -138,7 +138,7 @@ def by_service(service: str, at: str) -> dict[str, Any]:
     name, _, port = rest.partition(":")
     if not namespace or not name or not (port or "443").isdecimal():
         message = "must be namespace/name[:port]"
-        raise errors.InvalidInput.of("service", "service", message, service)
+        raise errors.InvalidInput.for_field("service", "service", message, service)
     return {
         "service": {"namespace": namespace, "name": name, "port": int(port or "443"), "path": at}
     }
@@ -151,5 +151,5 @@ def certificates(text: str) -> str:
     try:
         ssl.create_default_context(cadata="".join(found) or "none")
     except (ssl.SSLError, ValueError) as error:
-        raise errors.InvalidInput.of("ca", "ca", "must be PEM certificates") from error
+        raise errors.InvalidInput.for_field("ca", "ca", "must be PEM certificates") from error
     return "".join(found)

@@ -91,7 +91,7 @@ def _parsed(manifest: object_reader.Json | None) -> podippool.PodIPPool:
     """The pool of a manifest; one without any family is legal in Kubernetes."""
     if manifest is None or manifest.get("kind") != podippool.KIND:
         message = f"a {podippool.KIND} is expected"
-        raise errors.InvalidInput.of("kind", "unsupported_kind", message)
+        raise errors.InvalidInput.for_field("kind", "unsupported_kind", message)
     conversion.check_written_shape(manifest)
     try:
         return podippool.parse_document(manifest, strict=False)[0]
@@ -167,7 +167,9 @@ def _judge_immutable(change: _Change, verdict: Verdict) -> None:
     if not differing:
         return
     if change.is_update or (change.known and register.in_use(change.known.places)):
-        problems = [errors.Problem(at, errors.ImmutableInUse.code, text) for at, text in differing]
+        problems = [
+            errors.FieldProblem(at, errors.ImmutableInUse.code, text) for at, text in differing
+        ]
         verdict.refuse(errors.ImmutableInUse(problems=problems))
     else:
         for at, text in differing:

@@ -60,7 +60,7 @@ def parse(body: bytes, *, group: str, plurals: Collection[str]) -> Review:
     Raises InvalidInput: those of documents.load_json, required, wrong_type, unsupported_kind (no
     AdmissionReview v1, or of another resource), invalid_choice (another operation).
     """
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     review = object_reader.Fields(documents.load_json(body, limit=LARGEST), "", report)
     if (review.data.get("apiVersion"), review.data.get("kind")) != (API_VERSION, KIND):
         message = f"an {KIND} of {API_VERSION} is expected"
@@ -72,7 +72,7 @@ def parse(body: bytes, *, group: str, plurals: Collection[str]) -> Review:
     if (resource.data.get("group") or "") != group or asked_for not in plurals:
         names = " and ".join(f"{plural}.{group}".rstrip(".") for plural in plurals)
         message = f"reviews of {names} are answered here"
-        report.add(resource.at, "unsupported_kind", message, asked_for)
+        report.add(resource.base_path, "unsupported_kind", message, asked_for)
     # Another version than that of the objects when only an equivalent one is registered for.
     asked = request.section("requestResource")
     operation = request.parse("operation", _operation) or ""
@@ -155,20 +155,20 @@ def _status(refusals: list[errors.IpamError]) -> dict[str, Any]:
     }
 
 
-def _problems(refusal: errors.IpamError) -> Iterable[errors.Problem]:
-    return refusal.problems or (errors.Problem("", refusal.code, refusal.message),)
+def _problems(refusal: errors.IpamError) -> Iterable[errors.FieldProblem]:
+    return refusal.problems or (errors.FieldProblem("", refusal.code, refusal.message),)
 
 
 def _text(value: object, at: str) -> str:
     if not isinstance(value, str) or not value:
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
     return value
 
 
 def _operation(value: object, at: str) -> str:
     if value not in (CREATE, UPDATE, DELETE):
         message = f"must be {CREATE}, {UPDATE} or {DELETE}"
-        raise errors.InvalidInput.of(at, "invalid_choice", message, value)
+        raise errors.InvalidInput.for_field(at, "invalid_choice", message, value)
     return str(value)
 
 

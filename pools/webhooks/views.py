@@ -58,14 +58,14 @@ class Webhook(views.APIView):
             space = callers.space_of(plain, cluster, key)
             review = reviews.parse(body, group=self.group, plurals=self.plurals)
             verdict = self.judge(review, space)
-        self.judged(review, space)
+        self.after_review(review, space)
         return verdict, JsonResponse(reviews.answer(review, verdict))
 
     def judge(self, review: Review, space: AddressSpace) -> Verdict:
         """The verdict; in a transaction that cannot write."""
         raise NotImplementedError
 
-    def judged(self, review: Review, space: AddressSpace) -> None:
+    def after_review(self, review: Review, space: AddressSpace) -> None:
         """What is left to do when that transaction has ended."""
 
 
@@ -85,5 +85,5 @@ def _body(request: HttpRequest) -> bytes:
         )
     if int(request.META.get("CONTENT_LENGTH") or 0) > reviews.LARGEST:
         message = f"may have at most {reviews.LARGEST} bytes"
-        raise errors.InvalidInput.of("", "too_large", message)
+        raise errors.InvalidInput.for_field("", "too_large", message)
     return request.body

@@ -11,7 +11,7 @@ from claims.address_index import conflicts, duplicates, index
 from claims.models import Entry, Place
 from pools.core.addresses import AddressRange
 from pools.models import Block
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.platform import events
 from pools.register import block_sync, pools
 from tests.claims import worlds
@@ -30,7 +30,7 @@ def _flags(**owner: int) -> set[str]:
 
 
 def _held() -> dict[str, tuple[str, str]]:
-    rows = Block.objects.filter(state=State.HELD)
+    rows = Block.objects.filter(state=BlockState.HELD)
     return {str(row.cidr): (row.holder_kind, row.holder_id) for row in rows}
 
 

@@ -23,7 +23,7 @@ def _locked(key: str) -> str:
     ).decode()
 
 
-def _refusal(access: Access) -> errors.Problem:
+def _refusal(access: Access) -> errors.FieldProblem:
     with pytest.raises(errors.InvalidInput) as refusal:
         credentials.check(access, now=NOW)
     assert "PRIVATE KEY" not in f"{refusal.value} {refusal.value.problems}"

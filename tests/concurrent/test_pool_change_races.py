@@ -62,7 +62,9 @@ def test_ranges_come_and_go() -> None:
     pool = factories.pool("10.0.0.0/24")
 
     def reserve(span: str) -> Callable[[], int]:
-        return _for_a_while(lambda: pools.unreserve(factories.reserve(pool, span), author=factories.BY))
+        return _for_a_while(
+            lambda: pools.unreserve(factories.reserve(pool, span), author=factories.BY)
+        )
 
     tidy = _for_a_while(requests.end_cooldowns)
     works = [_take_and_give_back(pool)] * 5 + [_take_and_give_back(pool, 20), tidy]

@@ -9,7 +9,7 @@ import pytest
 from pools.models import Block, Event
 from pools.register.allocator import allocation
 from pools.register.leaks import reclaim, references
-from pools.register.leaks.references import Report
+from pools.register.leaks.references import ReferenceReport
 from tests import factories
 from tests.concurrent import threads
 
@@ -18,25 +18,27 @@ BLOCKS = 40
 
 
 @pytest.fixture
-def leaked(settings: Any) -> list[reclaim.Wanted]:
+def leaked(settings: Any) -> list[reclaim.ReclaimTarget]:
     """As two complete reports found them."""
     settings.IPAM_LEAK_GRACE_SECONDS = 0
     cluster = factories.cluster()
     pool = factories.pool("10.0.0.0/24", within=cluster, cooldown=600)
     factories.ask(pool, *factories.holders(BLOCKS, kind="instance"))
     for sequence in (1, 2):
-        references.take_in(Report(cluster, "instance", sequence, True, ()), author=factories.BY)
+        references.take_in(
+            ReferenceReport(cluster, "instance", sequence, True, ()), author=factories.BY
+        )
     return [
-        reclaim.Wanted(one.pk, one.holder_kind, one.holder_id, one.holder_uid, "", one.allocated_at)
+        reclaim.ReclaimTarget(one.pk, one.holder_kind, one.holder_id, one.holder_uid, "", one.allocated_at)
         for one in Block.objects.filter(state="held").order_by("pk")
     ]  # fmt: skip
 
 
-def _reclaim(wanted: list[reclaim.Wanted]) -> list[reclaim.Result]:
+def _reclaim(wanted: list[reclaim.ReclaimTarget]) -> list[reclaim.ReclaimResult]:
     return list(reclaim.reclaim_all(wanted, author=factories.WITH_REASON))
 
 
-def test_each_block_is_taken_back_once(leaked: list[reclaim.Wanted]) -> None:
+def test_each_block_is_taken_back_once(leaked: list[reclaim.ReclaimTarget]) -> None:
     works = [lambda: _reclaim(leaked), lambda: _reclaim(leaked[::-1]), lambda: _reclaim(leaked)]
     results = threads.together(works)
     assert not threads.failures(results)
@@ -47,7 +49,7 @@ def test_each_block_is_taken_back_once(leaked: list[reclaim.Wanted]) -> None:
 
 
 def test_a_holder_that_returns_meanwhile_keeps_its_new_block(
-    leaked: list[reclaim.Wanted],
+    leaked: list[reclaim.ReclaimTarget],
 ) -> None:
     """It released, and was given the block again, while the reclaim waited for the row."""
     one = leaked[0]

@@ -26,10 +26,10 @@ def pool(
 
 
 def node(
-    name: str = "n1", *, wants: dict[str, int] | None = None, **lists: list[str]
+    name: str = "n1", *, demands: dict[str, int] | None = None, **lists: list[str]
 ) -> ciliumnode.NodeDemand:
     """`wants` are IPv4 addresses by pool, `lists` the CIDRs that it has allocated by pool."""
-    requested = {pool: {4: number, 6: 0} for pool, number in (wants or {}).items()}
+    requested = {pool: {4: number, 6: 0} for pool, number in (demands or {}).items()}
     allocated = (
         ciliumnode.Allocated(pool, tuple(map(ip_network, cidrs))) for pool, cidrs in lists.items()
     )

@@ -9,7 +9,7 @@ import pytest
 
 from pools.core import errors
 from pools.core.cilium import conversion, podippool
-from pools.core.cilium.conversion import Difference, Standing
+from pools.core.cilium.conversion import VersionDifference, VersionRelation
 from pools.core.cilium.podippool import Shape
 
 OLD: dict[str, Any] = {
@@ -84,15 +84,15 @@ def _with_uid(uid: str) -> dict[str, Any]:
     ("v2alpha1", "v2", "expected"),
     [
         (None, None, None),
-        (None, _with_uid("a"), Standing.V2_ONLY),
-        (_with_uid("a"), None, Standing.V2ALPHA1_ONLY),
-        (_with_uid("a"), _with_uid("a"), Standing.ONE_OBJECT),
-        (_with_uid("a"), _with_uid("b"), Standing.V2_WINS),
-        ({"metadata": {}}, {}, Standing.V2_WINS),
+        (None, _with_uid("a"), VersionRelation.V2_ONLY),
+        (_with_uid("a"), None, VersionRelation.V2ALPHA1_ONLY),
+        (_with_uid("a"), _with_uid("a"), VersionRelation.ONE_OBJECT),
+        (_with_uid("a"), _with_uid("b"), VersionRelation.V2_WINS),
+        ({"metadata": {}}, {}, VersionRelation.V2_WINS),
     ],
 )
-def test_standing(v2alpha1: Any, v2: Any, expected: Standing | None) -> None:
-    assert conversion.standing(v2alpha1, v2) is expected
+def test_standing(v2alpha1: Any, v2: Any, expected: VersionRelation | None) -> None:
+    assert conversion.version_relation(v2alpha1, v2) is expected
 
 
 def test_differences() -> None:
@@ -106,13 +106,13 @@ def test_differences() -> None:
     del new["spec"]["podSelector"]
     new["metadata"]["labels"]["team"] = "blue"
     assert conversion.differences(OLD, new) == [
-        Difference("metadata.labels[team]", "green", "blue"),
-        Difference("spec.allowLastIP", False, True),
-        Difference(
+        VersionDifference("metadata.labels[team]", "green", "blue"),
+        VersionDifference("spec.allowLastIP", False, True),
+        VersionDifference(
             "spec.ipv4.cidrs", ["10.20.0.0/16", "10.30.0.0/16"], ["10.30.0.0/16", "10.20.0.0/16"]
         ),
-        Difference("spec.ipv4.reserved[10.20.0.0/16]", None, ["10.20.0.0-10.20.0.9"]),
-        Difference("spec.podSelector", {"matchLabels": {"a": "b"}}, None),
+        VersionDifference("spec.ipv4.reserved[10.20.0.0/16]", None, ["10.20.0.0-10.20.0.9"]),
+        VersionDifference("spec.podSelector", {"matchLabels": {"a": "b"}}, None),
     ]
 
 

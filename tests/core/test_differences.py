@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pools.core.kubernetes import differences
-from pools.core.kubernetes.differences import Difference, Structure
+from pools.core.kubernetes.differences import FieldDifference, Structure
 
 RANGE = {"start": "10.20.0.0", "end": "10.20.0.9"}
 OBSERVED: dict[str, Any] = {
@@ -93,10 +93,10 @@ BOTH, OURS = ("cadastre", "kubectl"), ("cadastre",)
 @pytest.mark.parametrize(
     ("spec", "difference"),
     [
-        ({"ipv4": {"maskSize": 25}}, Difference("spec.ipv4.maskSize", 25, 24, ("kubectl",))),
+        ({"ipv4": {"maskSize": 25}}, FieldDifference("spec.ipv4.maskSize", 25, 24, ("kubectl",))),
         (
             {"ipv4": {"cidrs": ["10.30.0.0/16", "10.20.0.0/16"]}},
-            Difference(
+            FieldDifference(
                 "spec.ipv4.cidrs",
                 ["10.30.0.0/16", "10.20.0.0/16"],
                 ["10.20.0.0/16", "10.30.0.0/16"],
@@ -105,35 +105,37 @@ BOTH, OURS = ("cadastre", "kubectl"), ("cadastre",)
         ),
         (
             {"ipv4": {"pool": [{"cidr": "10.20.0.0/16", "reservedRanges": []}]}},
-            Difference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", [], [RANGE], OURS),
+            FieldDifference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", [], [RANGE], OURS),
         ),
         (
             {"podSelector": {"matchLabels": {}}},
-            Difference("spec.podSelector", {"matchLabels": {}}, {"matchLabels": {"a": "b"}}, OURS),
+            FieldDifference(
+                "spec.podSelector", {"matchLabels": {}}, {"matchLabels": {"a": "b"}}, OURS
+            ),
         ),
-        ({"namespaceSelector": {}}, Difference("spec.namespaceSelector", {}, None)),
-        ({"ipv6": {"maskSize": 120}}, Difference("spec.ipv6.maskSize", 120, None)),
-        ({"ipv4": "x"}, Difference("spec.ipv4", "x", OBSERVED["spec"]["ipv4"], BOTH)),
+        ({"namespaceSelector": {}}, FieldDifference("spec.namespaceSelector", {}, None)),
+        ({"ipv6": {"maskSize": 120}}, FieldDifference("spec.ipv6.maskSize", 120, None)),
+        ({"ipv4": "x"}, FieldDifference("spec.ipv4", "x", OBSERVED["spec"]["ipv4"], BOTH)),
         (
             {"ipv4": {"pool": [{"cidr": "10.99.0.0/16"}]}},
-            Difference("spec.ipv4.pool[cidr=10.99.0.0/16].cidr", "10.99.0.0/16", None),
+            FieldDifference("spec.ipv4.pool[cidr=10.99.0.0/16].cidr", "10.99.0.0/16", None),
         ),
     ],
 )
-def test_one_difference(spec: dict[str, Any], difference: Difference) -> None:
+def test_one_difference(spec: dict[str, Any], difference: FieldDifference) -> None:
     assert differences.find(_desired(**spec), OBSERVED) == [difference]
 
 
 def test_true_is_not_one() -> None:
     observed = {"spec": {"allowFirstIP": True}}
     found = differences.find({"spec": {"allowFirstIP": 1}}, observed)
-    assert found == [Difference("spec.allowFirstIP", 1, True)]
+    assert found == [FieldDifference("spec.allowFirstIP", 1, True)]
 
 
 def test_names_with_dots() -> None:
     desired = {"metadata": {"labels": {"app.kubernetes.io/name": "y", "team": "green"}}}
     assert differences.find(desired, OBSERVED) == [
-        Difference("metadata.labels[app.kubernetes.io/name]", "y", "x")
+        FieldDifference("metadata.labels[app.kubernetes.io/name]", "y", "x")
     ]
 
 
@@ -141,10 +143,10 @@ def test_what_we_own_and_no_longer_want() -> None:
     cidrs = OBSERVED["spec"]["ipv4"]["cidrs"]
     found = differences.find(_desired(ipv4={"cidrs": cidrs}), OBSERVED, manager="cadastre")
     assert found == [
-        Difference("metadata.labels.team", None, "green", OURS),
-        Difference("spec.ipv4.pool[cidr=10.20.0.0/16].cidr", None, "10.20.0.0/16", OURS),
-        Difference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", None, [RANGE], OURS),
-        Difference("spec.podSelector", None, {"matchLabels": {"a": "b"}}, OURS),
+        FieldDifference("metadata.labels.team", None, "green", OURS),
+        FieldDifference("spec.ipv4.pool[cidr=10.20.0.0/16].cidr", None, "10.20.0.0/16", OURS),
+        FieldDifference("spec.ipv4.pool[cidr=10.20.0.0/16].reservedRanges", None, [RANGE], OURS),
+        FieldDifference("spec.podSelector", None, {"matchLabels": {"a": "b"}}, OURS),
     ]
     assert differences.find(_desired(), OBSERVED, manager="somebody") == []
 
@@ -154,7 +156,7 @@ def test_sets_are_compared_by_their_members() -> None:
     desired = {"metadata": {"finalizers": ["b", "c"]}}
     observed = {"metadata": {"finalizers": ["a", "b"]}}
     found = differences.find(desired, observed, structure=structure)
-    assert found == [Difference('metadata.finalizers["c"]', "c", None)]
+    assert found == [FieldDifference('metadata.finalizers["c"]', "c", None)]
 
 
 def test_an_object_that_is_not_there() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pools.core.kubernetes import managed_fields
-from pools.core.kubernetes.managed_fields import Key, Value
+from pools.core.kubernetes.managed_fields import MemberKey, MemberValue
 
 
-def _owner(fields: Any, **entry: Any) -> managed_fields.Owner:
+def _owner(fields: Any, **entry: Any) -> managed_fields.FieldOwner:
     manifest = {"metadata": {"managedFields": [{"manager": "m", "fieldsV1": fields, **entry}]}}
     (owner,) = managed_fields.parse(manifest)
     return owner
@@ -25,14 +25,14 @@ def test_paths() -> None:
         operation="Apply",
         subresource="status",
     )
-    key = Key((("x", "z"), ("y", 1)))
+    key = MemberKey((("x", "z"), ("y", 1)))
     assert owner.paths == {
         ("a",),
         ("a", "b"),
         ("a", "c.d:e"),
         ("list", key),
         ("list", key, "n"),
-        ("list", Value('"w"')),
+        ("list", MemberValue('"w"')),
     }
     assert set(owner.leaves()) == owner.paths - {("a",), ("list", key)}
     assert (owner.manager, owner.operation, owner.subresource) == ("m", "Apply", "status")

@@ -18,7 +18,7 @@ GOOD: dict[str, Any] = {
 
 
 def read(body: dict[str, Any]) -> tuple[UDN, list[str]]:
-    fields = object_reader.Fields(body, "", object_reader.Report())
+    fields = object_reader.Fields(body, "", object_reader.ProblemReport())
     found = rules.read(fields)
     return found, [f"{one.field}:{one.code}" for one in fields.report.problems]
 
@@ -232,7 +232,7 @@ def test_what_is_read() -> None:
     ],
 )
 def test_what_is_to_be_written(changes: dict[str, Any], expected: str) -> None:
-    fields = object_reader.Fields(body(**changes), "", object_reader.Report())
+    fields = object_reader.Fields(body(**changes), "", object_reader.ProblemReport())
     rules.check_applied(fields, rules.read(fields))
     found = [f"{one.field}:{one.code}" for one in fields.report.problems]
     assert sorted(found) == sorted(expected.split())

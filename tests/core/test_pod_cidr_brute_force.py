@@ -84,13 +84,13 @@ def test_the_same_blocks_in_the_same_order(
         keeps = naive.of(name)[number if verb == "give back" else 0 :]
         wanted = number if verb == "ask" else 0
         outcome = operator.allocate_to_node(_listing(name, keeps, wanted))
-        assert outcome.of(Verb.ALLOCATE) == naive.serve(name, keeps, wanted)
+        assert outcome.cidrs(Verb.ALLOCATE) == naive.serve(name, keeps, wanted)
         assert bool(outcome.errors) == (2 * len(naive.of(name)) < wanted)
         _nobody_shares(operator, naive)
 
 
 def _listing(name: str, keeps: list[IPv4Network], wanted: int) -> ciliumnode.NodeDemand:
-    return node(name, wants={"a": wanted}, a=texts(keeps))
+    return node(name, demands={"a": wanted}, a=texts(keeps))
 
 
 def _nobody_shares(operator: Any, naive: Naive) -> None:

@@ -14,12 +14,14 @@ from tests.core.pod_cidrs import node, pool, started, texts
 def test_nothing_is_handed_out_before_all_nodes_were_seen() -> None:
     operator = Operator([4])
     operator.upsert_pool(pool("a", "10.0.0.0/16"))
-    outcome = operator.allocate_to_node(node(wants={"a": 8}, a=["10.0.0.0/24"], b=["10.1.0.0/24"]))
+    outcome = operator.allocate_to_node(
+        node(demands={"a": 8}, a=["10.0.0.0/24"], b=["10.1.0.0/24"])
+    )
     assert outcome.errors == (NOT_READY,)
     assert [step.verb for step in outcome.steps] == [Verb.OCCUPY, Verb.ORPHAN]
     operator.restore_finished()
-    second = operator.allocate_to_node(node("n2", wants={"a": 300}))
-    assert texts(second.of(Verb.ALLOCATE)) == ["10.0.1.0/24", "10.0.2.0/24"]
+    second = operator.allocate_to_node(node("n2", demands={"a": 300}))
+    assert texts(second.cidrs(Verb.ALLOCATE)) == ["10.0.1.0/24", "10.0.2.0/24"]
 
 
 @pytest.mark.parametrize(
@@ -34,18 +36,18 @@ def test_nothing_is_handed_out_before_all_nodes_were_seen() -> None:
         (16, {"first": True, "last": True}, 1),
     ],
 )
-def test_as_many_blocks_as_are_needed(wants: int, flags: dict[str, bool], blocks: int) -> None:
+def test_as_many_blocks_as_are_needed(demands: int, flags: dict[str, bool], blocks: int) -> None:
     operator = started(pool("a", "10.0.0.0/24", mask=28, **flags))
-    assert len(operator.allocate_to_node(node(wants={"a": wants})).steps) == blocks
+    assert len(operator.allocate_to_node(node(demands={"a": demands})).steps) == blocks
 
 
 def test_cidrs_in_the_order_of_the_pool_and_next_fit_in_each() -> None:
     operator = started(pool("a", "10.9.0.0/30", "10.1.0.0/30", mask=32))
-    first = operator.allocate_to_node(node(wants={"a": 2}))
-    assert texts(first.of(Verb.ALLOCATE)) == ["10.9.0.0/32", "10.9.0.1/32"]
+    first = operator.allocate_to_node(node(demands={"a": 2}))
+    assert texts(first.cidrs(Verb.ALLOCATE)) == ["10.9.0.0/32", "10.9.0.1/32"]
     operator.allocate_to_node(node())
-    again = operator.allocate_to_node(node(wants={"a": 5}))
-    assert texts(again.of(Verb.ALLOCATE)) == [
+    again = operator.allocate_to_node(node(demands={"a": 5}))
+    assert texts(again.cidrs(Verb.ALLOCATE)) == [
         *("10.9.0.2/32", "10.9.0.3/32", "10.9.0.0/32", "10.9.0.1/32"),
         "10.1.0.0/32",
     ]
@@ -53,8 +55,8 @@ def test_cidrs_in_the_order_of_the_pool_and_next_fit_in_each() -> None:
 
 def test_partial_success_keeps_what_there_was_and_joins_the_errors() -> None:
     operator = started(pool("a", "10.0.0.0/23"), pool("b", "10.1.0.0/24"))
-    outcome = operator.allocate_to_node(node(wants={"a": 600, "gone": 1, "b": 100}))
-    assert texts(outcome.of(Verb.ALLOCATE)) == ["10.0.0.0/24", "10.0.1.0/24", "10.1.0.0/24"]
+    outcome = operator.allocate_to_node(node(demands={"a": 600, "gone": 1, "b": 100}))
+    assert texts(outcome.cidrs(Verb.ALLOCATE)) == ["10.0.0.0/24", "10.0.1.0/24", "10.1.0.0/24"]
     assert outcome.errors == (
         'failed to allocate ipv4 address for node "n1" from pool "a": pool empty',
         'failed to allocate ipv4 address for node "n1" from pool "gone": '
@@ -85,32 +87,32 @@ def test_wrong_lists() -> None:
 def test_larger_pieces_than_blocks() -> None:
     operator = started(pool("a", "10.0.0.0/22"))
     operator.allocate_to_node(node(a=["10.0.0.0/23"]))
-    got = operator.allocate_to_node(node("n2", wants={"a": 999})).of(Verb.ALLOCATE)
+    got = operator.allocate_to_node(node("n2", demands={"a": 999})).cidrs(Verb.ALLOCATE)
     assert texts(got) == ["10.0.2.0/24", "10.0.3.0/24"]
-    assert texts(operator.allocate_to_node(node()).of(Verb.RELEASE)) == ["10.0.0.0/23"]
-    assert len(operator.allocate_to_node(node("n3", wants={"a": 999})).steps) == 2
+    assert texts(operator.allocate_to_node(node()).cidrs(Verb.RELEASE)) == ["10.0.0.0/23"]
+    assert len(operator.allocate_to_node(node("n3", demands={"a": 999})).steps) == 2
 
 
 def test_reserved_blocks_are_skipped_stay_with_their_nodes_and_come_back() -> None:
     reserved = "10.0.0.10-10.0.0.20 10.0.2.0-10.0.2.255"
     operator = started(pool("a", "10.0.0.0/22", reserved=reserved))
-    held = node(wants={"a": 1}, a=["10.0.0.0/24"])
-    assert operator.allocate_to_node(held).of(Verb.OCCUPY) == [ip_network("10.0.0.0/24")]
-    other = operator.allocate_to_node(node("n2", wants={"a": 999}))
-    assert texts(other.of(Verb.ALLOCATE)) == ["10.0.1.0/24", "10.0.3.0/24"]
+    held = node(demands={"a": 1}, a=["10.0.0.0/24"])
+    assert operator.allocate_to_node(held).cidrs(Verb.OCCUPY) == [ip_network("10.0.0.0/24")]
+    other = operator.allocate_to_node(node("n2", demands={"a": 999}))
+    assert texts(other.cidrs(Verb.ALLOCATE)) == ["10.0.1.0/24", "10.0.3.0/24"]
     operator.allocate_to_node(node())
-    assert operator.allocate_to_node(node("n3", wants={"a": 1})).steps == ()
+    assert operator.allocate_to_node(node("n3", demands={"a": 1})).steps == ()
     operator.upsert_pool(pool("a", "10.0.0.0/22"))
-    cleared = operator.allocate_to_node(node("n3", wants={"a": 999})).of(Verb.ALLOCATE)
+    cleared = operator.allocate_to_node(node("n3", demands={"a": 999})).cidrs(Verb.ALLOCATE)
     assert texts(cleared) == ["10.0.0.0/24", "10.0.2.0/24"]
 
 
 def test_a_node_that_is_gone_gives_everything_back() -> None:
     operator = started(pool("a", "10.0.0.0/24"))
-    operator.allocate_to_node(node(wants={"a": 1}, gone=["10.7.0.0/24"]))
-    assert texts(operator.release_node("n1").of(Verb.RELEASE)) == ["10.0.0.0/24", "10.7.0.0/24"]
+    operator.allocate_to_node(node(demands={"a": 1}, gone=["10.7.0.0/24"]))
+    assert texts(operator.release_node("n1").cidrs(Verb.RELEASE)) == ["10.0.0.0/24", "10.7.0.0/24"]
     assert operator.allocated("n1") == operator.orphans("n1") == {}
-    assert len(operator.allocate_to_node(node("n2", wants={"a": 1})).steps) == 1
+    assert len(operator.allocate_to_node(node("n2", demands={"a": 1})).steps) == 1
 
 
 def test_huge_networks_and_huge_demands_end() -> None:
@@ -127,16 +129,16 @@ def test_huge_networks_and_huge_demands_end() -> None:
 
 
 def test_does_the_new_cidr_fit_the_present_nodes() -> None:
-    nodes = [node(name, wants={"a": 300}, a=cidrs) for name, cidrs in OLD.items()]
+    nodes = [node(name, demands={"a": 300}, a=cidrs) for name, cidrs in OLD.items()]
     old = ip_network("10.0.0.0/16")
     after = drained(nodes, old)
     assert all(one.held() == {"a": []} for one in after)
     fits = plan([pool("a", "10.1.0.0/22")], after, families=[4])
-    assert [len(outcome.of(Verb.ALLOCATE)) for outcome in fits.values()] == [2, 2]
+    assert [len(outcome.cidrs(Verb.ALLOCATE)) for outcome in fits.values()] == [2, 2]
     tight = plan([pool("a", "10.1.0.0/23")], after, families=[4])
     assert [bool(outcome.errors) for outcome in tight.values()] == [False, True]
     now = plan([pool("a", "10.0.0.0/22")], nodes, families=[4])
-    assert {name: texts(outcome.of(Verb.OCCUPY)) for name, outcome in now.items()} == OLD
+    assert {name: texts(outcome.cidrs(Verb.OCCUPY)) for name, outcome in now.items()} == OLD
 
 
 OLD = {"n1": ["10.0.0.0/24", "10.0.1.0/24"], "n2": ["10.0.2.0/24", "10.0.3.0/24"]}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.core.cilium import pod_pool, podippool
-from pools.core.cilium.pod_pool import Choice, Marked
+from pools.core.cilium.pod_pool import Marked, PoolChoice
 from tests.core.pod_cidrs import pool
 
 IP, V4, V6 = (f"ipam.cilium.io/{key}" for key in ("ip-pool", "ipv4-pool", "ipv6-pool"))
@@ -29,7 +29,7 @@ def _choose(
     namespace: dict[str, str],
     pools: list[podippool.PodIPPool] | None = None,
     **options: Any,
-) -> list[Choice]:
+) -> list[PoolChoice]:
     return pod_pool.choose(
         Marked("web-1", {"app": "web"}, pod),
         Marked("shop", {"team": "blue"}, namespace),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pools.core.cilium import bgp, preflight
-from pools.core.cilium.configuration import Seen
-from pools.core.cilium.preflight import Finding
+from pools.core.cilium.configuration import CiliumState
+from pools.core.cilium.preflight import PreflightFinding
 from tests.core.pod_cidrs import node, pool
 
 DEFAULT = pool("default", "10.10.0.0/16")
@@ -38,16 +38,16 @@ def _advertisement(selector: object, kind: str = "CiliumPodIPPool") -> dict[str,
     return {"metadata": {"name": "a"}, "spec": {"advertisements": [entry]}}
 
 
-def _found(rule: str, changes: dict[str, str | None], **seen: Any) -> Finding:
+def _found(rule: str, changes: dict[str, str | None], **seen: Any) -> PreflightFinding:
     config = {key: value for key, value in (GOOD | changes).items() if value is not None}
     seen.setdefault("pools", [DEFAULT, OTHER])
-    findings = {finding.rule: finding for finding in preflight.check(Seen(config, **seen))}
+    findings = {finding.rule: finding for finding in preflight.check(CiliumState(config, **seen))}
     return findings[rule]
 
 
 def test_a_good_cluster() -> None:
-    findings = preflight.check(Seen(GOOD, [DEFAULT, OTHER]))
-    assert {finding.rule: finding.verdict.value for finding in findings} == {
+    findings = preflight.check(CiliumState(GOOD, [DEFAULT, OTHER]))
+    assert {finding.rule: finding.result.value for finding in findings} == {
         finding.rule: "ok" for finding in findings
     }
     assert not any(finding.advice for finding in findings)
@@ -132,7 +132,7 @@ def test_a_good_cluster() -> None:
 )
 def test_rules(rule: str, changes: dict[str, str | None], verdict: str) -> None:
     finding = _found(rule, changes)
-    assert finding.verdict.value == verdict
+    assert finding.result.value == verdict
     assert bool(finding.advice) == (verdict != "ok")
 
 
@@ -154,54 +154,54 @@ def test_limitations_that_are_gone(
         ("1.9.0", "violated"),
         ("latest", "violated"),
     ):
-        assert _found(rule, changes, release=text).verdict.value == verdict
+        assert _found(rule, changes, release=text).result.value == verdict
 
 
 def test_a_pool_that_is_never_masqueraded() -> None:
     skipped = replace(OTHER, annotations={"ipam.cilium.io/skip-masquerade": "true"})
     changes = {"ipv4-native-routing-cidr": "10.10.0.0/16"}
     found = _found("native-routing-cidr", changes, pools=[DEFAULT, skipped])
-    assert found.verdict.value == "ok"
+    assert found.result.value == "ok"
     iptables = changes | {"enable-bpf-masquerade": "false"}
     found = _found("native-routing-cidr", iptables, pools=[DEFAULT, skipped])
-    assert found.found == "not in the native-routing CIDR: 10.20.0.0/16"
+    assert found.observation == "not in the native-routing CIDR: 10.20.0.0/16"
 
 
 def test_each_family_is_looked_at() -> None:
     dual = pool("dual", "fd00::/104", mask=120)
-    assert _found("native-routing-cidr", {}, pools=[dual]).verdict.value == "warning"
+    assert _found("native-routing-cidr", {}, pools=[dual]).result.value == "warning"
     covered = {"ipv6-native-routing-cidr": "fd00::/64"}
-    assert _found("native-routing-cidr", covered, pools=[dual]).verdict.value == "ok"
+    assert _found("native-routing-cidr", covered, pools=[dual]).result.value == "ok"
     assert _found("masquerading", {"enable-bpf-masquerade": None}, pools=[]).advice
 
 
 def test_overlapping_pools() -> None:
     inside = pool("inside", "10.10.7.0/24")
     finding = _found("overlapping-pools", {}, pools=[inside, OTHER, DEFAULT])
-    assert finding.verdict.value == "violated"
-    assert finding.found == "10.10.7.0/24 of inside in 10.10.0.0/16 of default"
+    assert finding.result.value == "violated"
+    assert finding.observation == "10.10.7.0/24 of inside in 10.10.0.0/16 of default"
     many = [pool(f"p{number}", "10.10.0.0/16") for number in range(60)]
-    assert _found("overlapping-pools", {}, pools=many).found.endswith(" and 995 more")
+    assert _found("overlapping-pools", {}, pools=many).observation.endswith(" and 995 more")
 
 
 def test_what_the_operator_cannot_hold() -> None:
     wide = pool("wide", "fd00::/64", mask=120)
-    assert _found("ipv6-mask-size", {}, pools=[wide]).verdict.value == "violated"
+    assert _found("ipv6-mask-size", {}, pools=[wide]).result.value == "violated"
     assert _found("ipv6-mask-size", {}, pools=[pool("a", "fd00::/104", mask=120)]).advice == ""
 
 
 def test_without_the_config() -> None:
     inside = pool("inside", "10.10.7.0/24")
-    using, idle = node(wants={"default": 8}), node("n2")
+    using, idle = node(demands={"default": 8}), node("n2")
     verdicts = {
-        finding.rule: finding.verdict.value
-        for finding in preflight.check(Seen(None, [inside, DEFAULT], [using, idle]))
+        finding.rule: finding.result.value
+        for finding in preflight.check(CiliumState(None, [inside, DEFAULT], [using, idle]))
     }
     assert verdicts.pop("overlapping-pools") == "violated"
     assert verdicts.pop("ipv6-mask-size") == "ok"
     assert set(verdicts.values()) == {"unknown"}
-    found = preflight.check(Seen(None, [DEFAULT], [using]))[0]
-    assert (found.verdict.value, found.found) == ("ok", "all 1 nodes use spec.ipam.pools")
+    found = preflight.check(CiliumState(None, [DEFAULT], [using]))[0]
+    assert (found.result.value, found.observation) == ("ok", "all 1 nodes use spec.ipam.pools")
 
 
 @pytest.mark.parametrize(
@@ -228,5 +228,7 @@ def test_pools_that_bgp_announces(manifests: list[Any], silent: str, direct: str
     pools = [replace(DEFAULT, labels={"tier": "front"}), OTHER]
     announced = bgp.pool_selectors(manifests)
     found = _found("pod-cidr-routes", changes, pools=pools, announced=announced)
-    assert found.verdict.value == ("warning" if silent else "ok")
-    assert found.found.endswith(f"not announced: {silent}" if silent else "all pools are announced")
+    assert found.result.value == ("warning" if silent else "ok")
+    assert found.observation.endswith(
+        f"not announced: {silent}" if silent else "all pools are announced"
+    )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pools.core import forecast
-from pools.core.forecast import State
+from pools.core.forecast import ForecastState
 
 TODAY = 700_000
 
@@ -20,7 +20,7 @@ def past(levels: list[int]) -> dict[int, int]:
     return {TODAY - len(levels) + 1 + at: level for at, level in enumerate(levels)}
 
 
-def told(levels: list[int], free: int) -> forecast.Forecast:
+def told(levels: list[int], free: int) -> forecast.FillForecast:
     return forecast.forecast(past(levels), today=TODAY, free=free)
 
 
@@ -29,31 +29,35 @@ LINE = [100 + 2 * day for day in range(40)]
 
 def test_steady_growth_is_continued() -> None:
     found = told(LINE, 60)
-    assert (found.state, found.days, found.per_day) == (State.GROWING, 30, 2)
+    assert (found.state, found.days, found.per_day) == (ForecastState.GROWING, 30, 2)
     assert found.earliest == found.latest == 30
 
 
 @pytest.mark.parametrize(
     ("levels", "free", "state"),
     [
-        (LINE, 0, State.FULL),
-        ([5], 0, State.FULL),
-        (LINE[:13], 60, State.TOO_LITTLE_HISTORY),
-        (LINE[:14], 60, State.GROWING),
-        ([7] * 40, 60, State.NOT_GROWING),
-        ([7] * 40, 1, State.NOT_GROWING),
-        (LINE[::-1], 60, State.NOT_GROWING),
-        (LINE, 10_000, State.DISTANT),
-        (LINE, 2**64, State.DISTANT),
-        (LINE, 2**128, State.DISTANT),
+        (LINE, 0, ForecastState.FULL),
+        ([5], 0, ForecastState.FULL),
+        (LINE[:13], 60, ForecastState.TOO_LITTLE_HISTORY),
+        (LINE[:14], 60, ForecastState.GROWING),
+        ([7] * 40, 60, ForecastState.NOT_GROWING),
+        ([7] * 40, 1, ForecastState.NOT_GROWING),
+        (LINE[::-1], 60, ForecastState.NOT_GROWING),
+        (LINE, 10_000, ForecastState.DISTANT),
+        (LINE, 2**64, ForecastState.DISTANT),
+        (LINE, 2**128, ForecastState.DISTANT),
     ],
     ids=["full", "full at once", "13 days", "14 days", "constant", "constant, nearly full",
          "falling", "slow", "2^64", "2^128"],
 )  # fmt: skip
-def test_what_is_said(levels: list[int], free: int, state: State) -> None:
+def test_what_is_said(levels: list[int], free: int, state: ForecastState) -> None:
     found = told(levels, free)
     assert found.state == state
-    if state in {State.NOT_GROWING, State.DISTANT, State.TOO_LITTLE_HISTORY}:
+    if state in {
+        ForecastState.NOT_GROWING,
+        ForecastState.DISTANT,
+        ForecastState.TOO_LITTLE_HISTORY,
+    }:
         assert (found.days, found.earliest, found.latest) == (None, None, None)
 
 
@@ -127,12 +131,12 @@ SMALL = st.lists(st.integers(0, 500), min_size=14, max_size=70)
 @given(levels=LEVELS, free=st.integers(0, 2**130))
 def test_any_past_gets_an_answer_in_order(levels: list[int], free: int) -> None:
     found = told(levels, free)
-    assert (found.state == State.FULL) == (free == 0)
+    assert (found.state == ForecastState.FULL) == (free == 0)
     days = [found.earliest, found.days, found.latest]
     known = [day for day in days if day is not None]
     assert days[: len(known)] == known == sorted(known)  # only the later ones are open
     assert all(0 <= day <= forecast.HORIZON for day in known)
-    assert (found.days is not None) == (found.state in {State.FULL, State.GROWING})
+    assert (found.days is not None) == (found.state in {ForecastState.FULL, ForecastState.GROWING})
 
 
 def _later(change: Callable[[list[int]], list[int]], levels: list[int], free: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Workload
 from pools.models import Block, Environment, Pool, ReservedRange
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -44,7 +44,7 @@ def test_each_kind_of_label(visit: Visit) -> None:
         Pool.objects.get(name="yellow-pool"),
         Network.objects.exclude(namespace="").first(),
     )
-    holder = Block.objects.filter(state=State.HELD, holder_kind="node").first()
+    holder = Block.objects.filter(state=BlockState.HELD, holder_kind="node").first()
     entry, claim = Entry.objects.exclude(vm="").first(), IPAMClaim.objects.exclude(vm="").first()
     workload, nad = Workload.objects.first(), NAD.objects.first()
     span = ReservedRange.objects.first()

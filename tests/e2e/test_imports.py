@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from claims.imports import drafts as import_drafts
 from claims.imports import worker
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import NAD, Entry, Network, VMImport, Wave
 from claims.waves import waves
@@ -140,7 +140,7 @@ def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
 def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -> None:
     network = _network()
     rows = drafts.many(import_drafts.SMALL + 1)
-    of = import_drafts.create(Upload("rows", rows), Options(network.cluster, network=network), author=worlds.BY)  # fmt: skip
+    of = import_drafts.create(Upload("rows", rows), ImportOptions(network.cluster, network=network), author=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
     visit.page.get_by_text("It waits for a worker.").wait_for()
     assert worker.work_off(of.pk)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from claims.models import IPAMClaim, IPPool, Network
 from pools.models import Block, Pool
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Visit
@@ -30,7 +30,7 @@ def _page(row: Any) -> str:
 
 @pytest.mark.parametrize("visit", [1440, 1920], indirect=True)
 def test_then_and_now_show_all_columns(visit: Visit) -> None:
-    block = Block.objects.filter(state=State.COOLING, pool__category="ipv4").first()
+    block = Block.objects.filter(state=BlockState.COOLING, pool__category="ipv4").first()
     assert block is not None
     assert block.allocated_at is not None
     at = f"{block.allocated_at + datetime.timedelta(minutes=1):%Y-%m-%dT%H:%M:%S}"

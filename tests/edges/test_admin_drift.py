@@ -55,7 +55,7 @@ def _pages(cluster: Cluster) -> list[str]:
         for row in model.objects.all()
     ]
     ids = Drift.objects.values_list("pk", flat=True)
-    for verb in ("apply", "adopt", "ignore", "heed"):
+    for verb in ("apply", "adopt", "ignore", "unignore"):
         pages.append(reverse("admin:pools_drift_settle", query={"verb": verb, "id": list(ids)}))
     pages += [
         reverse("admin:nodes"),
@@ -108,7 +108,7 @@ def test_ignored_with_a_reason_and_heeded_again() -> None:
     assert set(Drift.objects.values_list("ignored_reason", flat=True)) == {"known"}
     front = people.browser().get(reverse("admin:index")).content.decode()
     assert "differ between" not in front
-    _settle("heed")
+    _settle("unignore")
     assert not Drift.objects.exclude(ignored_at=None).exists()
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_adopted_is_told() -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("verb", ["apply", "adopt", "ignore", "heed"])
+@pytest.mark.parametrize("verb", ["apply", "adopt", "ignore", "unignore"])
 def test_a_viewer_decides_nothing(verb: str) -> None:
     assert _settle(verb, client=people.browser(people.VIEWER)).status_code == 403
     assert _settle(verb, client=people.browser(people.OPERATOR)).status_code == 200

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from pools.admin.pools import map as maps
 from pools.core import addresses, blocks
-from pools.register.occupancy import Used
+from pools.register.occupancy import UsedBlocks
 
 
 def layout(cidr: str, mask: int, **settings: Any) -> blocks.Layout:
     return blocks.Layout(ip_network(cidr), mask, **settings)
 
 
-def build(cidr: str, mask: int, *reserved: str, view: str = "", **used: Used) -> maps.View:
+def build(cidr: str, mask: int, *reserved: str, view: str = "", **used: UsedBlocks) -> maps.View:
     return maps.build(
         layout(cidr, mask),
         ip_network(view or cidr),
@@ -70,15 +70,19 @@ def test_counts_agree_with_one_look_at_each_block(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("used", "reserved", "kind"),
     [
-        pytest.param(Used(held=1), (), "held", id="held"),
-        pytest.param(Used(cooling=1), (), "cooling", id="cooling"),
-        pytest.param(Used(), ("10.0.1.0/24",), "reserved", id="reserved"),
-        pytest.param(Used(), ("10.0.1.7-10.0.1.7",), "reserved", id="touched in part"),
-        pytest.param(Used(held=1, withheld=1), ("10.0.1.0/24",), "held", id="held and withheld"),
-        pytest.param(Used(), (), "free", id="free"),
+        pytest.param(UsedBlocks(held=1), (), "held", id="held"),
+        pytest.param(UsedBlocks(cooling=1), (), "cooling", id="cooling"),
+        pytest.param(UsedBlocks(), ("10.0.1.0/24",), "reserved", id="reserved"),
+        pytest.param(UsedBlocks(), ("10.0.1.7-10.0.1.7",), "reserved", id="touched in part"),
+        pytest.param(
+            UsedBlocks(held=1, withheld=1), ("10.0.1.0/24",), "held", id="held and withheld"
+        ),
+        pytest.param(UsedBlocks(), (), "free", id="free"),
     ],
 )
-def test_what_a_cell_of_one_block_is(used: Used, reserved: tuple[str, ...], kind: str) -> None:
+def test_what_a_cell_of_one_block_is(
+    used: UsedBlocks, reserved: tuple[str, ...], kind: str
+) -> None:
     assert build("10.0.0.0/16", 24, *reserved, s1=used).cells[1].kind == kind
 
 
@@ -88,7 +92,7 @@ def test_a_network_address_is_no_cell_of_the_capacity() -> None:
 
 
 def test_a_mixed_cell_is_drawn_by_share_and_named_by_counts() -> None:
-    view = build("10.0.0.0/16", 32, "10.0.0.0-10.0.0.15", s0=Used(held=30, cooling=2))
+    view = build("10.0.0.0/16", 32, "10.0.0.0-10.0.0.15", s0=UsedBlocks(held=30, cooling=2))
     cell = view.cells[0]
     assert (cell.kind, cell.capacity) == ("mixed", 63)
     assert cell.name == "10.0.0.0/26: 30 held, 2 cooling, 15 reserved, 16 free"
@@ -97,25 +101,27 @@ def test_a_mixed_cell_is_drawn_by_share_and_named_by_counts() -> None:
 
 
 def test_held_blocks_of_a_reserved_range_are_counted_once() -> None:
-    view = build("10.0.0.0/16", 32, "10.0.1.0-10.0.1.31", s4=Used(held=12, cooling=3, withheld=10))
+    view = build(
+        "10.0.0.0/16", 32, "10.0.1.0-10.0.1.31", s4=UsedBlocks(held=12, cooling=3, withheld=10)
+    )
     cell = view.cells[4]
     assert (cell.held, cell.cooling, cell.reserved, cell.free) == (12, 3, 22, 27)
 
 
 def test_a_view_of_a_share_has_its_own_part_of_the_counts() -> None:
-    view = build("2001:db8::/64", 128, view="2001:db8::/118", s5=Used(held=1))
+    view = build("2001:db8::/64", 128, view="2001:db8::/118", s5=UsedBlocks(held=1))
     assert [cell.kind for cell in view.cells[:7]] == ["unusable", *["free"] * 4, "held", "free"]
 
 
 def test_the_drawing_is_well_formed_and_every_cell_has_a_name() -> None:
-    view = build("10.0.0.0/16", 32, s3=Used(held=64), s4=Used(held=1))
+    view = build("10.0.0.0/16", 32, s3=UsedBlocks(held=64), s4=UsedBlocks(held=1))
     drawn = maps.svg(view, href=lambda cell: f"?map={cell.network}&x=<")
     root = ElementTree.fromstring(drawn)  # noqa: S314  # our own drawing
     assert len(root) == len(root.findall("a/title")) == 1024
 
 
 def test_the_table_behind_it_has_few_rows_and_the_same_sum() -> None:
-    for used in ({}, {f"s{n}": Used(held=n % 64) for n in range(1024)}):
+    for used in ({}, {f"s{n}": UsedBlocks(held=n % 64) for n in range(1024)}):
         view = build("10.0.0.0/16", 32, **used)
         rows = maps.runs(view)
         assert len(rows) <= maps.MOST_RUNS

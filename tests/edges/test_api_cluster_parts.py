@@ -139,11 +139,11 @@ def _decide(api: apis.Api, decision: str, body: Any = None) -> Any:
     return api("POST", f"clusters/prod/drift/{drift['id']}/{decision}/", body)
 
 
-def test_a_difference_is_ignored_with_a_reason_and_heeded(api: apis.Api) -> None:
+def test_a_difference_is_ignored_with_a_reason_and_unignored(api: apis.Api) -> None:
     apis.refused(_decide(api, "ignore", {}), 400, "object_expected")
     (told,) = _decide(api, "ignore", {"reason": "known"}).json()["differences"]
     assert (told["ignored_by"], told["ignored_reason"]) == (api.user.username, "known")
-    (told,) = _decide(api, "heed").json()["differences"]
+    (told,) = _decide(api, "unignore").json()["differences"]
     assert told["ignored_at"] is None
 
 

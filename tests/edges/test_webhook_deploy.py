@@ -127,7 +127,7 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], duties: list[str]) -> 
         for _ in range(2):
             lease = leases.take(connection.pk, leases.worker())
             assert lease is not None
-            run = sync.run(lease, registry.HANDLERS, open_gateway=lambda _: gateway)
+            run = sync.run(lease, registry.HANDLERS, open_client=lambda _: gateway)
             assert run.succeeded, (run.error_code, run.error, run.kinds)
         _look_closer(gateway, _reads())
         for right in permissions.needed(_reads(), duties):

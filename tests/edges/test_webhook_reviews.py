@@ -195,7 +195,9 @@ def test_own_writes_pass(door: Door) -> None:
 
     first = desired()
     assert warned(door.ask(first)) == ""
-    pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16", "10.1.0.0-10.1.3.255"), author=factories.BY)
+    pools.add_cidr(
+        pool.pk, factories.entry("10.1.0.0/16", "10.1.0.0-10.1.3.255"), author=factories.BY
+    )
     second = desired()
     assert warned(door.ask(second, first)) == ""
     pools.remove_cidr(factories.cidr(pool, "10.1.0.0/16").pk, author=factories.BY)

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection, transaction
 from pools.clusters import recovery_mode
 from pools.core import errors
 from pools.models import Block, Recovery
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.platform import database, events
 from pools.register.allocator import allocation, requests
 from tests import factories
@@ -108,7 +108,7 @@ def test_cooldowns_go_on_from_where_the_backup_left_them() -> None:
     before = Block.objects.get(pk=block["id"]).available_from
     recovery_mode.begin(author=BY, lost=timedelta(hours=2))
     row = Block.objects.get(pk=block["id"])
-    assert (row.state, row.available_from) == (State.COOLING, before + timedelta(hours=2))
+    assert (row.state, row.available_from) == (BlockState.COOLING, before + timedelta(hours=2))
 
 
 def test_only_a_person_ends_it_where_no_cluster_is_connected() -> None:
@@ -132,7 +132,7 @@ def test_the_commands() -> None:
     for cidr in ("10.0.0.200", cooling["cidr"]):
         _command("hold", cidr, "vm/known", f"--cluster={pool.cluster}", f"--pool={pool.name}",
                  "--reason=it answers")  # fmt: skip
-    held = Block.objects.filter(state=State.HELD).values_list("holder_id", flat=True)
+    held = Block.objects.filter(state=BlockState.HELD).values_list("holder_id", flat=True)
     assert list(held) == ["known", "known"]
     _command("end")
     assert json.loads(_command("status", "-o=json"))[0]["active"] is False

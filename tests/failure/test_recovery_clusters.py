@@ -20,7 +20,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     """The node n1 has the first block, and the register serves the nodes."""
     world = CiliumWorld(fake, duty=True)
     world.cidrs("a", "10.0.0.0/21")
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
     return world
@@ -30,7 +30,7 @@ def test_f22_the_first_pass_records_what_is_used_and_the_next_one_serves(
     world: CiliumWorld,
 ) -> None:
     recovery_mode.begin(author=BY)
-    world.node("n2", wants={"a": 8})
+    world.node("n2", demands={"a": 8})
     world.node("n3", lists={"a": ["10.0.1.0/24"]})
     assert recovery_mode.waits_for() == [world.cluster.name]
     world.passed()
@@ -52,7 +52,7 @@ def test_a_pass_that_began_before_or_failed_does_not_count(world: CiliumWorld) -
     assert not world.run().succeeded
     assert recovery_mode.waits_for() == [world.cluster.name]
     world.fake.faults.clear()
-    world.tell(("ADDED", world.node("n2", wants={"a": 8})))
+    world.tell(("ADDED", world.node("n2", demands={"a": 8})))
     assert world.run(dry=True).succeeded
     assert recovery_mode.waits_for() == [world.cluster.name]
     world.passed()

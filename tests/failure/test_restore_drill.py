@@ -27,15 +27,15 @@ def _command(*arguments: str) -> str:
 def test_f22_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     world = CiliumWorld(fake, duty=True)
     world.cidrs("a", "10.0.0.0/21")
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     vms = factories.pool("10.9.0.0/24")
     file = str(tmp_path / "hourly.dump")
     _command("backup", file)
 
     # An hour of work that the backup does not have.
-    world.node("n2", wants={"a": 8})
-    world.node("n3", wants={"a": 8})
+    world.node("n2", demands={"a": 8})
+    world.node("n3", demands={"a": 8})
     world.passed()
     in_use = world.listed()
     assert len(in_use) == 3
@@ -51,7 +51,7 @@ def test_f22_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
              f"--pool={vms.name}", "--reason=its owner said so")  # fmt: skip
     world.restarted()
     world.connection = Connection.objects.get()
-    world.node("n4", wants={"a": 8})
+    world.node("n4", demands={"a": 8})
     world.passed()
     assert world.held() == in_use
     assert recovery_mode.current() is None

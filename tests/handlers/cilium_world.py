@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pools.cilium.ciliumpodippools import CiliumPodIPPools
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import leases, sync
 from pools.models import Connection, ObservedObject, Pool, Run
 from pools.models.observed import Trigger
@@ -16,7 +16,7 @@ from tests.kube import gateways
 from tests.kube.fake import FakeCluster
 
 POOLS, NODES = "ciliumpodippools", "ciliumnodes"
-Open = Callable[[Connection], Gateway]
+Open = Callable[[Connection], ClusterClient]
 
 
 class CiliumWorld(World):
@@ -30,13 +30,13 @@ class CiliumWorld(World):
         """A pool of the cluster with /24 blocks."""
         return self.fake.put(fleet.manifest(name, *cidrs, **spec), manager="kubectl")
 
-    def run(self, *, dry: bool = False, open_gateway: Open | None = None) -> Run:
+    def run(self, *, dry: bool = False, open_client: Open | None = None) -> Run:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
-        reached = open_gateway or (lambda _: gateways.to(self.fake))
+        reached = open_client or (lambda _: gateways.to(self.fake))
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
         handlers = [self.pools, self.handler]
-        return sync.run(lease, handlers, trigger=trigger, open_gateway=reached)
+        return sync.run(lease, handlers, trigger=trigger, open_client=reached)
 
     def names(self) -> list[str]:
         """Of the register's pools of this cluster."""

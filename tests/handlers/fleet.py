@@ -41,7 +41,7 @@ class Fleet:
             lease,
             [CiliumPodIPPools()],
             trigger=trigger,
-            open_gateway=lambda _: gateways.to(self.server),
+            open_client=lambda _: gateways.to(self.server),
         )
 
     def counted(self, **how: Any) -> dict[str, Any]:

@@ -41,12 +41,12 @@ class World:
         self,
         name: str = "n1",
         *,
-        wants: dict[str, Any] | None = None,
+        demands: dict[str, Any] | None = None,
         lists: dict[str, list[str]] | None = None,
         manager: str = "cilium-agent",
     ) -> dict[str, Any]:
         """`wants` are IPv4 addresses by pool (or a dict by family); what is not said is empty."""
-        return self.fake.put(manifest(name, wants=wants, lists=lists), manager=manager)
+        return self.fake.put(manifest(name, demands=demands, lists=lists), manager=manager)
 
     def lists(self, name: str = "n1", pool: str = "a") -> list[str]:
         """What the cluster has allocated to a node."""
@@ -64,7 +64,7 @@ class World:
         assert lease is not None
         trigger = Trigger.DRY_RUN if dry else Trigger.SCHEDULE
         return sync.run(
-            lease, [self.handler], trigger=trigger, open_gateway=lambda _: gateways.to(self.fake)
+            lease, [self.handler], trigger=trigger, open_client=lambda _: gateways.to(self.fake)
         )
 
     def passed(self) -> None:
@@ -79,9 +79,9 @@ class World:
         self.connection.refresh_from_db()
         at = watch_positions.read(self.connection.positions, CiliumNodes.kind)
         assert at is not None
-        return watch_events.absorb_events(
-            lease, [self.handler], CiliumNodes.kind, told, at=at, to=at,
-            open_gateway=lambda _: gateways.to(self.fake),
+        return watch_events.ingest_events(
+            lease, [self.handler], CiliumNodes.kind, told, position=at, to=at,
+            open_client=lambda _: gateways.to(self.fake),
         )  # fmt: skip
 
     def restarted(self) -> None:
@@ -107,13 +107,13 @@ class World:
 def manifest(
     name: str = "n1",
     *,
-    wants: dict[str, Any] | None = None,
+    demands: dict[str, Any] | None = None,
     lists: dict[str, list[str]] | None = None,
 ) -> dict[str, Any]:
     pools: dict[str, Any] = {}
-    if wants:
+    if demands:
         pools["requested"] = [
-            {"pool": pool, "needed": _needed(count)} for pool, count in wants.items()
+            {"pool": pool, "needed": _needed(count)} for pool, count in demands.items()
         ]
     if lists:
         pools["allocated"] = [{"pool": pool, "cidrs": cidrs} for pool, cidrs in lists.items()]

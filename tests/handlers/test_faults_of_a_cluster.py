@@ -56,7 +56,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     world.cidrs("a", "10.0.0.0/22")
     world.cidrs("b", "10.1.0.0/22")
     world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
-    world.node("n2", wants={"b": 8})
+    world.node("n2", demands={"b": 8})
     world.passed()
     assert len(world.held()) == 3
     return world
@@ -66,7 +66,7 @@ def _impatient(world: CiliumWorld, timeouts: tuple[float, float] = IMPATIENT, **
     now = datetime.datetime.now(datetime.UTC)
     access: Access = kubeconfig.read(world.fake.kubeconfig(), now=now).access
     access = dataclasses.replace(access, **other)
-    return lambda _: api_client.Gateway(access, allow_loopback=True, timeouts=timeouts)
+    return lambda _: api_client.ClusterClient(access, allow_loopback=True, timeouts=timeouts)
 
 
 def _nothing_is_lost(
@@ -74,12 +74,12 @@ def _nothing_is_lost(
 ) -> None:
     """Two passes in trouble, far apart; another cluster is served between them; then all is well."""
     before, pools, listed = world.held(), world.names(), world.listed()
-    asks = world.node("n3", wants={"a": 8})
+    asks = world.node("n3", demands={"a": 8})
     other = CiliumWorld(calm, duty=True)
     other.cidrs("a", "10.0.0.0/22")
-    other.node("n1", wants={"a": 8})
+    other.node("n1", demands={"a": 8})
     for failures in (1, 2):
-        run = world.run(open_gateway=reached)
+        run = world.run(open_client=reached)
         assert not run.succeeded
         assert code in {run.error_code, *(one.get("code") for one in run.kinds.values())}
         row = Connection.objects.get(pk=world.connection.pk)
@@ -117,7 +117,7 @@ def test_f16_a_write_that_fails_is_done_by_the_next_pass(
     world.fake.faults.add(verb="update", path=NODES, times=None, **fault)
     slow = fault.get("effect") in {"hang", "stall"}
     if code == "cluster_server_error":  # of this object alone: a webhook of the cluster may say so
-        world.node("n3", wants={"a": 8})
+        world.node("n3", demands={"a": 8})
         assert world.run().kinds["CiliumNode"]["failed"] == 1
         world.fake.faults.clear()
         world.passed()

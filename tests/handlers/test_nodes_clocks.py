@@ -42,7 +42,7 @@ def test_point_14_clock_skew(
     world.node("n1")
     world.passed()
     assert Block.objects.get().state == "cooling"
-    world.node("n2", wants={"a": 8})
+    world.node("n2", demands={"a": 8})
     world.run()
     assert world.held() == {}
     clock.advance(2 * HOUR - MARGIN)
@@ -65,7 +65,7 @@ def test_point_14_the_databases_clock_is_set_back(
     world.node("n1")
     world.passed()
     clock.advance(-back)
-    world.node("n2", wants={"a": 8})
+    world.node("n2", demands={"a": 8})
     world.run()
     clock.advance(HOUR - MARGIN)
     world.run()

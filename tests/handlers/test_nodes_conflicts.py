@@ -29,10 +29,10 @@ def world(fake: FakeCluster) -> World:
 
 def test_f14_point_07_what_the_agent_wrote_meanwhile_is_kept(world: World) -> None:
     """A 409: the object is read again, and what to write worked out anew."""
-    world.node("n1", wants={"a": 600}, lists={"a": ["10.0.3.0/24", "10.0.4.0/24"]})
+    world.node("n1", demands={"a": 600}, lists={"a": ["10.0.3.0/24", "10.0.4.0/24"]})
 
     def agent() -> None:
-        world.node("n1", wants={"a": 700}, lists={"a": ["10.0.3.0/24"]})
+        world.node("n1", demands={"a": 700}, lists={"a": ["10.0.3.0/24"]})
 
     world.fake.faults.add(verb="update", path=ONE, call=agent)
     world.passed()
@@ -50,7 +50,7 @@ def test_f14_point_07_what_the_agent_wrote_meanwhile_is_kept(world: World) -> No
 def test_f18_a_write_that_failed_costs_no_second_block(
     world: World, effect: Literal["cut", "lost"], restart: bool
 ) -> None:
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     # The first update is tried out.
     world.fake.faults.add(verb="update", path=ONE, skip=1, effect=effect)
     assert not world.run().succeeded
@@ -67,7 +67,7 @@ def test_what_a_person_set_aside_for_a_node_is_given_to_it(world: World) -> None
     factories.take(
         world.cluster.pools.get(), factories.holder("n1", kind="node"), cidr="10.0.5.0/24"
     )
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     assert world.lists() == ["10.0.5.0/24"]
     assert not world.findings()
@@ -75,7 +75,7 @@ def test_what_a_person_set_aside_for_a_node_is_given_to_it(world: World) -> None
 
 def test_the_operator_takes_a_block_from_the_second_of_two_nodes(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
-    world.node("n2", wants={"a": 8}, lists={"a": ["10.0.0.0/24"]})
+    world.node("n2", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
     world.passed()
     assert world.lists("n1") == ["10.0.0.0/24"]
     assert world.lists("n2") == ["10.0.1.0/24"]
@@ -101,7 +101,7 @@ def test_nothing_is_taken_from_a_node_for_somebody_who_uses_it_not(world: World)
 
 
 def test_an_orphan_stays_with_its_node_and_counts_for_nothing(world: World) -> None:
-    world.node("n1", wants={"a": 8}, lists={"a": ["10.9.0.0/24"], "b": ["10.8.0.0/24"]})
+    world.node("n1", demands={"a": 8}, lists={"a": ["10.9.0.0/24"], "b": ["10.8.0.0/24"]})
     world.passed()
     assert world.lists() == ["10.0.0.0/24", "10.9.0.0/24"]
     assert world.lists(pool="b") == ["10.8.0.0/24"]
@@ -118,11 +118,13 @@ def test_an_orphan_stays_with_its_node_and_counts_for_nothing(world: World) -> N
 
 def test_r3_a_cidr_that_the_pool_lost_serves_nobody(world: World) -> None:
     """What a node has of it stays with the node, which gets others in its place."""
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     PoolCIDR.objects.update(orphaned_at=Now())
-    pools.add_cidr(world.cluster.pools.get().pk, factories.entry("10.1.0.0/23"), author=factories.BY)
-    world.node("n2", wants={"a": 8})
+    pools.add_cidr(
+        world.cluster.pools.get().pk, factories.entry("10.1.0.0/23"), author=factories.BY
+    )
+    world.node("n2", demands={"a": 8})
     world.passed()
     assert world.lists("n1") == ["10.0.0.0/24", "10.1.0.0/24"]
     assert world.lists("n2") == ["10.1.1.0/24"]
@@ -135,16 +137,16 @@ def test_r3_a_cidr_that_the_pool_lost_serves_nobody(world: World) -> None:
 
 def test_no_block_under_a_cidr_of_another_size_is_handed_out(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/23"]})
-    world.node("n2", wants={"a": 8}, lists={"a": ["10.0.2.128/25"]})
+    world.node("n2", demands={"a": 8}, lists={"a": ["10.0.2.128/25"]})
     world.passed()
     assert world.lists("n2") == ["10.0.2.128/25"]
-    world.node("n2", wants={"a": 300}, lists={"a": ["10.0.2.128/25"]})
+    world.node("n2", demands={"a": 300}, lists={"a": ["10.0.2.128/25"]})
     world.passed()
     assert world.lists("n2") == ["10.0.2.128/25", "10.0.3.0/24"]
 
 
 def test_point_12_what_newer_versions_keep_beside_the_cidrs_stays(world: World) -> None:
-    node = world.node("n1", wants={"a": 300}, lists={"a": ["10.0.0.0/24"]})
+    node = world.node("n1", demands={"a": 300}, lists={"a": ["10.0.0.0/24"]})
     node["spec"]["ipam"]["pools"]["resourcepools"] = {"x": 1}
     world.fake.put(node, manager="cilium-agent")
     stored = world.fake.object(NODES, "n1")["spec"]
@@ -156,7 +158,7 @@ def test_point_12_what_newer_versions_keep_beside_the_cidrs_stays(world: World) 
 
 
 def test_a_block_that_was_released_before_it_was_written_is_not_written(world: World) -> None:
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.fake.faults.add(verb="update", path=ONE, status=503, times=None)
     assert not world.run().succeeded
     block = Block.objects.get(state="held")
@@ -169,8 +171,8 @@ def test_a_block_that_was_released_before_it_was_written_is_not_written(world: W
 
 
 def test_one_node_that_may_not_be_written_does_not_keep_others_waiting(world: World) -> None:
-    world.node("n1", wants={"a": 8})
-    world.node("n2", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
+    world.node("n2", demands={"a": 8})
     world.fake.faults.add(verb="update", path=ONE, status=422, reason="Invalid", times=None)
     record = world.run()
     assert record.kinds["CiliumNode"]["failed"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pools.cilium.ciliumnodes import CiliumNodes
-from pools.clusters.reconcile.handler import Pass
+from pools.clusters.reconcile.handler import SyncContext
 from pools.models import Block, Connection, Event, ObservedObject
 from tests.handlers.node_world import World, manifest
 from tests.kube import gateways
@@ -32,8 +32,8 @@ class Crash(BaseException):
 class Crashing(CiliumNodes):
     """Ends after the blocks were released, and before the object was forgotten."""
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:
-        super().forget(pass_, rows)
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
+        super().forget(context, rows)
         raise Crash
 
 

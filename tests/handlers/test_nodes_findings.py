@@ -61,7 +61,9 @@ def test_an_orphan_that_its_pool_regains_is_a_block_again(world: World) -> None:
 
     world.node("n1", lists={"a": ["10.9.0.0/24"]})
     world.passed()
-    pools.add_cidr(world.cluster.pools.get().pk, factories.entry("10.9.0.0/16"), author=factories.BY)
+    pools.add_cidr(
+        world.cluster.pools.get().pk, factories.entry("10.9.0.0/16"), author=factories.BY
+    )
     world.passed()
     assert world.held() == {"10.9.0.0/24": "n1"}
     assert not world.findings()
@@ -92,7 +94,7 @@ def test_r3_a_block_listed_under_the_pools_former_name_is_in_use(world: World) -
 
 def test_a_pool_that_is_not_there(world: World) -> None:
     world.node("n1", lists={"x": ["10.7.0.0/24"]})
-    world.node("n2", wants={"x": 5, "y": 0})
+    world.node("n2", demands={"x": 5, "y": 0})
     world.passed()
     assert world.findings() == {"unknown_pool": ["x"]}
     assert Finding.objects.get().details == {"pool": "x", "nodes": ["n1", "n2"], "count": 2}

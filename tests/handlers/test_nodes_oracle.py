@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from pools.cilium.ciliumnodes import CiliumNodes
 from pools.clusters.reconcile import ingest
-from pools.clusters.reconcile.handler import Pass
+from pools.clusters.reconcile.handler import SyncContext
 from pools.core import addresses
 from pools.core.cilium import ciliumnode, pod_cidr_operator
 from pools.core.kubernetes import resources
@@ -72,11 +72,11 @@ class Both:
     def holding(self) -> Iterator[None]:
         yield
 
-    def pass_(self) -> Pass:
-        return Pass(
+    def context(self) -> SyncContext:
+        return SyncContext(
             cluster=self.cluster,
             connection=self.connection,
-            gateway=None,  # type: ignore[arg-type]  # a full pass asks the cluster for nothing more
+            client=None,  # type: ignore[arg-type]  # a full pass asks the cluster for nothing more
             author=factories.BY,
             holding=self.holding,
             served={ciliumnode.KIND: resources.CILIUM_NODE},
@@ -88,18 +88,18 @@ class Both:
         name = node["metadata"]["name"]
         node["metadata"].update(uid=f"uid-{name}", resourceVersion=str(self.version))
         self.nodes[name] = node
-        ingest.absorb(self.pass_(), self.handler, resources.CILIUM_NODE, [copy.deepcopy(node)])
+        ingest.ingest(self.context(), self.handler, resources.CILIUM_NODE, [copy.deepcopy(node)])
 
     def go(self, name: str) -> None:
         if self.nodes.pop(name, None) is None:
             return
         ids = [row.pk for row in self.cluster.objects_seen.filter(name=name)]
-        ingest.forget(self.pass_(), self.handler, ids)
+        ingest.forget(self.context(), self.handler, ids)
         self.operator.release_node(name)
 
     def serve(self) -> dict[str, str]:
         """All nodes, by both; the operator's error of each."""
-        for write in list(self.handler.desired(self.pass_())):
+        for write in list(self.handler.desired(self.context())):
             wanted = write.make(copy.deepcopy(self.nodes[write.name]))
             if wanted is not None:
                 self.put(wanted)
@@ -129,16 +129,16 @@ class Both:
     def edited(self, verb: str, name: str, pool: str, number: int) -> dict[str, Any]:
         node = copy.deepcopy(self.nodes.get(name) or manifest(name))
         demand = ciliumnode.parse(node)
-        wants = {asked: dict(needed) for asked, needed in demand.requested.items()}
+        demands = {asked: dict(needed) for asked, needed in demand.requested.items()}
         lists = {one: [str(cidr) for cidr in cidrs] for one, cidrs in demand.held().items()}
         if verb == "ask":
-            wants[pool] = {4: number}
+            demands[pool] = {4: number}
         elif verb == "give back":
             lists[pool] = lists.get(pool, [])[number:]
         elif (block := _block(pool, number)) not in lists.setdefault(pool, []):
             lists[pool].append(block)
         lists = {one: cidrs for one, cidrs in lists.items() if cidrs}
-        return node | {"spec": manifest(name, wants=wants, lists=lists)["spec"]}
+        return node | {"spec": manifest(name, demands=demands, lists=lists)["spec"]}
 
     def reserve(self, name: str, number: int, *, free: bool) -> None:
         pool = Pool.objects.get(cluster=self.cluster, name=name)

@@ -27,7 +27,7 @@ def world(fake: FakeCluster) -> World:
 def test_a_node_with_what_it_asks_for_and_has(world: World) -> None:
     world.node(
         "n1",
-        wants={"a": {4: 600, 6: 5}, "x": 1},
+        demands={"a": {4: 600, 6: 5}, "x": 1},
         lists={"a": ["10.0.0.0/24", "10.9.0.0/24"]},
     )
     world.passed()

@@ -25,7 +25,7 @@ def world(fake: FakeCluster) -> World:
 
 
 def test_r5_a_first_pass_hands_out_nothing_that_the_last_node_lists(world: World) -> None:
-    world.node("n1", wants={"a": 300})
+    world.node("n1", demands={"a": 300})
     world.node("n2", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
     world.passed()
     assert world.lists("n1") == ["10.0.1.0/24", "10.0.3.0/24"]
@@ -35,7 +35,7 @@ def test_r5_a_process_that_started_goes_on_from_what_the_register_knows(world: W
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
     world.restarted()
-    asking = world.node("n1", wants={"a": 8})
+    asking = world.node("n1", demands={"a": 8})
     assert world.tell(("ADDED", asking)).succeeded
     assert world.lists("n1") == ["10.0.1.0/24"]
 
@@ -47,11 +47,11 @@ def test_r5_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -
     at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
     assert at is not None
     assert watch_positions.move(world.connection.pk, CiliumNodes.kind, at, None)
-    asking = world.node("n1", wants={"a": 8})
+    asking = world.node("n1", demands={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
-    run = watch_events.absorb_events(
-        lease, [world.handler], CiliumNodes.kind, [("ADDED", asking)], at=at, to=at
+    run = watch_events.ingest_events(
+        lease, [world.handler], CiliumNodes.kind, [("ADDED", asking)], position=at, to=at
     )
     assert run.error_code == watch_events.OVERTAKEN
     assert world.lists("n1") == []
@@ -64,24 +64,24 @@ def test_r5_what_another_operator_did_meanwhile_is_told_first(world: World) -> N
     Connection.objects.update(mode=Mode.OBSERVED, duties=[])
     theirs = world.node("n2", lists={"a": ["10.0.0.0/24"]})
     Connection.objects.update(mode=Mode.MANAGED, duties=DUTY)
-    asking = world.node("n1", wants={"a": 8})
+    asking = world.node("n1", demands={"a": 8})
     assert world.tell(("ADDED", theirs), ("ADDED", asking)).succeeded
     assert world.lists("n1") == ["10.0.1.0/24"]
 
 
 def test_next_fit_goes_on_in_another_process(world: World) -> None:
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     assert world.lists("n1") == ["10.0.0.0/24"]
     world.fake.remove("ciliumnodes", "n1")
     world.restarted()
-    world.node("n3", wants={"a": 8})
+    world.node("n3", demands={"a": 8})
     world.passed()
     assert world.lists("n3") == ["10.0.1.0/24"]
 
 
 def test_r5_a_list_that_failed_makes_nobody_ready(world: World) -> None:
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.fake.faults.add(verb="list", path="ciliumnodes", status=503, times=None)
     world.run()
     assert world.held() == {}
@@ -95,7 +95,7 @@ def test_r5_nor_is_anybody_served_while_the_pools_cannot_be_listed(world: World)
         cluster=world.cluster, kind="CiliumPodIPPool", name="a", uid="u", manifest={},
         first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
-    world.node("n1", wants={"a": 8, "b": 8})
+    world.node("n1", demands={"a": 8, "b": 8})
     world.passed()
     assert world.lists("n1") == []
     assert world.error("n1") == ""
@@ -104,7 +104,7 @@ def test_r5_nor_is_anybody_served_while_the_pools_cannot_be_listed(world: World)
 def test_point_01_cold_start_with_many_nodes(world: World) -> None:
     world.pool("b", "10.8.0.0/14")
     for number in range(700):
-        world.node(f"n{number}", wants={"b": 8})
+        world.node(f"n{number}", demands={"b": 8})
     world.passed()
     held = world.held()
     assert len(held) == len(set(held.values())) == 700

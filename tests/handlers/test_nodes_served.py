@@ -35,7 +35,7 @@ def _converged(world: World) -> None:
 
 def test_a_node_gets_what_it_lacks(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", wants={"a": 300})
+    world.node("n1", demands={"a": 300})
     world.passed()
     assert world.lists() == ["10.0.0.0/24", "10.0.1.0/24"]
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n1"}
@@ -45,9 +45,9 @@ def test_a_node_gets_what_it_lacks(world: World) -> None:
 
 def test_nodes_get_different_blocks_and_keep_what_they_have(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", wants={"a": 8}, lists={"a": ["10.0.1.0/24"]})
-    world.node("n2", wants={"a": 8})
-    world.node("n3", wants={"a": 500})
+    world.node("n1", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
+    world.node("n2", demands={"a": 8})
+    world.node("n3", demands={"a": 500})
     world.passed()
     assert world.lists("n1") == ["10.0.1.0/24"]
     assert world.lists("n2") == ["10.0.0.0/24"]
@@ -56,7 +56,7 @@ def test_nodes_get_different_blocks_and_keep_what_they_have(world: World) -> Non
 
 def test_nothing_of_the_object_but_allocated_is_touched(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
-    before = world.node("n1", wants={"a": 8})
+    before = world.node("n1", demands={"a": 8})
     before["spec"]["encryption"] = {"key": 7}
     before["spec"]["ipam"]["podCIDRs"] = ["10.200.0.0/24"]
     before = world.fake.put(before, manager="cilium-agent")
@@ -71,7 +71,7 @@ def test_nothing_of_the_object_but_allocated_is_touched(world: World) -> None:
 def test_without_the_duty_nothing_is_handed_out(fake: FakeCluster) -> None:
     world = World(fake)
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", wants={"a": 300})
+    world.node("n1", demands={"a": 300})
     world.passed()
     assert world.held() == {}
     assert not fake.log.writes
@@ -83,7 +83,7 @@ def test_without_the_duty_nothing_is_handed_out(fake: FakeCluster) -> None:
 
 def test_partial_success_and_the_error_in_the_nodes_status(world: World) -> None:
     pool = world.pool("a", "10.0.0.0/24")
-    world.node("n1", wants={"a": 300, "b": 1})
+    world.node("n1", demands={"a": 300, "b": 1})
     world.passed()
     assert world.lists() == ["10.0.0.0/24"]
     assert world.error() == (
@@ -113,9 +113,9 @@ def _writers(world: World) -> None:
 
 def test_what_the_agent_removes_is_released(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", wants={"a": 300})
+    world.node("n1", demands={"a": 300})
     world.passed()
-    world.node("n1", wants={"a": 8}, lists={"a": ["10.0.1.0/24"]})
+    world.node("n1", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
     world.passed()
     assert world.held() == {"10.0.1.0/24": "n1"}
     assert world.lists() == ["10.0.1.0/24"]
@@ -124,10 +124,10 @@ def test_what_the_agent_removes_is_released(world: World) -> None:
 
 def test_a_released_block_cools_before_another_gets_it(world: World, clock: Clock) -> None:
     world.pool("a", "10.0.0.0/24", cooldown=600)
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     world.node("n1")
-    world.node("n2", wants={"a": 8})
+    world.node("n2", demands={"a": 8})
     world.passed()
     assert world.lists("n2") == []
     assert world.error("n2").endswith("pool empty")
@@ -140,28 +140,28 @@ def test_a_released_block_cools_before_another_gets_it(world: World, clock: Cloc
 def test_a_node_that_was_told_of_is_served_at_once(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
     world.passed()
-    new = world.node("n1", wants={"a": 8})
+    new = world.node("n1", demands={"a": 8})
     assert world.tell(("ADDED", new)).succeeded
     assert world.lists() == ["10.0.0.0/24"]
 
 
 def test_reserved_blocks_are_not_handed_out(world: World) -> None:
     world.pool("a", "10.0.0.0/22", reserved=["10.0.0.10-10.0.1.20"])
-    world.node("n1", wants={"a": 2000})
+    world.node("n1", demands={"a": 2000})
     world.passed()
     assert world.lists() == ["10.0.2.0/24", "10.0.3.0/24"]
 
 
 def test_a_dry_run_says_what_it_would_do(world: World) -> None:
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     record = world.run(dry=True)
     (planned,) = record.kinds["CiliumNode"]["plan"]
     assert "10.0.0.0/24" in str(planned)
     assert world.held() == {}
     assert not world.fake.log.writes
     # Nor is anything concluded from it: what it saw is not in the register.
-    new = world.node("n1", wants={"a": 9})
+    new = world.node("n1", demands={"a": 9})
     world.connection.refresh_from_db()
     assert not world.connection.positions
     assert new
@@ -170,8 +170,8 @@ def test_a_dry_run_says_what_it_would_do(world: World) -> None:
 @pytest.mark.parametrize("needed", [(1 << 63) - 1, 10**6])
 def test_a_node_that_asks_for_everything_gets_so_much_at_once(world: World, needed: int) -> None:
     world.pool("a", "fd00::/96", mask=112)
-    world.node("n1", wants={"a": {6: needed}})
-    world.node("n2", wants={"a": {6: 10}})
+    world.node("n1", demands={"a": {6: needed}})
+    world.node("n2", demands={"a": {6: 10}})
     if needed > 10**7:
         world.passed()
         assert len(world.lists()) == 256

@@ -103,7 +103,7 @@ class World(stateful.RuleBasedStateMachine):
 
     @stateful.rule(name=_names, which=st.sampled_from([drift.apply, drift.adopt]))
     def decide(self, name: str, which: Any) -> None:
-        of = drift.Object(self.fleet.cluster, podippool.KIND, name)
+        of = drift.ClusterObject(self.fleet.cluster, podippool.KIND, name)
         with contextlib.suppress(errors.IpamError), transaction.atomic():
             which(of, author=factories.BY)
 
@@ -131,14 +131,14 @@ class World(stateful.RuleBasedStateMachine):
     # --- passes -----------------------------------------------------------------------------------
 
     @stateful.rule()
-    def pass_(self) -> None:
+    def context(self) -> None:
         self.fleet.passed()
         self.clock.advance(40)
 
     @stateful.rule()
     def quiet(self) -> None:
         for _ in range(2):
-            self.pass_()
+            self.context()
         before = self.state()
         assert self.fleet.counted()["written"] == 0
         assert self.state() == before

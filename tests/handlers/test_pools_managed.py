@@ -28,8 +28,8 @@ def managed(fleet: Fleet) -> Fleet:
     return fleet
 
 
-def _of(fleet: Fleet, name: str = "green") -> drift.Object:
-    return drift.Object(fleet.cluster, podippool.KIND, name)
+def _of(fleet: Fleet, name: str = "green") -> drift.ClusterObject:
+    return drift.ClusterObject(fleet.cluster, podippool.KIND, name)
 
 
 SHAPED = {

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db
 CIDR = "10.0.0.0/16"
 FAR = "2100-01-01T00:00:00Z"
 CHANGES: dict[str, Callable[[Pool], object]] = {
-    "add": lambda pool: pools.add_cidr(pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY),
+    "add": lambda pool: pools.add_cidr(
+        pool.pk, factories.entry("10.1.0.0/16"), author=factories.BY
+    ),
     "remove": lambda pool: pools.remove_cidr(factories.cidr(pool).pk, author=factories.BY),
     "reserve": lambda pool: factories.reserve(pool, "10.0.0.0-10.0.0.9"),
     "change": lambda pool: pools.change(

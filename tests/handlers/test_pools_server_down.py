@@ -19,7 +19,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     world.connection.duties = ["pools", "pod-cidrs"]
     world.connection.save()
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     return world
 

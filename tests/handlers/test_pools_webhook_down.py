@@ -25,7 +25,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     world.connection.duties = DUTIES
     world.connection.save()
     world.pool("a", "10.0.0.0/22")
-    world.node("n1", wants={"a": 8})
+    world.node("n1", demands={"a": 8})
     world.passed()
     return world
 
@@ -41,7 +41,7 @@ def _down(world: CiliumWorld, policy: str) -> None:
 def test_point_16_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumWorld) -> None:
     _down(world, "Fail")
     world.pool("b", "10.1.0.0/22")
-    world.node("n2", wants={"a": 8})
+    world.node("n2", demands={"a": 8})
     for _ in range(2):
         run = world.run()
         assert (run.error_code, run.kinds["CiliumPodIPPool"]["failed"]) == ("", 1)

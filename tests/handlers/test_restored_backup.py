@@ -27,8 +27,8 @@ A = "10.0.0.0/21"
 def world(fake: FakeCluster, request: pytest.FixtureRequest) -> CiliumWorld:
     world = CiliumWorld(fake, duty=request.param)
     world.cidrs("a", A)
-    world.node("n1", wants={"a": 8}, lists={"a": ["10.0.0.0/24"]})
-    world.node("n2", wants={"a": 8}, lists={"a": ["10.0.1.0/24"]})
+    world.node("n1", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
+    world.node("n2", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1", "10.0.1.0/24": "n2"}
     return world
@@ -60,7 +60,7 @@ def test_f22_what_was_handed_out_since_is_recorded_and_not_given_again(world: Ci
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24", "10.0.3.0/24"]})
     assert len(world.held()) == 2
-    world.node("n4", wants={"a": 8})
+    world.node("n4", demands={"a": 8})
     world.passed()
     assert world.listed().items() >= {"10.0.2.0/24": "n3", "10.0.3.0/24": "n3"}.items()
     _settled(world)
@@ -72,10 +72,10 @@ def test_f22_what_was_handed_out_since_is_recorded_and_not_given_again(world: Ci
 def test_f22_a_block_that_moved_to_another_node(world: CiliumWorld) -> None:
     """The register has it for the first one, which gave it back long ago."""
     with lost(world):
-        world.node("n1", wants={"a": 8}, lists={"a": ["10.0.4.0/24"]})
+        world.node("n1", demands={"a": 8}, lists={"a": ["10.0.4.0/24"]})
         world.passed()
-        world.node("n3", wants={"a": 8}, lists={"a": ["10.0.0.0/24"]})
-    world.node("n4", wants={"a": 8})
+        world.node("n3", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
+    world.node("n4", demands={"a": 8})
     _settled(world)
     assert world.held()["10.0.0.0/24"] == "n3"
     assert world.held()["10.0.4.0/24"] == "n1"
@@ -85,7 +85,7 @@ def test_f22_nodes_that_came_and_went(world: CiliumWorld, clock: Clock) -> None:
     with lost(world):
         world.fake.remove("ciliumnodes", "n1")
         world.fake.remove("ciliumnodes", "n2")
-        world.node("n2", wants={"a": 8}, lists={"a": ["10.0.0.0/24"]})
+        world.node("n2", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
     world.passed()
     clock.advance(60)
     _settled(world)
@@ -96,9 +96,9 @@ def test_f22_pools_that_changed_since(world: CiliumWorld) -> None:
     with lost(world):
         world.cidrs("a", A, "10.7.0.0/21")
         world.cidrs("b", "10.8.0.0/21")
-        world.node("n3", wants={"b": 8}, lists={"a": ["10.7.0.0/24"], "b": ["10.8.0.0/24"]})
+        world.node("n3", demands={"b": 8}, lists={"a": ["10.7.0.0/24"], "b": ["10.8.0.0/24"]})
     assert world.names() == ["a"]
-    world.node("n4", wants={"b": 8})
+    world.node("n4", demands={"b": 8})
     _settled(world)
     assert world.names() == ["a", "b"]
     assert world.held().items() >= {"10.7.0.0/24": "n3", "10.8.0.0/24": "n3"}.items()
@@ -112,7 +112,7 @@ def test_f22_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> No
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     assert at is not None
     assert watch_positions.stands(world.connection.pk, CiliumNodes.kind, at)
-    asks = world.node("n4", wants={"a": 8})
+    asks = world.node("n4", demands={"a": 8})
     with gateways.to(world.fake) as gateway:
         told = [
             (event.type, event.object)
@@ -137,11 +137,11 @@ def test_f22_when_the_older_position_is_gone_the_nodes_are_listed_first(
         world.node("n3", lists={"a": ["10.0.2.0/24"]})
     # What the watcher does after a 410.
     assert watch_positions.move(world.connection.pk, CiliumNodes.kind, at, None)
-    asks = world.node("n4", wants={"a": 8})
+    asks = world.node("n4", demands={"a": 8})
     lease = leases.borrow(world.connection.pk, "watcher")
     assert lease is not None
-    run = watch_events.absorb_events(
-        lease, [world.handler], CiliumNodes.kind, [("ADDED", asks)], at=at, to=at
+    run = watch_events.ingest_events(
+        lease, [world.handler], CiliumNodes.kind, [("ADDED", asks)], position=at, to=at
     )
     assert run.error_code == watch_events.OVERTAKEN
     assert world.lists("n4") == []
@@ -151,7 +151,7 @@ def test_f22_when_the_older_position_is_gone_the_nodes_are_listed_first(
 @pytest.mark.parametrize("world", [True], ids=["with the duty"], indirect=True)
 def test_f22_a_block_that_was_about_to_be_told(world: CiliumWorld) -> None:
     """The backup is of the moment between our transaction and our write: another node has it now."""
-    asks = world.node("n3", wants={"a": 8})
+    asks = world.node("n3", demands={"a": 8})
     world.fake.faults.add(verb="update", path="ciliumnodes/n3", status=503, times=None)
     assert not world.run().succeeded
     (waiting,) = [cidr for cidr, node in world.held().items() if node == "n3"]
@@ -161,8 +161,8 @@ def test_f22_a_block_that_was_about_to_be_told(world: CiliumWorld) -> None:
         assert world.lists("n3") == [waiting]
         world.fake.remove("ciliumnodes", "n3")
         world.tell(("DELETED", asks))
-        world.node("n4", wants={"a": 8}, lists={"a": [waiting]})
-        world.node("n3", wants={"a": 8}, lists={"a": ["10.0.7.0/24"]})
+        world.node("n4", demands={"a": 8}, lists={"a": [waiting]})
+        world.node("n3", demands={"a": 8}, lists={"a": ["10.0.7.0/24"]})
     assert Connection.objects.get(pk=world.connection.pk).positions
     _settled(world)
     assert world.held()[waiting] == "n4"

@@ -34,7 +34,7 @@ def _pass(world: World) -> dict[str, int]:
     before = stale.read()
     lease = leases.take(world.connection.pk, "tester")
     assert lease is not None
-    record = sync.run(lease, registry.HANDLERS, open_gateway=lambda _: gateways.to(world.fake))
+    record = sync.run(lease, registry.HANDLERS, open_client=lambda _: gateways.to(world.fake))
     assert record.kinds["CiliumNode"]["seen"] == NODES
     assert not record.kinds["CiliumNode"]["failed"]
     return stale.since(before)

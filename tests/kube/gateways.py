@@ -23,11 +23,11 @@ class Cluster(Protocol):
 
 def to(
     cluster: Cluster, *, token: str | None = None, timeouts: tuple[float, float] = (30, 60)
-) -> api_client.Gateway:
+) -> api_client.ClusterClient:
     """A gateway with the rights of the token, of the admin by default."""
     now = datetime.datetime.now(datetime.UTC)
     access = kubeconfig.read(cluster.kubeconfig(token), now=now).access
-    return api_client.Gateway(access, allow_loopback=True, timeouts=timeouts)
+    return api_client.ClusterClient(access, allow_loopback=True, timeouts=timeouts)
 
 
 def pool(name: str, *cidrs: str, **metadata: Any) -> dict[str, Any]:

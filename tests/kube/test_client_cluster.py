@@ -15,29 +15,29 @@ from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, NOWHERE, OLD_POOLS, P
 
 
 @pytest.fixture
-def gateway(cluster: Cluster) -> Iterator[api_client.Gateway]:
+def gateway(cluster: Cluster) -> Iterator[api_client.ClusterClient]:
     with gateways.to(cluster) as opened:
         yield opened
 
 
-def test_who_it_is(gateway: api_client.Gateway) -> None:
+def test_who_it_is(gateway: api_client.ClusterClient) -> None:
     assert gateway.version().startswith("v")
     assert len(gateway.identity()) == 36
 
 
-def test_what_it_serves(gateway: api_client.Gateway) -> None:
+def test_what_it_serves(gateway: api_client.ClusterClient) -> None:
     served = {POOLS, OLD_POOLS, NODES, CLAIMS, NAMESPACES}
     assert gateway.served([*served, NOWHERE]) == served
 
 
-def test_what_it_does_not_serve(gateway: api_client.Gateway) -> None:
+def test_what_it_does_not_serve(gateway: api_client.ClusterClient) -> None:
     with pytest.raises(faults.KindAbsent):
         gateway.list(NOWHERE)
     with pytest.raises(faults.KindAbsent):
         gateway.get(NOWHERE, "a", "default")
 
 
-def test_shapes(gateway: api_client.Gateway) -> None:
+def test_shapes(gateway: api_client.ClusterClient) -> None:
     for resource in (POOLS, OLD_POOLS, NODES, CLAIMS):
         schema = gateway.schema(resource)
         assert schema is not None
@@ -73,7 +73,7 @@ def test_an_unknown_token(cluster: Cluster) -> None:
             list(gateway.watch(POOLS, "1", seconds=1))
 
 
-def test_what_happens_is_told(gateway: api_client.Gateway, name: str) -> None:
+def test_what_happens_is_told(gateway: api_client.ClusterClient, name: str) -> None:
     since = gateway.list(POOLS).resource_version
     made = gateway.apply(POOLS, gateways.pool(name), manager="cadastre")
     gateway.delete(POOLS, name, uid=made["metadata"]["uid"])
@@ -82,7 +82,9 @@ def test_what_happens_is_told(gateway: api_client.Gateway, name: str) -> None:
     assert events[0].object["metadata"]["uid"] == made["metadata"]["uid"]
 
 
-def test_pages(gateway: api_client.Gateway, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_pages(
+    gateway: api_client.ClusterClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     names = [f"{name}-{number}" for number in range(5)]
     for each in names:
         gateway.create(POOLS, gateways.pool(each), manager="cadastre")
@@ -92,7 +94,7 @@ def test_pages(gateway: api_client.Gateway, monkeypatch: pytest.MonkeyPatch, nam
     assert len(listed) == len(set(listed))
 
 
-def test_finalizers_keep_a_deleted_object(gateway: api_client.Gateway, name: str) -> None:
+def test_finalizers_keep_a_deleted_object(gateway: api_client.ClusterClient, name: str) -> None:
     manifest = gateways.pool(name, finalizers=["cadastre.example/held"])
     made = gateway.create(POOLS, manifest, manager="cadastre")
     gateway.delete(POOLS, name, uid=made["metadata"]["uid"])
@@ -100,12 +102,12 @@ def test_finalizers_keep_a_deleted_object(gateway: api_client.Gateway, name: str
     assert kept["metadata"]["deletionTimestamp"]
     del kept["metadata"]["finalizers"]
     gateway.replace(POOLS, kept, manager="cadastre")
-    with pytest.raises(faults.ObjectAbsent):
+    with pytest.raises(faults.NotFound):
         gateway.get(POOLS, name)
 
 
 def test_what_the_definition_does_not_know_is_not_stored(
-    gateway: api_client.Gateway, name: str
+    gateway: api_client.ClusterClient, name: str
 ) -> None:
     """Pruned, or refused: never silently taken for stored."""
     manifest = gateways.pool(name)

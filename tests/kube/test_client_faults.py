@@ -37,9 +37,9 @@ MATRIX: list[tuple[str, dict[str, Any], type[faults.ClusterFault]]] = [
     ("lost", {"effect": "lost"}, faults.Unreachable),
     ("cut-after-the-headers", {"effect": "cut-headers"}, faults.Unreachable),
     ("cut-in-the-body", {"effect": "cut-body"}, faults.Unreachable),
-    ("truncated-json", {"effect": "truncate"}, faults.Garbled),
-    ("page", {"effect": "html"}, faults.Garbled),
-    ("gzip-garbage", {"effect": "gzip"}, faults.Garbled),
+    ("truncated-json", {"effect": "truncate"}, faults.MalformedResponse),
+    ("page", {"effect": "html"}, faults.MalformedResponse),
+    ("gzip-garbage", {"effect": "gzip"}, faults.MalformedResponse),
     ("slow", {"delay": 2}, faults.Unreachable),
 ]
 
@@ -115,21 +115,21 @@ LIST = b'"kind":"CiliumPodIPPoolList","metadata":{"resourceVersion":"1"}'
 )
 def test_what_is_no_list_is_never_an_empty_one(body: bytes) -> None:
     with raw_server.serving(raw_server.says(raw_server.ok(body))) as (access, _):
-        _refused(access, faults.Garbled)
+        _refused(access, faults.MalformedResponse)
 
 
 def test_no_items_are_null_in_go() -> None:
     body = b"{" + LIST + b',"items":null}'
     with (
         raw_server.serving(raw_server.says(raw_server.ok(body))) as (access, _),
-        api_client.Gateway(access, allow_loopback=True) as gateway,
+        api_client.ClusterClient(access, allow_loopback=True) as gateway,
     ):
         assert gateway.list(POOLS).items == []
 
 
 def _refused(access: Access, expected: type[faults.ClusterFault], **how: Any) -> None:
     with (
-        api_client.Gateway(access, allow_loopback=True, **how) as gateway,
+        api_client.ClusterClient(access, allow_loopback=True, **how) as gateway,
         pytest.raises(expected) as fault,
     ):
         gateway.list(POOLS)
@@ -150,7 +150,7 @@ def _refused(access: Access, expected: type[faults.ClusterFault], **how: Any) ->
 )
 def test_what_no_api_server_says(answer: bytes) -> None:
     with raw_server.serving(raw_server.says(answer)) as (access, requests):
-        _refused(access, faults.Garbled)
+        _refused(access, faults.MalformedResponse)
     assert len(requests) == 1
 
 
@@ -184,7 +184,7 @@ def test_an_answer_without_end_is_cut_off() -> None:
     begin = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
     with raw_server.serving(raw_server.says(begin, *[chunk] * 40)) as (access, _):
-        _refused(access, faults.Garbled)
+        _refused(access, faults.MalformedResponse)
 
 
 def test_an_answer_that_drips_is_cut_off() -> None:

@@ -38,7 +38,7 @@ def _heard(canary: socket.socket) -> bool:
 
 def test_loopback_is_not_reached_unless_allowed(canary: socket.socket) -> None:
     access = Access(f"https://127.0.0.1:{canary.getsockname()[1]}", token="x")
-    with api_client.Gateway(access) as gateway, pytest.raises(faults.AddressNotAllowed):
+    with api_client.ClusterClient(access) as gateway, pytest.raises(faults.AddressNotAllowed):
         gateway.version()
     assert not _heard(canary)
 
@@ -46,7 +46,7 @@ def test_loopback_is_not_reached_unless_allowed(canary: socket.socket) -> None:
 def test_a_name_that_leads_to_loopback_is_not_reached(canary: socket.socket) -> None:
     access = Access(f"https://{NAME}:{canary.getsockname()[1]}", token="x")
     with (
-        api_client.Gateway(access, resolver=lambda *_: ["127.0.0.1"]) as gateway,
+        api_client.ClusterClient(access, resolver=lambda *_: ["127.0.0.1"]) as gateway,
         pytest.raises(faults.AddressNotAllowed),
     ):
         gateway.version()
@@ -55,7 +55,7 @@ def test_a_name_that_leads_to_loopback_is_not_reached(canary: socket.socket) -> 
 
 def test_a_url_that_is_not_allowed_opens_no_gateway() -> None:
     with pytest.raises(errors.InvalidInput) as refusal:
-        api_client.Gateway(Access("http://10.0.0.1:6443", token="x"))
+        api_client.ClusterClient(Access("http://10.0.0.1:6443", token="x"))
     assert refusal.value.code == "url_not_allowed"
 
 
@@ -70,7 +70,7 @@ def test_a_name_that_is_rebound_is_judged_again(fake: FakeCluster) -> None:
 
     port = int(fake.url.rpartition(":")[2])
     access = Access(f"https://{NAME}:{port}", fake.ca, fake.token)
-    with api_client.Gateway(access, allow_loopback=True, resolver=rebinding) as gateway:
+    with api_client.ClusterClient(access, allow_loopback=True, resolver=rebinding) as gateway:
         assert gateway.version()
         assert gateway.version()
         assert asked == [(NAME, port)]
@@ -85,7 +85,7 @@ def test_the_name_is_sent_as_host() -> None:
         access, requests = served
         port = access.server.rpartition(":")[2]
         named = dataclasses.replace(access, server=f"https://{NAME}:{port}/k8s/clusters/c-1")
-        with api_client.Gateway(
+        with api_client.ClusterClient(
             named, allow_loopback=True, resolver=lambda *_: ["127.0.0.1"]
         ) as gateway:
             assert gateway.version() == "v1"
@@ -99,8 +99,8 @@ def test_a_redirect_is_not_followed(canary: socket.socket) -> None:
         answer = f"HTTP/1.1 {status} X\r\nLocation: {where}\r\nContent-Length: 0\r\n\r\n".encode()
         with (
             raw_server.serving(raw_server.says(answer)) as (access, _),
-            api_client.Gateway(access, allow_loopback=True) as gateway,
-            pytest.raises(faults.Garbled, match="redirect"),
+            api_client.ClusterClient(access, allow_loopback=True) as gateway,
+            pytest.raises(faults.MalformedResponse, match="redirect"),
         ):
             gateway.version()
     assert not _heard(canary)

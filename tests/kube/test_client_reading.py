@@ -15,17 +15,17 @@ from tests.kube.gateways import CLAIMS, NAMESPACES, NODES, OLD_POOLS, POOLS
 
 
 @pytest.fixture
-def gateway(fake: FakeCluster) -> Iterator[api_client.Gateway]:
+def gateway(fake: FakeCluster) -> Iterator[api_client.ClusterClient]:
     with gateways.to(fake) as opened:
         yield opened
 
 
-def test_who_the_cluster_is(fake: FakeCluster, gateway: api_client.Gateway) -> None:
+def test_who_the_cluster_is(fake: FakeCluster, gateway: api_client.ClusterClient) -> None:
     assert gateway.version().startswith("v1.")
     assert gateway.identity() == fake.kube_system_uid
 
 
-def test_we_say_who_we_are(fake: FakeCluster, gateway: api_client.Gateway) -> None:
+def test_we_say_who_we_are(fake: FakeCluster, gateway: api_client.ClusterClient) -> None:
     gateway.version()
     (request,) = fake.log
     assert request.user_agent.startswith("cadastre/")
@@ -48,7 +48,7 @@ def test_what_is_served(definitions: list[str], served: set[object]) -> None:
 
 @pytest.mark.parametrize("path", ["^/apis$", "^/apis/cilium.io/v2$"])
 def test_discovery_that_fails_is_not_absence(
-    fake: FakeCluster, gateway: api_client.Gateway, path: str
+    fake: FakeCluster, gateway: api_client.ClusterClient, path: str
 ) -> None:
     for status in (403, 404, 500):
         fake.faults.add(path=path, status=status)
@@ -57,7 +57,9 @@ def test_discovery_that_fails_is_not_absence(
 
 
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1201])
-def test_a_list_is_complete(fake: FakeCluster, gateway: api_client.Gateway, count: int) -> None:
+def test_a_list_is_complete(
+    fake: FakeCluster, gateway: api_client.ClusterClient, count: int
+) -> None:
     for number in range(count):
         fake.put(gateways.pool(f"p{number:05}"))
     fake.log.clear()
@@ -85,14 +87,16 @@ def test_what_looks_like_the_next_page_is_none() -> None:
 
     with (
         raw_server.serving(answer) as (access, requests),
-        api_client.Gateway(access, allow_loopback=True) as gateway,
+        api_client.ClusterClient(access, allow_loopback=True) as gateway,
     ):
         listing = gateway.list(POOLS)
     assert listing == api_client.Listing([{"continue": "decoy"}, {"continue": "x"}], "2")
     assert asked[:3] == [b"", b"decoy", b"true"]
 
 
-def test_a_list_that_expires_begins_again(fake: FakeCluster, gateway: api_client.Gateway) -> None:
+def test_a_list_that_expires_begins_again(
+    fake: FakeCluster, gateway: api_client.ClusterClient
+) -> None:
     for number in range(501):
         fake.put(gateways.pool(f"p{number:05}"))
     fake.faults.add(verb="list", skip=1, times=1, status=410)
@@ -101,7 +105,7 @@ def test_a_list_that_expires_begins_again(fake: FakeCluster, gateway: api_client
 
 
 def test_a_list_that_always_expires_is_given_up(
-    fake: FakeCluster, gateway: api_client.Gateway
+    fake: FakeCluster, gateway: api_client.ClusterClient
 ) -> None:
     fake.faults.add(verb="list", times=None, status=410)
     with pytest.raises(faults.Gone):
@@ -109,7 +113,7 @@ def test_a_list_that_always_expires_is_given_up(
     assert len(fake.log) == 3
 
 
-def test_half_a_list_is_none(fake: FakeCluster, gateway: api_client.Gateway) -> None:
+def test_half_a_list_is_none(fake: FakeCluster, gateway: api_client.ClusterClient) -> None:
     for number in range(501):
         fake.put(gateways.pool(f"p{number:05}"))
     fake.faults.add(verb="list", skip=1, status=503)
@@ -117,7 +121,7 @@ def test_half_a_list_is_none(fake: FakeCluster, gateway: api_client.Gateway) -> 
         gateway.list(POOLS)
 
 
-def test_an_object_of_a_namespace(fake: FakeCluster, gateway: api_client.Gateway) -> None:
+def test_an_object_of_a_namespace(fake: FakeCluster, gateway: api_client.ClusterClient) -> None:
     fake.put(
         {
             "apiVersion": "v1",
@@ -129,13 +133,13 @@ def test_an_object_of_a_namespace(fake: FakeCluster, gateway: api_client.Gateway
 
 
 def test_no_such_object_and_no_such_kind_are_two_things(
-    fake: FakeCluster, gateway: api_client.Gateway
+    fake: FakeCluster, gateway: api_client.ClusterClient
 ) -> None:
     with pytest.raises(faults.KindAbsent):
         gateway.get(CLAIMS, "a", "default")
     with pytest.raises(faults.KindAbsent):
         gateway.list(CLAIMS)
-    with pytest.raises(faults.ObjectAbsent):
+    with pytest.raises(faults.NotFound):
         gateway.get(POOLS, "a")
     assert gateway.list(POOLS).items == []
 

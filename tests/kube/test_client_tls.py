@@ -23,7 +23,7 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 
 def _version(access: Access) -> str:
-    with api_client.Gateway(access, allow_loopback=True, timeouts=(2, 2)) as gateway:
+    with api_client.ClusterClient(access, allow_loopback=True, timeouts=(2, 2)) as gateway:
         return gateway.version()
 
 
@@ -50,12 +50,12 @@ def test_the_name_must_be_in_the_certificate(fake: FakeCluster, access: Access) 
     server = access.server.replace("127.0.0.1", "api.example.org")
     wrong = dataclasses.replace(access, server=server)
     with (
-        api_client.Gateway(wrong, allow_loopback=True, resolver=resolver) as gateway,
+        api_client.ClusterClient(wrong, allow_loopback=True, resolver=resolver) as gateway,
         pytest.raises(faults.TLSRefused, match=r"api\.example\.org"),
     ):
         gateway.version()
     named = dataclasses.replace(wrong, tls_server_name="kubernetes.default.svc")
-    with api_client.Gateway(named, allow_loopback=True, resolver=resolver) as gateway:
+    with api_client.ClusterClient(named, allow_loopback=True, resolver=resolver) as gateway:
         assert gateway.version()
     with pytest.raises(faults.TLSRefused):
         _version(dataclasses.replace(access, tls_server_name="other.example.org"))

@@ -19,7 +19,7 @@ END = b"0\r\n\r\n"
 
 
 @pytest.fixture
-def gateway(fake: FakeCluster) -> Iterator[api_client.Gateway]:
+def gateway(fake: FakeCluster) -> Iterator[api_client.ClusterClient]:
     with gateways.to(fake) as opened:
         yield opened
 
@@ -37,12 +37,14 @@ def _told(*parts: bytes) -> list[api_client.WatchEvent]:
     """What a watch yields of these bytes."""
     with (
         raw_server.serving(raw_server.says(CHUNKED, *parts)) as (access, _),
-        api_client.Gateway(access, allow_loopback=True) as gateway,
+        api_client.ClusterClient(access, allow_loopback=True) as gateway,
     ):
         return list(gateway.watch(POOLS, "1", seconds=5))
 
 
-def test_what_happens_is_told_in_order(fake: FakeCluster, gateway: api_client.Gateway) -> None:
+def test_what_happens_is_told_in_order(
+    fake: FakeCluster, gateway: api_client.ClusterClient
+) -> None:
     since = gateway.list(POOLS).resource_version
     fake.put(gateways.pool("a"))
     fake.put(gateways.pool("a", "10.9.0.0/16"))
@@ -58,7 +60,7 @@ def test_what_happens_is_told_in_order(fake: FakeCluster, gateway: api_client.Ga
 
 
 def test_bookmarks_are_asked_for_and_move_the_version(
-    fake: FakeCluster, gateway: api_client.Gateway
+    fake: FakeCluster, gateway: api_client.ClusterClient
 ) -> None:
     since = gateway.list(POOLS).resource_version
     watch = gateway.watch(POOLS, since, seconds=30)
@@ -71,7 +73,9 @@ def test_bookmarks_are_asked_for_and_move_the_version(
     assert sent.query["timeoutSeconds"] == "30"
 
 
-def test_a_version_that_is_too_old_as_http(fake: FakeCluster, gateway: api_client.Gateway) -> None:
+def test_a_version_that_is_too_old_as_http(
+    fake: FakeCluster, gateway: api_client.ClusterClient
+) -> None:
     """F15"""
     fake.faults.add(verb="watch", status=410)
     with pytest.raises(faults.Gone):
@@ -84,7 +88,7 @@ def test_a_version_that_is_too_old_as_http(fake: FakeCluster, gateway: api_clien
 )
 def test_an_error_event(
     fake: FakeCluster,
-    gateway: api_client.Gateway,
+    gateway: api_client.ClusterClient,
     status: int,
     expected: type[faults.ClusterFault],
 ) -> None:
@@ -101,7 +105,7 @@ def test_an_error_event(
 )
 def test_a_watch_that_is_refused(
     fake: FakeCluster,
-    gateway: api_client.Gateway,
+    gateway: api_client.ClusterClient,
     status: int,
     expected: type[faults.ClusterFault],
 ) -> None:
@@ -111,7 +115,7 @@ def test_a_watch_that_is_refused(
 
 
 def test_a_cut_is_told_after_what_came_before(
-    fake: FakeCluster, gateway: api_client.Gateway
+    fake: FakeCluster, gateway: api_client.ClusterClient
 ) -> None:
     since = gateway.list(POOLS).resource_version
     fake.put(gateways.pool("a"))
@@ -132,7 +136,7 @@ def test_a_watch_that_is_left_ends_its_connection() -> None:
         left.append(connection.recv(1))
 
     with raw_server.serving(answer) as (access, _):
-        gateway = api_client.Gateway(access, allow_loopback=True)
+        gateway = api_client.ClusterClient(access, allow_loopback=True)
         for event in gateway.watch(POOLS, "1", seconds=60):
             assert event.type == "ADDED"
             break
@@ -169,10 +173,10 @@ def test_a_line_may_be_large() -> None:
     ],
 )
 def test_what_is_no_event_is_garbled(line: bytes) -> None:
-    with pytest.raises(faults.Garbled):
+    with pytest.raises(faults.MalformedResponse):
         _told(_chunk(line), END)
 
 
 def test_a_line_without_end_is_cut_off() -> None:
-    with pytest.raises(faults.Garbled):
+    with pytest.raises(faults.MalformedResponse):
         _told(*[_chunk(b"x" * 0x100000)] * 40)

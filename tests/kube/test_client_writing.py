@@ -16,16 +16,18 @@ from tests.kube.gateways import NODES, POOLS
 
 
 @pytest.fixture
-def gateway(cluster: Cluster) -> Iterator[api_client.Gateway]:
+def gateway(cluster: Cluster) -> Iterator[api_client.ClusterClient]:
     with gateways.to(cluster) as opened:
         yield opened
 
 
-def _apply(gateway: api_client.Gateway, manifest: dict[str, Any], **how: Any) -> dict[str, Any]:
+def _apply(
+    gateway: api_client.ClusterClient, manifest: dict[str, Any], **how: Any
+) -> dict[str, Any]:
     return gateway.apply(POOLS, manifest, **{"manager": "cadastre", **how})
 
 
-def test_apply_makes_and_changes(gateway: api_client.Gateway, name: str) -> None:
+def test_apply_makes_and_changes(gateway: api_client.ClusterClient, name: str) -> None:
     made = _apply(gateway, gateways.pool(name))
     assert made["spec"]["ipv4"]["cidrs"] == ["10.0.0.0/16"]
     changed = _apply(gateway, gateways.pool(name, "10.9.0.0/16"))
@@ -33,21 +35,21 @@ def test_apply_makes_and_changes(gateway: api_client.Gateway, name: str) -> None
     assert changed["metadata"]["uid"] == made["metadata"]["uid"]
 
 
-def test_the_same_again_changes_nothing(gateway: api_client.Gateway, name: str) -> None:
+def test_the_same_again_changes_nothing(gateway: api_client.ClusterClient, name: str) -> None:
     made = _apply(gateway, gateways.pool(name))
     again = _apply(gateway, gateways.pool(name))
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-def test_a_dry_run_stores_nothing(gateway: api_client.Gateway, name: str) -> None:
+def test_a_dry_run_stores_nothing(gateway: api_client.ClusterClient, name: str) -> None:
     answer = _apply(gateway, gateways.pool(name), dry_run=True)
     assert answer["spec"]["ipv4"]["maskSize"] == 24
-    with pytest.raises(faults.ObjectAbsent):
+    with pytest.raises(faults.NotFound):
         gateway.get(POOLS, name)
 
 
 def test_anothers_fields_are_a_conflict_that_names_them(
-    gateway: api_client.Gateway, name: str
+    gateway: api_client.ClusterClient, name: str
 ) -> None:
     _apply(gateway, gateways.pool(name), manager="kubectl")
     with pytest.raises(faults.FieldConflict) as conflict:
@@ -58,7 +60,9 @@ def test_anothers_fields_are_a_conflict_that_names_them(
     assert gateway.get(POOLS, name)["spec"]["ipv4"]["cidrs"] == ["10.0.0.0/16"]
 
 
-def test_what_is_not_valid_is_rejected_with_causes(gateway: api_client.Gateway, name: str) -> None:
+def test_what_is_not_valid_is_rejected_with_causes(
+    gateway: api_client.ClusterClient, name: str
+) -> None:
     wrong = gateways.pool(name)
     wrong["spec"]["ipv4"]["maskSize"] = 99
     with pytest.raises(faults.Rejected) as rejected:
@@ -70,18 +74,20 @@ def test_what_is_not_valid_is_rejected_with_causes(gateway: api_client.Gateway, 
 @pytest.mark.parametrize(
     "text", ["é 😀", "a\u2028b\u2029c\x85d", "\x7f \t \n \\ \"'", "\ufeff{[:,#"]
 )
-def test_a_text_arrives_as_it_was(gateway: api_client.Gateway, name: str, text: str) -> None:
+def test_a_text_arrives_as_it_was(gateway: api_client.ClusterClient, name: str, text: str) -> None:
     manifest = gateways.pool(name, annotations={"text": text})
     assert _apply(gateway, manifest)["metadata"]["annotations"]["text"] == text
 
 
-def test_create_refuses_what_exists(gateway: api_client.Gateway, name: str) -> None:
+def test_create_refuses_what_exists(gateway: api_client.ClusterClient, name: str) -> None:
     gateway.create(POOLS, gateways.pool(name), manager="cadastre")
-    with pytest.raises(faults.AlreadyThere):
+    with pytest.raises(faults.AlreadyExists):
         gateway.create(POOLS, gateways.pool(name), manager="cadastre")
 
 
-def test_replace_is_of_a_version(cluster: Cluster, gateway: api_client.Gateway, name: str) -> None:
+def test_replace_is_of_a_version(
+    cluster: Cluster, gateway: api_client.ClusterClient, name: str
+) -> None:
     """F14"""
     read = gateway.create(POOLS, gateways.pool(name), manager="cadastre")
     cluster.put(gateways.pool(name, labels={"changed": "meanwhile"}))
@@ -95,7 +101,9 @@ def test_replace_is_of_a_version(cluster: Cluster, gateway: api_client.Gateway, 
         gateway.replace(POOLS, gateways.pool(name), manager="cadastre")
 
 
-def test_delete_is_of_one_object_not_of_a_name(gateway: api_client.Gateway, name: str) -> None:
+def test_delete_is_of_one_object_not_of_a_name(
+    gateway: api_client.ClusterClient, name: str
+) -> None:
     first = gateway.create(POOLS, gateways.pool(name), manager="cadastre")["metadata"]
     with pytest.raises(faults.StaleVersion):
         gateway.delete(POOLS, name, uid="00000000-0000-0000-0000-000000000000")
@@ -103,12 +111,12 @@ def test_delete_is_of_one_object_not_of_a_name(gateway: api_client.Gateway, name
         gateway.delete(POOLS, name, uid=first["uid"], resource_version="1")
     gateway.delete(POOLS, name, uid=first["uid"], dry_run=True)
     gateway.delete(POOLS, name, uid=first["uid"], resource_version=first["resourceVersion"])
-    with pytest.raises(faults.ObjectAbsent):
+    with pytest.raises(faults.NotFound):
         gateway.delete(POOLS, name, uid=first["uid"])
 
 
 def test_status_is_apart_from_the_spec(
-    cluster: Cluster, gateway: api_client.Gateway, name: str
+    cluster: Cluster, gateway: api_client.ClusterClient, name: str
 ) -> None:
     node: dict[str, Any] = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
     node["metadata"] = {"name": name}
@@ -119,22 +127,22 @@ def test_status_is_apart_from_the_spec(
 
 
 def test_an_absent_kind_and_an_absent_object_of_a_status(
-    gateway: api_client.Gateway, name: str
+    gateway: api_client.ClusterClient, name: str
 ) -> None:
     with pytest.raises(faults.KindAbsent):
         gateway.apply(
             gateways.NOWHERE, gateways.pool(name, namespace="default"), manager="cadastre"
         )
     node = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": name}}
-    with pytest.raises(faults.ObjectAbsent):
+    with pytest.raises(faults.NotFound):
         gateway.apply(NODES, {**node, "status": {}}, manager="s", subresource="status")
 
 
-def test_a_namespace_that_is_not_there(gateway: api_client.Gateway, name: str) -> None:
+def test_a_namespace_that_is_not_there(gateway: api_client.ClusterClient, name: str) -> None:
     kind = {"apiVersion": "k8s.cni.cncf.io/v1alpha1", "kind": "IPAMClaim"}
     spec = {"interface": "net1", "network": "a"}
     claim = {**kind, "metadata": {"name": name, "namespace": "nowhere"}, "spec": spec}
-    with pytest.raises(faults.ObjectAbsent, match="nowhere"):
+    with pytest.raises(faults.NotFound, match="nowhere"):
         gateway.create(gateways.CLAIMS, claim, manager="cadastre")
 
 

@@ -37,7 +37,7 @@ class Nodes(World):
             lease,
             [self.handler],
             trigger=Trigger.SCHEDULE,
-            open_gateway=lambda _: gateways.to(self.fake, timeouts=(1, 0.2)),
+            open_client=lambda _: gateways.to(self.fake, timeouts=(1, 0.2)),
         )
 
     def twice(self, apart: float = 900) -> None:

@@ -48,12 +48,12 @@ def test_r1_a_block_that_was_allocated_while_the_cluster_was_listed(
     """Its node may have come after the list was made."""
     from pools.cilium.ciliumnodes import CiliumNodes
 
-    def absorb(self: CiliumNodes, *_args: Any) -> None:
+    def ingest(self: CiliumNodes, *_args: Any) -> None:
         nodes.clock.advance(1)
         nodes.holds("new")
 
     nodes.node("n1")
-    monkeypatch.setattr(CiliumNodes, "absorb", absorb)
+    monkeypatch.setattr(CiliumNodes, "ingest", ingest)
     nodes.passed()
     assert Block.objects.filter(holder_id="new").exists()
     assert not Leak.objects.exists()
@@ -148,14 +148,14 @@ def test_r5_a_cluster_that_was_never_listed_has_no_leaks(nodes: Nodes) -> None:
 
 
 def test_whom_one_source_sees_the_other_does_not_miss(nodes: Nodes) -> None:
-    from pools.register.leaks.references import Named, Report, take_in
+    from pools.register.leaks.references import ReferencedHolder, ReferenceReport, take_in
 
     nodes.holds("tooled")
     nodes.holds("gone")
     nodes.node("n1")
     nodes.holds("n1")
     for number in range(2):
-        report = Report(nodes.cluster, "node", number, True, [Named("tooled")])
+        report = ReferenceReport(nodes.cluster, "node", number, True, [ReferencedHolder("tooled")])
         take_in(report, author=factories.BY)
         nodes.passed()
         nodes.clock.advance(GRACE)

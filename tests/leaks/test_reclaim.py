@@ -140,7 +140,7 @@ def test_many_at_once_with_a_result_for_each(feed: Feed) -> None:
 
 
 def test_a_reason_is_asked_for_below_the_edges_too(feed: Feed) -> None:
-    wanted = reclaim.Wanted(1, "instance", "i")
+    wanted = reclaim.ReclaimTarget(1, "instance", "i")
     with pytest.raises(errors.InvalidInput):
         reclaim.reclaim(wanted, author=factories.BY)
 

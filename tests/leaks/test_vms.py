@@ -13,8 +13,8 @@ from tests.claims import worlds
 from tests.leaks.vm_world import Machines
 
 
-def _reclaim(block: Block) -> reclaim.Result:
-    wanted = reclaim.Wanted(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
+def _reclaim(block: Block) -> reclaim.ReclaimResult:
+    wanted = reclaim.ReclaimTarget(block.pk, block.holder_kind, block.holder_id, block.holder_uid)
     return reclaim.reclaim(wanted, author=factories.WITH_REASON)
 
 

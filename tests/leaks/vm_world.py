@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from claims.ipamclaims.handler import IPAMClaims
+from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.workloads.handlers import Pods, VirtualMachineInstances, VirtualMachines
 from pools.clusters.reconcile import leases, sync
 from pools.models import Run
@@ -43,12 +43,12 @@ class Machines(World):
     def run(self, *, dry: bool = False, without: str = "") -> Run:
         lease = leases.take(self.connection.pk, "tester")
         assert lease is not None
-        handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaims()]
+        handlers = [VirtualMachines(), VirtualMachineInstances(), Pods(), IPAMClaimHandler()]
         return sync.run(
             lease,
             [one for one in handlers if one.kind != without],
             trigger=Trigger.DRY_RUN if dry else Trigger.SCHEDULE,
-            open_gateway=lambda _: gateways.to(self.server),
+            open_client=lambda _: gateways.to(self.server),
         )
 
     def vm_with_claim(self, *ips: str, vm: str = "vm1") -> str:

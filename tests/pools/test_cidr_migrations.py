@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pools.cidr_migrations import migrations, progress
-from pools.cidr_migrations.progress import Standing, Step
+from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.core import addresses, errors
 from pools.models import CIDRMigration, Connection, Event, ObservedObject, Pool
 from pools.models.fields import Now
@@ -22,7 +22,7 @@ BY = factories.WITH_REASON
 def _begin(
     pool: Pool, *, span: str | None = None, to: str | None = NEW, old: str = OLD
 ) -> CIDRMigration:
-    want = migrations.wanted(
+    want = migrations.plan_migration(
         pool,
         ip_network(old),
         span=addresses.parse_range(span) if span else None,
@@ -31,10 +31,10 @@ def _begin(
     return migrations.begin(want, author=BY)
 
 
-def _take(migration: CIDRMigration, *steps: Step) -> progress.Progress:
+def _take(migration: CIDRMigration, *steps: MigrationStep) -> progress.MigrationProgress:
     for step in steps:
         migration = migrations.take(migration.pk, step, author=BY)
-    return progress.of(migration)
+    return progress.migration_progress(migration)
 
 
 def _reserved(pool: Pool) -> list[str]:
@@ -45,24 +45,24 @@ def test_the_whole_way() -> None:
     pool = factories.pool(OLD, category="pod", mask=28)
     block = factories.take(pool, factories.holder("node-1", kind="node"))
     migration = _begin(pool)
-    told = progress.of(migration)
-    assert (told.standing, told.total, told.in_use) == (Standing.PLANNED, 1, 1)
-    assert told.steps == (Step.ADD, Step.RESERVE, Step.ABORT)
-    told = _take(migration, Step.RESERVE, Step.ADD)
-    assert (told.standing, told.added, told.percent) == (Standing.DRAINING, True, 0)
-    assert told.steps == (Step.ABORT,)
+    told = progress.migration_progress(migration)
+    assert (told.status, told.total, told.in_use) == (MigrationStatus.PLANNED, 1, 1)
+    assert told.steps == (MigrationStep.ADD, MigrationStep.RESERVE, MigrationStep.ABORT)
+    told = _take(migration, MigrationStep.RESERVE, MigrationStep.ADD)
+    assert (told.status, told.added, told.percent) == (MigrationStatus.DRAINING, True, 0)
+    assert told.steps == (MigrationStep.ABORT,)
     assert [(one.holder_id, one.state, one.blocks) for one in told.holders] == [
         ("node-1", "held", 1)
     ]
     assert factories.take(pool)["cidr"].startswith("10.30.0.")
     with pytest.raises(errors.CIDRInUse, match="node-1"):
-        _take(migration, Step.REMOVE)
+        _take(migration, MigrationStep.REMOVE)
     factories.give_back(block)
-    told = progress.of(migrations.of(migration.pk))
-    assert (told.standing, told.percent) == (Standing.DRAINED, 100)
-    assert told.steps == (Step.REMOVE, Step.ABORT)
-    told = _take(migration, Step.REMOVE)
-    assert told.standing is Standing.REMOVED
+    told = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (told.status, told.percent) == (MigrationStatus.DRAINED, 100)
+    assert told.steps == (MigrationStep.REMOVE, MigrationStep.ABORT)
+    told = _take(migration, MigrationStep.REMOVE)
+    assert told.status is MigrationStatus.REMOVED
     assert [str(one) for one in pool.cidrs.all()] == [NEW]
     types = Event.objects.filter(pool_id=pool.pk, actor="tester", reason=BY.reason)
     assert {"reservedrangeevent", "poolcidrevent"} <= set(types.values_list("table", flat=True))
@@ -72,61 +72,63 @@ def test_a_cooling_block_keeps_the_cidr(clock: Any) -> None:
     pool = factories.pool(OLD, cooldown=600)
     block = factories.take(pool)
     migration = _begin(pool, to=None)
-    _take(migration, Step.RESERVE)
+    _take(migration, MigrationStep.RESERVE)
     factories.give_back(block)
-    told = progress.of(migrations.of(migration.pk))
-    assert (told.standing, told.cooling) == (Standing.DRAINING, 1)
+    told = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (told.status, told.cooling) == (MigrationStatus.DRAINING, 1)
     with pytest.raises(errors.CIDRInUse, match="cooling"):
-        _take(migration, Step.REMOVE)
+        _take(migration, MigrationStep.REMOVE)
     clock.advance(601)
-    assert _take(migration, Step.REMOVE).standing is Standing.REMOVED
+    assert _take(migration, MigrationStep.REMOVE).status is MigrationStatus.REMOVED
 
 
 def test_abort_gives_back_what_it_reserved_and_no_more() -> None:
     pool = factories.pool(OLD, reserved=["10.20.0.0-10.20.0.99"])
     migration = _begin(pool)
-    assert _take(migration, Step.RESERVE).standing is Standing.DRAINED
+    assert _take(migration, MigrationStep.RESERVE).status is MigrationStatus.DRAINED
     assert _reserved(pool) == ["10.20.0.0-10.20.0.99", "10.20.0.100-10.20.0.255"]
-    assert _take(migration, Step.ABORT).standing is Standing.ABORTED
+    assert _take(migration, MigrationStep.ABORT).status is MigrationStatus.ABORTED
     assert _reserved(pool) == ["10.20.0.0-10.20.0.99"]
     assert factories.take(pool)["cidr"] == "10.20.0.100/32"
     with pytest.raises(errors.StepNotDue, match="has ended"):
-        _take(migration, Step.RESERVE)
+        _take(migration, MigrationStep.RESERVE)
 
 
 def test_a_range_is_emptied_and_kept_or_widened() -> None:
     pool = factories.pool(OLD)
     low, high = factories.take(pool), factories.take(pool, cidr="10.20.0.200/32")
     migration = _begin(pool, span="10.20.0.0-10.20.0.99", to=None)
-    told = _take(migration, Step.RESERVE)
-    assert (told.total, told.standing) == (1, Standing.DRAINING)
+    told = _take(migration, MigrationStep.RESERVE)
+    assert (told.total, told.status) == (1, MigrationStatus.DRAINING)
     factories.give_back(low)
-    told = progress.of(migrations.of(migration.pk))
-    assert told.steps == (Step.WIDEN, Step.KEEP, Step.ABORT)
-    told = _take(migration, Step.WIDEN)
-    assert (told.standing, told.held) == (Standing.DRAINING, 1)
+    told = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert told.steps == (MigrationStep.WIDEN, MigrationStep.KEEP, MigrationStep.ABORT)
+    told = _take(migration, MigrationStep.WIDEN)
+    assert (told.status, told.held) == (MigrationStatus.DRAINING, 1)
     factories.give_back(high)
-    assert _take(migration, Step.REMOVE).standing is Standing.REMOVED
+    assert _take(migration, MigrationStep.REMOVE).status is MigrationStatus.REMOVED
 
 
 def test_a_drained_range_stays_reserved() -> None:
     pool = factories.pool(OLD)
     migration = _begin(pool, span="10.20.0.0-10.20.0.99", to=None)
     with pytest.raises(errors.StepNotDue):
-        _take(migration, Step.KEEP)
-    assert _take(migration, Step.RESERVE, Step.KEEP).standing is Standing.KEPT
+        _take(migration, MigrationStep.KEEP)
+    assert (
+        _take(migration, MigrationStep.RESERVE, MigrationStep.KEEP).status is MigrationStatus.KEPT
+    )
     assert _reserved(pool) == ["10.20.0.0-10.20.0.99"]
 
 
 @pytest.mark.parametrize(
     ("before", "message"),
-    [((), "reserve it first"), ((Step.RESERVE,), "Add 10.30.0.0/24 first")],
+    [((), "reserve it first"), ((MigrationStep.RESERVE,), "Add 10.30.0.0/24 first")],
     ids=["not reserved", "not added"],
 )
-def test_what_is_not_due(before: tuple[Step, ...], message: str) -> None:
+def test_what_is_not_due(before: tuple[MigrationStep, ...], message: str) -> None:
     migration = _begin(factories.pool(OLD))
     with pytest.raises(errors.StepNotDue, match=message):
-        _take(migration, *before, Step.REMOVE)
+        _take(migration, *before, MigrationStep.REMOVE)
 
 
 def test_steps_done_elsewhere_count() -> None:
@@ -134,11 +136,11 @@ def test_steps_done_elsewhere_count() -> None:
     migration = _begin(pool)
     factories.reserve(pool, OLD)
     pools.add_cidr(pool.pk, factories.entry(NEW), author=BY)
-    told = progress.of(migration)
-    assert (told.standing, told.added) == (Standing.DRAINED, True)
+    told = progress.migration_progress(migration)
+    assert (told.status, told.added) == (MigrationStatus.DRAINED, True)
     pools.remove_cidr(factories.cidr(pool, OLD).pk, author=BY)
-    told = progress.of(migrations.of(migration.pk))
-    assert (told.standing, told.steps) == (Standing.REMOVED, ())
+    told = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (told.status, told.steps) == (MigrationStatus.REMOVED, ())
 
 
 def test_what_a_node_lists_is_in_use() -> None:
@@ -152,20 +154,20 @@ def test_what_a_node_lists_is_in_use() -> None:
         manifest=manifest, first_seen_at=Now(), changed_at=Now(),
     )  # fmt: skip
     migration = _begin(pool, to=None)
-    _take(migration, Step.RESERVE)
+    _take(migration, MigrationStep.RESERVE)
     with pytest.raises(errors.CIDRInUse, match="node-7"):
-        _take(migration, Step.REMOVE)
+        _take(migration, MigrationStep.REMOVE)
 
 
 def test_a_pool_that_follows_its_cluster_is_changed_there() -> None:
     pool = factories.pool(OLD, category="pod", mask=28, follows_cluster=True)
     Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
     migration = _begin(pool)
-    told = progress.of(migration)
-    assert (told.by_cluster, told.steps) == (True, (Step.ABORT,))
+    told = progress.migration_progress(migration)
+    assert (told.by_cluster, told.steps) == (True, (MigrationStep.ABORT,))
     with pytest.raises(errors.ClusterDecides):
-        _take(migration, Step.RESERVE)
-    assert _take(migration, Step.ABORT).standing is Standing.ABORTED
+        _take(migration, MigrationStep.RESERVE)
+    assert _take(migration, MigrationStep.ABORT).status is MigrationStatus.ABORTED
 
 
 def test_an_orphan_drains() -> None:
@@ -175,11 +177,11 @@ def test_an_orphan_drains() -> None:
     cidr = factories.cidr(pool)
     orphans.withhold(cidr)
     orphans.mark(cidr)
-    told = progress.of(migrations.of(migration.pk))
-    assert (told.orphaned, told.standing) == (True, Standing.DRAINING)
+    told = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert (told.orphaned, told.status) == (True, MigrationStatus.DRAINING)
     factories.give_back(block)
-    told = progress.of(migrations.of(migration.pk))
-    assert told.standing in {Standing.DRAINED, Standing.REMOVED}
+    told = progress.migration_progress(migrations.get_migration(migration.pk))
+    assert told.status in {MigrationStatus.DRAINED, MigrationStatus.REMOVED}
 
 
 def test_one_migration_of_a_cidr_at_a_time() -> None:
@@ -187,7 +189,7 @@ def test_one_migration_of_a_cidr_at_a_time() -> None:
     migration = _begin(pool)
     with pytest.raises(errors.AlreadyExists):
         _begin(pool)
-    _take(migration, Step.ABORT)
+    _take(migration, MigrationStep.ABORT)
     _begin(pool)
 
 
@@ -209,8 +211,8 @@ def test_what_makes_no_sense(settings: dict[str, str], code: str) -> None:
 
 def test_of_two_steps_at_once_one_is_refused() -> None:
     migration = _begin(factories.pool(OLD), to=None)
-    stale = migrations.of(migration.pk)
-    _take(migration, Step.RESERVE)
+    stale = migrations.get_migration(migration.pk)
+    _take(migration, MigrationStep.RESERVE)
     assert stale.pool_cidr is not None
     with pytest.raises(errors.StepNotDue, match="Somebody else"):
         migrations._withhold(stale, stale.pool_cidr, progress.span_of(stale), BY)

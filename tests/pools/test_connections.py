@@ -68,7 +68,10 @@ def test_the_same_cluster_twice_is_refused_and_the_other_named(fake: FakeCluster
         _connect(fake)
     with pytest.raises(errors.SameCluster):
         connections.connect(
-            first.cluster, connections.from_kubeconfig(fake.kubeconfig()), OBSERVED, author=factories.BY
+            first.cluster,
+            connections.from_kubeconfig(fake.kubeconfig()),
+            OBSERVED,
+            author=factories.BY,
         )
 
 
@@ -98,7 +101,9 @@ def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> Non
     row = _connect(fake)
     fake.kube_system_uid = "another"
     with pytest.raises(sync.IdentityChanged):
-        connections.replace(row, connections.from_kubeconfig(fake.kubeconfig()), author=factories.BY)
+        connections.replace(
+            row, connections.from_kubeconfig(fake.kubeconfig()), author=factories.BY
+        )
 
 
 def test_duties_are_of_managed_clusters_only() -> None:
@@ -132,7 +137,7 @@ def test_what_was_seen_goes_with_the_connection(fake: FakeCluster) -> None:
     assert not Connection.objects.exists()
     assert not ObservedObject.objects.exists()
     with pytest.raises(errors.NotFound):
-        connections.of(row.cluster)
+        connections.get_connection(row.cluster)
 
 
 def test_the_pod_s_own_service_account(monkeypatch: pytest.MonkeyPatch) -> None:

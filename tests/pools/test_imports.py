@@ -103,7 +103,7 @@ SHAPES = [
 
 def _load(text: str, cluster: Cluster, **settings: bool) -> list[tuple[str, str]]:
     reports = manifests.pools_from(text.encode(), cluster, author=factories.BY, **settings)
-    return [(report.name, report.verdict) for report in reports]
+    return [(report.name, report.result) for report in reports]
 
 
 @pytest.mark.parametrize(("text", "expected"), SHAPES)
@@ -137,7 +137,7 @@ def test_several_documents_all_or_nothing() -> None:
     fine = SPEC_001_HELM.replace("other", "third").replace("10.20.", "10.40.")
     text = "---".join([SPEC_000_OLD, overlapping, fine])
     reports = manifests.pools_from(text.encode(), cluster, author=factories.BY)
-    assert [(report.name, report.verdict) for report in reports] == [
+    assert [(report.name, report.result) for report in reports] == [
         ("green-pool", "created"),
         ("other", "refused"),
         ("default", "created"),
@@ -164,7 +164,7 @@ def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
     _load(SPEC_000_OLD, cluster)
     factories.take(Pool.objects.get())
     (report,) = manifests.pools_from(text.encode(), cluster, author=factories.BY)
-    assert (report.verdict, [problem.code for problem in report.problems]) == ("refused", [code])
+    assert (report.result, [problem.code for problem in report.problems]) == ("refused", [code])
     assert pools.families(Pool.objects.get()) == factories.families(*GREEN, mask=24)
 
 

@@ -24,7 +24,9 @@ def _connected(token: str) -> Connection:
     text = kubeconfigs.text("https://10.1.2.3:6443", CA, token=token)
     source = connections.from_kubeconfig(text)
     terms = connections.Terms()
-    return connections.connect(factories.cluster(), source, terms, author=factories.BY, offline=True)
+    return connections.connect(
+        factories.cluster(), source, terms, author=factories.BY, offline=True
+    )
 
 
 def _rotate() -> str:

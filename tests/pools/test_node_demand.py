@@ -23,7 +23,7 @@ def _asked(cluster: Cluster, **settings: Any) -> dict[tuple[str, int], tuple[int
     told = node_demand.forecast(cluster, **settings)
     return {
         (one.pool, one.family): (one.needed, [str(cidr) for cidr in one.blocks])
-        for one in told.asked
+        for one in told.needs
     }
 
 
@@ -46,7 +46,7 @@ def test_both_families(cluster: Cluster) -> None:
         ("dual", 6): (4, ["fd00::/124"]),
     }
     told = node_demand.forecast(cluster, in_use={}, pending={})
-    assert [one.problem for one in told.asked] == ["", "the pool has no IPv6 CIDRs"]
+    assert [one.problem for one in told.needs] == ["", "the pool has no IPv6 CIDRs"]
 
 
 def test_what_present_nodes_hold_is_not_free_and_a_known_node_keeps_its_own(
@@ -56,13 +56,13 @@ def test_what_present_nodes_hold_is_not_free_and_a_known_node_keeps_its_own(
     factories.take(pool, factories.holder("node-1", kind="node"))
     assert _asked(cluster) == {("default", 4): (8, ["10.10.0.16/28"])}
     told = node_demand.forecast(cluster, in_use={}, pending={}, node="node-1")
-    (one,) = told.asked
-    assert (told.known, one.held, one.missing, one.blocks) == (True, 14, 0, ())
+    (one,) = told.needs
+    assert (told.exists, one.held, one.missing, one.blocks) == (True, 14, 0, ())
 
 
 def test_an_exhausted_and_an_unknown_pool(cluster: Cluster) -> None:
     told = node_demand.forecast(cluster, in_use={"default": {4: 100}, "none": {4: 1}}, pending={})
-    assert len(told.asked[0].blocks) == 4
-    assert told.asked[1].problem == "there is no such pool"
+    assert len(told.needs[0].blocks) == 4
+    assert told.needs[1].problem == "there is no such pool"
     assert "pool empty" in told.errors[0]
     assert "non-existing pool: none" in told.errors[1]

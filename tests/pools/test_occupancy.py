@@ -8,7 +8,7 @@ import pytest
 
 from pools.register import occupancy, previews
 from pools.register import pools as pool_services
-from pools.register.occupancy import Used
+from pools.register.occupancy import UsedBlocks
 from tests import factories
 from tests.pools.conftest import Clock
 
@@ -19,14 +19,14 @@ def test_blocks_are_counted_in_their_share() -> None:
     factories.give_back(factories.take(pool))
     found = occupancy.in_shares(factories.cidr(pool), ip_network("10.0.0.0/24"), 28)
     assert found.exact
-    assert found.shares == {0: Used(held=15), 1: Used(held=5, cooling=1)}
+    assert found.shares == {0: UsedBlocks(held=15), 1: UsedBlocks(held=5, cooling=1)}
 
 
 def test_a_view_counts_only_what_lies_in_it() -> None:
     pool = factories.pool("10.0.0.0/24")
     factories.cidrs(pool, 20)
     found = occupancy.in_shares(factories.cidr(pool), ip_network("10.0.0.16/28"), 32)
-    assert found.shares == {number: Used(held=1) for number in range(5)}
+    assert found.shares == {number: UsedBlocks(held=1) for number in range(5)}
 
 
 def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:
@@ -35,9 +35,9 @@ def test_withheld_blocks_and_ended_cooldowns(clock: Clock) -> None:
     factories.take(pool)
     factories.reserve(pool, "10.0.0.0/29")
     whole = (factories.cidr(pool), ip_network("10.0.0.0/28"), 28)
-    assert occupancy.in_shares(*whole).shares == {0: Used(held=1, cooling=1, withheld=2)}
+    assert occupancy.in_shares(*whole).shares == {0: UsedBlocks(held=1, cooling=1, withheld=2)}
     clock.advance(61)
-    assert occupancy.in_shares(*whole).shares == {0: Used(held=1, withheld=1)}
+    assert occupancy.in_shares(*whole).shares == {0: UsedBlocks(held=1, withheld=1)}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,9 @@ def test_a_preview_tells_what_a_change_does_and_does_nothing() -> None:
     pool = factories.pool("10.0.0.0/24", "10.1.0.0/24")
     factories.take(pool, factories.holder("vm-a"))
     families = factories.families("10.0.0.0/24", "10.2.0.0/24", reserved=["10.0.0.0/25"])
-    preview = previews.of_change(pool, pool_services.PoolChange(families=families), author=factories.BY)
+    preview = previews.of_change(
+        pool, pool_services.PoolChange(families=families), author=factories.BY
+    )
     assert [str(cidr) for cidr in preview.removed] == ["10.1.0.0/24"]
     assert [str(cidr) for cidr in preview.added] == ["10.2.0.0/24"]
     assert [str(span) for span in preview.reserved] == ["10.0.0.0-10.0.0.127"]

@@ -10,14 +10,14 @@ from django.db import connection
 
 from pools.models import AddressSpace, Cluster, Pool, PoolCIDR
 from pools.register import overlaps
-from pools.register.overlaps import Kind
+from pools.register.overlaps import OverlapKind
 from tests import factories
 
 
 def _told(**filters: Any) -> list[list[str]]:
     return [
         [f"{network} {owner.pool or owner.category}" for network, owner in one.members]
-        for one in overlaps.found(**filters)
+        for one in overlaps.find_overlaps(**filters)
     ]
 
 
@@ -25,8 +25,8 @@ def test_between_clusters() -> None:
     factories.pool("10.0.0.0/16", "10.9.0.0/16", category="pod", mask=24, name="a")
     factories.pool("10.0.4.0/22", category="pod", mask=24, name="b")
     assert _told() == [["10.0.0.0/16 a", "10.0.4.0/22 b"]]
-    (one,) = overlaps.found()
-    assert (one.cidr, one.kinds) == (ip_network("10.0.0.0/16"), {Kind.CLUSTERS})
+    (one,) = overlaps.find_overlaps()
+    assert (one.cidr, one.kinds) == (ip_network("10.0.0.0/16"), {OverlapKind.CLUSTERS})
     assert len(one.clusters) == 2
 
 
@@ -35,8 +35,8 @@ def test_with_a_vm_network_of_the_same_cluster() -> None:
     isolated = AddressSpace.objects.create(cluster=cluster, name="blue")
     factories.pool("10.0.0.0/24", within=cluster, space=isolated, name="vms")
     factories.pool("10.0.0.0/16", within=cluster, category="pod", mask=24, name="pods")
-    (one,) = overlaps.found()
-    assert one.kinds == {Kind.VM_NETWORK}
+    (one,) = overlaps.find_overlaps()
+    assert one.kinds == {OverlapKind.VM_NETWORK}
     assert [owner.space for _, owner in one.members] == ["", "blue"]
 
 
@@ -46,25 +46,27 @@ def test_with_an_overlay_prefix() -> None:
     assert _told() == [
         ["fd00:10::/48 prefix", "fd00:10:0:1::/64 instances", "fd00:10:0:1::/120 v6"]
     ]
-    assert overlaps.found()[0].kinds == {Kind.CLUSTERS, Kind.OVERLAY}
+    assert overlaps.find_overlaps()[0].kinds == {OverlapKind.CLUSTERS, OverlapKind.OVERLAY}
 
 
 def test_a_cluster_s_own_prefix_and_pools_are_none() -> None:
     factories.cluster(cluster_prefix=ip_network("fd00:10::/48"))
-    assert overlaps.found() == []
+    assert overlaps.find_overlaps() == []
 
 
 def test_filters() -> None:
     first = factories.pool("10.0.0.0/16", category="pod", mask=24)
     factories.pool("10.0.0.0/16", "10.1.0.0/16", category="pod", mask=24)
     factories.pool("10.1.0.0/24", name="vms")
-    assert len(overlaps.found()) == 2
-    assert len(overlaps.found(cluster_id=first.cluster_id)) == 1
-    assert [str(one.cidr) for one in overlaps.found(kind=Kind.VM_NETWORK)] == ["10.1.0.0/16"]
-    assert [str(one.cidr) for one in overlaps.found(within=ip_network("10.1.0.7/32"))] == [
+    assert len(overlaps.find_overlaps()) == 2
+    assert len(overlaps.find_overlaps(cluster_id=first.cluster_id)) == 1
+    assert [str(one.cidr) for one in overlaps.find_overlaps(kind=OverlapKind.VM_NETWORK)] == [
         "10.1.0.0/16"
     ]
-    assert overlaps.found(kind=Kind.OVERLAY) == []
+    assert [str(one.cidr) for one in overlaps.find_overlaps(within=ip_network("10.1.0.7/32"))] == [
+        "10.1.0.0/16"
+    ]
+    assert overlaps.find_overlaps(kind=OverlapKind.OVERLAY) == []
 
 
 def _fleet(*, apart: int) -> None:
@@ -95,5 +97,5 @@ def test_a_thousand_clusters_are_one_query_and_as_many_groups_as_there_are(
 ) -> None:
     _fleet(apart=apart)
     with django_assert_num_queries(1):
-        found = overlaps.found()
+        found = overlaps.find_overlaps()
     assert len(found) == groups

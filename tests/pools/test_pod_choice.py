@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pools.cilium import pod_choice
-from pools.cilium.pod_choice import Named
+from pools.cilium.pod_choice import ObjectDescription
 from pools.models import Cluster
 from tests import factories
 
@@ -18,22 +18,31 @@ def _cluster(**green: Any) -> Cluster:
     return cluster
 
 
-def _pools(cluster: Cluster, pod: Named, namespace: Named) -> list[tuple[int, str]]:
+def _pools(
+    cluster: Cluster, pod: ObjectDescription, namespace: ObjectDescription
+) -> list[tuple[int, str]]:
     told = pod_choice.explain(cluster, pod=pod, namespace=namespace)
     return [(one.choice.family, one.choice.pool) for one in told.chosen]
 
 
 def test_annotation_selector_and_default() -> None:
     cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
-    plain, annotated = Named("ns", {}, {}), Named("ns", {}, {"ipam.cilium.io/ip-pool": "default"})
-    assert _pools(cluster, Named("pod", {}, {}), plain) == [(4, "default")]
-    assert _pools(cluster, Named("pod", {"team": "green"}, {}), plain) == [(4, "green")]
-    assert _pools(cluster, Named("pod", {"team": "green"}, {}), annotated) == [(4, "default")]
+    plain, annotated = (
+        ObjectDescription("ns", {}, {}),
+        ObjectDescription("ns", {}, {"ipam.cilium.io/ip-pool": "default"}),
+    )
+    assert _pools(cluster, ObjectDescription("pod", {}, {}), plain) == [(4, "default")]
+    assert _pools(cluster, ObjectDescription("pod", {"team": "green"}, {}), plain) == [(4, "green")]
+    assert _pools(cluster, ObjectDescription("pod", {"team": "green"}, {}), annotated) == [
+        (4, "default")
+    ]
 
 
 def test_the_pool_and_its_room() -> None:
     cluster = _cluster()
-    told = pod_choice.explain(cluster, pod=Named("pod", {}, {}), namespace=Named("ns", {}, {}))
+    told = pod_choice.explain(
+        cluster, pod=ObjectDescription("pod", {}, {}), namespace=ObjectDescription("ns", {}, {})
+    )
     (one,) = told.chosen
     assert one.pool is not None
     assert one.usage is not None
@@ -42,8 +51,8 @@ def test_the_pool_and_its_room() -> None:
 
 
 def test_a_pool_of_another_category_is_none() -> None:
-    pod = Named("pod", {}, {"ipam.cilium.io/ip-pool": "vms"})
-    (one,) = pod_choice.explain(_cluster(), pod=pod, namespace=Named("ns")).chosen
+    pod = ObjectDescription("pod", {}, {"ipam.cilium.io/ip-pool": "vms"})
+    (one,) = pod_choice.explain(_cluster(), pod=pod, namespace=ObjectDescription("ns")).chosen
     assert (one.choice.pool, one.pool) == ("vms", None)
     assert 'there is no pool "vms"' in one.choice.problem
 
@@ -51,8 +60,10 @@ def test_a_pool_of_another_category_is_none() -> None:
 def test_what_was_not_read_is_unknown() -> None:
     """Nobody says that there is no annotation where nobody has looked."""
     cluster = _cluster(pod_selector={"matchLabels": {"team": "green"}})
-    named = Named("pod", {}, {})
-    (one,) = pod_choice.explain(cluster, pod=Named("pod"), namespace=Named("ns")).chosen
+    named = ObjectDescription("pod", {}, {})
+    (one,) = pod_choice.explain(
+        cluster, pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
+    ).chosen
     assert (one.choice.pool, one.pool) == ("", None)
     assert one.choice.unknown == (
         "the annotations of the pod", "the annotations of the namespace", "the labels of the pod",
@@ -61,16 +72,18 @@ def test_what_was_not_read_is_unknown() -> None:
     assert one.choice.problem.endswith(": the cluster is not connected")
     assert "has no annotation" not in " ".join(one.choice.reasons)
     assert one.choice.reasons[-1].endswith('it is the pool "default".')
-    (one,) = pod_choice.explain(cluster, pod=named, namespace=Named("ns")).chosen
+    (one,) = pod_choice.explain(cluster, pod=named, namespace=ObjectDescription("ns")).chosen
     assert one.choice.unknown == ("the annotations of the namespace",)
 
 
 def test_what_is_not_known_is_not_needed() -> None:
-    pod = Named("pod", None, {"ipam.cilium.io/ip-pool": "green"})
-    assert _pools(_cluster(), pod, Named("ns")) == [(4, "green")]
+    pod = ObjectDescription("pod", None, {"ipam.cilium.io/ip-pool": "green"})
+    assert _pools(_cluster(), pod, ObjectDescription("ns")) == [(4, "green")]
 
 
 def test_a_cluster_without_pools_is_told_of_both_families() -> None:
-    told = pod_choice.explain(factories.cluster(), pod=Named("pod"), namespace=Named("ns"))
+    told = pod_choice.explain(
+        factories.cluster(), pod=ObjectDescription("pod"), namespace=ObjectDescription("ns")
+    )
     assert [one.choice.family for one in told.chosen] == [4, 6]
     assert all(one.choice.problem for one in told.chosen)

@@ -35,7 +35,7 @@ def connect(kube: RealCluster, *duties: Any) -> Connection:
 
 def reconcile(connection: Connection, kube: RealCluster) -> Run:
     """A full pass with the handlers of an installation."""
-    return small.reconcile(connection, *registry.HANDLERS, open_gateway=lambda _: gateways.to(kube))
+    return small.reconcile(connection, *registry.HANDLERS, open_client=lambda _: gateways.to(kube))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from pools.cidr_migrations import migrations, progress
-from pools.cidr_migrations.progress import Standing, Step
+from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import preflights
 from pools.core import addresses, errors
 from pools.models import CIDRMigration, PoolCIDR
@@ -86,20 +86,20 @@ def test_an_added_cidr_is_not_handed_out_until_the_cluster_has_it(owned: Owned) 
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])
 @pytest.mark.parametrize("version", ["v2"])
 def test_a_migration_has_removed_when_the_cluster_says_so(owned: Owned) -> None:
-    wanted = migrations.wanted(owned.pool("green"), addresses.parse_cidr(A))
+    wanted = migrations.plan_migration(owned.pool("green"), addresses.parse_cidr(A))
     migration = migrations.begin(wanted, author=factories.BY)
-    migrations.take(migration.pk, Step.RESERVE, author=factories.BY)
+    migrations.take(migration.pk, MigrationStep.RESERVE, author=factories.BY)
     owned.passed()
-    migrations.take(migration.pk, Step.REMOVE, author=factories.BY)
+    migrations.take(migration.pk, MigrationStep.REMOVE, author=factories.BY)
     owned.passed()
 
-    def standing() -> Standing:
-        return progress.of(migrations.of(migration.pk)).standing
+    def standing() -> MigrationStatus:
+        return progress.migration_progress(migrations.get_migration(migration.pk)).status
 
-    assert standing() is Standing.REMOVING
+    assert standing() is MigrationStatus.REMOVING
     owned.apply("green", B)
     owned.passed()
-    assert standing() is Standing.REMOVED
+    assert standing() is MigrationStatus.REMOVED
     assert CIDRMigration.objects.get().ended_at is not None
 
 
@@ -135,9 +135,11 @@ def test_preflight_looks_at_what_the_cluster_has(owned: Owned) -> None:
     owned.apply("blue", "10.0.3.0/24")
     owned.passed()
     (overlap,) = [
-        one for one in preflights.of(owned.cluster).findings if one.rule == "overlapping-pools"
+        one
+        for one in preflights.run_preflight(owned.cluster).findings
+        if one.rule == "overlapping-pools"
     ]
-    assert "10.0.3.0/24 of blue in 10.0.0.0/16 of green" in overlap.found
+    assert "10.0.3.0/24 of blue in 10.0.0.0/16 of green" in overlap.observation
 
 
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])

@@ -59,7 +59,7 @@ def _reconciled(connection: Connection, kube: RealCluster, **access: Any) -> Non
     run = small.reconcile(
         connection,
         *sites.registry.HANDLERS,
-        open_gateway=lambda _: gateways.to(kube, **access),
+        open_client=lambda _: gateways.to(kube, **access),
     )
     assert run.succeeded, (run.error, run.kinds)
 

@@ -97,8 +97,10 @@ def main() -> None:
         _pass(int(sys.argv[2]), registry.HANDLERS)
         return
     handler = small.Small()
-    handler.wanted = lambda pass_: [
-        small.labelled(row.name) for row in small.rows(pass_.connection) if pass_.connection.duties
+    handler.wanted = lambda context: [
+        small.labelled(row.name)
+        for row in small.rows(context.connection)
+        if context.connection.duties
     ]
     registry.HANDLERS = [handler]
     if sys.argv[1] == "watch":

@@ -10,7 +10,13 @@ from typing import Any
 from pools.clusters.client import kubeconfig
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import connecting, leases, sync
-from pools.clusters.reconcile.handler import Found, Handler, Pass, Seen, Write
+from pools.clusters.reconcile.handler import (
+    Handler,
+    ParsedObject,
+    ReconcileFinding,
+    SyncContext,
+    Write,
+)
 from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
@@ -37,33 +43,33 @@ class Small(Handler):
 
     kind: str = "CiliumNode"
     resources: Sequence[Resource] = (NODE,)
-    wanted: Callable[[Pass], Iterable[Write]] = lambda _: ()
-    found: Callable[[Pass], Iterable[Found]] = lambda _: ()
-    trouble: Callable[[Pass, Seen], None] = lambda *_: None
-    absorbed: list[str] = field(default_factory=list)
+    wanted: Callable[[SyncContext], Iterable[Write]] = lambda _: ()
+    found: Callable[[SyncContext], Iterable[ReconcileFinding]] = lambda _: ()
+    trouble: Callable[[SyncContext, ParsedObject], None] = lambda *_: None
+    ingested: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
     follows: tuple[str, ...] = ()
 
     def parse(self, manifest: Manifest) -> Any:
         if "poison" in manifest["metadata"].get("labels", {}):
-            raise errors.InvalidInput.of("metadata.labels", "poison", "must not be poison")
+            raise errors.InvalidInput.for_field("metadata.labels", "poison", "must not be poison")
         return manifest["metadata"]["name"]
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:
+    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
         for one in seen:
-            self.trouble(pass_, one)
+            self.trouble(context, one)
         for one in seen:
             one.row.pending = "pending" in one.row.manifest["metadata"].get("labels", {})
-            self.absorbed.append(one.row.name)
+            self.ingested.append(one.row.name)
 
-    def forget(self, _pass: Pass, rows: Sequence[ObservedObject]) -> None:
+    def forget(self, _pass: SyncContext, rows: Sequence[ObservedObject]) -> None:
         self.forgotten += [row.name for row in rows]
 
-    def desired(self, pass_: Pass) -> Iterable[Write]:
-        return self.wanted(pass_)
+    def desired(self, context: SyncContext) -> Iterable[Write]:
+        return self.wanted(context)
 
-    def findings(self, pass_: Pass) -> Iterable[Found]:
-        return self.found(pass_)
+    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
+        return self.found(context)
 
 
 def node(name: str, **labels: str) -> Manifest:
@@ -123,5 +129,5 @@ def labelled(name: str, value: str = "yes") -> Write:
     return Write(NODE, name, make)
 
 
-def labelling(*names: str, value: str = "yes") -> Callable[[Pass], list[Write]]:
+def labelling(*names: str, value: str = "yes") -> Callable[[SyncContext], list[Write]]:
     return lambda _: [labelled(name, value) for name in names]

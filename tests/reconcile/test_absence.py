@@ -105,10 +105,10 @@ def test_r2_the_same_name_and_another_uid_is_another_object(
     fake.remove("ciliumnodes", "a")
     second = fake.put(small.node("a"))["metadata"]["uid"]
     assert first != second
-    nodes.absorbed.clear()
+    nodes.ingested.clear()
     run = small.reconcile(connection, nodes)
     # The new one is taken in before the old one is forgotten: what it still uses is never free.
-    assert (nodes.absorbed, nodes.forgotten) == (["a"], ["a"])
+    assert (nodes.ingested, nodes.forgotten) == (["a"], ["a"])
     assert run.kinds["CiliumNode"]["gone"] == 1
     assert small.rows(connection)[0].uid == second
     assert small.names(connection) == ["a", "b"]
@@ -134,9 +134,9 @@ def test_point_02_an_event_that_was_lost_is_found_by_the_next_list(
     small.reconcile(connection, nodes)
     fake.put(small.node("a", zone="z"))
     fake.put(small.node("new"))
-    nodes.absorbed.clear()
+    nodes.ingested.clear()
     small.reconcile(connection, nodes)
-    assert sorted(nodes.absorbed) == ["a", "new"]
+    assert sorted(nodes.ingested) == ["a", "new"]
     assert small.rows(connection)[0].manifest["metadata"]["labels"] == {"zone": "z"}
 
 

@@ -37,7 +37,7 @@ def test_point_01_cold_start(
     assert run.succeeded, (run.error_code, run.error, run.kinds)
     assert run.kinds["CiliumNode"] == {"seen": count, "changed": count, "written": 0, "failed": 0}
     assert small.names(connection) == [f"node-{number:05}" for number in range(count)]
-    assert nodes.absorbed == small.names(connection)
+    assert nodes.ingested == small.names(connection)
     assert len(fake.log.of("list", "ciliumnodes")) == max(1, -(-count // 500))
 
 
@@ -63,8 +63,8 @@ def test_r5_a_kind_that_was_never_listed_concludes_nothing(
 ) -> None:
     """After a restart: neither what is desired is asked, nor what is odd, before the first list."""
     asked: list[Any] = []
-    nodes.wanted = lambda pass_: asked.append(pass_) or ()  # type: ignore[func-returns-value]
-    nodes.found = lambda pass_: asked.append(pass_) or ()  # type: ignore[func-returns-value]
+    nodes.wanted = lambda context: asked.append(context) or ()  # type: ignore[func-returns-value]
+    nodes.found = lambda context: asked.append(context) or ()  # type: ignore[func-returns-value]
     fake.faults.add(verb="list", path="ciliumnodes", status=500)
     assert not small.reconcile(connection, nodes).succeeded
     assert not asked
@@ -97,8 +97,8 @@ def test_dry_run_writes_nothing_and_shows_a_plan(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
-    nodes.wanted = lambda pass_: [
-        small.labelled(row.name) for row in small.rows(connection) if pass_.dry_run
+    nodes.wanted = lambda context: [
+        small.labelled(row.name) for row in small.rows(connection) if context.dry_run
     ]
     before = Connection.objects.values().get()
     run = small.reconcile(connection, nodes, trigger=Trigger.DRY_RUN)

@@ -17,10 +17,10 @@ from tests.reconcile import small
 class Choosy(small.Small):
     """Wants what is labelled, and keeps nothing but its identity and labels."""
 
-    def wants(self, manifest: Manifest) -> bool:
+    def is_relevant(self, manifest: Manifest) -> bool:
         return "wanted" in manifest["metadata"].get("labels", {})
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         kept = ("name", "uid", "resourceVersion", "labels")
         return {"metadata": {key: manifest["metadata"][key] for key in kept}}
 
@@ -34,7 +34,7 @@ def test_a_list_keeps_what_is_wanted(fake: FakeCluster, connection: Connection) 
     fake.put(wanted("a"))
     fake.put(small.node("b"))
     run = small.reconcile(connection, nodes)
-    assert (run.kinds["CiliumNode"]["seen"], nodes.absorbed) == (1, ["a"])
+    assert (run.kinds["CiliumNode"]["seen"], nodes.ingested) == (1, ["a"])
     (row,) = small.rows(connection)
     assert set(row.manifest) == {"metadata"}
     assert small.reconcile(connection, nodes).kinds["CiliumNode"]["changed"] == 0
@@ -47,7 +47,7 @@ def tell(connection: Connection, nodes: Handler, *told: tuple[str, Manifest]) ->
     assert at is not None
     assert lease is not None
     to = dataclasses.replace(at, version=f"{at.version}0")
-    run = watch_events.absorb_events(lease, [nodes], nodes.kind, told, at=at, to=to)
+    run = watch_events.ingest_events(lease, [nodes], nodes.kind, told, position=at, to=to)
     assert not run.error_code
 
 
@@ -55,7 +55,7 @@ def test_a_watch_keeps_what_is_wanted(fake: FakeCluster, connection: Connection)
     nodes = Choosy()
     small.reconcile(connection, nodes)
     tell(connection, nodes, ("ADDED", fake.put(wanted("a"))), ("ADDED", fake.put(small.node("b"))))
-    assert nodes.absorbed == ["a"]
+    assert nodes.ingested == ["a"]
     assert set(small.rows(connection)[0].manifest) == {"metadata"}
     tell(connection, nodes, ("MODIFIED", fake.put(small.node("a"))))
     assert (nodes.forgotten, small.rows(connection)) == (["a"], [])
@@ -70,4 +70,4 @@ def test_a_kind_that_is_read_only_with_another(
     nodes = small.Small(resources=(read,))
     fake.put(small.node("a"))
     run = small.reconcile(connection, nodes)
-    assert (nodes.absorbed, run.error_code) == (["a"] if installed else [], "")
+    assert (nodes.ingested, run.error_code) == (["a"] if installed else [], "")

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection as database
 
 from pools.clusters.reconcile import comparison, storage
-from pools.clusters.reconcile.handler import Pass, Seen
+from pools.clusters.reconcile.handler import ParsedObject, SyncContext
 from pools.core import errors
 from pools.models import Connection, ObservedObject
 from tests.kube.fake import FakeCluster
@@ -53,21 +53,21 @@ def test_f21(name: str, fake: FakeCluster, connection: Connection, nodes: small.
     run = small.reconcile(connection, nodes)
     assert problems(connection) == ({"odd": code} if code else {})
     assert run.kinds["CiliumNode"]["failed"] == (1 if code else 0)
-    assert {"a", "z"} <= set(nodes.absorbed)
+    assert {"a", "z"} <= set(nodes.ingested)
     assert len(small.rows(connection)) == 3
     second = small.reconcile(connection, nodes)
     assert second.kinds["CiliumNode"]["changed"] == 0
 
 
 def _raise(error: Exception) -> Any:
-    def trouble(_: Pass, one: Seen) -> None:
+    def trouble(_: SyncContext, one: ParsedObject) -> None:
         if one.row.name == "bad":
             raise error
 
     return trouble
 
 
-def _break_the_database(_: Pass, one: Seen) -> None:
+def _break_the_database(_: SyncContext, one: ParsedObject) -> None:
     if one.row.name == "bad":
         with database.cursor() as cursor:
             cursor.execute("INSERT INTO pools_cluster (id) VALUES (1)")
@@ -92,13 +92,13 @@ def test_i22_the_culprit_is_found_and_tried_again(
         run = small.reconcile(connection, nodes)
         assert run.kinds["CiliumNode"]["failed"] == 1
         assert problems(connection) == {"bad": code}
-    assert len(set(nodes.absorbed)) == 9
+    assert len(set(nodes.ingested)) == 9
     nodes.trouble = lambda *_: None
     run = small.reconcile(connection, nodes)
     assert run.succeeded
     assert run.kinds["CiliumNode"] == {"seen": 10, "changed": 0, "written": 0, "failed": 0}
     assert problems(connection) == {}
-    assert nodes.absorbed[-1] == "bad"
+    assert nodes.ingested[-1] == "bad"
 
 
 def test_pending_objects_are_looked_at_in_each_pass(
@@ -108,8 +108,8 @@ def test_pending_objects_are_looked_at_in_each_pass(
     fake.put(small.node("well"))
     for _ in range(3):
         small.reconcile(connection, nodes)
-    assert nodes.absorbed.count("waits") == 3
-    assert nodes.absorbed.count("well") == 1
+    assert nodes.ingested.count("waits") == 3
+    assert nodes.ingested.count("well") == 1
     assert ObservedObject.objects.get(pending=True).name == "waits"
 
 
@@ -128,10 +128,10 @@ def test_who_cannot_be_forgotten_is_kept_and_tried_again(
     small.reconcile(connection, nodes)
     forget = nodes.forget
 
-    def refuses(pass_: Pass, rows: Any) -> None:
+    def refuses(context: SyncContext, rows: Any) -> None:
         if any(row.name == "bad" for row in rows):
             raise errors.CIDRInUse
-        forget(pass_, rows)
+        forget(context, rows)
 
     nodes.forget = refuses  # type: ignore[method-assign]
     run = small.reconcile(connection, nodes)

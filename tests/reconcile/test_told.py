@@ -8,7 +8,7 @@ import pytest
 
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import leases, watch_events, watch_positions
-from pools.clusters.reconcile.handler import Pass
+from pools.clusters.reconcile.handler import SyncContext
 from pools.clusters.reconcile.watch_positions import Position
 from pools.models import Connection, Run
 from pools.models.observed import Trigger
@@ -34,12 +34,12 @@ def tell(
     lease = leases.borrow(connection.pk, "watcher")
     assert lease is not None
     version = told[-1][1]["metadata"]["resourceVersion"] if told else "0"
-    return watch_events.absorb_events(
+    return watch_events.ingest_events(
         lease,
         [nodes, *others],
         nodes.kind,
         told,
-        at=since or at(connection),
+        position=since or at(connection),
         to=Position("cilium.io/v2", version),
     )
 
@@ -48,7 +48,7 @@ def tell(
 def listed(fake: FakeCluster, connection: Connection, nodes: small.Small) -> Connection:
     fake.put(small.node("a"))
     small.reconcile(connection, nodes)
-    nodes.absorbed.clear()
+    nodes.ingested.clear()
     return connection
 
 
@@ -69,7 +69,7 @@ def test_point_05_doubled_events_change_nothing(
     new = fake.put(small.node("b"))
     for _ in range(3):
         tell(listed, nodes, ("ADDED", new), ("ADDED", new), since=at(listed))
-    assert nodes.absorbed == ["b"]
+    assert nodes.ingested == ["b"]
     assert Run.objects.filter(trigger=Trigger.WATCH).count() == 1
 
 
@@ -98,7 +98,7 @@ def test_the_last_event_of_an_object_counts(
     first = fake.put(small.node("b", zone="1"))
     second = fake.put(small.node("b", zone="2"))
     tell(listed, nodes, ("ADDED", first), ("MODIFIED", second))
-    assert nodes.absorbed == ["b"]
+    assert nodes.ingested == ["b"]
     assert small.rows(listed)[1].manifest["metadata"]["labels"] == {"zone": "2"}
 
 
@@ -109,7 +109,7 @@ def test_r2_deleted_and_made_again(
     fake.remove("ciliumnodes", "a")
     new = fake.put(small.node("a"))
     tell(listed, nodes, ("DELETED", old.manifest), ("ADDED", new))
-    assert (nodes.absorbed, nodes.forgotten) == (["a"], ["a"])
+    assert (nodes.ingested, nodes.forgotten) == (["a"], ["a"])
     assert [row.uid for row in small.rows(listed)] == [new["metadata"]["uid"]]
 
 
@@ -143,18 +143,18 @@ def test_a_kind_that_follows_is_asked_too(
     pools = small.Small("CiliumPodIPPool", (small.POOL,), follows=("CiliumNode",))
     fake.put(small.node("a"))
     small.reconcile(connection, nodes, pools)
-    asked: list[Pass] = []
+    asked: list[SyncContext] = []
 
-    def wanted(pass_: Pass) -> tuple[()]:
-        asked.append(pass_)
+    def wanted(context: SyncContext) -> tuple[()]:
+        asked.append(context)
         return ()
 
     pools.wanted = wanted
     tell(connection, nodes, ("MODIFIED", fake.put(small.node("a", zone="z"))), others=(pools,))
-    (pass_,) = asked
-    assert pass_.told
-    assert pass_.touched == {("", "a")}
-    assert pass_.served["CiliumPodIPPool"] == small.POOL
+    (context,) = asked
+    assert context.from_watch
+    assert context.changed_keys == {("", "a")}
+    assert context.served["CiliumPodIPPool"] == small.POOL
 
 
 def test_f17_another_cluster_is_not_written_to(

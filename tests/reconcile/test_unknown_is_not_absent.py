@@ -83,7 +83,7 @@ def test_f15_f16_f17_i16_unknown_is_not_absent(
     many.faults.clear()
     trouble(many)
     try:
-        run = small.reconcile(connection, nodes, open_gateway=_impatient(many, name))
+        run = small.reconcile(connection, nodes, open_client=_impatient(many, name))
     finally:
         many.faults.clear()
         many.crds("cilium.io_ciliumnodes")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Pass, Write
+from pools.clusters.reconcile.handler import SyncContext, Write
 from pools.models import Connection, Drift
 from pools.models.observed import Trigger
 from tests.kube.fake import FakeCluster
@@ -191,7 +191,7 @@ def test_what_a_handler_gets_wrong_is_that_objects_trouble(
     for name in "ab":
         fake.put(small.node(name))
 
-    def wanted(_: Pass) -> list[Write]:
+    def wanted(_: SyncContext) -> list[Write]:
         return [Write(small.NODE, "a", lambda current: current["nothing"]), small.labelled("b")]
 
     nodes.wanted = wanted

@@ -11,7 +11,7 @@ from knox.models import AuthToken
 
 from claims.access import memberships
 from claims.models import Entry, Network, NetworkSettings
-from claims.models.ippools import Source
+from claims.models.ippools import EntrySource
 from claims.waves import waves
 from pools.models import (
     Block,
@@ -166,7 +166,7 @@ def _networks(made: Everything) -> None:
     owner = made.owner
     network, ippool = owner.network, owner.ippools[0]
     entry = Entry.objects.filter(ippool=ippool)[0]
-    Entry.objects.filter(pk=entry.pk).update(source=Source.REQUEST)
+    Entry.objects.filter(pk=entry.pk).update(source=EntrySource.REQUEST)
     claim = network.claims.all()[0]
     workload = network.workloads.all()[0]
     wave = waves.create(owner.cluster, "Saturday", author=worlds.BY)

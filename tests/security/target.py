@@ -27,12 +27,12 @@ from datetime import timedelta
 from claims.access import memberships
 from pools.platform import events
 from pools.register import clusters
-by = events.Author(actor="setup", source="command")
-prod = clusters.create("prod", by=by)
+author = events.Author(actor="setup", source="command")
+prod = clusters.create("prod", author=author)
 for role in ("viewer", "operator", "administrator", "vera"):
     user = User.objects.create_user(role, password={password!r}, is_staff=True)
     if role == "vera":
-        memberships.create(prod, ["alpha"], by=by, user=user)
+        memberships.create(prod, ["alpha"], author=author, user=user)
     else:
         user.groups.add(Group.objects.get(name=role))
     print("token", role, AuthToken.objects.create(user)[1])

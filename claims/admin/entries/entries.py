@@ -17,7 +17,7 @@ from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
 from claims.models import Entry, IPPool, Place, Workload
-from claims.models.ippools import Source
+from claims.models.ippools import EntrySource
 from pools.core import errors
 from pools.platform.admin import display, lists, pages
 
@@ -29,21 +29,21 @@ class EntryList(lists.BoundedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found: list[Any] = list(self.result_list)
-        told = duplicates.of_entries(found, scoped.seen(request))
-        running = running_with(request, found)
-        for entry in found:
-            entry.shown_duplicates = told.get(entry.pk, [])
+        entries: list[Any] = list(self.result_list)
+        duplicates_by_entry = duplicates.of_entries(entries, scoped.request_scope(request))
+        running = running_with(request, entries)
+        for entry in entries:
+            entry.shown_duplicates = duplicates_by_entry.get(entry.pk, [])
             entry.shown_running = running.get((entry.ippool.network_id, entry.mac))
-            entry.shown_links = scoped.seen(request).everything
-        self.result_list = found
+            entry.shown_links = scoped.request_scope(request).everything
+        self.result_list = entries
 
 
-def running_with(request: HttpRequest, found: list[Any]) -> dict[tuple[int, str], Workload]:
+def running_with(request: HttpRequest, entries: list[Any]) -> dict[tuple[int, str], Workload]:
     """By network and MAC, what runs with the MACs of these entries, of what is seen."""
     rows = scoped.rows(request, Workload).filter(
-        network__in={entry.ippool.network_id for entry in found},
-        mac__in={entry.mac for entry in found},
+        network__in={entry.ippool.network_id for entry in entries},
+        mac__in={entry.mac for entry in entries},
     )
     return {(row.network_id, row.mac or ""): row for row in rows.order_by("-pk")}
 
@@ -54,12 +54,12 @@ def seen_in_cluster(entry: Entry, running: Workload | None) -> SafeString:
         return display.DASH
     there = sorted(ip.partition("/")[0] for ip in running.ips)
     if there == sorted(ip.partition("/")[0] for ip in entry.ips):
-        return _seen("ok", "●", "runs", f"{running} runs with these addresses")
+        return _state_badge("ok", "●", "runs", f"{running} runs with these addresses")
     with_ = ", ".join(there) or "no address"
-    return _seen("open", "≠", "other address", f"{running} runs with {with_}")
+    return _state_badge("open", "≠", "other address", f"{running} runs with {with_}")
 
 
-def _seen(kind: str, sign: str, word: str, title: str) -> SafeString:
+def _state_badge(kind: str, sign: str, word: str, title: str) -> SafeString:
     return format_html(
         '<span class="cad-state cad-state-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>',
         kind,
@@ -69,7 +69,7 @@ def _seen(kind: str, sign: str, word: str, title: str) -> SafeString:
     )
 
 
-class DuplicateFilter(lists.Choice):
+class EntryDuplicateFilter(lists.Choice):
     title = "duplicates"
     parameter_name = "duplicate"
 
@@ -83,20 +83,20 @@ class DuplicateFilter(lists.Choice):
         return rows.filter(pk__in=flagged.values("entry_id"))
 
 
-class ClusterFilter(scoped.ClusterFilter):
-    at = "ippool__cluster_id"
+class EntryClusterFilter(scoped.ScopedClusterFilter):
+    lookup = "ippool__cluster_id"
 
 
-class NetworkFilter(scoped.NetworkFilter):
-    at = "ippool__network_id"
+class EntryNetworkFilter(scoped.NetworkFilter):
+    lookup = "ippool__network_id"
 
 
-class SourceFilter(lists.Choice):
+class EntrySourceFilter(lists.Choice):
     title = "source"
     parameter_name = "source"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in Source.choices]
+        return [(str(value), str(label)) for value, label in EntrySource.choices]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
         return rows.filter(source=self.value()) if self.value() else rows
@@ -108,8 +108,8 @@ class NamespaceFilter(lists.Choice):
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
         names = scoped.rows(request, Entry).exclude(namespace="").order_by("namespace")
-        found = names.values_list("namespace", flat=True).distinct()[: scoped.MOST]
-        return [(name, name) for name in found]
+        namespaces = names.values_list("namespace", flat=True).distinct()[: scoped.MOST]
+        return [(name, name) for name in namespaces]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
         return rows.filter(namespace=self.value()) if self.value() else rows
@@ -120,7 +120,13 @@ class EntryAdmin(scoped.Scoped[Entry]):
     list_display = ("shown_mac", "shown_ips", "shown_vm", "namespace", "shown_network", "shown_source", "shown_seen", "shown_duplicates")  # fmt: skip
     list_display_links = None
     list_per_page = 50
-    list_filter = (DuplicateFilter, ClusterFilter, NetworkFilter, NamespaceFilter, SourceFilter)
+    list_filter = (
+        EntryDuplicateFilter,
+        EntryClusterFilter,
+        EntryNetworkFilter,
+        NamespaceFilter,
+        EntrySourceFilter,
+    )
     exported = (
         "id", "ippool.cluster.name", "ippool.network.name", "ippool.name", "mac", "ips", "vm",
         "namespace", "source", "note",
@@ -141,7 +147,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         self, request: HttpRequest, queryset: QuerySet[Entry], search_term: str
     ) -> tuple[QuerySet[Entry], bool]:
         words = search_term.strip()
-        return (search.found(queryset, words) if words else queryset), False
+        return (search.matching_entries(queryset, words) if words else queryset), False
 
     @admin.display(description="MAC", ordering="mac")
     def shown_mac(self, entry: Entry) -> SafeString:
@@ -186,7 +192,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         more = {
             "nothing_yet": not scoped.rows(request, Entry).exists(),
             "ippools_exist": scoped.rows(request, IPPool).exists(),
-            "everything": scoped.seen(request).everything,
+            "everything": scoped.request_scope(request).everything,
             "may_add": form.may_add(request),
             **(extra_context or {}),
         }

@@ -18,7 +18,7 @@ from claims.core.entries import EntrySpec
 from claims.entries import entries as services
 from claims.entries import ippools, requests
 from claims.models import NAD, Entry, IPPool, Network
-from claims.models.ippools import Source
+from claims.models.ippools import EntrySource
 from claims.networks import networks
 from pools.core import errors, object_reader
 from pools.platform.admin import display, lists, pages
@@ -53,17 +53,17 @@ class EntryForm(forms.Form):
     def __init__(
         self, data: Any, rows: QuerySet[IPPool], *, entry: Entry | None = None, initial: Any = None
     ) -> None:
-        own = {**(initial or {}), **(of_entry(entry) if entry else {})}
-        super().__init__(data, initial=own)
+        initial_values = {**(initial or {}), **(of_entry(entry) if entry else {})}
+        super().__init__(data, initial=initial_values)
         chosen: Any = self.fields["ippool"]
         chosen.queryset = rows.select_related("cluster", "network")
         chosen.disabled = entry is not None
 
     def clean(self) -> dict[str, Any]:
         """Each problem beside its field."""
-        of = self.cleaned_data.get("ippool")
-        if of is not None and not self.errors:
-            self.spec, problems = read(self.cleaned_data, of)
+        ippool = self.cleaned_data.get("ippool")
+        if ippool is not None and not self.errors:
+            self.spec, problems = read(self.cleaned_data, ippool)
             for problem in problems:
                 name = problem.field.split(".")[0]
                 field = name if name in self.fields else None
@@ -73,24 +73,24 @@ class EntryForm(forms.Form):
 
 def of_entry(entry: Entry) -> dict[str, Any]:
     """An entry as the form shows it."""
-    said = {name: getattr(entry, name) for name in _NAMES}
-    return {**said, "ips": ", ".join(entry.ips), "ippool": entry.ippool_id}
+    values = {name: getattr(entry, name) for name in _NAMES}
+    return {**values, "ips": ", ".join(entry.ips), "ippool": entry.ippool_id}
 
 
-def read(said: Any, of: IPPool) -> tuple[EntrySpec, list[errors.Problem]]:
+def read(form_values: Any, ippool: IPPool) -> tuple[EntrySpec, list[errors.FieldProblem]]:
     """What was typed as an entry of an IPPool, and what is wrong with it."""
-    typed = {name: str(said.get(name) or "").strip() for name in _NAMES}
+    typed = {name: str(form_values.get(name) or "").strip() for name in _NAMES}
     ips = typed.pop("ips").replace(",", " ").split()
-    report = object_reader.Report()
-    rules = ippools.rules(of.network, lenient=True)
-    found: dict[str, Any] = {"mac": "", "ips": ()}
+    report = object_reader.ProblemReport()
+    rules = ippools.rules(ippool.network, lenient=True)
+    parsed_values: dict[str, Any] = {"mac": "", "ips": ()}
     with report.collecting():
-        found["mac"] = core.parse_mac(typed.pop("mac"), rules)
+        parsed_values["mac"] = core.parse_mac(typed.pop("mac"), rules)
     with report.collecting():
-        found["ips"] = core.parse_ips(ips, rules)
+        parsed_values["ips"] = core.parse_ips(ips, rules)
     body = object_reader.Fields(dict(typed), "", report)
     texts = {name: core.optional(body, name) or "" for name in typed}
-    return EntrySpec(found["mac"], tuple(found["ips"]), **texts), report.problems
+    return EntrySpec(parsed_values["mac"], tuple(parsed_values["ips"]), **texts), report.problems
 
 
 def check(request: HttpRequest) -> HttpResponseBase:
@@ -99,39 +99,39 @@ def check(request: HttpRequest) -> HttpResponseBase:
     Asked with what is typed so far; an empty field is no problem yet.
     """
     pages.require(request, "claims.view_entry")
-    said = request.GET
-    ippool_id = lists.number(said.get("ippool", ""))
-    of = scoped.rows(request, IPPool).filter(pk=ippool_id).select_related("network").first()
-    if of is None:
+    query = request.GET
+    ippool_id = lists.number(query.get("ippool", ""))
+    ippool = scoped.rows(request, IPPool).filter(pk=ippool_id).select_related("network").first()
+    if ippool is None:
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
-    spec, problems = read(said, of)
-    told = [
+    spec, problems = read(query, ippool)
+    field_problems = [
         {"field": problem.field.split(".")[0], "message": pages.sentence(problem.message)}
         for problem in problems
-        if said.get(problem.field.split(".")[0], "").strip()
+        if query.get(problem.field.split(".")[0], "").strip()
     ]
-    entry_id = lists.number(said.get("entry", "")) or None
-    found = _duplicates(request, of, spec, entry_id) if spec.mac or spec.ips else []
+    entry_id = lists.number(query.get("entry", "")) or None
+    entry_duplicates = _duplicates(request, ippool, spec, entry_id) if spec.mac or spec.ips else []
     return JsonResponse(
         {
-            "problems": told,
-            "warnings": [pages.sentence(one.message) for one in core.warnings(spec.ips)],
-            "duplicates": duplicate_list.told(found, of.network),
+            "problems": field_problems,
+            "warnings": [pages.sentence(warning.message) for warning in core.warnings(spec.ips)],
+            "duplicates": duplicate_list.as_json(entry_duplicates, ippool.network),
         }
     )
 
 
 def _duplicates(
-    request: HttpRequest, of: IPPool, spec: EntrySpec, entry_id: int | None
+    request: HttpRequest, ippool: IPPool, spec: EntrySpec, entry_id: int | None
 ) -> list[duplicates.Duplicate]:
     return duplicates.of_candidate(
-        of.network,
+        ippool.network,
         mac=spec.mac or None,
         addresses=[ip.partition("/")[0] for ip in spec.ips],
         vm=spec.vm or "",
         namespace=spec.namespace or "",
         entry_id=entry_id,
-        seen=scoped.seen(request),
+        seen=scoped.request_scope(request),
     )
 
 
@@ -141,21 +141,23 @@ def may_add(request: HttpRequest) -> bool:
     return any(map(user.has_perm, ("claims.add_entry", "claims.request_address")))
 
 
-def add_all(request: HttpRequest, of: IPPool, wanted: list[EntrySpec]) -> list[Entry]:
+def add_all(request: HttpRequest, ippool: IPPool, specs: list[EntrySpec]) -> list[Entry]:
     """Add what somebody typed: as a request when that is all they may."""
     user: Any = request.user
-    source = Source.HAND
-    if not (user.has_perm("claims.add_entry") and scoped.seen(request).everything):
-        requests.check(user, of, wanted)
-        source = Source.REQUEST
-    return services.add(of.pk, wanted, source=source, author=pages.author(request))
+    source = EntrySource.HAND
+    if not (user.has_perm("claims.add_entry") and scoped.request_scope(request).everything):
+        requests.check(user, ippool, specs)
+        source = EntrySource.REQUEST
+    return services.add(ippool.pk, specs, source=source, author=pages.author(request))
 
 
 def warn(request: HttpRequest, entries: list[Entry]) -> None:
     """A message for each duplicate of what was just saved."""
-    told = duplicates.of_entries(entries, scoped.seen(request))
+    duplicates_by_entry = duplicates.of_entries(entries, scoped.request_scope(request))
     lines = dict.fromkeys(
-        line for found in told.values() for line in duplicate_list.sentences(found)
+        line
+        for entry_duplicates in duplicates_by_entry.values()
+        for line in duplicate_list.sentences(entry_duplicates)
     )
     for line in list(lines)[:10]:
         messages.warning(request, line)
@@ -170,27 +172,27 @@ def add(request: HttpRequest) -> HttpResponseBase:
     form = EntryForm(request.POST or None, scoped.rows(request, IPPool), initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            made = add_all(request, form.cleaned_data["ippool"], [form.spec])
+            entries = add_all(request, form.cleaned_data["ippool"], [form.spec])
         except errors.IpamError as error:
             pages.put(form, error)
         else:
-            messages.success(request, f"{made[0].mac} has {', '.join(made[0].ips)}.")
-            warn(request, made)
-            return HttpResponseRedirect(display.url_of(made[0]))
+            messages.success(request, f"{entries[0].mac} has {', '.join(entries[0].ips)}.")
+            warn(request, entries)
+            return HttpResponseRedirect(display.url_of(entries[0]))
     return _page(request, "Add a MAC entry", form)
 
 
 def _only_fit(request: HttpRequest) -> int | None:
     """The IPPool of the only network that can hold static VMs."""
     fit = scoped.rows(request, Network).filter(networks.fit(scoped.rows(request, NAD)))
-    found = scoped.rows(request, IPPool).filter(network__in=fit)[:2]
-    return found[0].pk if len(found) == 1 else None
+    candidates = scoped.rows(request, IPPool).filter(network__in=fit)[:2]
+    return candidates[0].pk if len(candidates) == 1 else None
 
 
 def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
     """An entry, with what contradicts it; a form for who may change it."""
     user: Any = request.user
-    everything = scoped.seen(request).everything
+    everything = scoped.request_scope(request).everything
     may = everything and user.has_perm("claims.change_entry")
     rows = scoped.rows(request, IPPool)
     form = EntryForm(request.POST or None, rows, entry=entry) if may else None
@@ -213,9 +215,9 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
 def _page(
     request: HttpRequest, title: str, form: EntryForm | None, *, entry: Entry | None = None
 ) -> HttpResponseBase:
-    found = []
+    entry_duplicates = []
     if entry is not None:
-        found = duplicates.of_entries([entry], scoped.seen(request))[entry.pk]
+        entry_duplicates = duplicates.of_entries([entry], scoped.request_scope(request))[entry.pk]
     return pages.page(
         request,
         "entry.html",
@@ -224,20 +226,29 @@ def _page(
         original=entry,
         entry=entry,
         form=form,
-        warnings=[pages.sentence(one.message) for one in core.warnings(entry.ips)] if entry else [],
-        duplicates=duplicate_list.badge(found, entry.ippool.network) if entry and found else "",
+        warnings=[pages.sentence(warning.message) for warning in core.warnings(entry.ips)]
+        if entry
+        else [],
+        duplicates=duplicate_list.badge(entry_duplicates, entry.ippool.network)
+        if entry and entry_duplicates
+        else "",
         check_url=reverse("admin:claims_entry_check"),
         ippools_exist=scoped.rows(request, IPPool).exists(),
-        everything=scoped.seen(request).everything,
+        everything=scoped.request_scope(request).everything,
         vm_link=tables.vm(entry.namespace, entry.vm) if entry else "",
-        vm=_vm(entry, scoped.seen(request)) if entry else None,
+        vm=_vm(entry, scoped.request_scope(request)) if entry else None,
         withdrawal=entry is not None and requests.may_withdraw(request.user, entry),
         call=f"ippools/{entry.ippool_id}/entries/{entry.pk}/" if entry else "",
     )
 
 
-def _vm(entry: Entry, seen: namespaces.Scope) -> vm_text.VMText:
+def _vm(entry: Entry, scope: namespaces.Scope) -> vm_text.VMText:
     network = entry.ippool.network
-    return vm_text.of(
-        network, vm=entry.vm, namespace=entry.namespace, mac=entry.mac, seen=seen, what="the entry"
+    return vm_text.manifest_text(
+        network,
+        vm=entry.vm,
+        namespace=entry.namespace,
+        mac=entry.mac,
+        scope=scope,
+        what="the entry",
     )

@@ -41,30 +41,30 @@ class IPPoolList(lists.BoundedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found: list[Any] = list(self.result_list)
-        rows = scoped.rows(request, Entry).filter(ippool__in=found).order_by()
+        ippool_rows: list[Any] = list(self.result_list)
+        rows = scoped.rows(request, Entry).filter(ippool__in=ippool_rows).order_by()
         counts = dict(rows.values_list("ippool").annotate(number=Count("pk")))
-        for one in found:
-            one.shown_number = counts.get(one.pk, 0)
-            one.shown_all = scoped.seen(request).everything
-        self.result_list = found
+        for ippool in ippool_rows:
+            ippool.shown_number = counts.get(ippool.pk, 0)
+            ippool.shown_all = scoped.request_scope(request).everything
+        self.result_list = ippool_rows
 
 
-class ClusterFilter(scoped.ClusterFilter):
+class IPPoolClusterFilter(scoped.ScopedClusterFilter):
     pass
 
 
-class DuplicateFilter(lists.Choice):
+class IPPoolDuplicateFilter(lists.Choice):
     """For those who see everything: the counts are of all namespaces."""
 
     title = "duplicates"
     parameter_name = "duplicate"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("yes", "with duplicates")] if scoped.seen(request).everything else []
+        return [("yes", "with duplicates")] if scoped.request_scope(request).everything else []
 
     def queryset(self, request: HttpRequest, rows: QuerySet[IPPool]) -> QuerySet[IPPool]:
-        if self.value() != "yes" or not scoped.seen(request).everything:
+        if self.value() != "yes" or not scoped.request_scope(request).everything:
             return rows
         return rows.exclude(duplicate_macs=0, duplicate_ips=0)
 
@@ -81,7 +81,7 @@ class IPPoolForm(forms.Form):
     note = fields.reason_field(required=False, help_text="")
 
 
-class ChangeForm(forms.Form):
+class IPPoolChangeForm(forms.Form):
     name = fields.name_field()
     note = fields.reason_field(required=False, help_text="")
 
@@ -91,7 +91,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     list_display = ("shown_name", "shown_cluster", "shown_network", "shown_entries", "shown_success", "shown_duplicates", "shown_standing")  # fmt: skip
     list_display_links = None
     list_per_page = 50
-    list_filter = (ClusterFilter, DuplicateFilter)
+    list_filter = (IPPoolClusterFilter, IPPoolDuplicateFilter)
     exported = ("id", "cluster.name", "name", "network.name", "note")
     search_fields = ("name", "network__name")
     search_help_text = "Name of the IPPool or of its network"
@@ -105,37 +105,37 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         return IPPoolList
 
     @admin.display(description="name", ordering="name")
-    def shown_name(self, of: IPPool) -> SafeString:
-        return display.to(of, of.name)
+    def shown_name(self, ippool: IPPool) -> SafeString:
+        return display.to(ippool, ippool.name)
 
     @admin.display(description="cluster", ordering="cluster__name")
-    def shown_cluster(self, of: Any) -> SafeString | str:
-        return display.to(of.cluster) if of.shown_all else of.cluster.name
+    def shown_cluster(self, ippool: Any) -> SafeString | str:
+        return display.to(ippool.cluster) if ippool.shown_all else ippool.cluster.name
 
     @admin.display(description="network", ordering="network__name")
-    def shown_network(self, of: IPPool) -> SafeString:
-        return display.to(of.network, of.network.name)
+    def shown_network(self, ippool: IPPool) -> SafeString:
+        return display.to(ippool.network, ippool.network.name)
 
     @admin.display(description="entries")
-    def shown_entries(self, of: Any) -> SafeString:
-        url = reverse("admin:claims_entry_changelist", query={"network": of.network_id})
-        return format_html('<a href="{}">{}</a>', url, display.number(of.shown_number))
+    def shown_entries(self, ippool: Any) -> SafeString:
+        url = reverse("admin:claims_entry_changelist", query={"network": ippool.network_id})
+        return format_html('<a href="{}">{}</a>', url, display.number(ippool.shown_number))
 
     @admin.display(description="success")
-    def shown_success(self, of: Any) -> SafeString:
-        if not (of.shown_all and of.conditions):
+    def shown_success(self, ippool: Any) -> SafeString:
+        if not (ippool.shown_all and ippool.conditions):
             return display.DASH
-        return _sign(of.conditions[0])
+        return _sign(ippool.conditions[0])
 
     @admin.display(description="duplicates and conflicts")
-    def shown_duplicates(self, of: Any) -> SafeString:
-        if not of.shown_all:
+    def shown_duplicates(self, ippool: Any) -> SafeString:
+        if not ippool.shown_all:
             return display.DASH
-        return _duplicate_links(of) or display.DASH
+        return _duplicate_links(ippool) or display.DASH
 
     @admin.display(description="cluster says")
-    def shown_standing(self, of: IPPool) -> str:
-        return standing(of)
+    def shown_standing(self, ippool: IPPool) -> str:
+        return standing(ippool)
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         more = {
             "nothing_yet": not scoped.rows(request, IPPool).exists(),
             "clusters_exist": scoped.rows(request, Cluster).exists(),
-            "everything": scoped.seen(request).everything,
+            "everything": scoped.request_scope(request).everything,
             **(extra_context or {}),
         }
         return super().changelist_view(request, more)
@@ -154,11 +154,11 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         return request.user.has_perm("claims.add_ippool")
 
     def get_urls(self) -> list[URLPattern]:
-        own = [("edit", self.edit_view), ("entries", self.entries_view)]
+        views = [("edit", self.edit_view), ("entries", self.entries_view)]
         return [
             *(
                 path(f"<int:ippool_id>/{name}/", pages.in_admin(view), name=f"claims_ippool_{name}")
-                for name, view in own
+                for name, view in views
             ),
             *super().get_urls(),
         ]
@@ -168,13 +168,13 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         initial = {name: request.GET.get(name) for name in ("cluster", "network_name")}
         form = IPPoolForm(request.POST or None, initial=initial)
         if request.method == "POST" and form.is_valid():
-            said = form.cleaned_data
+            cleaned_data = form.cleaned_data
             try:
-                made = ippools.create(
-                    said["cluster"],
-                    said["name"],
-                    said["network_name"],
-                    note=said["note"] or "",
+                ippool = ippools.create(
+                    cleaned_data["cluster"],
+                    cleaned_data["name"],
+                    cleaned_data["network_name"],
+                    note=cleaned_data["note"] or "",
                     author=pages.author(request),
                 )
             except errors.AlreadyExists as error:
@@ -183,8 +183,8 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, f"The IPPool {made.name} was made. Add its entries.")
-                return HttpResponseRedirect(display.url_of(made))
+                messages.success(request, f"The IPPool {ippool.name} was made. Add its entries.")
+                return HttpResponseRedirect(display.url_of(ippool))
         names = Network.objects.filter(ippool=None).order_by("name").values_list("name", flat=True)
         return pages.page(
             request,
@@ -198,29 +198,34 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
 
     def edit_view(self, request: HttpRequest, ippool_id: int) -> HttpResponseBase:
         pages.require(request, "claims.change_ippool")
-        of = self.row_or_404(request, ippool_id)
-        form = ChangeForm(request.POST or None, initial={"name": of.name, "note": of.note})
-        if of.uid:
+        ippool = self.row_or_404(request, ippool_id)
+        form = IPPoolChangeForm(
+            request.POST or None, initial={"name": ippool.name, "note": ippool.note}
+        )
+        if ippool.uid:
             form.fields["name"].disabled = True
             form.fields["name"].help_text = "Its cluster has it under this name."
         if request.method == "POST" and form.is_valid():
-            said = form.cleaned_data
+            cleaned_data = form.cleaned_data
             try:
                 ippools.change(
-                    of.pk, name=said["name"], note=said["note"] or "", author=pages.author(request)
+                    ippool.pk,
+                    name=cleaned_data["name"],
+                    note=cleaned_data["note"] or "",
+                    author=pages.author(request),
                 )
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, f"The IPPool {said['name']} was changed.")
-                return HttpResponseRedirect(display.url_of(of))
+                messages.success(request, f"The IPPool {cleaned_data['name']} was changed.")
+                return HttpResponseRedirect(display.url_of(ippool))
         return pages.page(
             request,
             "ippool_form.html",
-            title=f"Edit {of.name}",
+            title=f"Edit {ippool.name}",
             opts=IPPool._meta,
-            original=of,
-            ippool=of,
+            original=ippool,
+            ippool=ippool,
             form=form,
         )
 
@@ -238,41 +243,41 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.delete_ippool", "claims.view_every_namespace")
-        of = self.row_or_404(request, object_id)
+        ippool = self.row_or_404(request, object_id)
         if request.method == "POST":
             try:
-                ippools.delete(of.pk, author=pages.author(request))
+                ippools.delete(ippool.pk, author=pages.author(request))
             except errors.IpamError as error:
                 messages.error(request, pages.sentence(error.message))
-                return HttpResponseRedirect(display.url_of(of))
-            messages.success(request, f"The IPPool {of.name} was deleted.")
+                return HttpResponseRedirect(display.url_of(ippool))
+            messages.success(request, f"The IPPool {ippool.name} was deleted.")
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(
             request,
             "ippool_delete.html",
-            title=f"Delete {of.name}?",
+            title=f"Delete {ippool.name}?",
             opts=IPPool._meta,
-            original=of,
-            ippool=of,
-            entries=of.entries.count(),
+            original=ippool,
+            ippool=ippool,
+            entries=ippool.entries.count(),
         )
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_ippool", "pools.view_event")
-        of = self.row_or_404(request, object_id)
-        query = {"q": of.name, "type": "ippool"}
+        ippool = self.row_or_404(request, object_id)
+        query = {"q": ippool.name, "type": "ippool"}
         return HttpResponseRedirect(reverse("admin:pools_event_changelist", query=query))
 
 
-def standing(of: IPPool) -> str:
+def standing(ippool: IPPool) -> str:
     """Who says what is in it."""
-    if of.gone_at is not None:
+    if ippool.gone_at is not None:
         return "its object is deleted"
-    if of.follows_cluster:
+    if ippool.follows_cluster:
         return "follows the cluster"
-    if ippools.is_written(of.cluster_id):
+    if ippools.is_written(ippool.cluster_id):
         return "written to the cluster"
     return "only in the register"
 
@@ -285,22 +290,22 @@ def _sign(condition: dict[str, Any]) -> SafeString:
     )
 
 
-def _duplicate_links(of: IPPool) -> SafeString:
+def _duplicate_links(ippool: IPPool) -> SafeString:
     """How many MACs and addresses of entries contradict anything: another entry, a claim, what runs, or
     what the network itself uses. Conditions count those of two entries only."""
-    found = (("mac", of.duplicate_macs, "MAC"), ("ip", of.duplicate_ips, "IP"))
+    counts = (("mac", ippool.duplicate_macs, "MAC"), ("ip", ippool.duplicate_ips, "IP"))
     links = [
         (
             reverse(
                 "admin:claims_entry_changelist",
-                query={"network": of.network_id, "duplicate": kind},
+                query={"network": ippool.network_id, "duplicate": kind},
             ),
             count,
             word,
             "" if count == 1 else "s",
             _CONTRADICTED,
         )
-        for kind, count, word in found
+        for kind, count, word in counts
         if count
     ]
     return format_html_join(
@@ -311,46 +316,53 @@ def _duplicate_links(of: IPPool) -> SafeString:
     )
 
 
-def _page(request: HttpRequest, of: IPPool) -> HttpResponseBase:
-    seen = scoped.seen(request)
-    rows = scoped.rows(request, Entry).filter(ippool=of)
-    flagged = Place.objects.filter(network=of.network_id, entry__isnull=False)
+def _page(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
+    scope = scoped.request_scope(request)
+    rows = scoped.rows(request, Entry).filter(ippool=ippool)
+    flagged = Place.objects.filter(network=ippool.network_id, entry__isnull=False)
     flagged = flagged.filter(duplicate_mac=True) | flagged.filter(duplicate_ip=True)
     doubled = list(rows.filter(pk__in=flagged.values("entry_id")).order_by("mac", "pk")[:_FIRST])
-    told = duplicates.of_entries(doubled, seen)
+    duplicates_by_entry = duplicates.of_entries(doubled, scope)
     count = rows.count()
     manifest = ""
     if count <= _SHOWN_YAML:
-        manifest = documents.dump_yaml(ippools.manifest(of, rows=rows, status=seen.everything))
+        manifest = documents.dump_yaml(ippools.manifest(ippool, rows=rows, status=scope.everything))
     user: Any = request.user
     return pages.page(
         request,
         "ippool.html",
-        title=of.name,
+        title=ippool.name,
         opts=IPPool._meta,
-        original=of,
-        ippool=of,
-        everything=seen.everything,
-        standing=standing(of),
+        original=ippool,
+        ippool=ippool,
+        everything=scope.everything,
+        standing=standing(ippool),
         count=count,
-        entries_url=reverse("admin:claims_entry_changelist", query={"network": of.network_id}),
-        may_add=entry_form.may_add(request) and not _decided(of),
-        may_edit=seen.everything and user.has_perm("claims.change_entry") and not _decided(of),
+        entries_url=reverse("admin:claims_entry_changelist", query={"network": ippool.network_id}),
+        may_add=entry_form.may_add(request) and not _decided(ippool),
+        may_edit=scope.everything and user.has_perm("claims.change_entry") and not _decided(ippool),
         conditions=[
-            (_sign(one), _WORDS[one["type"]][one["status"] != "True"], one)
-            for one in (of.conditions if seen.everything else ())
-            if one["type"] in _WORDS
+            (_sign(condition), _WORDS[condition["type"]][condition["status"] != "True"], condition)
+            for condition in (ippool.conditions if scope.everything else ())
+            if condition["type"] in _WORDS
         ],
-        contradicted=_duplicate_links(of) if seen.everything else "",
-        doubled=[(one, duplicate_list.badge(told[one.pk], of.network)) for one in doubled],
+        contradicted=_duplicate_links(ippool) if scope.everything else "",
+        doubled=[
+            (entry, duplicate_list.badge(duplicates_by_entry[entry.pk], ippool.network))
+            for entry in doubled
+        ],
         more_doubled=len(doubled) == _FIRST,
-        problems=of.problems[:_FIRST] if seen.everything else [],
-        nads=ippools.associated_nads([of], seen)[of.pk],
+        problems=ippool.problems[:_FIRST] if scope.everything else [],
+        nads=ippools.associated_nads([ippool], scope)[ippool.pk],
         manifest=manifest,
-        call=f"ippools/{of.pk}/entries/",
+        call=f"ippools/{ippool.pk}/entries/",
     )
 
 
-def _decided(of: IPPool) -> bool:
+def _decided(ippool: IPPool) -> bool:
     """Whether its cluster decides what is in it."""
-    return of.follows_cluster and of.gone_at is None and not ippools.is_written(of.cluster_id)
+    return (
+        ippool.follows_cluster
+        and ippool.gone_at is None
+        and not ippools.is_written(ippool.cluster_id)
+    )

@@ -25,76 +25,78 @@ _MOST = PER_PAGE + NEW
 
 
 @dataclass
-class Row:
+class EntryFormRow:
     """One row of the form: what stands in it, and what is wrong with it."""
 
     prefix: str
     entry: Entry | None
-    said: dict[str, str]
+    texts: dict[str, str]
     remove: bool = False
     problems: list[str] = field(default_factory=list)
     spec: EntrySpec | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not any(self.said.values())
+        return not any(self.texts.values())
 
     @property
     def is_changed(self) -> bool:
-        return self.entry is None or self.said != _said(self.entry)
+        return self.entry is None or self.texts != _form_texts(self.entry)
 
 
-def _said(entry: Entry) -> dict[str, str]:
-    found = {name: str(getattr(entry, name)) for name in _NAMES}
-    return {**found, "ips": ", ".join(entry.ips)}
+def _form_texts(entry: Entry) -> dict[str, str]:
+    texts = {name: str(getattr(entry, name)) for name in _NAMES}
+    return {**texts, "ips": ", ".join(entry.ips)}
 
 
-def view(request: HttpRequest, of: IPPool) -> HttpResponseBase:
+def view(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
     """The page; a POST saves all rows or none."""
     pages.require(request, "claims.change_entry", "claims.view_every_namespace")
     page = max(lists.number(request.GET.get("p", "")), 1)
     words = request.GET.get("q", "")
-    rows = scoped.rows(request, Entry).filter(ippool=of)
+    rows = scoped.rows(request, Entry).filter(ippool=ippool)
     if words.strip() and "\0" not in words:
-        rows = search.found(rows, words)
+        rows = search.matching_entries(rows, words)
     if request.GET.get("duplicate"):
-        flagged = Place.objects.filter(network=of.network_id, entry__isnull=False)
+        flagged = Place.objects.filter(network=ippool.network_id, entry__isnull=False)
         flagged = flagged.filter(duplicate_mac=True) | flagged.filter(duplicate_ip=True)
         rows = rows.filter(pk__in=flagged.values("entry_id"))
     first = (page - 1) * PER_PAGE
-    found = list(rows.order_by("mac", "pk")[first : first + PER_PAGE + 1])
+    entries = list(rows.order_by("mac", "pk")[first : first + PER_PAGE + 1])
     if request.method == "POST":
-        shown = _posted(request, of)
-        if _saved(request, of, shown):
+        shown = _posted(request, ippool)
+        if _saved(request, ippool, shown):
             return HttpResponseRedirect(request.get_full_path())
     else:
-        shown = [Row(str(one.pk), one, _said(one)) for one in found[:PER_PAGE]]
-        shown += [Row(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
+        shown = [
+            EntryFormRow(str(entry.pk), entry, _form_texts(entry)) for entry in entries[:PER_PAGE]
+        ]
+        shown += [EntryFormRow(f"new{n}", None, dict.fromkeys(_NAMES, "")) for n in range(NEW)]
     return pages.page(
         request,
         "entry_rows.html",
-        title=f"Entries of {of.name}",
+        title=f"Entries of {ippool.name}",
         opts=IPPool._meta,
-        original=of,
-        ippool=of,
+        original=ippool,
+        ippool=ippool,
         rows=shown,
         words=words,
         page=page,
-        more=len(found) > PER_PAGE,
+        more=len(entries) > PER_PAGE,
         check_url=reverse("admin:claims_entry_check"),
         wrong=any(row.problems for row in shown),
     )
 
 
-def _posted(request: HttpRequest, of: IPPool) -> list[Row]:
+def _posted(request: HttpRequest, ippool: IPPool) -> list[EntryFormRow]:
     """The rows that came back; one whose entry is gone meanwhile becomes a new one."""
     prefixes = [name.removesuffix("-mac") for name in request.POST if name.endswith("-mac")][:_MOST]
     ids = [number for prefix in prefixes if (number := lists.number(prefix))]
-    known = scoped.rows(request, Entry).filter(ippool=of).in_bulk(ids)
+    entries_by_id = scoped.rows(request, Entry).filter(ippool=ippool).in_bulk(ids)
     return [
-        Row(
+        EntryFormRow(
             prefix,
-            known.get(lists.number(prefix)),
+            entries_by_id.get(lists.number(prefix)),
             {name: request.POST.get(f"{prefix}-{name}", "").strip() for name in _NAMES},
             remove=f"{prefix}-remove" in request.POST,
         )
@@ -102,11 +104,13 @@ def _posted(request: HttpRequest, of: IPPool) -> list[Row]:
     ]
 
 
-def _saved(request: HttpRequest, of: IPPool, shown: list[Row]) -> bool:
-    kept = [row for row in shown if not row.remove and not (row.entry is None and row.is_empty)]
-    changed = [row for row in kept if row.is_changed]
+def _saved(request: HttpRequest, ippool: IPPool, shown: list[EntryFormRow]) -> bool:
+    remaining_rows = [
+        row for row in shown if not row.remove and not (row.entry is None and row.is_empty)
+    ]
+    changed = [row for row in remaining_rows if row.is_changed]
     for row in changed:
-        row.spec, problems = form.read(row.said, of)
+        row.spec, problems = form.read(row.texts, ippool)
         row.problems = [pages.sentence(problem.message) for problem in problems]
     if any(row.problems for row in changed):
         return False
@@ -115,17 +119,19 @@ def _saved(request: HttpRequest, of: IPPool, shown: list[Row]) -> bool:
         pages.require(request, "claims.delete_entry")
     try:
         with transaction.atomic():
-            saved = _store(request, of, changed, gone)
+            saved = _store(request, ippool, changed, gone)
     except errors.IpamError as error:
         messages.error(request, pages.sentence(error.message))
         return False
     if saved or gone:
-        messages.success(request, _told(len(saved), len(gone)))
+        messages.success(request, _saved_message(len(saved), len(gone)))
         form.warn(request, saved)
     return True
 
 
-def _store(request: HttpRequest, of: IPPool, changed: list[Row], gone: list[int]) -> list[Entry]:
+def _store(
+    request: HttpRequest, ippool: IPPool, changed: list[EntryFormRow], gone: list[int]
+) -> list[Entry]:
     author = pages.author(request)
     if gone:
         services.delete(gone, author=author)
@@ -135,9 +141,9 @@ def _store(request: HttpRequest, of: IPPool, changed: list[Row], gone: list[int]
         if row.entry is not None and row.spec is not None
     ]
     new = [row.spec for row in changed if row.entry is None and row.spec is not None]
-    return saved + (form.add_all(request, of, new) if new else [])
+    return saved + (form.add_all(request, ippool, new) if new else [])
 
 
-def _told(saved: int, gone: int) -> str:
+def _saved_message(saved: int, gone: int) -> str:
     parts = [f"{saved} saved"] * bool(saved) + [f"{gone} deleted"] * bool(gone)
     return f"Entries: {', '.join(parts)}."

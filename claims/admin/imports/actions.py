@@ -22,13 +22,13 @@ from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
 
-def take(request: HttpRequest, of: VMImport) -> HttpResponseBase:
+def take(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
     """Back to where the button stands, with a message of what it did or why it did not."""
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
         raise BadRequest("There is no such action.")
     with pages.told(request):
-        action(request, of)
+        action(request, vm_import)
     here = request.get_full_path()
     row = _number(request)
     return HttpResponseRedirect(f"{here}#row-{row}" if row else here)
@@ -49,17 +49,17 @@ def _who(request: HttpRequest) -> dict[str, Any]:
     return {"author": pages.author(request), "user": request.user}
 
 
-def _correct(request: HttpRequest, of: VMImport) -> None:
+def _correct(request: HttpRequest, vm_import: VMImport) -> None:
     """What was typed is kept as the row's, right or wrong: the row says what is still wrong."""
-    said = request.POST
+    post_data = request.POST
     values: dict[str, Any] = {
-        name: said[name][: corrections.MOST_IPS * 100]
+        name: post_data[name][: corrections.MOST_IPS * 100]
         for name in corrections.COLUMNS
-        if name in said
+        if name in post_data
     }
     if "ips" in values:
         values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
-    row = corrections.correct(of.pk, _row(request), values, **_who(request))
+    row = corrections.correct(vm_import.pk, _row(request), values, **_who(request))
     if row.verdict not in {"conflict", "refused"}:
         messages.success(request, f"Row {row.row} is {row.verdict} now.")
         return
@@ -68,42 +68,42 @@ def _correct(request: HttpRequest, of: VMImport) -> None:
     messages.warning(request, f"Row {row.row} is {still}. {why}")
 
 
-def _skip(request: HttpRequest, of: VMImport) -> None:
-    corrections.skip(of.pk, [_row(request)], skipped=True, **_who(request))
+def _skip(request: HttpRequest, vm_import: VMImport) -> None:
+    corrections.skip(vm_import.pk, [_row(request)], skipped=True, **_who(request))
 
 
-def _unskip(request: HttpRequest, of: VMImport) -> None:
-    corrections.skip(of.pk, [_row(request)], skipped=False, **_who(request))
+def _unskip(request: HttpRequest, vm_import: VMImport) -> None:
+    corrections.skip(vm_import.pk, [_row(request)], skipped=False, **_who(request))
 
 
-def _free(request: HttpRequest, of: VMImport) -> None:
-    row = corrections.take_free(of.pk, _row(request), **_who(request))
+def _free(request: HttpRequest, vm_import: VMImport) -> None:
+    row = corrections.take_free(vm_import.pk, _row(request), **_who(request))
     messages.success(request, f"Row {row.row} gets {', '.join(row.ips)}.")
 
 
-def _missing(request: HttpRequest, of: VMImport) -> None:
-    done = corrections.take_missing(of.pk, **_who(request))
-    messages.success(request, f"Completed: {display.told(done.counts)}.")
+def _missing(request: HttpRequest, vm_import: VMImport) -> None:
+    done = corrections.take_missing(vm_import.pk, **_who(request))
+    messages.success(request, f"Completed: {display.counts_text(done.counts)}.")
 
 
-def _check(request: HttpRequest, of: VMImport) -> None:
-    done = drafts.check_again(of.pk, **_who(request))
+def _check(request: HttpRequest, vm_import: VMImport) -> None:
+    done = drafts.check_again(vm_import.pk, **_who(request))
     messages.success(
-        request, f"Compared with the register as it is now: {display.told(done.counts)}."
+        request, f"Compared with the register as it is now: {display.counts_text(done.counts)}."
     )
 
 
-def _commit(request: HttpRequest, of: VMImport) -> None:
+def _commit(request: HttpRequest, vm_import: VMImport) -> None:
     skip_bad = request.POST.get("skip_bad") == "true"
-    done = drafts.commit(of.pk, skip_bad=skip_bad, **_who(request))
+    done = drafts.commit(vm_import.pk, skip_bad=skip_bad, **_who(request))
     if done.status == Status.COMMITTING:
         tasks.ring(done.pk)
     else:
-        messages.success(request, f"Written: {display.told(done.counts)}.")
+        messages.success(request, f"Written: {display.counts_text(done.counts)}.")
 
 
-def _undo(request: HttpRequest, of: VMImport) -> None:
-    done = drafts.undo(of.pk, **_who(request))
+def _undo(request: HttpRequest, vm_import: VMImport) -> None:
+    done = drafts.undo(vm_import.pk, **_who(request))
     if done.undo_wanted:
         tasks.ring(done.pk)
         messages.success(request, "A worker takes back what the import wrote.")
@@ -111,15 +111,15 @@ def _undo(request: HttpRequest, of: VMImport) -> None:
     messages.success(request, "The register is as it was before the import.")
 
 
-def _cancel(request: HttpRequest, of: VMImport) -> None:
-    done = drafts.cancel(of.pk, **_who(request))
-    said = (
+def _cancel(request: HttpRequest, vm_import: VMImport) -> None:
+    done = drafts.cancel(vm_import.pk, **_who(request))
+    outcome = (
         "was cancelled" if done.status == Status.CANCELLED else "ends as soon as its worker sees it"
     )
-    messages.success(request, f"The import {said}; nothing is written.")
+    messages.success(request, f"The import {outcome}; nothing is written.")
 
 
-def _wave(request: HttpRequest, of: VMImport) -> None:
+def _wave(request: HttpRequest, vm_import: VMImport) -> None:
     """Its VMs into a new wave when one is named, else into one that there is."""
     pages.require(request, "claims.change_wave", namespaces.EVERY_NAMESPACE)
     author = pages.author(request)
@@ -127,12 +127,12 @@ def _wave(request: HttpRequest, of: VMImport) -> None:
     with transaction.atomic():
         if name:
             pages.require(request, "claims.add_wave")
-            wave = waves.create(of.cluster, name, author=author)
+            wave = waves.create(vm_import.cluster, name, author=author)
         else:
             wave = waves.get(lists.number(request.POST.get("wave", "")))
-            if wave.cluster_id != of.cluster_id:
-                raise errors.NotFound(f"{of.cluster} has no such wave.")
-        added = waves.add_import(wave.pk, of, author=author)
+            if wave.cluster_id != vm_import.cluster_id:
+                raise errors.NotFound(f"{vm_import.cluster} has no such wave.")
+        added = waves.add_import(wave.pk, vm_import, author=author)
     link = admin_display.link(admin_display.url_of(wave), wave.name)
     messages.success(
         request, format_html("The wave {} has {} more VMs.", link, admin_display.digits(added))

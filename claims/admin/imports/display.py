@@ -86,23 +86,23 @@ def verdict(name: str) -> SafeString:
     return sign(kind, shape, name, VERDICT_HELP[name])
 
 
-def status(of: VMImport) -> SafeString:
-    kind, shape = _STATUSES[of.status]
-    return sign(kind, shape, STATUS_WORDS[of.status], of.error)
+def status(vm_import: VMImport) -> SafeString:
+    kind, shape = _STATUSES[vm_import.status]
+    return sign(kind, shape, STATUS_WORDS[vm_import.status], vm_import.error)
 
 
 def standing(name: str) -> SafeString:
     return sign(*_STANDINGS[name])
 
 
-def format_of(of: VMImport) -> str:
-    return FORMATS.get(of.format, of.format)
+def format_of(vm_import: VMImport) -> str:
+    return FORMATS.get(vm_import.format, vm_import.format)
 
 
-def told(counts: Mapping[str, int]) -> str:
+def counts_text(counts: Mapping[str, int]) -> str:
     """`12 new, 3 changed`; of no rows `no rows`."""
-    found = [f"{display.digits(counts[name])} {name}" for name in VERDICT_HELP if counts.get(name)]
-    return ", ".join(found) or "no rows"
+    parts = [f"{display.digits(counts[name])} {name}" for name in VERDICT_HELP if counts.get(name)]
+    return ", ".join(parts) or "no rows"
 
 
 def differences(row: ImportRow) -> list[tuple[str, str, str]]:
@@ -110,9 +110,11 @@ def differences(row: ImportRow) -> list[tuple[str, str, str]]:
     before = row.before
     if before is None:
         return []
-    found = [("MAC", str(before["mac"] or ""), str(row.mac or ""))] if row.mac else []
+    changes = [("MAC", str(before["mac"] or ""), str(row.mac or ""))] if row.mac else []
     if row.ips:
-        found.append(("IPs", ", ".join(before["ips"]), ", ".join(row.ips)))
-    told = (("VM", "vm"), ("namespace", "namespace"), ("note", "note"))
-    found += [(what, before[name], getattr(row, name)) for what, name in told if getattr(row, name)]
-    return [one for one in found if one[1] != one[2]]
+        changes.append(("IPs", ", ".join(before["ips"]), ", ".join(row.ips)))
+    fields = (("VM", "vm"), ("namespace", "namespace"), ("note", "note"))
+    changes += [
+        (what, before[name], getattr(row, name)) for what, name in fields if getattr(row, name)
+    ]
+    return [change for change in changes if change[1] != change[2]]

@@ -23,10 +23,10 @@ from claims.entries import ippools
 from claims.imports import drafts
 from claims.imports import networks as import_networks
 from claims.imports.files import formats
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import NAD, Network, VMImport
-from claims.models.imports import Status, Target
+from claims.models.imports import ImportTarget, Status
 from claims.networks import networks
 from pools.core import errors, holders, object_reader
 from pools.models import Cluster
@@ -40,7 +40,7 @@ TOO_LARGE = f"A file has at most {_MIB} MiB; divide it."
 PASTED_TOO_LARGE = "A pasted list has at most 10 MiB; send it as a file."
 
 
-class ImportForm(forms.Form):
+class VMImportForm(forms.Form):
     """`where` is a network, or a cluster whose port groups say the network: `network-1`, `cluster-1`."""
 
     how = forms.ChoiceField(
@@ -83,10 +83,16 @@ class ImportForm(forms.Form):
     target = forms.ChoiceField(
         label="Written as",
         choices=[
-            (Target.IPPOOL, "IPPool entries: a MAC and its addresses, for VMs that move with MTV"),
-            (Target.IPAMCLAIMS, "IPAMClaims: requests of VMs by name, which OVN-Kubernetes grants"),
+            (
+                ImportTarget.IPPOOL,
+                "IPPool entries: a MAC and its addresses, for VMs that move with MTV",
+            ),
+            (
+                ImportTarget.IPAMCLAIMS,
+                "IPAMClaims: requests of VMs by name, which OVN-Kubernetes grants",
+            ),
         ],
-        initial=Target.IPPOOL,
+        initial=ImportTarget.IPPOOL,
     )
 
     network: Network | None = None
@@ -99,103 +105,113 @@ class ImportForm(forms.Form):
         if not self.is_bound and "where" not in self.initial:
             fit = scoped.rows(request, Network).filter(networks.fit(scoped.rows(request, NAD)))[:2]
             self.initial["where"] = f"network-{fit[0].pk}" if len(fit) == 1 else ""
-        self._networks = self._known(request)
-        self._clusters = {one.pk: one for one in scoped.rows(request, Cluster).order_by("name")}
+        self._networks = self._visible_networks(request)
+        self._clusters = {
+            cluster.pk: cluster for cluster in scoped.rows(request, Cluster).order_by("name")
+        }
         where: Any = self.fields["where"]
         choices = list(self._choices())
         where.choices = [("", "Choose a network"), *choices] if choices else []
 
-    def _known(self, request: HttpRequest) -> dict[int, Network]:
+    def _visible_networks(self, request: HttpRequest) -> dict[int, Network]:
         """Those that a choice has room for, and the one that was named."""
-        known = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
-        said = self.data.get("where") if self.is_bound else self.initial.get("where")
-        named = known.filter(pk=lists.number(str(said or "").removeprefix("network-")))
-        first = known.order_by("cluster__name", "name")[: scoped.MOST]
-        return {one.pk: one for one in (*first, *named)}
+        network_rows = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
+        choice = self.data.get("where") if self.is_bound else self.initial.get("where")
+        chosen_networks = network_rows.filter(
+            pk=lists.number(str(choice or "").removeprefix("network-"))
+        )
+        first = network_rows.order_by("cluster__name", "name")[: scoped.MOST]
+        return {network.pk: network for network in (*first, *chosen_networks)}
 
     def _choices(self) -> Any:
         for cluster in self._clusters.values():
-            own = [
-                (f"network-{one.pk}", _named(one))
-                for one in self._networks.values()
-                if one.cluster_id == cluster.pk
+            cluster_choices = [
+                (f"network-{network.pk}", _network_label(network))
+                for network in self._networks.values()
+                if network.cluster_id == cluster.pk
             ]
-            if own:
+            if cluster_choices:
                 by_name = (f"cluster-{cluster.pk}", f"{cluster.name}: as the port groups say")
-                yield cluster.name, [*own, by_name]
+                yield cluster.name, [*cluster_choices, by_name]
 
     def clean_where(self) -> str:
-        said: str = self.cleaned_data["where"]
-        kind, _, number = said.partition("-")
-        if not said:
+        choice: str = self.cleaned_data["where"]
+        kind, _, number = choice.partition("-")
+        if not choice:
             return ""
         if kind == "network":
             self.network = self._networks[int(number)]
             self.cluster = self.network.cluster
         else:
             self.cluster = self._clusters[int(number)]
-        return said
+        return choice
 
     def clean_namespace(self) -> str:
-        said: str = self.cleaned_data["namespace"].strip()
+        namespace: str = self.cleaned_data["namespace"].strip()
         with pages.beside_field(self, "namespace"):
-            return holders.parse_name(said, kind="label") if said else ""
+            return holders.parse_name(namespace, kind="label") if namespace else ""
         return ""
 
     def clean(self) -> dict[str, Any]:
         """Each thing that lacks, beside its field."""
-        said = self.cleaned_data
-        how = said.get("how")
-        if said.get("where") == "":
-            self._find_network(said)
-        if how == FILE and not said.get("file") and "file" not in self.errors:
+        cleaned_data = self.cleaned_data
+        how = cleaned_data.get("how")
+        if cleaned_data.get("where") == "":
+            self._find_network(cleaned_data)
+        if how == FILE and not cleaned_data.get("file") and "file" not in self.errors:
             self.add_error("file", "Choose a file.")
-        elif how == FILE and "file" not in self.errors and said["file"].size > formats.LARGEST:
+        elif (
+            how == FILE
+            and "file" not in self.errors
+            and cleaned_data["file"].size > formats.LARGEST
+        ):
             self.add_error("file", forms.ValidationError(TOO_LARGE, code="too_large"))
-        elif how == TEXT and not said.get("text", "").strip():
+        elif how == TEXT and not cleaned_data.get("text", "").strip():
             self.add_error("text", "Paste a list here.")
         elif how == VM:
-            self._check_vm(said)
-        return said
+            self._check_vm(cleaned_data)
+        return cleaned_data
 
-    def _find_network(self, said: dict[str, Any]) -> None:
+    def _find_network(self, cleaned_data: dict[str, Any]) -> None:
         """The one that the addresses tell, which the draft then says."""
-        is_complete = not self.errors and (said.get("how") != FILE or said.get("file"))
+        is_complete = not self.errors and (
+            cleaned_data.get("how") != FILE or cleaned_data.get("file")
+        )
         with contextlib.suppress(errors.InvalidInput):  # told beside the file when it is read
-            if is_complete and (found := import_networks.by_addresses(self.upload(), self._user)):
-                self.network, self.cluster = found, found.cluster
-                self.notes = (import_networks.note(found),)
+            if is_complete and (network := import_networks.by_addresses(self.upload(), self._user)):
+                self.network, self.cluster = network, network.cluster
+                self.notes = (import_networks.note(network),)
         if self.network is None:
             self.add_error("where", "Choose the network that the VMs go to.")
 
-    def _check_vm(self, said: dict[str, Any]) -> None:
-        if not said.get("vm", "").strip() and "vm" not in self.errors:
+    def _check_vm(self, cleaned_data: dict[str, Any]) -> None:
+        if not cleaned_data.get("vm", "").strip() and "vm" not in self.errors:
             self.add_error("vm", "Say which VM it is.")
-        if said.get("where") and self.network is None:
+        if cleaned_data.get("where") and self.network is None:
             self.add_error("where", "Choose the network: one VM has no port group.")
         if self.network is None:
             return
         rules = ippools.rules(self.network, lenient=True)
-        if said.get("mac", "").strip():
+        if cleaned_data.get("mac", "").strip():
             with pages.beside_field(self, "mac"):
-                core.parse_mac(said["mac"].strip(), rules)
+                core.parse_mac(cleaned_data["mac"].strip(), rules)
         elif "mac" not in self.errors:
             self.add_error("mac", "The MAC address names the interface.")
-        if ips := _split(said.get("ips", "")):
+        if ips := _split(cleaned_data.get("ips", "")):
             with pages.beside_field(self, "ips"):
                 core.parse_ips(ips, rules)
 
     def upload(self) -> Upload:
-        said = self.cleaned_data
-        if said["how"] == TEXT:
-            return Upload(TEXT, said["text"])
-        if said["how"] == VM:
-            row = {name: said[name].strip() for name in ("vm", "mac")}
-            return Upload("rows", [{**row, "ips": _split(said["ips"])}])
-        return Upload(FILE, said["file"].file, said["file"].name or "")
+        cleaned_data = self.cleaned_data
+        if cleaned_data["how"] == TEXT:
+            return Upload(TEXT, cleaned_data["text"])
+        if cleaned_data["how"] == VM:
+            row = {name: cleaned_data[name].strip() for name in ("vm", "mac")}
+            return Upload("rows", [{**row, "ips": _split(cleaned_data["ips"])}])
+        return Upload(FILE, cleaned_data["file"].file, cleaned_data["file"].name or "")
 
 
-def _named(network: Network) -> str:
+def _network_label(network: Network) -> str:
     subnets = ", ".join(network.subnets)
     return f"{network.name} ({subnets})" if subnets else network.name
 
@@ -219,7 +235,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 def _refused(request: HttpRequest, field: str, message: str) -> HttpResponseBase:
     """What was typed is lost with the body that nobody reads."""
-    form = ImportForm(request, data={"how": field, "target": Target.IPPOOL})
+    form = VMImportForm(request, data={"how": field, "target": ImportTarget.IPPOOL})
     form.errors.clear()
     form.add_error(field, forms.ValidationError(message, code="too_large"))
     return _page(request, form, status=413)
@@ -229,42 +245,44 @@ def _add(request: HttpRequest) -> HttpResponseBase:
     initial = {name: request.GET[name] for name in ("how", "target", "vm") if name in request.GET}
     if network := lists.number(request.GET.get("network", "")):
         initial["where"] = f"network-{network}"
-    own = namespaces.own(request.user)
-    names = sorted({name for found in own.namespaces.values() for name in found})
+    scope = namespaces.own(request.user)
+    names = sorted(
+        {name for cluster_namespaces in scope.namespaces.values() for name in cluster_namespaces}
+    )
     if len(names) == 1:
         initial["namespace"] = names[0]
-    form = ImportForm(request, request.POST or None, request.FILES or None, initial=initial)
+    form = VMImportForm(request, request.POST or None, request.FILES or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        made = _made(request, form)
-        if made is not None:
-            if made.status == Status.QUEUED:
-                tasks.ring(made.pk)
-            return HttpResponseRedirect(display.url_of(made))
+        vm_import = _create_import(request, form)
+        if vm_import is not None:
+            if vm_import.status == Status.QUEUED:
+                tasks.ring(vm_import.pk)
+            return HttpResponseRedirect(display.url_of(vm_import))
     return _page(request, form, names=names)
 
 
-def _made(request: HttpRequest, form: ImportForm) -> VMImport | None:
-    said = form.cleaned_data
+def _create_import(request: HttpRequest, form: VMImportForm) -> VMImport | None:
+    cleaned_data = form.cleaned_data
     try:
-        options = Options(
+        options = ImportOptions(
             form.cluster,
-            target=said["target"],
+            target=cleaned_data["target"],
             network=form.network,
-            namespace=said["namespace"],
+            namespace=cleaned_data["namespace"],
             user=request.user,
-            limited=drafts.limited(request.user, said["target"]),
+            limited=drafts.limited(request.user, cleaned_data["target"]),
             notes=form.notes,
         )
         return drafts.create(form.upload(), options, author=pages.author(request))
     except errors.NotAllowed as error:
         pages.put(form, error, lambda _problem: "target")
     except errors.IpamError as error:
-        pages.put(form, error, lambda _problem: said["how"])
+        pages.put(form, error, lambda _problem: cleaned_data["how"])
     return None
 
 
 def _page(
-    request: HttpRequest, form: ImportForm, *, names: list[str] | None = None, status: int = 200
+    request: HttpRequest, form: VMImportForm, *, names: list[str] | None = None, status: int = 200
 ) -> HttpResponseBase:
     return pages.page(
         request,
@@ -274,7 +292,7 @@ def _page(
         form=form,
         names=names or [],
         networks_exist=bool(form.fields["where"].choices),  # type: ignore[attr-defined]
-        everything=scoped.seen(request).everything,
+        everything=scoped.request_scope(request).everything,
         largest=formats.LARGEST,
         largest_mib=_MIB,
         most_rows=formats.MOST_ROWS,
@@ -286,38 +304,38 @@ def _page(
 def check(request: HttpRequest) -> HttpResponseBase:
     """What the form tells of one VM while somebody types: `{"problems", "warnings", "duplicates"}`."""
     pages.require(request, "claims.add_vmimport")
-    said = request.GET
-    kind, _, number = said.get("where", "").partition("-")
-    known = scoped.rows(request, Network).filter(pk=lists.number(number))
-    network = known.first() if kind == "network" else None
+    query = request.GET
+    kind, _, number = query.get("where", "").partition("-")
+    network_rows = scoped.rows(request, Network).filter(pk=lists.number(number))
+    network = network_rows.first() if kind == "network" else None
     if network is None:
         return JsonResponse({"problems": [], "warnings": [], "duplicates": []})
     rules = ippools.rules(network, lenient=True)
-    report = object_reader.Report()
+    report = object_reader.ProblemReport()
     mac, ips = "", list[str]()
-    if said.get("mac", "").strip():
+    if query.get("mac", "").strip():
         with report.collecting():
-            mac = macs.parse_mac(said["mac"].strip(), lenient=True)
-    if typed := _split(said.get("ips", "")):
+            mac = macs.parse_mac(query["mac"].strip(), lenient=True)
+    if typed := _split(query.get("ips", "")):
         with report.collecting():
             ips = list(core.parse_ips(typed, rules))
-    found = []
+    vm_duplicates = []
     if mac or ips:
-        found = duplicates.of_candidate(
+        vm_duplicates = duplicates.of_candidate(
             network,
             mac=mac or None,
             addresses=[ip.partition("/")[0] for ip in ips],
-            vm=said.get("vm", ""),
-            namespace=said.get("namespace", ""),
-            seen=scoped.seen(request),
+            vm=query.get("vm", ""),
+            namespace=query.get("namespace", ""),
+            seen=scoped.request_scope(request),
         )
     return JsonResponse(
         {
             "problems": [
-                {"field": one.field, "message": pages.sentence(one.message)}
-                for one in report.problems
+                {"field": problem.field, "message": pages.sentence(problem.message)}
+                for problem in report.problems
             ],
-            "warnings": [pages.sentence(one.message) for one in core.warnings(ips)],
-            "duplicates": duplicate_list.told(found, network),
+            "warnings": [pages.sentence(warning.message) for warning in core.warnings(ips)],
+            "duplicates": duplicate_list.as_json(vm_duplicates, network),
         }
     )

@@ -16,7 +16,7 @@ from claims.admin.imports import display, form, page
 from claims.admin.imports import progress as import_progress
 from claims.imports import drafts
 from claims.models import Network, VMImport
-from claims.models.imports import Status, Target
+from claims.models.imports import ImportTarget, Status
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
 
@@ -26,10 +26,10 @@ class ImportList(lists.BoundedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found: list[Any] = list(self.result_list)
-        for one in found:
-            one.shown_links = scoped.seen(request).everything
-        self.result_list = found
+        vm_imports: list[Any] = list(self.result_list)
+        for vm_import in vm_imports:
+            vm_import.shown_links = scoped.request_scope(request).everything
+        self.result_list = vm_imports
 
 
 class StatusFilter(lists.Choice):
@@ -48,7 +48,7 @@ class TargetFilter(lists.Choice):
     parameter_name = "target"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in Target.choices]
+        return [(str(value), str(label)) for value, label in ImportTarget.choices]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(target=self.value()) if self.value() else rows
@@ -59,7 +59,7 @@ class ImportAdmin(lists.Listed[VMImport]):
     list_display = ("shown_name", "shown_status", "shown_counts", "shown_where", "shown_target", "shown_by", "shown_when")  # fmt: skip
     list_display_links = None
     list_per_page = 50
-    list_filter = (StatusFilter, TargetFilter, scoped.ClusterFilter)
+    list_filter = (StatusFilter, TargetFilter, scoped.ScopedClusterFilter)
     exported = (
         "id", "file_name", "format", "cluster.name", "target", "status", "counts", "actor",
         "created_at", "committed_at", "undone_at",
@@ -87,33 +87,39 @@ class ImportAdmin(lists.Listed[VMImport]):
         return by_name | queryset.filter(actor__icontains=words), False
 
     @admin.display(description="import")
-    def shown_name(self, of: VMImport) -> SafeString:
+    def shown_name(self, vm_import: VMImport) -> SafeString:
         return format_html(
             '<span class="cad-stack">{}<span class="cad-dim">{}</span></span>',
-            admin_display.to(of, of.file_name or f"Import {of.pk}"),
-            display.format_of(of),
+            admin_display.to(vm_import, vm_import.file_name or f"Import {vm_import.pk}"),
+            display.format_of(vm_import),
         )
 
     @admin.display(description="status")
-    def shown_status(self, of: VMImport) -> SafeString:
-        return display.status(of)
+    def shown_status(self, vm_import: VMImport) -> SafeString:
+        return display.status(vm_import)
 
     @admin.display(description="rows")
-    def shown_counts(self, of: VMImport) -> SafeString:
-        said = [
-            (display.verdict(name), admin_display.digits(of.counts[name]))
+    def shown_counts(self, vm_import: VMImport) -> SafeString:
+        verdict_counts = [
+            (display.verdict(name), admin_display.digits(vm_import.counts[name]))
             for name in display.VERDICT_HELP
-            if of.counts.get(name)
+            if vm_import.counts.get(name)
         ]
-        if not said:
+        if not verdict_counts:
             return admin_display.DASH
-        lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', said)
+        lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', verdict_counts)
         return format_html('<span class="cad-stack">{}</span>', lines)
 
     @admin.display(description="to")
-    def shown_where(self, of: Any) -> SafeString:
-        cluster = admin_display.to(of.cluster) if of.shown_links else of.cluster.name
-        network = admin_display.to(of.network, of.network.name) if of.network else "by port group"
+    def shown_where(self, vm_import: Any) -> SafeString:
+        cluster = (
+            admin_display.to(vm_import.cluster) if vm_import.shown_links else vm_import.cluster.name
+        )
+        network = (
+            admin_display.to(vm_import.network, vm_import.network.name)
+            if vm_import.network
+            else "by port group"
+        )
         return format_html(
             '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
             network,
@@ -121,16 +127,16 @@ class ImportAdmin(lists.Listed[VMImport]):
         )
 
     @admin.display(description="as")
-    def shown_target(self, of: VMImport) -> str:
-        return of.get_target_display()
+    def shown_target(self, vm_import: VMImport) -> str:
+        return vm_import.get_target_display()
 
     @admin.display(description="by")
-    def shown_by(self, of: VMImport) -> str | SafeString:
-        return of.actor or admin_display.DASH
+    def shown_by(self, vm_import: VMImport) -> str | SafeString:
+        return vm_import.actor or admin_display.DASH
 
     @admin.display(description="begun")
-    def shown_when(self, of: VMImport) -> SafeString:
-        return admin_display.when(of.created_at)
+    def shown_when(self, vm_import: VMImport) -> SafeString:
+        return admin_display.when(vm_import.created_at)
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -167,8 +173,8 @@ class ImportAdmin(lists.Listed[VMImport]):
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
     ) -> HttpResponseBase:
         pages.require(request, "claims.view_vmimport")
-        of = scoped.row_or_404(drafts.visible(request.user), object_id)
-        return page.view(request, of)
+        vm_import = scoped.row_or_404(drafts.visible(request.user), object_id)
+        return page.view(request, vm_import)
 
     def progress_view(self, request: HttpRequest, import_id: int) -> HttpResponseBase:
         pages.require(request, "claims.view_vmimport")

@@ -19,36 +19,36 @@ _REST = ""  # the name of what stands for all other rows
 
 
 def shown(
-    request: HttpRequest, of: VMImport, wrong: dict[str, list[str]] | None = None
+    request: HttpRequest, vm_import: VMImport, wrong: dict[str, list[str]] | None = None
 ) -> dict[str, Any]:
     """The port groups with the networks that they can go to; those that go nowhere yet come first.
 
     `wrong` are the errors of what was sent, by port group: then what was typed is shown again.
     """
-    every = mapping.port_groups(of)
-    groups = [one for one in every if one["name"]]
-    groups.sort(key=lambda one: (one["network"] is not None, one["name"]))
+    every = mapping.port_groups(vm_import)
+    groups = [group for group in every if group["name"]]
+    groups.sort(key=lambda group: (group["network"] is not None, group["name"]))
     page = max(lists.number(request.GET.get("groups", "")), 1)
     first = (page - 1) * GROUPS
-    known = scoped.rows(request, Network).filter(cluster=of.cluster_id, gone_at=None)
-    found = groups[first : first + GROUPS]
-    rest = {"name": _REST, "network": of.network_id, "namespace": of.namespace}
+    networks = scoped.rows(request, Network).filter(cluster=vm_import.cluster_id, gone_at=None)
+    page_groups = groups[first : first + GROUPS]
+    rest = {"name": _REST, "network": vm_import.network_id, "namespace": vm_import.namespace}
     if wrong is not None:
         typed = _typed(request)
-        found = [one | typed.get(one["name"], {}) for one in found]
+        page_groups = [group | typed.get(group["name"], {}) for group in page_groups]
         rest |= typed.get(_REST, {})
-    for one in (*found, rest):
-        one["errors"] = (wrong or {}).get(str(one["name"]), [])
-    nameless = sum(one["rows"] for one in every if not one["name"])
-    lost = sum(one["rows"] for one in every if one["network"] is None)
+    for group in (*page_groups, rest):
+        group["errors"] = (wrong or {}).get(str(group["name"]), [])
+    nameless = sum(group["rows"] for group in every if not group["name"])
+    lost = sum(group["rows"] for group in every if group["network"] is None)
     return {
-        "shown": found,
+        "shown": page_groups,
         "rest": rest,
         "nameless": nameless,
         "total": len(groups),
         "lost": lost,
         "open": bool(lost or wrong),
-        "networks": list(known.order_by("name")[: scoped.MOST]),
+        "networks": list(networks.order_by("name")[: scoped.MOST]),
         "previous": page - 1,
         "next": page + 1 if len(groups) > first + GROUPS else 0,
     }
@@ -56,25 +56,28 @@ def shown(
 
 def _typed(request: HttpRequest) -> dict[str, dict[str, Any]]:
     """`{port group: {"network", "namespace"}}` of the form; "" stands for all other rows."""
-    said = request.POST
-    found = {}
+    post_data = request.POST
+    groups = {}
     for index in range(GROUPS + 1):
-        name = said.get(f"group-{index}")
+        name = post_data.get(f"group-{index}")
         if name is not None:
-            found[name] = {
-                "network": lists.number(said.get(f"group-{index}-network", "")) or None,
-                "namespace": said.get(f"group-{index}-namespace", "").strip(),
+            groups[name] = {
+                "network": lists.number(post_data.get(f"group-{index}-network", "")) or None,
+                "namespace": post_data.get(f"group-{index}-namespace", "").strip(),
             }
-    return found
+    return groups
 
 
-def save(request: HttpRequest, of: VMImport) -> dict[str, list[str]]:
+def save(request: HttpRequest, vm_import: VMImport) -> dict[str, list[str]]:
     """Map what was changed, and judge all rows again; the errors by port group, if nothing was saved."""
     typed = _typed(request)
-    now = {one["name"]: (one["network"], one["namespace"]) for one in mapping.port_groups(of)}
-    rest = typed.pop(_REST, {"network": of.network_id, "namespace": of.namespace})
-    known = scoped.rows(request, Network).filter(cluster=of.cluster_id)
-    network = known.filter(pk=rest["network"]).first() if rest["network"] else None
+    now = {
+        group["name"]: (group["network"], group["namespace"])
+        for group in mapping.port_groups(vm_import)
+    }
+    rest = typed.pop(_REST, {"network": vm_import.network_id, "namespace": vm_import.namespace})
+    networks = scoped.rows(request, Network).filter(cluster=vm_import.cluster_id)
+    network = networks.filter(pk=rest["network"]).first() if rest["network"] else None
     changed = {
         name: to
         for name, to in typed.items()
@@ -82,16 +85,16 @@ def save(request: HttpRequest, of: VMImport) -> dict[str, list[str]]:
     }
     values = {"mapping": changed, "network": network, "namespace": rest["namespace"]}
     try:
-        done = drafts.change(of.pk, values, author=pages.author(request), user=request.user)
+        done = drafts.change(vm_import.pk, values, author=pages.author(request), user=request.user)
     except errors.InvalidInput as error:
         return _by_group(error, list(typed))
-    messages.success(request, f"All rows were judged again: {display.told(done.counts)}.")
+    messages.success(request, f"All rows were judged again: {display.counts_text(done.counts)}.")
     return {}
 
 
 def _by_group(error: errors.InvalidInput, names: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    errors_by_group: dict[str, list[str]] = {}
     for problem in pages.problems(error):
         begins = (n for n in names if problem.field.startswith(f"mapping.{errors.shown(n)}."))
-        found.setdefault(next(begins, _REST), []).append(pages.sentence(problem.message))
-    return found
+        errors_by_group.setdefault(next(begins, _REST), []).append(pages.sentence(problem.message))
+    return errors_by_group

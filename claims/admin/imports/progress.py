@@ -13,36 +13,37 @@ from pools.platform import database
 from pools.platform.admin import display as admin_display
 
 
-def words(of: VMImport) -> dict[str, Any]:
+def words(vm_import: VMImport) -> dict[str, Any]:
     """`{"status", "working", "percent", "text"}`: percent null where the number of rows is not known."""
-    found = progress.of(of, database.now())
+    import_progress = progress.for_import(vm_import, database.now())
     return {
-        "status": of.status,
-        "working": progress.working(of),
-        "percent": found.percent,
-        "text": _text(of, found),
+        "status": vm_import.status,
+        "working": progress.is_working(vm_import),
+        "percent": import_progress.percent,
+        "text": _text(vm_import, import_progress),
     }
 
 
-def _text(of: VMImport, found: progress.Progress) -> str:
-    if of.status == "queued":
+def _text(vm_import: VMImport, import_progress: progress.ImportProgress) -> str:
+    if vm_import.status == "queued":
         return "It waits for a worker."
-    done = admin_display.digits(found.done)
+    done = admin_display.digits(import_progress.done)
     text = (
         f"{done} rows"
-        if found.total is None
-        else f"{done} of {admin_display.digits(found.total)} rows"
+        if import_progress.total is None
+        else f"{done} of {admin_display.digits(import_progress.total)} rows"
     )
-    if not progress.working(of):
-        return f"{display.STATUS_WORDS[of.status].capitalize()}."
-    if found.total and (
-        found.done >= found.total or (of.status == "committing" and not found.done)
+    if not progress.is_working(vm_import):
+        return f"{display.STATUS_WORDS[vm_import.status].capitalize()}."
+    if import_progress.total and (
+        import_progress.done >= import_progress.total
+        or (vm_import.status == "committing" and not import_progress.done)
     ):
         return f"{text}; all are being compared with the register"
-    if found.remaining is None:
+    if import_progress.remaining is None:
         return text
-    return f"{text}, about {admin_display.duration(max(found.remaining, 1))} left"
+    return f"{text}, about {admin_display.duration(max(import_progress.remaining, 1))} left"
 
 
-def view(of: VMImport) -> HttpResponseBase:
-    return JsonResponse(words(of))
+def view(vm_import: VMImport) -> HttpResponseBase:
+    return JsonResponse(words(vm_import))

@@ -45,7 +45,7 @@ def _require_write(request: HttpRequest, claim: IPAMClaim) -> None:
         raise PermissionDenied
 
 
-def _seen(request: HttpRequest) -> namespaces.Scope:
+def _request_scope(request: HttpRequest) -> namespaces.Scope:
     operator = request.user.has_perm("claims.add_ipamclaim")
     return namespaces.EVERYTHING if operator else namespaces.own(request.user)
 
@@ -97,34 +97,36 @@ def add(request: HttpRequest) -> HttpResponseBase:
     if not may(request):
         raise PermissionDenied
     networks = scoped.rows(request, Network).filter(gone_at=None).select_related("cluster")
-    given = request.GET or None
-    form = ClaimForm(request.POST or None, networks=networks, initial=_initial(given))
+    query = request.GET or None
+    form = ClaimForm(request.POST or None, networks=networks, initial=_initial(query))
     if request.method == "POST" and form.is_valid():
-        said = form.cleaned_data
-        ips = form.requested(said["network"])
-        if not form.errors and (made := _made(request, form, ips)):
-            messages.success(request, f"The claim {made.name} was made.")
-            return HttpResponseRedirect(display.url_of(made))
+        cleaned_data = form.cleaned_data
+        ips = form.requested(cleaned_data["network"])
+        if not form.errors and (claim := _create_claim(request, form, ips)):
+            messages.success(request, f"The claim {claim.name} was made.")
+            return HttpResponseRedirect(display.url_of(claim))
     return _form(request, form, "Ask for addresses for a VM", reverse(LIST))
 
 
-def _initial(given: Any) -> dict[str, str]:
-    return {name: given[name] for name in ("network", "namespace", "vm", "mac") if name in given} if given else {}  # fmt: skip
+def _initial(query: Any) -> dict[str, str]:
+    return {name: query[name] for name in ("network", "namespace", "vm", "mac") if name in query} if query else {}  # fmt: skip
 
 
-def _made(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMClaim | None:
-    said = form.cleaned_data
+def _create_claim(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMClaim | None:
+    cleaned_data = form.cleaned_data
     try:
-        namespaces.require_request(request.user, said["network"].cluster_id, said["namespace"])
-        spec = ipamclaims.ClaimSpec(
-            network=said["network"],
-            namespace=said["namespace"],
-            vm=said["vm"],
-            mac=said["mac"],
-            ips=ips,
-            note=said["note"],
+        namespaces.require_request(
+            request.user, cleaned_data["network"].cluster_id, cleaned_data["namespace"]
         )
-        return ipamclaims.create(spec, author=pages.author(request), seen=_seen(request))
+        spec = ipamclaims.ClaimSpec(
+            network=cleaned_data["network"],
+            namespace=cleaned_data["namespace"],
+            vm=cleaned_data["vm"],
+            mac=cleaned_data["mac"],
+            ips=ips,
+            note=cleaned_data["note"],
+        )
+        return ipamclaims.create(spec, author=pages.author(request), scope=_request_scope(request))
     except errors.IpamError as error:
         pages.put(form, error, lambda problem: "vm" if problem.field == "name" else problem.field)
     return None
@@ -133,22 +135,24 @@ def _made(request: HttpRequest, form: ClaimForm, ips: tuple[str, ...]) -> IPAMCl
 def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     """The request as long as nothing is granted, and the note."""
     _require_write(request, claim)
-    known = {"mac": claim.mac or "", "ips": " ".join(claim.ips_requested), "note": claim.note}
-    form = RequestForm(request.POST or None, initial=known)
+    initial = {"mac": claim.mac or "", "ips": " ".join(claim.ips_requested), "note": claim.note}
+    form = RequestForm(request.POST or None, initial=initial)
     fixed = bool(claim.ips) or claim.follows_cluster
     if fixed:
         del form.fields["mac"], form.fields["ips"]
     if request.method == "POST" and form.is_valid():
-        wanted = ipamclaims.Change(note=form.cleaned_data["note"])
+        changes = ipamclaims.ClaimChange(note=form.cleaned_data["note"])
         if not fixed:
-            wanted = ipamclaims.Change(
+            changes = ipamclaims.ClaimChange(
                 mac=form.cleaned_data["mac"] or "",
                 ips=form.requested(claim.network),
                 note=form.cleaned_data["note"],
             )
         if not form.errors:
             try:
-                ipamclaims.change(claim.pk, wanted, author=pages.author(request), seen=_seen(request))
+                ipamclaims.change(
+                    claim.pk, changes, author=pages.author(request), scope=_request_scope(request)
+                )
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
@@ -179,7 +183,7 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
 def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     """Give the register's addresses of a leaked claim back, with a reason."""
     pages.require(request, "claims.delete_ipamclaim")
-    form = ReasonForm(request.POST or None)
+    form = ReleaseForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with pages.told(request):
             author = pages.author(request, form.cleaned_data["reason"])
@@ -199,7 +203,7 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     )
 
 
-class ReasonForm(forms.Form):
+class ReleaseForm(forms.Form):
     reason = fields.reason_field()
 
 

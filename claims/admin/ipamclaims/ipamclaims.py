@@ -26,23 +26,23 @@ class ClaimList(lists.BoundedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found: list[Any] = list(self.result_list)
-        codes = states.codes(found)
-        answered = states.clusters_answered({claim.cluster_id for claim in found})
-        for claim in found:
+        claims: list[Any] = list(self.result_list)
+        codes = states.codes(claims)
+        answered = states.clusters_answered({claim.cluster_id for claim in claims})
+        for claim in claims:
             claim.shown_next = states.next_step(
                 claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered
             )
-            claim.shown_links = scoped.seen(request).everything
-        self.result_list = found
+            claim.shown_links = scoped.request_scope(request).everything
+        self.result_list = claims
 
 
-class StateFilter(lists.Choice):
+class ClaimStateFilter(lists.Choice):
     title = "state"
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(one, one) for one in states.STATES]
+        return [(state, state) for state in states.STATES]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(state=self.value()) if self.value() else rows
@@ -52,7 +52,7 @@ class StateFilter(lists.Choice):
 class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
     list_display = ("shown_name", "shown_vm", "shown_network", "shown_requested", "shown_got", "shown_state", "shown_age", "shown_next")  # fmt: skip
     list_display_links = None
-    list_filter = (StateFilter, scoped.ClusterFilter, scoped.NetworkFilter)
+    list_filter = (ClaimStateFilter, scoped.ScopedClusterFilter, scoped.NetworkFilter)
     exported = (
         "cluster.name", "namespace", "name", "network.name", "vm", "mac", "ips_requested", "ips",
         "owner_pod", "state", "created_at", "note",
@@ -75,7 +75,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         self, request: HttpRequest, queryset: QuerySet[IPAMClaim], search_term: str
     ) -> tuple[QuerySet[IPAMClaim], bool]:
         words = search_term.strip()
-        return (search.of(queryset, words) if words else queryset), False
+        return (search.matching_claims(queryset, words) if words else queryset), False
 
     @admin.display(description="claim", ordering="name")
     def shown_name(self, claim: IPAMClaim) -> SafeString:
@@ -131,19 +131,19 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         return form.may(request)
 
     def get_urls(self) -> list[URLPattern]:
-        def own(view: Any) -> Any:
-            def found(request: HttpRequest, claim_id: int) -> HttpResponseBase:
+        def with_claim(view: Any) -> Any:
+            def claim_view(request: HttpRequest, claim_id: int) -> HttpResponseBase:
                 pages.require(request, "claims.view_ipamclaim")
                 answer: HttpResponseBase = view(request, self.row_or_404(request, claim_id))
                 return answer
 
-            return pages.in_admin(found)
+            return pages.in_admin(claim_view)
 
         problems = pages.in_admin(ipamclaim_problems.view)
         return [
             path("problems/", problems, name="claims_ipamclaim_problems"),
-            path("<int:claim_id>/edit/", own(form.edit), name="claims_ipamclaim_edit"),
-            path("<int:claim_id>/release/", own(form.release), name="claims_ipamclaim_release"),
+            path("<int:claim_id>/edit/", with_claim(form.edit), name="claims_ipamclaim_edit"),
+            path("<int:claim_id>/release/", with_claim(form.release), name="claims_ipamclaim_release"),
             *super().get_urls(),
         ]  # fmt: skip
 
@@ -173,8 +173,10 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
 
 def stack(texts: Sequence[str | None]) -> SafeString:
     """Addresses and MACs, one below the other."""
-    found = [text for text in texts if text]
-    if not found:
+    shown_texts = [text for text in texts if text]
+    if not shown_texts:
         return display.DASH
-    listed = format_html_join("", "<span>{}</span>", ((display.address(one),) for one in found))
+    listed = format_html_join(
+        "", "<span>{}</span>", ((display.address(text),) for text in shown_texts)
+    )
     return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)

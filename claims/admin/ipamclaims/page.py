@@ -39,10 +39,10 @@ def state(word: str, title: str = "") -> SafeString:
 
 
 def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
-    seen = scoped.seen(request)
-    found = states.findings(claim)
+    scope = scoped.request_scope(request)
+    claim_findings = states.findings(claim)
     answered = claim.cluster_id in states.clusters_answered({claim.cluster_id})
-    codes = {one.code for one in found}
+    codes = {finding.code for finding in claim_findings}
     return pages.page(
         request,
         "claim.html",
@@ -50,19 +50,19 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         opts=IPAMClaim._meta,
         original=claim,
         claim=claim,
-        everything=seen.everything,
+        everything=scope.everything,
         standing=state(claim.state, states.words_of(claim)),
         words=states.words_of(claim),
         condition=dialects.own(claim.conditions),
         raw=json.dumps(claim.conditions, indent=2, ensure_ascii=False) if claim.conditions else "",
         next_step=states.next_step(claim, codes, answered=answered),
-        findings=[one for one in found if seen.everything or one.code not in _OF_OTHERS],
+        findings=[finding for finding in claim_findings if scope.everything or finding.code not in _OF_OTHERS],
         command=findings.remove_finalizer(vars(claim)) if claim.finalizers else "",
-        duplicates=_duplicates(claim, seen),
+        duplicates=_duplicates(claim, scope),
         manifest=documents.dump_yaml(ipamclaims.manifest(claim)),
         vm_link=tables.vm(claim.namespace, claim.vm),
-        vm=vm_text.of(
-            claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, seen=seen,
+        vm=vm_text.manifest_text(
+            claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, scope=scope,
             what="the claim",
         ),
         may_write=form.may_write(request, claim),
@@ -73,6 +73,6 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
     )  # fmt: skip
 
 
-def _duplicates(claim: IPAMClaim, seen: Any) -> SafeString | str:
-    found = duplicates.of_claims([claim], seen).get(claim.pk, [])
-    return duplicate_list.badge(found, claim.network) if found else ""
+def _duplicates(claim: IPAMClaim, scope: Any) -> SafeString | str:
+    claim_duplicates = duplicates.of_claims([claim], scope).get(claim.pk, [])
+    return duplicate_list.badge(claim_duplicates, claim.network) if claim_duplicates else ""

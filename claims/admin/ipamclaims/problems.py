@@ -32,7 +32,7 @@ _TITLES = {
 
 def _rows(request: HttpRequest) -> Any:
     """For those who see everything: a finding may tell of several namespaces."""
-    if not scoped.seen(request).everything:
+    if not scoped.request_scope(request).everything:
         return Finding.objects.none()
     rows = Finding.objects.filter(kind=ipamclaim.KIND).select_related("cluster")
     return rows.order_by("cluster__name", "subject")
@@ -49,14 +49,14 @@ def view(request: HttpRequest) -> HttpResponseBase:
         rows = list(_rows(request).filter(code=code)[: MOST + 1])
         if rows:
             groups.append((code, title, rows[:MOST], len(rows) > MOST))
-    known = {finding.details.get("id") for _, _, rows, _ in groups for finding in rows}
+    claim_ids = {finding.details.get("id") for _, _, rows, _ in groups for finding in rows}
     return pages.page(
         request,
         "claim_problems.html",
         title="Claims: what is wrong",
         opts=IPAMClaim._meta,
         groups=groups,
-        there=set(IPAMClaim.objects.filter(pk__in=known - {None}).values_list("pk", flat=True)),
+        there=set(IPAMClaim.objects.filter(pk__in=claim_ids - {None}).values_list("pk", flat=True)),
         may_release=form.may_release(request),
         call="ipamclaims/?state=leaked",
     )

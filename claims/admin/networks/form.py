@@ -118,21 +118,21 @@ class NetworkForm(forms.Form):
         " keeps it as a note, until the cluster shows it.",
     )
 
-    wanted: UDN
+    spec: UDN
 
     def clean(self) -> dict[str, Any]:
         """The rules of a network, each problem beside its field."""
-        said = self.cleaned_data
-        body = object_reader.Fields(_body(said), "", object_reader.Report())
-        wanted = rules.read(body, door=addresses.Door.TEXT)
-        if said.get("applied"):
-            wanted = rules.check_applied(body, wanted)
+        cleaned_data = self.cleaned_data
+        body = object_reader.Fields(_body(cleaned_data), "", object_reader.ProblemReport())
+        spec = rules.read(body, door=addresses.Door.TEXT)
+        if cleaned_data.get("applied"):
+            spec = rules.check_applied(body, spec)
         for problem in body.report.problems:
             self._put(problem)
-        self.wanted = wanted
-        return said
+        self.spec = spec
+        return cleaned_data
 
-    def _put(self, problem: errors.Problem) -> None:
+    def _put(self, problem: errors.FieldProblem) -> None:
         """A problem of one line names the line's text when there are several."""
         name, _, rest = problem.field.partition(".")
         field = {"name": "object_name", "namespace_selector": "namespaces"}.get(name, name)
@@ -151,16 +151,18 @@ class NetworkForm(forms.Form):
             self.add_error(place, pages.shown(problem))
 
 
-def _body(said: dict[str, Any]) -> dict[str, Any]:
+def _body(cleaned_data: dict[str, Any]) -> dict[str, Any]:
     """What was typed, as a body of the API says it."""
-    body: dict[str, Any] = {name: said.get(name) for name in _WORDS if said.get(name)}
-    body |= {name: lines for name in _LISTS if (lines := str(said.get(name) or "").split())}
+    body: dict[str, Any] = {
+        name: cleaned_data.get(name) for name in _WORDS if cleaned_data.get(name)
+    }
+    body |= {name: lines for name in _LISTS if (lines := str(cleaned_data.get(name) or "").split())}
     mtu = str(body.get("mtu", "")).strip()
     if mtu.isascii() and mtu.isdigit() and len(mtu) < 10:
         body["mtu"] = int(mtu)
-    if said.get("object_name"):
+    if cleaned_data.get("object_name"):
         kind, namespace = body.get("kind", udn.CUDN), body.get("namespace", "")
-        body["name"] = udn.logical_name(kind, said["object_name"], namespace)
+        body["name"] = udn.logical_name(kind, cleaned_data["object_name"], namespace)
     return body
 
 
@@ -171,11 +173,11 @@ def add(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and "_back" not in request.POST and form.is_valid():
         try:
             if "_confirmed" in request.POST:
-                made = _make(request, form)
-                messages.success(request, _told(made))
-                return HttpResponseRedirect(display.url_of(made))
+                network = _make(request, form)
+                messages.success(request, _created_message(network))
+                return HttpResponseRedirect(display.url_of(network))
             with transaction.atomic():  # what the service refuses is told before the preview
-                made = _make(request, form)
+                network = _make(request, form)
                 transaction.set_rollback(True)
         except errors.IpamError as error:
             form.refuse(error)
@@ -193,46 +195,46 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 
 def _make(request: HttpRequest, form: NetworkForm) -> Network:
-    said = form.cleaned_data
+    cleaned_data = form.cleaned_data
     return services.create_by_hand(
-        said["cluster"],
-        form.wanted,
+        cleaned_data["cluster"],
+        form.spec,
         author=pages.author(request),
-        applied=said["applied"],
-        description=said["description"] or "",
+        applied=cleaned_data["applied"],
+        description=cleaned_data["description"] or "",
     )
 
 
-def _told(network: Network) -> str:
+def _created_message(network: Network) -> str:
     if network.applied:
         return f"{network.name} was made; the next pass writes it to {network.cluster}."
     return f"{network.name} was made. Apply its manifest in {network.cluster} yourself."
 
 
 def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
-    wanted = form.wanted
-    row = Network(**{name: getattr(wanted, name) for name in services.SAID}, name=wanted.name)
+    spec = form.spec
+    row = Network(**{name: getattr(spec, name) for name in services.SAID}, name=spec.name)
     return pages.page(
         request,
         "network_preview.html",
-        title=f"Make {wanted.name}?",
+        title=f"Make {spec.name}?",
         opts=Network._meta,
-        wanted=wanted,
+        wanted=spec,
         cluster=form.cleaned_data["cluster"],
         applied=form.cleaned_data["applied"],
         gateways=udn.gateways(row),
         found=replace(static_vms.verdict(row, []), notes=()),
         immutable=_immutable(row),
         mutable=rules.MUTABLE,
-        manifest=manifests.text_of(wanted),
-        overlaps=page.told_overlaps(list(wanted.subnets)),
-        said=_said(request.POST),
+        manifest=manifests.text_of(spec),
+        overlaps=page.describe_overlaps(list(spec.subnets)),
+        said=_hidden_inputs(request.POST),
     )
 
 
 def _immutable(network: Network) -> list[tuple[str, str]]:
     """(what it is, in words; its value) for all that never changes."""
-    found = []
+    immutable_fields = []
     for name, words in rules.IMMUTABLE:
         value = getattr(network, name)
         if name == "default_gateways":
@@ -240,15 +242,15 @@ def _immutable(network: Network) -> list[tuple[str, str]]:
         text = ", ".join(value) if isinstance(value, list | tuple) else str(value or "")
         if name == "mtu" and not text:
             text = "that of the cluster"
-        found.append((words, text))
-    return found
+        immutable_fields.append((words, text))
+    return immutable_fields
 
 
-def _said(data: QueryDict) -> list[tuple[str, str]]:
+def _hidden_inputs(post_data: QueryDict) -> list[tuple[str, str]]:
     left_out = {"csrfmiddlewaretoken", "_back", "_confirmed"}
     return [
         (name, str(value))
-        for name, values in data.lists()
+        for name, values in post_data.lists()
         if name not in left_out
         for value in values
     ]
@@ -257,7 +259,7 @@ def _said(data: QueryDict) -> list[tuple[str, str]]:
 # --- change ---------------------------------------------------------------------------------------
 
 
-class ChangeForm(forms.Form):
+class NetworkChangeForm(forms.Form):
     description = fields.reason_field(required=False, help_text="")
     namespaces = _lines("Namespaces", "One in a line.", "shop", rows=4)
     applied = forms.BooleanField(
@@ -268,17 +270,17 @@ class ChangeForm(forms.Form):
     )
 
     def clean_namespaces(self) -> list[str]:
-        found = str(self.cleaned_data["namespaces"]).split()
-        for name in found:
+        namespaces = str(self.cleaned_data["namespaces"]).split()
+        for name in namespaces:
             with pages.beside_field(self, "namespaces"):
                 holders.parse_name(name, kind="label")
-        return sorted(set(found))
+        return sorted(set(namespaces))
 
 
 def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
     """What can be changed: of one that follows its cluster, the description."""
     names = list(rules.selected(network.namespace_selector))
-    form = ChangeForm(
+    form = NetworkChangeForm(
         request.POST or None,
         initial={
             "description": network.description,
@@ -304,11 +306,11 @@ def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
     return page.page(request, "network_edit.html", title, network, form=form)
 
 
-def _changes(form: ChangeForm, before: list[str]) -> dict[str, Any]:
-    said = form.cleaned_data
-    values: dict[str, Any] = {"description": said["description"] or ""}
-    if "applied" in said:
-        values["applied"] = said["applied"]
-    if said.get("namespaces") and said["namespaces"] != sorted(before):
-        values["namespace_selector"] = rules.select(said["namespaces"])
+def _changes(form: NetworkChangeForm, before: list[str]) -> dict[str, Any]:
+    cleaned_data = form.cleaned_data
+    values: dict[str, Any] = {"description": cleaned_data["description"] or ""}
+    if "applied" in cleaned_data:
+        values["applied"] = cleaned_data["applied"]
+    if cleaned_data.get("namespaces") and cleaned_data["namespaces"] != sorted(before):
+        values["namespace_selector"] = rules.select(cleaned_data["namespaces"])
     return values

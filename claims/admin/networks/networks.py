@@ -16,7 +16,7 @@ from claims.admin import scoped
 from claims.admin.networks import form, page
 from claims.core.networks import udn
 from claims.models import NAD, Entry, Network
-from claims.models.networks import Kind
+from claims.models.networks import NetworkKind
 from claims.networks import networks as services
 from pools.admin.pools import usage_bars
 from pools.core import errors
@@ -32,31 +32,33 @@ class NetworkList(lists.BoundedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found: list[Any] = list(self.result_list)
-        seen = scoped.seen(request)
-        entries = scoped.rows(request, Entry).filter(ippool__network__in=found)
+        networks: list[Any] = list(self.result_list)
+        scope = scoped.request_scope(request)
+        entries = scoped.rows(request, Entry).filter(ippool__network__in=networks)
         counted = dict(
             entries.order_by().values_list("ippool__network").annotate(number=Count("pk"))
         )
-        pools = [one.pool for one in found if one.pool is not None and seen.everything]
+        pools = [
+            network.pool for network in networks if network.pool is not None and scope.everything
+        ]
         families = usage.of_pools(pools)
-        for network in found:
+        for network in networks:
             network.shown_usage = families.get(network.pool_id, {})
             network.shown_number = counted.get(network.pk, 0)
-            network.shown_links = seen.everything
-        self.result_list = found
+            network.shown_links = scope.everything
+        self.result_list = networks
 
 
-class ClusterFilter(scoped.ClusterFilter):
+class NetworkClusterFilter(scoped.ScopedClusterFilter):
     pass
 
 
-class KindFilter(lists.Choice):
+class NetworkKindFilter(lists.Choice):
     title = "kind"
     parameter_name = "kind"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(str(value), str(label)) for value, label in Kind.choices if value]
+        return [(str(value), str(label)) for value, label in NetworkKind.choices if value]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
         return rows.filter(kind=self.value()) if self.value() else rows
@@ -99,7 +101,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
     list_display = ("shown_name", "shown_cluster", "shown_subnets", "shown_gateways", "shown_lifecycle", "shown_verdict", "shown_namespaces", "shown_entries", "shown_bars")  # fmt: skip
     list_display_links = None
     list_per_page = 50
-    list_filter = (ClusterFilter, KindFilter, StaticFilter, SeenFilter)
+    list_filter = (NetworkClusterFilter, NetworkKindFilter, StaticFilter, SeenFilter)
     exported = (
         "id", "cluster.name", "name", "kind", "namespace", "topology", "role", "lifecycle", "subnets",
         "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied", "description",
@@ -175,7 +177,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
         more = {
             "nothing_yet": not scoped.rows(request, Network).exists(),
             "clusters_exist": scoped.rows(request, Cluster).exists(),
-            "everything": scoped.seen(request).everything,
+            "everything": scoped.request_scope(request).everything,
             **(extra_context or {}),
         }
         return super().changelist_view(request, more)
@@ -231,7 +233,9 @@ class NetworkAdmin(scoped.Scoped[Network]):
 def _stack(texts: list[str]) -> SafeString:
     if not texts:
         return display.DASH
-    listed = format_html_join("", "<span>{}</span>", ((display.address(one),) for one in texts[:4]))
+    listed = format_html_join(
+        "", "<span>{}</span>", ((display.address(text),) for text in texts[:4])
+    )
     more = len(texts) - 4
     rest = format_html("<span>and {} more</span>", more) if more > 0 else ""
     return format_html('<span class="cad-stack">{}{}</span>', listed, rest)

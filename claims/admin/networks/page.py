@@ -17,7 +17,7 @@ from claims.admin.entries import form
 from claims.core.networks import udn
 from claims.core.networks.static_vms import Verdict
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
-from claims.models.networks import Kind
+from claims.models.networks import NetworkKind
 from claims.networks import manifests, route_advertisements
 from claims.networks import networks as services
 from pools.admin.pools import page as pool_page
@@ -27,7 +27,12 @@ from pools.platform import documents
 from pools.platform.admin import pages
 from pools.register import overlaps, usage
 
-_SHORT = {Kind.CUDN: "ClusterUDN", Kind.UDN: "UDN", Kind.NAD: "NAD", Kind.UNKNOWN: "?"}
+_SHORT = {
+    NetworkKind.CUDN: "ClusterUDN",
+    NetworkKind.UDN: "UDN",
+    NetworkKind.NAD: "NAD",
+    NetworkKind.UNKNOWN: "?",
+}
 _FIRST = 8  # overlaps that are told
 
 
@@ -46,26 +51,26 @@ _BRIEF = {
 def kind(network: Network) -> SafeString:
     """Short, the kind of the object on hover."""
     return format_html(
-        '<span title="{}">{}</span>', network.get_kind_display(), _SHORT[Kind(network.kind)]
+        '<span title="{}">{}</span>', network.get_kind_display(), _SHORT[NetworkKind(network.kind)]
     )
 
 
-def verdict(found: Verdict) -> SafeString:
+def verdict(check: Verdict) -> SafeString:
     """yes or no, by word, shape and colour, and why not; all of it on hover."""
-    if found.ok:
+    if check.ok:
         return SafeString(
             '<span class="cad-state cad-state-ok"><span aria-hidden="true">●</span> yes</span>'
         )
-    unknown = [one.code for one in found.reasons] == ["not_seen"]
-    brief = [_BRIEF[one.code] for one in found.reasons if one.code in _BRIEF]
+    unknown = [reason.code for reason in check.reasons] == ["not_seen"]
+    brief = [_BRIEF[reason.code] for reason in check.reasons if reason.code in _BRIEF]
     return format_html(
         '<span class="cad-stack" title="{}"><span class="cad-state {}">'
         '<span aria-hidden="true">{}</span> {}</span>{}</span>',
-        " ".join(one.message for one in found.reasons),
+        " ".join(reason.message for reason in check.reasons),
         "cad-dim" if unknown else "cad-state-refused",
         "?" if unknown else "✕",
         "not known" if unknown else "no",
-        format_html_join("", '<span class="cad-dim">{}</span>', ((one,) for one in brief)),
+        format_html_join("", '<span class="cad-dim">{}</span>', ((text,) for text in brief)),
     )
 
 
@@ -79,13 +84,13 @@ def page(
         opts=Network._meta,
         original=network,
         network=network,
-        everything=scoped.seen(request).everything,
+        everything=scoped.request_scope(request).everything,
         **more,
     )
 
 
 def view(request: HttpRequest, network: Network) -> HttpResponseBase:
-    everything = scoped.seen(request).everything
+    everything = scoped.request_scope(request).everything
     shown: Any = network
     return page(
         request,
@@ -109,7 +114,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponseBase:
 
 
 def _manifest(network: Network, *, everything: bool) -> str:
-    if network.kind == Kind.CUDN and not everything:  # its selector names other namespaces
+    if network.kind == NetworkKind.CUDN and not everything:  # its selector names other namespaces
         return ""
     try:
         return documents.dump_yaml(manifests.of(network))
@@ -133,12 +138,12 @@ def _pool(request: HttpRequest, pool: Pool) -> dict[str, Any]:
 
 def _uses(request: HttpRequest, network: Network) -> Any:
     """(what, how many of them, where they are listed) of what is seen."""
-    found: list[tuple[str, type[Model], QuerySet[Any]]] = [
+    tables: list[tuple[str, type[Model], QuerySet[Any]]] = [
         ("MAC entries", Entry, scoped.rows(request, Entry).filter(ippool__network=network)),
         ("IPAMClaims", IPAMClaim, scoped.rows(request, IPAMClaim).filter(network=network)),
         ("Workloads", Workload, scoped.rows(request, Workload).filter(network=network)),
     ]
-    for words, model, rows in found:
+    for words, model, rows in tables:
         url = ""
         if admin.site.is_registered(model):
             name = f"admin:claims_{model._meta.model_name}_changelist"
@@ -148,16 +153,18 @@ def _uses(request: HttpRequest, network: Network) -> Any:
 
 def _overlaps(network: Network) -> list[tuple[str, str, Any]]:
     """(subnet, what overlaps it, whose that is) beyond the network itself; allowed, and told."""
-    return told_overlaps(network.subnets, own=network.pool_id)[:_FIRST]
+    return describe_overlaps(network.subnets, own_pool_id=network.pool_id)[:_FIRST]
 
 
-def told_overlaps(subnets: list[str], *, own: int | None = None) -> list[tuple[str, str, Any]]:
-    found = []
+def describe_overlaps(
+    subnets: list[str], *, own_pool_id: int | None = None
+) -> list[tuple[str, str, Any]]:
+    rows = []
     for subnet in subnets:
         cidr = ip_network(subnet)
-        found += [
+        rows += [
             (subnet, str(other), owner)
             for other, owner in overlaps.touching(cidr)
-            if own is None or owner.pool_id != own
+            if own_pool_id is None or owner.pool_id != own_pool_id
         ]
-    return found
+    return rows

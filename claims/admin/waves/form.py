@@ -40,23 +40,23 @@ def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
     form = WaveForm(request.POST or None, initial={"cluster": only, **request.GET.dict()})
     form.fields["cluster"].queryset = clusters  # type: ignore[attr-defined]
     if request.method == "POST" and form.is_valid():
-        said: dict[str, Any] = dict(form.cleaned_data)
+        values: dict[str, Any] = dict(form.cleaned_data)
         try:
-            made = waves.create(
-                said.pop("cluster"), said.pop("name"), **said, author=pages.author(request)
+            wave = waves.create(
+                values.pop("cluster"), values.pop("name"), **values, author=pages.author(request)
             )
         except errors.IpamError as error:
             _put(form, error)
         else:
-            messages.success(request, f"The wave {made.name} was made. Put VMs into it.")
-            return HttpResponseRedirect(display.url_of(made))
+            messages.success(request, f"The wave {wave.name} was made. Put VMs into it.")
+            return HttpResponseRedirect(display.url_of(wave))
     back = reverse("admin:claims_wave_changelist")
     return _page(request, form, "Add a wave", back, clusters_exist=clusters.exists())
 
 
 def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
-    known = {name: getattr(wave, name) for name in ("name", "planned_at", "note")}
-    form = WaveForm(request.POST or None, initial=known)
+    initial = {name: getattr(wave, name) for name in ("name", "planned_at", "note")}
+    form = WaveForm(request.POST or None, initial=initial)
     del form.fields["cluster"]
     if request.method == "POST" and form.is_valid():
         try:

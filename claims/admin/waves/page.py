@@ -16,7 +16,7 @@ from claims.imports import drafts
 from claims.models import VMImport, Wave
 from claims.models.imports import Status
 from claims.waves import readiness, waves
-from claims.waves.readiness import NOT_READY, READY, WARNING, Machine, Readiness
+from claims.waves.readiness import NOT_READY, READY, WARNING, WaveMachine, WaveReadiness
 from pools.core import errors
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
@@ -43,11 +43,11 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         if _done(request, wave):
             return HttpResponseRedirect(request.get_full_path())
         lines = request.POST.get("vms", "")
-    found = readiness.of(wave)
+    report = readiness.for_wave(wave)
     on_paper = "print" in request.GET
     chosen = request.GET.get("verdict", "")
     chosen = chosen if chosen in _LOOKS else ""
-    machines = [one for one in found.machines if not chosen or one.verdict == chosen]
+    machines = [machine for machine in report.machines if not chosen or machine.verdict == chosen]
     return pages.page(
         request,
         "wave.html",
@@ -55,10 +55,10 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         opts=Wave._meta,
         original=wave,
         wave=wave,
-        found=found,
-        headline=_headline(found),
-        chips=list(_chips(found, wave, chosen)),
-        machines=[_shown(one) for one in (machines if on_paper else machines[:SHOWN])],
+        found=report,
+        headline=_headline(report),
+        chips=list(_chips(report, wave, chosen)),
+        machines=[_shown(machine) for machine in (machines if on_paper else machines[:SHOWN])],
         hidden=0 if on_paper else max(len(machines) - SHOWN, 0),
         on_paper=on_paper,
         networks=[
@@ -67,7 +67,7 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
                 "look": _NO if fit.reasons else _YES,
                 "free": [(f"IPv{family}", free) for family, free in fit.free.items()],
             }
-            for fit in found.networks
+            for fit in report.networks
         ],
         may_change=not on_paper and request.user.has_perm("claims.change_wave"),
         imports=_imports(request, wave),
@@ -76,8 +76,8 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
     )
 
 
-def _headline(found: Readiness) -> tuple[SafeString, str]:
-    total, missing = len(found.machines), found.counts[NOT_READY]
+def _headline(report: WaveReadiness) -> tuple[SafeString, str]:
+    total, missing = len(report.machines), report.counts[NOT_READY]
     if not total:
         return display.sign("unknown", "○", "empty"), "it has no VMs yet"
     if missing:
@@ -85,37 +85,37 @@ def _headline(found: Readiness) -> tuple[SafeString, str]:
             NOT_READY
         ), f"{admin_display.digits(missing)} of {admin_display.digits(total)} VMs"
     which = "its only VM" if total == 1 else f"all {admin_display.digits(total)} VMs"
-    return look(WARNING if found.counts[WARNING] else READY), which
+    return look(WARNING if report.counts[WARNING] else READY), which
 
 
-def _chips(found: Readiness, wave: Wave, chosen: str) -> Iterator[dict[str, Any]]:
+def _chips(report: WaveReadiness, wave: Wave, chosen: str) -> Iterator[dict[str, Any]]:
     here = admin_display.url_of(wave)
-    yield {"name": "All", "count": len(found.machines), "url": here, "chosen": not chosen}
-    for verdict, count in found.counts.items():
+    yield {"name": "All", "count": len(report.machines), "url": here, "chosen": not chosen}
+    for verdict, count in report.counts.items():
         if count or verdict == chosen:
             url = f"{here}?verdict={verdict}"
             yield {"look": look(verdict), "count": count, "url": url, "chosen": verdict == chosen}
 
 
-def _shown(machine: Machine) -> dict[str, Any]:
+def _shown(machine: WaveMachine) -> dict[str, Any]:
     return {
         "machine": machine,
         "look": look(machine.verdict),
         "interfaces": [
             (
-                one,
-                display.standing(one.standing),
-                reverse("admin:claims_network_change", args=[one.network_id]),
+                interface,
+                display.standing(interface.standing),
+                reverse("admin:claims_network_change", args=[interface.network_id]),
             )
-            for one in machine.interfaces
+            for interface in machine.interfaces
         ],
     }
 
 
 def _imports(request: HttpRequest, wave: Wave) -> list[VMImport]:
     states = (Status.DRAFTED, Status.COMMITTED)
-    found = drafts.visible(request.user).filter(cluster=wave.cluster_id, status__in=states)
-    return list(found[:_IMPORTS])
+    vm_imports = drafts.visible(request.user).filter(cluster=wave.cluster_id, status__in=states)
+    return list(vm_imports[:_IMPORTS])
 
 
 def _done(request: HttpRequest, wave: Wave) -> bool:
@@ -132,7 +132,7 @@ def _done(request: HttpRequest, wave: Wave) -> bool:
     return True
 
 
-def _line(request: HttpRequest, problem: errors.Problem) -> str:
+def _line(request: HttpRequest, problem: errors.FieldProblem) -> str:
     """`Line 3 (shop/Web): ` where a problem is one of a line."""
     parts = problem.field.split(".")
     if len(parts) < 2 or not parts[1].isdigit():
@@ -142,33 +142,33 @@ def _line(request: HttpRequest, problem: errors.Problem) -> str:
 
 
 def _lines(request: HttpRequest) -> list[tuple[int, str]]:
-    said = request.POST.get("vms", "").splitlines()
-    return [(number, line.strip()) for number, line in enumerate(said, 1) if line.strip()]
+    lines = request.POST.get("vms", "").splitlines()
+    return [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _add(request: HttpRequest, wave: Wave) -> None:
     lines = [text.rpartition("/") for _, text in _lines(request)]
     if not lines:
-        raise errors.InvalidInput.of("vms", "required", "write the VMs, one in a line")
+        raise errors.InvalidInput.for_field("vms", "required", "write the VMs, one in a line")
     vms = [(namespace.strip(), vm.strip()) for namespace, _, vm in lines]
     _tell(request, waves.add(wave.pk, vms, author=pages.author(request)))
 
 
 def _add_import(request: HttpRequest, wave: Wave) -> None:
     number = lists.number(request.POST.get("import", ""))
-    of = drafts.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
-    if of is None:
-        raise errors.InvalidInput.of("import", "required", "choose an import")
-    _tell(request, waves.add_import(wave.pk, of, author=pages.author(request)))
+    vm_import = drafts.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
+    if vm_import is None:
+        raise errors.InvalidInput.for_field("import", "required", "choose an import")
+    _tell(request, waves.add_import(wave.pk, vm_import, author=pages.author(request)))
 
 
 def _tell(request: HttpRequest, added: int) -> None:
-    said = f"{admin_display.digits(added)} VM{'' if added == 1 else 's'} came into the wave"
-    messages.success(request, f"{said}." if added else "All of them were in the wave already.")
+    message = f"{admin_display.digits(added)} VM{'' if added == 1 else 's'} came into the wave"
+    messages.success(request, f"{message}." if added else "All of them were in the wave already.")
 
 
 def _remove(request: HttpRequest, wave: Wave) -> None:
-    ids = [lists.number(one) for one in request.POST.getlist("vm")]
+    ids = [lists.number(vm_id) for vm_id in request.POST.getlist("vm")]
     gone = waves.remove(wave.pk, ids, author=pages.author(request))
     messages.success(
         request, f"{admin_display.digits(gone)} taken out of the wave; the register is as it was."

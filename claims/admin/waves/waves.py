@@ -29,7 +29,7 @@ class WaveAdmin(scoped.Scoped[Wave]):
     list_display = ("shown_name", "shown_planned", "shown_vms", "shown_cluster", "shown_note")
     list_display_links = None
     list_per_page = 50
-    list_filter = (scoped.ClusterFilter,)
+    list_filter = (scoped.ScopedClusterFilter,)
     exported = ("id", "cluster.name", "name", "planned_at", "counted", "note", "created_at")
     search_fields = ("name", "note")
     search_help_text = "Name or note"

@@ -14,10 +14,10 @@ from claims.api import scoped
 from claims.imports import drafts, networks
 from claims.imports import mapping as import_mapping
 from claims.imports.files import formats
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import Network
-from claims.models.imports import Target
+from claims.models.imports import ImportTarget
 from pools.core import errors, object_reader
 from pools.models import Cluster
 from pools.platform import documents
@@ -32,11 +32,13 @@ _WHERE = ("network", "mapping", "cluster", "namespace", "target", "commit", "ski
 def refuse_large(request: HttpRequest) -> None:
     """Before a byte of the body is read."""
     if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST + _AROUND:
-        error = errors.InvalidInput.of("file", "too_large", f"a file has at most {LARGEST} bytes")
+        error = errors.InvalidInput.for_field(
+            "file", "too_large", f"a file has at most {LARGEST} bytes"
+        )
         raise error
 
 
-def read(request: Request) -> tuple[Upload, Options, bytes]:
+def read(request: Request) -> tuple[Upload, ImportOptions, bytes]:
     """What is imported, whereto, and what tells this body from another one."""
     kind = parsing.media_type(request)
     if kind == FORM:
@@ -59,17 +61,17 @@ def _form(request: Request) -> tuple[Upload, dict[str, Any]]:
     _check_parts(plain)
     file = plain.FILES.get("file")
     if file is None:
-        raise errors.InvalidInput.of("file", "required", "send the file as the part `file`")
+        raise errors.InvalidInput.for_field("file", "required", "send the file as the part `file`")
     if (file.size or 0) > LARGEST:
         message = f"a file has at most {LARGEST} bytes"
-        raise errors.InvalidInput.of("file", "too_large", message)
+        raise errors.InvalidInput.for_field("file", "too_large", message)
     values: dict[str, Any] = {name: value for name, value in plain.POST.items() if value != ""}
     return Upload("file", file.file, file.name or ""), values
 
 
 def _check_parts(plain: HttpRequest) -> None:
     """Each part is known, and there once."""
-    report = object_reader.Report()
+    report = object_reader.ProblemReport()
     known = ", ".join(("file", *_WHERE))
     for name in {*plain.POST, *plain.FILES}:
         if (name == "file") is not (name in plain.FILES) or name not in {"file", *_WHERE}:
@@ -81,30 +83,30 @@ def _check_parts(plain: HttpRequest) -> None:
 
 def _json(request: Request) -> tuple[Upload, dict[str, Any]]:
     data = documents.load_json(request._request.body, limit=LARGEST)
-    body = object_reader.Fields(data, "", object_reader.Report())
+    body = object_reader.Fields(data, "", object_reader.ProblemReport())
     body.only("rows", "text", *_WHERE)
     body.report.raise_any()
     if body.has("rows") == body.has("text"):
         message = "send rows, or a text that was pasted: one of them"
-        raise errors.InvalidInput.of("rows", "required", message)
+        raise errors.InvalidInput.for_field("rows", "required", message)
     kind = "rows" if body.has("rows") else "text"
     content = data[kind]
     if not isinstance(content, list if kind == "rows" else str):
         message = "a list is expected" if kind == "rows" else "a text is expected"
-        raise errors.InvalidInput.of(kind, "wrong_type", message, content)
+        raise errors.InvalidInput.for_field(kind, "wrong_type", message, content)
     values = {name: data[name] for name in _WHERE if data.get(name) is not None}
     return Upload(kind, content), values
 
 
-def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> Options:
-    report = object_reader.Report()
+def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> ImportOptions:
+    report = object_reader.ProblemReport()
 
     def parse(name: str, parser: Callable[[Any, str], Any], default: Any) -> Any:
         with report.collecting():
             return parser(values[name], name) if name in values else default
         return default
 
-    target = parse("target", _target, Target.IPPOOL.value)
+    target = parse("target", _target, ImportTarget.IPPOOL.value)
     network = parse("network", network_of(request), None)
     namespace = parse("namespace", parsing.namespace, "")
     commit, skip_bad = parse("commit", _flag, False), parse("skip_bad", _flag, False)
@@ -114,7 +116,7 @@ def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> Opt
     to = _cluster(request, cluster, network, mapping)
     if to is None:
         raise _nowhere(request, upload)
-    return Options(
+    return ImportOptions(
         to,
         target=target,
         network=network,
@@ -133,7 +135,7 @@ def _cluster(
     found = named or (network.cluster if network else None)
     if network is not None and found is not None and network.cluster_id != found.pk:
         message = f"the network {network.name} is one of {network.cluster}"
-        raise errors.InvalidInput.of("network", "unknown_network", message)
+        raise errors.InvalidInput.for_field("network", "unknown_network", message)
     for name, to in mapping.items():
         if found is None and isinstance(to, Mapping) and to.get("network") is not None:
             at = f"mapping.{errors.shown(name)}.network"
@@ -150,7 +152,7 @@ def _nowhere(request: Request, upload: Upload) -> errors.InvalidInput:
             f"; of the networks that can hold static VMs only {found.name} ({found.pk}) has all of these"
             " addresses in its subnets"
         )
-    return errors.InvalidInput.of("network", "required", message)
+    return errors.InvalidInput.for_field("network", "required", message)
 
 
 def network_of(request: Request) -> Callable[[Any, str], Network]:
@@ -160,13 +162,17 @@ def network_of(request: Request) -> Callable[[Any, str], Network]:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise errors.InvalidInput.of(at, "wrong_type", "the id of a network is expected", value)
+            raise errors.InvalidInput.for_field(
+                at, "wrong_type", "the id of a network is expected", value
+            )
         found = None
         if 0 < value < 1 << 62:
             rows = scoped.rows(request, Network).select_related("cluster")
             found = rows.filter(pk=value).first()
         if found is None:
-            raise errors.InvalidInput.of(at, "unknown_network", "there is no such network", value)
+            raise errors.InvalidInput.for_field(
+                at, "unknown_network", "there is no such network", value
+            )
         return found
 
     return parse
@@ -184,7 +190,7 @@ def mapping_of(value: Any, at: str) -> dict[str, Any]:
             'an object {"port group": id of a network} or {"port group": {"network": id, "namespace":'
             ' ""}} is expected'
         )
-        raise errors.InvalidInput.of(at, "wrong_type", message, value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
     return {
         name: import_mapping.destination(to, f"{at}.{errors.shown(name)}")
         for name, to in value.items()
@@ -192,7 +198,7 @@ def mapping_of(value: Any, at: str) -> dict[str, Any]:
 
 
 def _target(value: Any, at: str) -> str:
-    return parsing.choice(value, at, tuple(Target.values))
+    return parsing.choice(value, at, tuple(ImportTarget.values))
 
 
 def namespace_of(value: Any, at: str) -> str:
@@ -206,5 +212,5 @@ def _flag(value: Any, at: str) -> bool:
 
 def flag(value: Any, at: str) -> bool:
     if not isinstance(value, bool):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be true or false", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be true or false", value)
     return value

@@ -17,7 +17,7 @@ from claims.api.schemas import imports as import_schema
 from claims.imports import corrections, drafts, manifests, search
 from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
-from claims.models.imports import RowVerdict, Status, Target
+from claims.models.imports import ImportTarget, RowVerdict, Status
 from pools.core import errors
 from pools.platform import idempotency
 from pools.platform.rest import pagination, parsing, query, views
@@ -40,7 +40,7 @@ class Imports(views.View):
         rows = drafts.visible(request.user)
         if status := parameters.parse("status", query.choice(*Status.values)):
             rows = rows.filter(status=status)
-        if target := parameters.parse("target", query.choice(*Target.values)):
+        if target := parameters.parse("target", query.choice(*ImportTarget.values)):
             rows = rows.filter(target=target)
         if cluster := parameters.parse("cluster", scoped.cluster(request)):
             rows = rows.filter(cluster=cluster)
@@ -97,7 +97,7 @@ class ImportView(views.View):
         network = values.get("network")
         if network is not None and network.cluster_id != found.cluster_id:
             message = f"the import is one of {found.cluster}"
-            raise errors.InvalidInput.of("network", "unknown_network", message)
+            raise errors.InvalidInput.for_field("network", "unknown_network", message)
         changed = drafts.change(found.pk, values, author=views.author(request), user=request.user)
         return views.answer(representation.one(changed))
 
@@ -147,7 +147,7 @@ class ImportRowView(views.View):
         body.report.raise_any()
         if sum((bool(values), skip is not None, free is not None)) != 1 or free is False:
             message = "correct the row, skip it, or give it the next free address: one of these"
-            raise errors.InvalidInput.of("", "conflicting_fields", message)
+            raise errors.InvalidInput.for_field("", "conflicting_fields", message)
         if skip is not None:
             corrections.skip(of.pk, [number], skipped=skip, author=author, user=user)
         elif free:
@@ -250,7 +250,7 @@ def filtered(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[Imp
         if text := parameters.text(name):
             rows = rows.filter(**{name: text})
     if text := parameters.text("q"):
-        rows = search.found(rows, text)
+        rows = search.matching_rows(rows, text)
     return rows
 
 
@@ -310,7 +310,7 @@ def _empty_form(request: Request) -> bool:
 def _text(value: object, at: str) -> str:
     text = parsing.text(value, at)
     if len(text) > 500:
-        raise errors.InvalidInput.of(at, "too_long", "has at most 500 characters", value)
+        raise errors.InvalidInput.for_field(at, "too_long", "has at most 500 characters", value)
     return text
 
 
@@ -318,14 +318,14 @@ def _mac(value: object, at: str) -> str:
     """Any text is a correction that the draft judges, but one with control characters is none."""
     text = _text(value, at)
     if not text.isprintable():
-        raise errors.InvalidInput.of(at, "mac_syntax", "has control characters", value)
+        raise errors.InvalidInput.for_field(at, "mac_syntax", "has control characters", value)
     return text
 
 
 def _ips(value: object, at: str) -> list[str]:
     if not isinstance(value, list) or len(value) > corrections.MOST_IPS:
         message = f"a list of at most {corrections.MOST_IPS} addresses is expected"
-        raise errors.InvalidInput.of(at, "wrong_type", message, value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
     return [_text(one, f"{at}.{index}") for index, one in enumerate(value)]
 
 

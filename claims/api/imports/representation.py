@@ -50,7 +50,7 @@ def brief(of: VMImport) -> Shape:
 
 def progress(of: VMImport) -> Shape:
     """Rows done and in all, per cent, and the seconds that the rest will take at this pace."""
-    found = import_progress.of(of, datetime.now(UTC))
+    found = import_progress.for_import(of, datetime.now(UTC))
     return {
         "done": found.done,
         "total": found.total,

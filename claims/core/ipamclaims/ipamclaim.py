@@ -53,12 +53,12 @@ class Claim:
     owner_kind: str = ""
     finalizers: tuple[str, ...] = ()
     deleted_at: datetime | None = None
-    problems: tuple[errors.Problem, ...] = ()
+    problems: tuple[errors.FieldProblem, ...] = ()
 
 
 def parse(manifest: Mapping[str, Any]) -> Claim:
     """Raises InvalidInput only for a claim of which nothing can be said: no name, no network."""
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     document = object_reader.Fields(dict(manifest), "", report)
     metadata, spec, status = (document.section(key) for key in ("metadata", "spec", "status"))
     network = spec.parse("network", lambda value, at: _text(value, at, _LONGEST))
@@ -101,10 +101,10 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
 
 def _text(value: object, at: str, longest: int, *, blank: bool = False) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
     if "\0" in value or len(value) > longest or not (value or blank):
         message = f"must have 1 to {longest} characters"
-        raise errors.InvalidInput.of(at, "too_long" if value else "required", message, value)
+        raise errors.InvalidInput.for_field(at, "too_long" if value else "required", message, value)
     return value
 
 
@@ -120,7 +120,7 @@ def parse_address(value: object, *, field: str = "") -> str:
     plain = tail.isascii() and tail.isdigit() and len(tail) < 4 and str(int(tail)) == tail
     if not plain or not 0 < int(tail) <= address.max_prefixlen:
         message = f"the prefix length must be a number from 1 to {address.max_prefixlen}"
-        raise errors.InvalidInput.of(field, "prefix_length", message, value)
+        raise errors.InvalidInput.for_field(field, "prefix_length", message, value)
     return f"{address}/{int(tail)}"
 
 

@@ -70,18 +70,18 @@ def collisions(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     return {name: list(those) for name, those in found.items() if len(those) > 1}
 
 
-def problems(vm: str, network: str) -> list[errors.Problem]:
+def problems(vm: str, network: str) -> list[errors.FieldProblem]:
     """What is odd about the name of this pair: name_impossible, name_cut, name_differs."""
     name = compose_key(vm, network)
     found = []
     whole = SEPARATOR.join(_RUN.findall(f"{vm}{SEPARATOR}{network}".lower()))
     if not name or name[-1] in ".-":
         message = "what is left of the name after 253 characters ends with a dot or a hyphen"
-        found.append(errors.Problem("name", "name_impossible", message, errors.shown(name)))
+        found.append(errors.FieldProblem("name", "name_impossible", message, errors.shown(name)))
     if whole != name:
         message = f"the name is cut at {LONGEST} characters; another claim may get the same"
-        found.append(errors.Problem("name", "name_cut", message, errors.shown(name)))
+        found.append(errors.FieldProblem("name", "name_cut", message, errors.shown(name)))
     elif name != spec_name(vm, network):
         message = f"an object cannot be called {spec_name(vm, network)}: it is {name}"
-        found.append(errors.Problem("name", "name_differs", message, errors.shown(name)))
+        found.append(errors.FieldProblem("name", "name_differs", message, errors.shown(name)))
     return found

@@ -38,7 +38,7 @@ def parse(manifest: object_reader.Json) -> Attachment:
     Raises InvalidInput with all problems: config_syntax (its config is no JSON object), required (no
     network name), wrong_type, not_a_cidr, not_an_address.
     """
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     doc = object_reader.Fields(manifest, "", report)
     metadata = doc.section("metadata")
     namespace, name = (
@@ -71,14 +71,18 @@ def _is_default(config: object_reader.Json) -> bool:
 def _config(value: object) -> object_reader.Json:
     given = udn.text(value, "spec.config")
     if len(given) > _LONGEST:
-        raise errors.InvalidInput.of("spec.config", "config_syntax", "is far too long")
+        raise errors.InvalidInput.for_field("spec.config", "config_syntax", "is far too long")
     try:
         data = json.loads(given)
     except (ValueError, RecursionError) as error:
         message = f"is no JSON: {error}"
-        raise errors.InvalidInput.of("spec.config", "config_syntax", message, given) from None
+        raise errors.InvalidInput.for_field(
+            "spec.config", "config_syntax", message, given
+        ) from None
     if not isinstance(data, dict):
-        raise errors.InvalidInput.of("spec.config", "config_syntax", "is no JSON object", given)
+        raise errors.InvalidInput.for_field(
+            "spec.config", "config_syntax", "is no JSON object", given
+        )
     return data
 
 
@@ -93,7 +97,7 @@ def _generated(metadata: object_reader.Fields) -> bool:
 
 def network_of(config: object_reader.Json, *, namespace: str, name: str) -> UDN:
     """The network that the config of a NAD of OVN-Kubernetes describes; InvalidInput as `parse`."""
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     found = _network(object_reader.Fields(config, "spec.config", report), namespace, name)
     report.raise_any()
     return found

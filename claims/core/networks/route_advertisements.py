@@ -40,7 +40,7 @@ def parse(manifest: object_reader.Json) -> RouteAdvertisements:
 
     Raises InvalidInput with all problems: required, wrong_type, and those of label selectors.
     """
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     doc = object_reader.Fields(manifest, "", report)
     spec, selectors = doc.section("spec"), []
     for part in spec.objects("networkSelectors"):

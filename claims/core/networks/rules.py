@@ -110,7 +110,7 @@ def check_applied(body: object_reader.Fields, network: UDN) -> UDN:
                 f" {udn.CLUSTER_PREFIX}<its name>; did you mean"
                 f" {udn.CLUSTER_PREFIX}{network.name}?"
             )
-            raise errors.InvalidInput.of("name", "logical_name", message, network.name)
+            raise errors.InvalidInput.for_field("name", "logical_name", message, network.name)
         if expected:
             holders.parse_name(expected, field="name")
     if not (body.has("namespace_selector") or body.has("namespaces")):
@@ -178,12 +178,12 @@ def _word(body: object_reader.Fields, key: str, default: str, allowed: tuple[str
 
     def parse(value: object, at: str) -> str:
         if not isinstance(value, str):
-            raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+            raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
         for word in allowed:
             if value.lower() == word.lower():
                 return word
         named = ", ".join(word or '""' for word in allowed)
-        raise errors.InvalidInput.of(at, "invalid_choice", f"must be one of {named}", value)
+        raise errors.InvalidInput.for_field(at, "invalid_choice", f"must be one of {named}", value)
 
     if not body.has(key):
         return default
@@ -196,7 +196,7 @@ def _name(value: object, at: str) -> str:
     found = holders.parse_identifier(value, field=at, max_length=LONGEST)
     if any(char.isspace() or char in "/," for char in found):
         message = "has no blanks, slashes or commas"
-        raise errors.InvalidInput.of(at, "logical_name", message, value)
+        raise errors.InvalidInput.for_field(at, "logical_name", message, value)
     return found
 
 
@@ -225,11 +225,11 @@ def _mtu(body: object_reader.Fields, lists: Lists) -> int | None:
 
     def parse(value: object, at: str) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise errors.InvalidInput.of(at, "wrong_type", "must be a whole number", value)
+            raise errors.InvalidInput.for_field(at, "wrong_type", "must be a whole number", value)
         if not least <= value <= _LARGEST_MTU:
             why = " (IPv6 needs 1280)" if least == _MTU[6] else ""
             message = f"must be {least} to {_LARGEST_MTU}{why}"
-            raise errors.InvalidInput.of(at, "out_of_range", message, value)
+            raise errors.InvalidInput.for_field(at, "out_of_range", message, value)
         return value
 
     return body.parse("mtu", parse)

@@ -110,7 +110,10 @@ def _check_number(body: object_reader.Fields, name: str, most: int) -> None:
 
 
 def _check_families(
-    report: object_reader.Report, listed: list[tuple[str, Any]], *, code: str = "one_per_family"
+    report: object_reader.ProblemReport,
+    listed: list[tuple[str, Any]],
+    *,
+    code: str = "one_per_family",
 ) -> None:
     seen: dict[int, Any] = {}
     for at, one in listed:
@@ -120,7 +123,9 @@ def _check_families(
         seen.setdefault(one.version, one)
 
 
-def _check_apart(report: object_reader.Report, listed: list[tuple[str, addresses.Network]]) -> None:
+def _check_apart(
+    report: object_reader.ProblemReport, listed: list[tuple[str, addresses.Network]]
+) -> None:
     """In order of addresses, the one that holds another comes first."""
     outer: addresses.Network | None = None
     for at, one in sorted(listed, key=lambda e: (e[1].version, int(e[1][0]), e[1].prefixlen)):

@@ -104,12 +104,14 @@ def parse(manifest: object_reader.Json) -> UDN:
     Raises InvalidInput with all problems: unsupported_kind, required, wrong_type,
     invalid_choice, not_a_cidr, not_an_address.
     """
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     doc = object_reader.Fields(manifest, "", report)
     kind = _KINDS.get(str(manifest.get("kind")), "")
     if not kind:
         message = f"one of {', '.join(_KINDS)} is expected"
-        raise errors.InvalidInput.of("kind", "unsupported_kind", message, manifest.get("kind"))
+        raise errors.InvalidInput.for_field(
+            "kind", "unsupported_kind", message, manifest.get("kind")
+        )
     metadata, spec = doc.section("metadata"), doc.section("spec")
     name = metadata.parse("name", text) or ""
     namespace = (metadata.parse("namespace", text) or "") if kind == UDN_KIND else ""
@@ -144,7 +146,7 @@ def parse(manifest: object_reader.Json) -> UDN:
 def _topology(value: object, at: str) -> str:
     found = text(value, at).lower()
     if found not in {LAYER2, LAYER3, LOCALNET}:
-        raise errors.InvalidInput.of(
+        raise errors.InvalidInput.for_field(
             at, "invalid_choice", "must be Layer2, Layer3 or Localnet", value
         )
     return found
@@ -169,7 +171,7 @@ def _each(
 
 def text(value: object, at: str) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
     return value
 
 
@@ -179,7 +181,7 @@ def optional_text(part: object_reader.Fields, key: str) -> str:
 
 def _whole(value: object, at: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a whole number", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a whole number", value)
     return value
 
 
@@ -190,7 +192,7 @@ def network_text(value: object, at: str) -> str:
         return str(ipaddress.ip_network(given if "/" in given else "", strict=False))
     except ValueError:
         message = "must be a CIDR such as 10.0.0.0/16"
-        raise errors.InvalidInput.of(at, "not_a_cidr", message, value) from None
+        raise errors.InvalidInput.for_field(at, "not_a_cidr", message, value) from None
 
 
 def address(value: object, at: str) -> str:

@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from claims.core import macs
 from claims.core.vm_import.vm_interface import problem
 from pools.core import addresses, errors
-from pools.core.errors import Problem
+from pools.core.errors import FieldProblem
 from pools.core.spreadsheet_cells import unescaped
 
 LONGEST_NAME = 253
@@ -77,7 +77,7 @@ _PODS = (IPv4Network("10.244.0.0/16"), IPv4Network("10.42.0.0/16"))  # of a node
 _PODMAN = IPv4Address("10.88.0.1")
 
 
-def parse_mac(text: str) -> tuple[Problem, ...]:
+def parse_mac(text: str) -> tuple[FieldProblem, ...]:
     """What is wrong with the text as a MAC address; nothing for a good one."""
     if type(text) is str and _CLEAN_MAC(text) and text != "00:00:00:00:00:00":
         return ()
@@ -92,7 +92,7 @@ def parse_mac(text: str) -> tuple[Problem, ...]:
     return ()
 
 
-def mangled(field: str, text: str) -> Problem | None:
+def mangled(field: str, text: str) -> FieldProblem | None:
     """The problem of a cell that does not hold what somebody typed: a formula, a number, a date."""
     if type(text) is not str:
         if isinstance(text, Formula):
@@ -106,7 +106,7 @@ def mangled(field: str, text: str) -> Problem | None:
     return None
 
 
-def _mangled(field: str, text: str, what: str) -> Problem:
+def _mangled(field: str, text: str, what: str) -> FieldProblem:
     message = f"the spreadsheet made {what} of it; format the column as text and enter it again"
     return problem(field, "spreadsheet_mangled", message, str(text))
 
@@ -116,7 +116,7 @@ class Addresses:
     """The addresses of a cell; those `unread` are among them as they were written."""
 
     ips: tuple[str, ...]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FieldProblem, ...] = ()
     unread: bool = False
 
 
@@ -145,7 +145,7 @@ def parse_addresses(*texts: str, prefixes: Sequence[str] = (), aside: bool = Tru
 
 
 def _several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> Addresses:
-    problems: list[Problem] = []
+    problems: list[FieldProblem] = []
     written: list[str] = []
     for text in texts:
         if found := mangled("ips", text) if text else None:
@@ -197,7 +197,7 @@ class _Read:
         if head[:5].lower() == "fe80:":
             head = head.partition("%")[0]  # it is left out, whatever its zone
         self.address: addresses.Address | None = None
-        self.problems: tuple[Problem, ...] = ()
+        self.problems: tuple[FieldProblem, ...] = ()
         self.text = written
         try:
             self.address = addresses.parse_address(head, field="ips", door=addresses.Door.TEXT)
@@ -229,7 +229,7 @@ def _with_prefix(address: addresses.Address, length: str, written: str) -> str:
         found = addresses.parse_interface(given, field="ips")
     except errors.InvalidInput as error:
         first = error.problems[0]
-        raise errors.InvalidInput.of("ips", first.code, first.message, written) from None
+        raise errors.InvalidInput.for_field("ips", first.code, first.message, written) from None
     return f"{address}/{found.network.prefixlen}"
 
 
@@ -239,7 +239,7 @@ def _looks_mangled(text: str) -> str:
     return "a date" if _DATE.fullmatch(text) else ""
 
 
-def _kept(read: Sequence[_Read], problems: list[Problem]) -> list[_Read]:
+def _kept(read: Sequence[_Read], problems: list[FieldProblem]) -> list[_Read]:
     kept = []
     for one in read:
         if reason := _useless(one.address):
@@ -260,9 +260,11 @@ def _useless(address: addresses.Address | None) -> tuple[str, str] | None:
     return None
 
 
-def _aside(text: str, code: str, name: str) -> Problem:
+def _aside(text: str, code: str, name: str) -> FieldProblem:
     # Not found.problem: nearly every row of RVTools has one of these, and an address needs no escapes.
-    return Problem("ips", code, f"{text} was left out: {name} addresses are not the VM's own", text)
+    return FieldProblem(
+        "ips", code, f"{text} was left out: {name} addresses are not the VM's own", text
+    )
 
 
 def container_like(address: addresses.Address | None) -> bool:
@@ -275,7 +277,9 @@ def container_like(address: addresses.Address | None) -> bool:
     return address == _PODMAN or (any(address in net for net in _PODS) and (low & 0xFF) < 2)
 
 
-def parse_text(field: str, text: str, *, longest: int = LONGEST_NAME) -> tuple[str, Problem | None]:
+def parse_text(
+    field: str, text: str, *, longest: int = LONGEST_NAME
+) -> tuple[str, FieldProblem | None]:
     """A name of a VM, a network or a namespace as the source has it, and what is wrong with it."""
     if type(text) is not str:
         if not isinstance(text, Number):

@@ -148,7 +148,7 @@ def _refuse_duplicates(header: Sequence[str], keys: list[str], roles: dict[str, 
     for column in roles.values():
         if column >= 0 and keys.count(keys[column]) > 1:
             message = f"the column {errors.shown(header[column])} is there twice"
-            raise errors.InvalidInput.of("header", "duplicate_header", message)
+            raise errors.InvalidInput.for_field("header", "duplicate_header", message)
 
 
 def guess(row: Sequence[str]) -> Layout | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from claims.core.vm_import import cells, vm_interface
 from claims.core.vm_import.vm_interface import Found, Skipped, problem
-from pools.core.errors import Problem
+from pools.core.errors import FieldProblem
 
 Json = Mapping[str, Any]
 
@@ -82,7 +82,7 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[Found]:
 
 
 # MAC, addresses, network, note, what of the addresses MTV does not keep
-Interface = tuple[str, list[str], str, str, tuple[Problem, ...]]
+Interface = tuple[str, list[str], str, str, tuple[FieldProblem, ...]]
 
 
 def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
@@ -183,7 +183,7 @@ def _openshift(vm: Json) -> Iterator[Interface]:
         yield mac, ips, name, "", ()
 
 
-def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[Problem]:
+def _lost(vm: Json, guests: Sequence[Json]) -> Iterator[FieldProblem]:
     """The addresses that MTV does not set again: of Windows it keeps those that were set by hand
     (Forklift, pkg/controller/plan/adapter/vsphere)."""
     if not _is_windows(vm):
@@ -225,7 +225,7 @@ def _with_prefix(ip: str, prefix: object) -> str:
     return f"{ip}/{prefix}" if plain and ip else ip
 
 
-def _name(vm: Json) -> tuple[str, tuple[Problem, ...]]:
+def _name(vm: Json) -> tuple[str, tuple[FieldProblem, ...]]:
     text, wrong = cells.parse_text("vm", _word(vm.get("name")))
     if wrong is None and not text:
         wrong = problem("vm", "required", "the VM has no name")

@@ -14,7 +14,7 @@ from claims.core.ipamclaims import ipamclaim
 from claims.core.vm_import import cells, vm_interface
 from claims.core.vm_import.vm_interface import Found, problem
 from pools.core import errors
-from pools.core.errors import Problem
+from pools.core.errors import FieldProblem
 from pools.core.object_reader import Repeated
 
 Json = Mapping[str, Any]
@@ -68,14 +68,16 @@ def _entries(number: int, manifest: Json) -> Iterator[Found]:
     for key, _ in pool.entries:
         counted[key] = counted.get(key, 0) + 1
     for offset, (key, value) in enumerate(pool.entries):
-        told: tuple[Problem, ...] = ()
+        told: tuple[FieldProblem, ...] = ()
         if counted[key] > 1:
             message = f"the object has this key {counted[key]} times"
             told = (problem("mac", "duplicate_key", message, key),)
         yield _entry(number + offset, key, value, pool.network_name, told)
 
 
-def _entry(row: int, mac: str, value: object, network: str, told: tuple[Problem, ...]) -> Found:
+def _entry(
+    row: int, mac: str, value: object, network: str, told: tuple[FieldProblem, ...]
+) -> Found:
     wrong = cells.parse_mac(mac)
     given = value if isinstance(value, list) and not isinstance(value, Repeated) else None
     if given is None or not all(isinstance(ip, str) for ip in given):

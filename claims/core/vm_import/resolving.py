@@ -44,7 +44,7 @@ class Source:
     port_group: str = ""
     namespace: str = ""
     note: str = ""
-    problems: tuple[errors.Problem, ...] = ()
+    problems: tuple[errors.FieldProblem, ...] = ()
     refused: bool = False
 
 
@@ -176,7 +176,7 @@ def _unmapped(port_group: str) -> Reason:
     return UNMAPPED, f"Say which network the port group {errors.shown(port_group)} is."
 
 
-def _sentence(problem: errors.Problem) -> str:
+def _sentence(problem: errors.FieldProblem) -> str:
     message = problem.message
     if problem.value and problem.value not in message:
         return f"{problem.value}: {message}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from claims.core.vm_import import cells, columns, vm_interface
 from claims.core.vm_import.columns import Layout
 from claims.core.vm_import.vm_interface import Found, Skipped, problem
-from pools.core.errors import Problem
+from pools.core.errors import FieldProblem
 
 Row = tuple[int, Sequence[str]]  # the number of the row, from 1; its cells, short rows being short
 
@@ -79,7 +79,7 @@ class _Table:
     def interfaces(self, number: int, row: Sequence[str]) -> Iterable[Found]:
         """None, one or, where a row has the joined values of a VM, several."""
         layout = self.layout
-        extra: tuple[Problem, ...] = ()
+        extra: tuple[FieldProblem, ...] = ()
         if len(row) < self.least:
             row = (*row, *[""] * (self.least - len(row)))
         elif len(row) > layout.width and any(row[layout.width :]):
@@ -128,7 +128,7 @@ class _Table:
         mac: str,
         ips: cells.Addresses,
         network: str,
-        extra: tuple[Problem, ...] = (),
+        extra: tuple[FieldProblem, ...] = (),
     ) -> Found:
         layout = self.layout
         problems = list(extra)
@@ -157,7 +157,7 @@ class _Table:
             refused or no_mac,
         )
 
-    def _text(self, name: str, text: str, problems: list[Problem]) -> str:
+    def _text(self, name: str, text: str, problems: list[FieldProblem]) -> str:
         if not text:
             return ""
         value, wrong = cells.parse_text(name, text)
@@ -165,7 +165,7 @@ class _Table:
             problems.append(wrong)
         return value
 
-    def _note(self, row: Sequence[str], ips: Sequence[str], problems: list[Problem]) -> str:
+    def _note(self, row: Sequence[str], ips: Sequence[str], problems: list[FieldProblem]) -> str:
         layout = self.layout
         if layout.origin >= 0 and row[layout.origin]:
             if not ips:
@@ -176,7 +176,7 @@ class _Table:
         return ""
 
     def _several(
-        self, number: int, row: Sequence[str], macs: list[str], extra: tuple[Problem, ...]
+        self, number: int, row: Sequence[str], macs: list[str], extra: tuple[FieldProblem, ...]
     ) -> Iterator[Found]:
         """The interfaces of a VM's row with joined cells."""
         layout = self.layout

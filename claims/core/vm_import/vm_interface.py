@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pools.core import errors
-from pools.core.errors import Problem
+from pools.core.errors import FieldProblem
 
 MOST_NAMES = 100  # of what is left out for one reason
 
@@ -47,12 +47,12 @@ class Found:
     namespace: str = ""
     sheet: str = ""
     note: str = ""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FieldProblem, ...] = ()
     refused: bool = False
 
 
-def problem(field: str, code: str, message: str, value: object = "") -> Problem:
-    return Problem(field, code, message, errors.shown(value) if value else "")
+def problem(field: str, code: str, message: str, value: object = "") -> FieldProblem:
+    return FieldProblem(field, code, message, errors.shown(value) if value else "")
 
 
 MAC_MISSING = problem(
@@ -62,8 +62,8 @@ NO_ADDRESS = problem("ips", "no_address", "the file has no address for this inte
 
 
 def lacking(
-    mac: str, ips: Sequence[str], problems: Sequence[Problem]
-) -> tuple[tuple[Problem, ...], bool]:
+    mac: str, ips: Sequence[str], problems: Sequence[FieldProblem]
+) -> tuple[tuple[FieldProblem, ...], bool]:
     """The problems together with those of what is absent, and whether the row is refused for it."""
     told = tuple(problems)
     if not ips:

@@ -61,7 +61,7 @@ class Pod:
     vmi_uid: str
     annotated: bool  # OVN-Kubernetes has said what it is attached to
     attachments: tuple[Attachment, ...]
-    problems: tuple[errors.Problem, ...]
+    problems: tuple[errors.FieldProblem, ...]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Instance:
     phase: str
     since: str
     nics: tuple[Nic, ...]
-    problems: tuple[errors.Problem, ...]
+    problems: tuple[errors.FieldProblem, ...]
 
     @property
     def over(self) -> bool:
@@ -108,7 +108,7 @@ class Machine:
     status: str  # printableStatus: Running, Stopped, Starting, …
     nics: tuple[Nic, ...]
     addresses: dict[str, tuple[str, ...]]
-    problems: tuple[errors.Problem, ...]
+    problems: tuple[errors.FieldProblem, ...]
 
 
 def attached(manifest: Manifest) -> bool:
@@ -127,7 +127,7 @@ def attached(manifest: Manifest) -> bool:
 
 def pod(manifest: Manifest) -> Pod:
     """Raises InvalidInput required when it has no name or uid."""
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     namespace, name, uid = _identity(manifest)
     metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
     annotations, spec = _section(metadata, "annotations"), _section(manifest, "spec")
@@ -165,7 +165,7 @@ def pod(manifest: Manifest) -> Pod:
 
 def instance(manifest: Manifest) -> Instance:
     """A VirtualMachineInstance. Raises InvalidInput required when it has no name or uid."""
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     namespace, name, uid = _identity(manifest)
     metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
     known = {
@@ -197,7 +197,7 @@ def instance(manifest: Manifest) -> Instance:
 
 def machine(manifest: Manifest) -> Machine:
     """A VirtualMachine. Raises InvalidInput required when it has no name or uid."""
-    report = object_reader.Report(strict=False)
+    report = object_reader.ProblemReport(strict=False)
     namespace, name, uid = _identity(manifest)
     template = _section(manifest, "spec", "template")
     nics = _nics(_section(template, "spec"), namespace, report, "spec.template.spec")
@@ -210,7 +210,7 @@ def machine(manifest: Manifest) -> Machine:
 # --- annotations ----------------------------------------------------------------------------------
 
 
-def _of_ovn(text: object, report: object_reader.Report) -> Iterator[Attachment]:
+def _of_ovn(text: object, report: object_reader.ProblemReport) -> Iterator[Attachment]:
     for key, value in _load(text, POD_NETWORKS, dict, report).items():
         if key == "default":
             continue
@@ -229,7 +229,7 @@ def _of_ovn(text: object, report: object_reader.Report) -> Iterator[Attachment]:
         )
 
 
-def _of_multus(text: object, report: object_reader.Report) -> Iterator[Attachment]:
+def _of_multus(text: object, report: object_reader.ProblemReport) -> Iterator[Attachment]:
     seen: dict[str, int] = {}
     for index, value in enumerate(_load(text, NETWORK_STATUS, list, report)):
         at = f"{NETWORK_STATUS}.{index}"
@@ -248,7 +248,7 @@ def _of_multus(text: object, report: object_reader.Report) -> Iterator[Attachmen
         )
 
 
-def _requested(text: object, report: object_reader.Report) -> dict[str, tuple[str, ...]]:
+def _requested(text: object, report: object_reader.ProblemReport) -> dict[str, tuple[str, ...]]:
     found = {}
     for interface, listed in _load(text, ADDRESSES, dict, report).items():
         at = f"{ADDRESSES}.{errors.shown(interface)}"
@@ -259,7 +259,7 @@ def _requested(text: object, report: object_reader.Report) -> dict[str, tuple[st
     return found
 
 
-def _load(text: object, at: str, kind: type, report: object_reader.Report) -> Any:
+def _load(text: object, at: str, kind: type, report: object_reader.ProblemReport) -> Any:
     """The JSON of an annotation; empty, and a problem, when it is none of this kind."""
     if text is None or text == "":
         return kind()
@@ -291,11 +291,13 @@ def _identity(manifest: Manifest) -> tuple[str, str, str]:
     metadata = _section(manifest, "metadata")
     namespace, name, uid = (vm_objects.text(metadata, key) for key in ("namespace", "name", "uid"))
     if not (name and uid):
-        raise errors.InvalidInput.of("metadata", "required", "name and uid are required")
+        raise errors.InvalidInput.for_field("metadata", "required", "name and uid are required")
     return namespace, name, uid
 
 
-def _nics(spec: Manifest, namespace: str, report: object_reader.Report, at: str) -> Iterator[Nic]:
+def _nics(
+    spec: Manifest, namespace: str, report: object_reader.ProblemReport, at: str
+) -> Iterator[Nic]:
     devices = _section(spec, "domain", "devices")
     interfaces = {
         vm_objects.text(one, "name"): one for one in vm_objects.objects(devices.get("interfaces"))
@@ -328,7 +330,7 @@ def _owner(metadata: Manifest, kind: str) -> tuple[str, str]:
     return "", ""
 
 
-def _mac(value: object, at: str, report: object_reader.Report) -> str | None:
+def _mac(value: object, at: str, report: object_reader.ProblemReport) -> str | None:
     if value is None or value == "":
         return None
     with report.collecting():
@@ -336,7 +338,7 @@ def _mac(value: object, at: str, report: object_reader.Report) -> str | None:
     return None
 
 
-def _hosts(listed: object, at: str, report: object_reader.Report) -> tuple[Interface, ...]:
+def _hosts(listed: object, at: str, report: object_reader.ProblemReport) -> tuple[Interface, ...]:
     """Addresses with or without a prefix length, without those of the link or the host itself."""
     if not isinstance(listed, list):
         report.add(at, "wrong_type", "a list of addresses is expected", listed)

@@ -84,11 +84,13 @@ def default_network(text: object) -> Element:
     written = _text(text, DEFAULT_NETWORK)
     if not _JSON_BEGINS.search(written):
         message = "the short form names no addresses: write a JSON list of one element"
-        raise InvalidAnnotation.of(DEFAULT_NETWORK, "short_form_has_no_ips", message, written)
+        raise InvalidAnnotation.for_field(
+            DEFAULT_NETWORK, "short_form_has_no_ips", message, written
+        )
     found = _elements(written, DEFAULT_NETWORK, "")
     if len(found) != 1:
         message = f"a list of exactly one element is expected, not of {len(found)}"
-        raise InvalidAnnotation.of(DEFAULT_NETWORK, "one_element_expected", message)
+        raise InvalidAnnotation.for_field(DEFAULT_NETWORK, "one_element_expected", message)
     return found[0]
 
 
@@ -100,8 +102,8 @@ def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
     data = _json(_text(text, ADDRESSES), ADDRESSES)
     if not isinstance(data, dict):
         message = 'an object such as {"default": ["10.0.0.5"]} is expected'
-        raise InvalidAnnotation.of(ADDRESSES, "object_expected", message, data)
-    report = object_reader.Report()
+        raise InvalidAnnotation.for_field(ADDRESSES, "object_expected", message, data)
+    report = object_reader.ProblemReport()
     fields = object_reader.Fields(data, ADDRESSES, report)
     found = {key: _each(fields, key, lambda v, at: str(_address(v, at))) for key in data}
     _raise(report)
@@ -124,13 +126,13 @@ def _dump(data: object) -> str:
 
 def _text(value: object, at: str) -> str:
     if not isinstance(value, str):
-        raise InvalidAnnotation.of(at, "wrong_type", "a text is expected", value)
+        raise InvalidAnnotation.for_field(at, "wrong_type", "a text is expected", value)
     size = len(value.encode("utf-8", "surrogatepass"))
     if size > LARGEST:
         message = f"has {size} bytes; all annotations together may have {LARGEST}"
-        raise InvalidAnnotation.of(at, "too_large", message)
+        raise InvalidAnnotation.for_field(at, "too_large", message)
     if not value.strip():
-        raise InvalidAnnotation.of(at, "blank", "is empty")
+        raise InvalidAnnotation.for_field(at, "blank", "is empty")
     return value.strip()
 
 
@@ -139,13 +141,15 @@ def _json(text: str, at: str) -> Any:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_not_finite)
     except json.JSONDecodeError as error:
         message = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise InvalidAnnotation.of(at, "json_syntax", message) from None
+        raise InvalidAnnotation.for_field(at, "json_syntax", message) from None
     except RecursionError:
-        raise InvalidAnnotation.of(at, "too_deep", "is nested too deeply") from None
+        raise InvalidAnnotation.for_field(at, "too_deep", "is nested too deeply") from None
     except errors.InvalidInput as error:
         raise InvalidAnnotation.all(error.under(at).problems) from None
     except ValueError:  # an integer of more digits than Python reads
-        raise InvalidAnnotation.of(at, "bad_number", "has a number of too many digits") from None
+        raise InvalidAnnotation.for_field(
+            at, "bad_number", "has a number of too many digits"
+        ) from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -153,21 +157,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         if key in members:
             message = "the key is there twice"
-            raise errors.InvalidInput.of(errors.shown(key), "duplicate_key", message)
+            raise errors.InvalidInput.for_field(errors.shown(key), "duplicate_key", message)
         members[key] = value
     return members
 
 
 def _not_finite(text: str) -> float:
-    raise errors.InvalidInput.of("", "not_finite", f"{text} is not a finite number")
+    raise errors.InvalidInput.for_field("", "not_finite", f"{text} is not a finite number")
 
 
 def _elements(text: str, at: str, namespace: str) -> list[Element]:
     data = _json(text, at)
     if not isinstance(data, list):
         message = "a list of network selection elements is expected"
-        raise InvalidAnnotation.of(at, "list_expected", message, data)
-    report = object_reader.Report()
+        raise InvalidAnnotation.for_field(at, "list_expected", message, data)
+    report = object_reader.ProblemReport()
     found = [
         _element(each, namespace)
         for each in object_reader.Fields({at: data}, "", report).objects(at)
@@ -176,7 +180,7 @@ def _elements(text: str, at: str, namespace: str) -> list[Element]:
     return found
 
 
-def _raise(report: object_reader.Report) -> None:
+def _raise(report: object_reader.ProblemReport) -> None:
     if report.problems:
         raise InvalidAnnotation.all(report.problems)
 
@@ -209,7 +213,7 @@ def _optional(fields: object_reader.Fields, key: str) -> str:
 
 def _word(value: object, at: str) -> str:
     if not isinstance(value, str) or not value:
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
     return value
 
 
@@ -238,7 +242,7 @@ def _short(text: str, index: int, namespace: str) -> Element:
     found = _SHORT.fullmatch(text)
     if found is None or len(found[3] or "") > _LONGEST_INTERFACE:
         message = "namespace/name@interface is expected, or a JSON list"
-        raise InvalidAnnotation.of(f"{NETWORKS}.{index}", "short_form", message, text)
+        raise InvalidAnnotation.for_field(f"{NETWORKS}.{index}", "short_form", message, text)
     other = {"interface": found[3]} if found[3] else {}
     return Element(name=found[2], namespace=found[1] or namespace, other=other)
 

@@ -39,7 +39,7 @@ _FOREIGN = {
 
 
 def refused(code: str, message: str, value: object = "") -> errors.InvalidInput:
-    return errors.InvalidInput.of("file", code, message, value)
+    return errors.InvalidInput.for_field("file", code, message, value)
 
 
 def check_kind(content: bytes) -> None:
@@ -86,8 +86,8 @@ def _check(members: list[zipfile.ZipInfo], packed: int) -> None:
         raise refused("zip_bomb", f"the archive has more than {MOST_MEMBERS} members")
     if any(member.flag_bits & 1 for member in members):
         raise refused("encrypted", "the archive has a password; save it without one")
-    held = sum(one.file_size for one in members if not STREAMED.search(one.filename))
-    whole = sum(one.file_size for one in members)
+    held = sum(member.file_size for member in members if not STREAMED.search(member.filename))
+    whole = sum(member.file_size for member in members)
     if held > MOST_UNPACKED or whole > MOST_STREAMED:
         most = (MOST_UNPACKED if held > MOST_UNPACKED else MOST_STREAMED) // 1024**2
         raise refused("zip_bomb", f"the archive unpacks to more than {most} MiB")
@@ -95,7 +95,7 @@ def _check(members: list[zipfile.ZipInfo], packed: int) -> None:
         raise refused(
             "zip_bomb", f"the archive unpacks to more than {HIGHEST_RATIO} times its size"
         )
-    for one in members:
-        if one.file_size > max(SMALL, HIGHEST_RATIO * one.compress_size):
+    for member in members:
+        if member.file_size > max(SMALL, HIGHEST_RATIO * member.compress_size):
             message = f"a part unpacks to more than {HIGHEST_RATIO} times its size"
-            raise refused("zip_bomb", message, one.filename)
+            raise refused("zip_bomb", message, member.filename)

@@ -14,7 +14,7 @@ from claims.imports.files import archives
 from claims.imports.files import texts as file_texts
 from claims.imports.files.archives import refused
 from pools.core import errors
-from pools.core.errors import Problem
+from pools.core.errors import FieldProblem
 from pools.platform import documents
 
 _MOST_ITEMS = 1000  # of a list whose objects may have a key twice
@@ -30,7 +30,7 @@ _FORMATS = {ippool.KIND: "ippool-yaml", ipamclaim.KIND: "ipamclaim-yaml"}
 
 
 @dataclass(frozen=True)
-class Document:
+class ImportDocument:
     format: str
     rows: Callable[[Skipped], Iterator[Found]]
     total: int | None = None
@@ -50,7 +50,7 @@ def _first_line(head: str) -> str:
     return next(lines, "")
 
 
-def opened(text: str, kind: str) -> Document:
+def opened(text: str, kind: str) -> ImportDocument:
     """Raises InvalidInput: the codes of pools.platform.documents, unsupported_document."""
     repeatable = _REPEATABLE_IN_LISTS if "items" in text else _REPEATABLE
     if kind == "json":
@@ -63,7 +63,7 @@ def opened(text: str, kind: str) -> Document:
     return _document(values)
 
 
-def _document(listed: list[object]) -> Document:
+def _document(listed: list[object]) -> ImportDocument:
     first = listed[0] if listed else None
     if len(listed) == 1 and isinstance(first, dict):
         if "rows" in first:
@@ -71,15 +71,15 @@ def _document(listed: list[object]) -> Document:
         if "vms" in first and not inventory.is_vm(first):
             return _listed("forklift", first["vms"], inventory.vms)
     objects = manifests.objects(listed)
-    kinds = [manifests.kind_of(one) for one in objects]
+    kinds = [manifests.kind_of(document) for document in objects]
     kind = next((kind for kind in kinds if kind), "")
     if kind:
-        return Document(_FORMATS[kind], lambda _: manifests.rows(objects))
-    if objects and all(inventory.is_plan(one) for one in objects):
-        return Document("forklift", lambda _: _plans(objects), len(objects))
-    if objects and all(inventory.is_vm(one) for one in objects):
+        return ImportDocument(_FORMATS[kind], lambda _: manifests.rows(objects))
+    if objects and all(inventory.is_plan(document) for document in objects):
+        return ImportDocument("forklift", lambda _: _plans(objects), len(objects))
+    if objects and all(inventory.is_vm(document) for document in objects):
         return _listed("forklift", objects, inventory.vms)
-    if objects and all(isinstance(one, dict) and "mac" in one for one in objects):
+    if objects and all(isinstance(document, dict) and "mac" in document for document in objects):
         return _listed("rows", objects, lambda rows, _: from_rows(rows))
     message = (
         "neither VMs of MTV's inventory, nor a Plan, nor an IPPool or IPAMClaim, nor a list of rows"
@@ -89,19 +89,19 @@ def _document(listed: list[object]) -> Document:
 
 def _listed(
     name: str, rows: object, read: Callable[[Sequence[object], Skipped], Iterator[Found]]
-) -> Document:
+) -> ImportDocument:
     if not isinstance(rows, list):
         raise refused("wrong_type", "a list is expected", rows)
     if len(rows) > file_texts.MOST_ROWS:
         raise file_texts.too_many_rows()
     listed: list[object] = rows
-    return Document(name, lambda skipped: read(listed, skipped), len(listed))
+    return ImportDocument(name, lambda skipped: read(listed, skipped), len(listed))
 
 
 def _plans(objects: Sequence[object]) -> Iterator[Found]:
-    for row, one in enumerate(objects, start=1):
-        if isinstance(one, dict):
-            yield from inventory.plan(row, one)
+    for row, document in enumerate(objects, start=1):
+        if isinstance(document, dict):
+            yield from inventory.plan(row, document)
 
 
 def from_rows(rows: Sequence[object]) -> Iterator[Found]:
@@ -115,7 +115,7 @@ def from_rows(rows: Sequence[object]) -> Iterator[Found]:
 
 
 def _row(number: int, row: dict[str, object]) -> Found:
-    problems: list[Problem] = []
+    problems: list[FieldProblem] = []
     for key in row:
         if key not in _FIELDS:
             message = f"unknown field; known here: {', '.join(_FIELDS)}"
@@ -126,7 +126,7 @@ def _row(number: int, row: dict[str, object]) -> Found:
         whole = str(row["mac"])  # a line break at its end, too
         problems += cells.parse_mac(texts["mac"] if whole.isprintable() else whole)
     refused = bool(problems) or ips.unread
-    told, no_mac = vm_interface.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
+    row_problems, no_mac = vm_interface.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
     return Found(
         number,
         texts["vm"],
@@ -135,12 +135,12 @@ def _row(number: int, row: dict[str, object]) -> Found:
         texts["network"],
         texts["namespace"],
         note=texts["note"],
-        problems=told,
+        problems=row_problems,
         refused=refused or no_mac,
     )
 
 
-def _text(row: dict[str, object], key: str, problems: list[Problem]) -> str:
+def _text(row: dict[str, object], key: str, problems: list[FieldProblem]) -> str:
     value = row.get(key)
     if value is None:
         return ""
@@ -152,7 +152,7 @@ def _text(row: dict[str, object], key: str, problems: list[Problem]) -> str:
     return text
 
 
-def _ips(value: object, problems: list[Problem]) -> list[str]:
+def _ips(value: object, problems: list[FieldProblem]) -> list[str]:
     if isinstance(value, str):
         return [value]
     listed = value if isinstance(value, list) else []

@@ -25,7 +25,7 @@ from pools.core import errors
 __all__ = [
     "LARGEST",
     "MOST_ROWS",
-    "Reading",
+    "FileReading",
     "from_rows",
     "from_text",
     "open_file",
@@ -56,7 +56,7 @@ _CSV_FORMATS = {
     columns.VINFO: "rvtools-csv",
     columns.TEMPLATE: "template-csv",
 }
-VINFO_ONLY = errors.Problem(
+VINFO_ONLY = errors.FieldProblem(
     "file",
     "vinfo_only",
     "vInfo has no MAC addresses, so its rows cannot be imported: export the tab vNetwork",
@@ -66,7 +66,7 @@ Source = Callable[[Skipped], Iterator[Found]]
 
 
 @dataclass
-class Reading:
+class FileReading:
     """A file that can be read.
 
     `total` is the number of rows that will be looked at, if it is known before; of a workbook blank
@@ -78,7 +78,7 @@ class Reading:
     format: str
     _source: Source
     total: int | None = None
-    notes: tuple[errors.Problem, ...] = ()
+    notes: tuple[errors.FieldProblem, ...] = ()
     skipped: Skipped = field(default_factory=Skipped)
 
     def rows(self) -> Iterator[Found]:
@@ -98,7 +98,7 @@ def open_file(
     content: bytes | BinaryIO,
     *,
     counted: bool = False,
-) -> Reading:
+) -> FileReading:
     """Recognise a file of at most 20 MiB; `name` is what the sender calls it.
 
     A text is read once to its end to count its rows, unless it was `counted` when it came.
@@ -112,7 +112,7 @@ def open_file(
     return _archive(data) if data.startswith(archives.ZIP) else _text(data, counted=counted)
 
 
-def from_text(text: str) -> Reading:
+def from_text(text: str) -> FileReading:
     """A pasted list: a table, JSON, YAML, or lines with blanks between the values."""
     try:
         data = text.encode()
@@ -123,26 +123,26 @@ def from_text(text: str) -> Reading:
     return _text(data)
 
 
-def from_rows(rows: Sequence[object]) -> Reading:
+def from_rows(rows: Sequence[object]) -> FileReading:
     """Rows `{"vm", "mac", "ips"}`, also with `network`, `namespace` and `note`; numbered from 1."""
     if not isinstance(rows, list | tuple):
-        raise errors.InvalidInput.of("rows", "wrong_type", "a list is expected", rows)
+        raise errors.InvalidInput.for_field("rows", "wrong_type", "a list is expected", rows)
     if len(rows) > MOST_ROWS:
         raise texts.too_many_rows()
-    return Reading("rows", lambda _: documents.from_rows(rows), len(rows))
+    return FileReading("rows", lambda _: documents.from_rows(rows), len(rows))
 
 
-def _text(data: bytes, *, counted: bool = False) -> Reading:
+def _text(data: bytes, *, counted: bool = False) -> FileReading:
     text = texts.decoded(lambda: io.BytesIO(data))
     kind = documents.sniff(text)
     if kind:
         document = documents.opened(text.whole(), kind)
-        return Reading(document.format, document.rows, document.total, text.notes)
+        return FileReading(document.format, document.rows, document.total, text.notes)
     table = texts.table(text)
     if table is None:
         raise _no_header()
     total = None if counted else table.count()
-    return _reading([_Part(table.layout, "", table.rows)], _CSV_FORMATS, total, text.notes)
+    return _reading([_SourceTable(table.layout, "", table.rows)], _CSV_FORMATS, total, text.notes)
 
 
 def _no_header() -> errors.InvalidInput:
@@ -154,21 +154,21 @@ def _no_header() -> errors.InvalidInput:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SourceTable:
     """A sheet, or a table of an archive."""
 
     layout: Layout
     sheet: str
     rows: Callable[[], Iterator[tables.Row]]
-    notes: tuple[errors.Problem, ...] = ()
+    notes: tuple[errors.FieldProblem, ...] = ()
 
 
 def _reading(
-    parts: Sequence[_Part],
+    parts: Sequence[_SourceTable],
     formats: dict[str, str],
     total: int | None = None,
-    notes: tuple[errors.Problem, ...] = (),
-) -> Reading:
+    notes: tuple[errors.FieldProblem, ...] = (),
+) -> FileReading:
     """Of several tables those of the kind that says most are read."""
     if not parts:
         raise _no_header()
@@ -179,10 +179,12 @@ def _reading(
         notes += tuple(note for note in part.notes if note not in notes)
     if kind == columns.VINFO:
         notes += (VINFO_ONLY,)
-    return Reading(formats.get(kind, kind), lambda skipped: _found(best, skipped), total, notes)
+    return FileReading(
+        formats.get(kind, kind), lambda skipped: _read_parts(best, skipped), total, notes
+    )
 
 
-def _found(parts: Iterable[_Part], skipped: Skipped) -> Iterator[Found]:
+def _read_parts(parts: Iterable[_SourceTable], skipped: Skipped) -> Iterator[Found]:
     left = MOST_ROWS
 
     def limited(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
@@ -197,7 +199,7 @@ def _found(parts: Iterable[_Part], skipped: Skipped) -> Iterator[Found]:
         yield from tables.read(part.layout, limited(part.rows()), skipped, sheet=part.sheet)
 
 
-def _archive(data: bytes) -> Reading:
+def _archive(data: bytes) -> FileReading:
     with archives.opened(data) as archive:
         names = archive.namelist()
     if workbooks.is_workbook(names):
@@ -207,14 +209,14 @@ def _archive(data: bytes) -> Reading:
     return _tables(data)
 
 
-def _workbook(data: bytes) -> Reading:
+def _workbook(data: bytes) -> FileReading:
     book = workbooks.opened(data)
     parts, counts = [], []
     for sheet, part in book.sheets:
         header = _sheet_header(book.rows(part, None, last=_HEADER_ROW))
         if header is not None:
             number, layout = header
-            parts.append(_Part(layout, sheet, _below(book, part, number, layout)))
+            parts.append(_SourceTable(layout, sheet, _below(book, part, number, layout)))
             counts.append((layout.rank, book.count(part) - number))
     reading = _reading(parts, _XLSX_FORMATS)
     best = min(part.layout.rank for part in parts)
@@ -239,13 +241,13 @@ def _below(
     return lambda: (row for row in book.rows(part, layout.wanted) if row[0] > header)
 
 
-def _tables(data: bytes) -> Reading:
+def _tables(data: bytes) -> FileReading:
     """An archive of tables, which are told by what is in them, never by their names."""
-    found: list[tuple[texts.Table, _Part]] = []
-    problems: list[errors.Problem] = []
+    table_parts: list[tuple[texts.DelimitedTable, _SourceTable]] = []
+    problems: list[errors.FieldProblem] = []
     with archives.opened(data) as archive:
         # Kept open by what reads its members later; it is in memory only.
-        kept = zipfile.ZipFile(io.BytesIO(data))
+        source_archive = zipfile.ZipFile(io.BytesIO(data))
         for member in archive.infolist():
             if member.is_dir() or not member.file_size:
                 continue
@@ -254,19 +256,23 @@ def _tables(data: bytes) -> Reading:
                     message = "an archive inside the archive; unpack it first"
                     raise refused("nested_archive", message)
             try:
-                found += _member(kept, member)
+                table_parts += _member(source_archive, member)
             except errors.InvalidInput as error:
                 problems += error.problems
-    if problems and not found:
+    if problems and not table_parts:
         raise errors.InvalidInput.all(problems[:1])
-    reading = _reading([part for _, part in found], _ZIP_FORMATS, notes=tuple(problems))
-    best = min(part.layout.rank for _, part in found)
+    reading = _reading([part for _, part in table_parts], _ZIP_FORMATS, notes=tuple(problems))
+    best = min(part.layout.rank for _, part in table_parts)
     with archives.translated():
-        reading.total = sum(table.count() for table, part in found if part.layout.rank == best)
+        reading.total = sum(
+            table.count() for table, part in table_parts if part.layout.rank == best
+        )
     return reading
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> list[tuple[texts.Table, _Part]]:
+def _member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo
+) -> list[tuple[texts.DelimitedTable, _SourceTable]]:
     def source() -> IO[bytes]:
         return archive.open(member)
 
@@ -281,4 +287,4 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> list[tuple[tex
             yield from table.rows()
 
     sheet = table.layout.kind if table.layout.rank in (0, 3) else ""
-    return [(table, _Part(table.layout, sheet, rows, text.notes))]
+    return [(table, _SourceTable(table.layout, sheet, rows, text.notes))]

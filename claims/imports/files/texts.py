@@ -31,7 +31,7 @@ _PREAMBLE = re.compile("#|sep=.?$", re.IGNORECASE)  # also #TYPE, and remarks in
 
 Open = Callable[[], IO[bytes]]
 
-GUESSED = errors.Problem(
+GUESSED = errors.FieldProblem(
     "file",
     "encoding_guessed",
     "the file is not UTF-8; it was read as Windows-1252. Check the names with letters beyond ASCII",
@@ -44,7 +44,7 @@ class Text:
 
     source: Open
     encoding: str
-    notes: tuple[errors.Problem, ...] = ()
+    notes: tuple[errors.FieldProblem, ...] = ()
 
     def opened(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self.source(), self.encoding, newline="")
@@ -92,7 +92,7 @@ def _check(source: Open, encoding: str) -> None:
             except UnicodeDecodeError as error:
                 place = done - pending + error.start
                 message = f"byte {place} is no {encoding} text; save the file as UTF-8"
-                raise _UndecodableError.of("file", "encoding", message) from None
+                raise _UndecodableError.for_field("file", "encoding", message) from None
             if "\0" in text:
                 hint = "save it as UTF-8; UTF-16 needs a byte order mark"
                 raise refused("encoding", f"the file contains NUL characters; {hint}")
@@ -102,7 +102,7 @@ def _check(source: Open, encoding: str) -> None:
 
 
 @dataclass(frozen=True)
-class Table:
+class DelimitedTable:
     """A delimited text; `header` is the number of records up to the header, 0 without one."""
 
     text: Text
@@ -140,12 +140,12 @@ def too_many_rows() -> errors.InvalidInput:
     return refused("too_many_rows", f"a file may have at most {MOST_ROWS:,} rows")
 
 
-def table(text: Text) -> Table | None:
+def table(text: Text) -> DelimitedTable | None:
     """The table that the text is; None when neither a header nor a list is recognised.
 
     Raises InvalidInput duplicate_header, csv_syntax, field_too_long.
     """
-    found: list[Table] = []
+    candidates: list[DelimitedTable] = []
     problem: errors.InvalidInput | None = None
     widest = 0
     for delimiter in _DELIMITERS:
@@ -157,25 +157,28 @@ def table(text: Text) -> Table | None:
             problem = problem or error
             continue
         if header is not None:
-            found.append(Table(text, delimiter, header[1], header[0]))
-    if found:
-        return max(found, key=lambda one: (len(one.layout.wanted), one.delimiter == ","))
+            candidates.append(DelimitedTable(text, delimiter, header[1], header[0]))
+    if candidates:
+        return max(
+            candidates,
+            key=lambda candidate: (len(candidate.layout.wanted), candidate.delimiter == ","),
+        )
     if problem is not None:
         raise problem
     return _list(text, widest)
 
 
-def _list(text: Text, widest: int) -> Table | None:
+def _list(text: Text, widest: int) -> DelimitedTable | None:
     """A list without header."""
     for delimiter in _DELIMITERS if widest > 1 else ():
         for row in _content(_first(text, delimiter)):
             layout = columns.guess(row)
             if layout is not None and len(row) > 1 and len(layout.wanted) > 1:
-                return Table(text, delimiter, layout, 0)
+                return DelimitedTable(text, delimiter, layout, 0)
             break
     for line in _content(_first(text, "")):
         if columns.is_loose(line):
-            return Table(text, "", columns.LOOSE, 0)
+            return DelimitedTable(text, "", columns.LOOSE, 0)
         break
     return None
 
@@ -205,11 +208,11 @@ def _records(stream: IO[str], delimiter: str) -> Iterator[list[str]]:
     try:
         yield from reader
     except csv.Error as error:
-        said = str(error)
+        reason = str(error)
         where = f"line {reader.line_num}: "
-        if "field larger" in said:
+        if "field larger" in reason:
             message = f"{where}a cell has more than {csv.field_size_limit()} characters; is a quote missing?"
             raise refused("field_too_long", message) from None
-        if "unexpected end" in said:
-            said = "a quote is opened and never closed"
-        raise refused("csv_syntax", f"{where}{said}") from None
+        if "unexpected end" in reason:
+            reason = "a quote is opened and never closed"
+        raise refused("csv_syntax", f"{where}{reason}") from None

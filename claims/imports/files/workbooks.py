@@ -44,12 +44,12 @@ class Workbook:
     dates: frozenset[str] = frozenset()
 
     def rows(
-        self, part: str, wanted: frozenset[int] | None, *, last: int = LAST_ROW
+        self, part: str, column_numbers: frozenset[int] | None, *, last: int = LAST_ROW
     ) -> Iterator[tables.Row]:
         """Rows with something in them, by their numbers; other columns than the wanted are "". Ends
         soon after the row `last`."""
         with archives.opened(self.content) as archive:
-            reading = _Sheet(self, wanted)
+            reading = _Sheet(self, column_numbers)
             with archive.open(part) as stream:
                 for _ in _chunks(reading.parser, stream):
                     if reading.rows:
@@ -62,13 +62,13 @@ class Workbook:
     def count(self, part: str) -> int:
         """How many rows the sheet has, blank ones among them: counted in the bytes, at a fraction of
         the cost of reading them."""
-        found, tail = 0, b""
+        row_count, tail = 0, b""
         with archives.opened(self.content) as archive, archive.open(part) as stream:
             while chunk := stream.read(CHUNK * 4):
                 whole = tail + chunk
-                found += whole.count(b"<row ") + whole.count(b":row ")
+                row_count += whole.count(b"<row ") + whole.count(b":row ")
                 tail = whole[-4:]
-        return found
+        return row_count
 
 
 def is_workbook(names: list[str]) -> bool:
@@ -122,32 +122,32 @@ def _sheets(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[str,
     there = set(archive.namelist())
     relations = f"{folder}/_rels/{posixpath.basename(part)}.rels"
     targets = {}
-    for one in _tree(archive, relations) if relations in there else ():
-        if one.get("TargetMode") != "External":
-            target = posixpath.normpath(posixpath.join("/" + folder, one.get("Target", "")))
-            targets[one.get("Id", "")] = target.lstrip("/")
-    found = []
-    for one in _tree(archive, part).iter():
-        if _local(one.tag) == "sheet":
-            ids = [value for key, value in one.items() if _local(key) == "id"]
+    for relation in _tree(archive, relations) if relations in there else ():
+        if relation.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/" + folder, relation.get("Target", "")))
+            targets[relation.get("Id", "")] = target.lstrip("/")
+    sheets = []
+    for element in _tree(archive, part).iter():
+        if _local(element.tag) == "sheet":
+            ids = [value for key, value in element.items() if _local(key) == "id"]
             target = targets.get(ids[0], "") if ids else ""
             if target in there and archives.STREAMED.search(target):
-                found.append((one.get("name", "")[:31], target))
-    return found
+                sheets.append((element.get("name", "")[:31], target))
+    return sheets
 
 
 def _styles(book: Workbook, archive: zipfile.ZipFile, name: str) -> None:
     """The numbers of the cell styles that show a number as a date or a time."""
     dates = {str(number) for number in _DATE_FORMATS}
-    found = set()
+    date_styles = set()
     for part in _tree(archive, name):
-        for index, one in enumerate(part):
-            kind, number = _local(part.tag), one.get("numFmtId", "")
-            if kind == "numFmts" and _shows_date(one.get("formatCode", "")):
+        for index, element in enumerate(part):
+            kind, number = _local(part.tag), element.get("numFmtId", "")
+            if kind == "numFmts" and _shows_date(element.get("formatCode", "")):
                 dates.add(number)
             elif kind == "cellXfs" and number in dates:
-                found.add(str(index))
-    book.dates = frozenset(found)
+                date_styles.add(str(index))
+    book.dates = frozenset(date_styles)
 
 
 def _shows_date(code: str) -> bool:
@@ -171,7 +171,7 @@ def _chunks(parser: expat.XMLParserType, stream: IO[bytes]) -> Iterator[None]:
         raise refused("damaged", f"a part of the workbook is no XML: {error}") from None
 
 
-class _Part:
+class _PartReader:
     """A part that is read by events; subclasses look at local names, whatever the prefix is."""
 
     def __init__(self) -> None:
@@ -185,12 +185,12 @@ class _Part:
         raise _entities()
 
     def local(self, name: str) -> str:
-        found = self._local_names.get(name)
-        if found is None:
-            found = name.rpartition(":")[2]
+        local_name = self._local_names.get(name)
+        if local_name is None:
+            local_name = name.rpartition(":")[2]
             if len(self._local_names) < 1000:
-                self._local_names[name] = found
-        return found
+                self._local_names[name] = local_name
+        return local_name
 
     def listen(self) -> None:
         self.parser.CharacterDataHandler = self.pieces.append
@@ -207,7 +207,7 @@ class _Part:
         return text
 
 
-class _SharedTexts(_Part):
+class _SharedTexts(_PartReader):
     def __init__(self, texts: list[str]) -> None:
         super().__init__()
         self.texts = texts
@@ -232,16 +232,16 @@ class _SharedTexts(_Part):
             self._phonetic = False
 
 
-class _Sheet(_Part):
+class _Sheet(_PartReader):
     """The rows of a sheet; `rows` is emptied by whoever feeds the parser."""
 
-    def __init__(self, book: Workbook, wanted: frozenset[int] | None) -> None:
+    def __init__(self, book: Workbook, column_numbers: frozenset[int] | None) -> None:
         super().__init__()
         self.rows: list[tables.Row] = []
         self._book = book
-        self._wanted = wanted
+        self._column_numbers = column_numbers
         self._columns: dict[str, int] = {}
-        self._width = max(wanted, default=-1) + 1 if wanted is not None else 0
+        self._width = max(column_numbers, default=-1) + 1 if column_numbers is not None else 0
         self.number = 0
         self._row: list[str] = []
         self._any = False
@@ -286,8 +286,12 @@ class _Sheet(_Part):
         else:
             column = self._column + 1
         self._column = column
-        wanted = self._wanted
-        if column in wanted if wanted is not None else column < columns.MOST_COLUMNS:
+        column_numbers = self._column_numbers
+        if (
+            column in column_numbers
+            if column_numbers is not None
+            else column < columns.MOST_COLUMNS
+        ):
             self._in_cell = True
             self._kind = attributes.get("t", "n")
             self._style = attributes.get("s", "")
@@ -360,7 +364,7 @@ def _number(text: str) -> cells.Number:
 
 def _date(text: str) -> str:
     try:
-        found = _EPOCH + timedelta(days=float(text))
+        moment = _EPOCH + timedelta(days=float(text))
     except (ValueError, OverflowError):
         return text
-    return found.isoformat(sep=" ").removesuffix(" 00:00:00")
+    return moment.isoformat(sep=" ").removesuffix(" 00:00:00")

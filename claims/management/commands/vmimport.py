@@ -12,10 +12,10 @@ from typing import Any
 from django.core.management import base
 
 from claims.imports import drafts, worker
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
-from claims.models.imports import RowVerdict, Status, Target
+from claims.models.imports import ImportTarget, RowVerdict, Status
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents, events
@@ -43,25 +43,27 @@ class Command(base.BaseCommand):
         parser.add_argument(
             "--mapping", default="{}", help='JSON: {"port group": {"network": id, "namespace": ""}}'
         )
-        parser.add_argument("--target", choices=Target.values, default=Target.IPPOOL.value)
+        parser.add_argument(
+            "--target", choices=ImportTarget.values, default=ImportTarget.IPPOOL.value
+        )
         parser.add_argument("--commit", action="store_true", help="write it, all or nothing")
         parser.add_argument("--skip-bad", action="store_true", help="write all but the bad rows")
         parser.add_argument("--json", action="store_true", help="the report as JSON")
 
     def handle(self, **options: Any) -> None:
         try:
-            of = self._import(options)
+            vm_import = self._import(options)
         except errors.IpamError as error:
             raise base.CommandError(f"{error.code}: {error.message}") from error
-        bad = _bad(of)
+        bad = _bad(vm_import)
         if options["json"]:
-            self.stdout.write(json.dumps(_report(of, bad), indent=2))
+            self.stdout.write(json.dumps(_report(vm_import, bad), indent=2))
         else:
-            self._tell(of, bad)
-        if of.status == Status.FAILED:
-            raise base.CommandError(f"{of.error_code}: {of.error}")
-        if of.error_code:
-            raise base.CommandError(f"Nothing was written. {of.error}", returncode=BAD)
+            self._print_import(vm_import, bad)
+        if vm_import.status == Status.FAILED:
+            raise base.CommandError(f"{vm_import.error_code}: {vm_import.error}")
+        if vm_import.error_code:
+            raise base.CommandError(f"Nothing was written. {vm_import.error}", returncode=BAD)
         if bad:
             raise base.CommandError("Rows are in conflict or refused.", returncode=BAD)
 
@@ -69,7 +71,7 @@ class Command(base.BaseCommand):
         mapping = documents.load_json(options["mapping"].encode())
         network = _network(options["network"], options["cluster"])
         cluster = network.cluster if network else _cluster(options["cluster"])
-        wanted = Options(
+        import_options = ImportOptions(
             cluster,
             target=options["target"],
             network=network,
@@ -80,17 +82,17 @@ class Command(base.BaseCommand):
         )
         upload = Upload("file", io.BytesIO(_read(options["file"])), Path(options["file"]).name)
         author = events.Author(actor="manage.py", source="command")
-        made = drafts.create(upload, wanted, author=author)
-        worker.work_off(made.pk)
-        return drafts.get(made.pk)
+        vm_import = drafts.create(upload, import_options, author=author)
+        worker.work_off(vm_import.pk)
+        return drafts.get(vm_import.pk)
 
-    def _tell(self, of: VMImport, bad: Sequence[ImportRow]) -> None:
-        self.stdout.write(f"{of} ({of.format}): {of.get_status_display()}")
-        for verdict, count in of.counts.items():
+    def _print_import(self, vm_import: VMImport, bad: Sequence[ImportRow]) -> None:
+        self.stdout.write(f"{vm_import} ({vm_import.format}): {vm_import.get_status_display()}")
+        for verdict, count in vm_import.counts.items():
             self.stdout.write(f"  {verdict:<10} {count:>7}")
-        for reason, count in of.left_out.items():
+        for reason, count in vm_import.left_out.items():
             self.stdout.write(f"  left out   {count:>7}  {reason}")
-        for note in of.notes:
+        for note in vm_import.notes:
             self.stdout.write(f"  {note['message']}.")
         if not bad:
             return
@@ -102,8 +104,8 @@ class Command(base.BaseCommand):
             self.stdout.write(f"and {len(bad) - _SHOWN} more")
 
 
-def _bad(of: VMImport) -> list[ImportRow]:
-    rows = ImportRow.objects.filter(vm_import=of)
+def _bad(vm_import: VMImport) -> list[ImportRow]:
+    rows = ImportRow.objects.filter(vm_import=vm_import)
     verdicts = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
     return list(rows.filter(verdict__in=verdicts).order_by("number"))
 
@@ -127,16 +129,18 @@ def _table(lines: Iterable[tuple[str, ...]]) -> list[str]:
     return ["  ".join(line).rstrip() for line in padded]
 
 
-def _report(of: VMImport, bad: Sequence[ImportRow]) -> dict[str, Any]:
+def _report(vm_import: VMImport, bad: Sequence[ImportRow]) -> dict[str, Any]:
     names = ("row", "vm", "mac", "ips", "verdict", "reasons")
     return {
-        "id": of.pk,
-        "format": of.format,
-        "status": of.status,
-        "counts": of.counts,
-        "left_out": of.left_out,
-        "notes": of.notes,
-        "error": {"code": of.error_code, "message": of.error} if of.error_code else None,
+        "id": vm_import.pk,
+        "format": vm_import.format,
+        "status": vm_import.status,
+        "counts": vm_import.counts,
+        "left_out": vm_import.left_out,
+        "notes": vm_import.notes,
+        "error": {"code": vm_import.error_code, "message": vm_import.error}
+        if vm_import.error_code
+        else None,
         "bad_rows": [
             {name: getattr(row, name) for name in names}
             | {"vm": row.vm or row.source_vm, "mac": row.mac or row.source_mac}
@@ -160,10 +164,10 @@ def _read(name: str) -> bytes:
 def _cluster(name: str | None) -> Cluster:
     if not name:
         raise base.CommandError("Name a network, or a cluster whose port groups are mapped.")
-    found = Cluster.objects.filter(name=name).first() if "\0" not in name else None
-    if found is None:
+    cluster = Cluster.objects.filter(name=name).first() if "\0" not in name else None
+    if cluster is None:
         raise base.CommandError(f"There is no cluster {name}.")
-    return found
+    return cluster
 
 
 def _network(name: str | None, cluster: str | None) -> Network | None:
@@ -173,10 +177,10 @@ def _network(name: str | None, cluster: str | None) -> Network | None:
     if cluster:
         rows = rows.filter(cluster=_cluster(cluster))
     by_id = name.isascii() and name.isdigit() and len(name) < 18
-    found = list(rows.filter(pk=int(name))) if by_id else []
+    networks = list(rows.filter(pk=int(name))) if by_id else []
     if "\0" not in name:
-        found = found or list(rows.filter(name=name)[:2])
-    if len(found) != 1:
-        why = "several clusters have it: name one" if found else "there is no such network"
+        networks = networks or list(rows.filter(name=name)[:2])
+    if len(networks) != 1:
+        why = "several clusters have it: name one" if networks else "there is no such network"
         raise base.CommandError(f"{name}: {why}.")
-    return found[0]
+    return networks[0]

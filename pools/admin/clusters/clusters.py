@@ -15,7 +15,7 @@ from pools.admin.pools import page
 from pools.clusters import connections as standings
 from pools.clusters import fleet
 from pools.core import blocks, errors
-from pools.core.kubernetes.connection_status import State
+from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Connection, Event, Pool
 from pools.platform import database
 from pools.platform.admin import display, lists, pages
@@ -68,7 +68,7 @@ class StateFilter(lists.Choice):
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [(state.key, state.word) for state in State] + [("none", "not connected")]
+        return [(state.key, state.word) for state in ConnectionState] + [("none", "not connected")]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Cluster]) -> QuerySet[Cluster]:
         if self.value() == "none":
@@ -80,7 +80,7 @@ class StateFilter(lists.Choice):
             pk__in=[
                 row.cluster_id
                 for row in fleet.connected()
-                if standings.standing(row, now).state.key == self.value()
+                if standings.status(row, now).state.key == self.value()
             ]
         )
 
@@ -117,7 +117,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
 
     @admin.display(description="state")
     def shown_state(self, cluster: Any) -> SafeString:
-        return display.standing(cluster.summary.standing if cluster.summary else None)
+        return display.standing(cluster.summary.status if cluster.summary else None)
 
     @admin.display(description="last full pass")
     def shown_pass(self, cluster: Any) -> SafeString:
@@ -291,7 +291,7 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     )
 
 
-def _place(problem: errors.Problem) -> str | None:
+def _place(problem: errors.FieldProblem) -> str | None:
     if problem.code == "already_exists":
         return "name"
     if problem.code == "cidr_overlap" and not problem.field:

@@ -81,7 +81,7 @@ class ConnectForm(TermsForm):
     def __init__(self, *args: Any, request: HttpRequest, cluster: Cluster, **options: Any) -> None:
         super().__init__(*args, **options)
         self._owner = f"form:{request.user.pk}:{request.session.session_key}:{cluster.pk}"
-        self.source: connections.Source | None = None
+        self.source: connections.ConnectionSource | None = None
         self.held = ""  # the text, sealed, for the next visit
         self.contexts: list[str] = []
 
@@ -155,7 +155,7 @@ def _with_paths(error: errors.IpamError) -> errors.IpamError:
     """The same, each message after the place in the file that it is about."""
     return errors.InvalidInput.all(
         [
-            errors.Problem(
+            errors.FieldProblem(
                 "", one.code, f"{one.field}: {one.message}" if one.field else one.message
             )
             for one in pages.problems(error)
@@ -163,6 +163,6 @@ def _with_paths(error: errors.IpamError) -> errors.IpamError:
     )
 
 
-def place(problem: errors.Problem) -> str | None:
+def place(problem: errors.FieldProblem) -> str | None:
     """Where a refusal of the service is shown: what is wrong with the source, beside the text."""
     return problem.field if problem.field in {"mode", "duties"} else "text"

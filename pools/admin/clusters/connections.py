@@ -117,7 +117,7 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
         request.POST or None, initial={"mode": row.mode, "duties": row.duties}
     )
     if request.method == "POST" and form.is_valid():
-        connections.change(row, author=admin_pages.author(request), wanted=form.terms)
+        connections.change(row, author=admin_pages.author(request), terms=form.terms)
         messages.success(request, f"What is written to {cluster} was changed.")
         return HttpResponseRedirect(display.url_of(cluster))
     return admin_pages.page(
@@ -208,6 +208,6 @@ def _cluster(cluster_id: int) -> Cluster:
 
 def _connection(cluster: Cluster) -> Connection:
     try:
-        return connections.of(cluster)
+        return connections.get_connection(cluster)
     except errors.NotFound as error:
         raise Http404(error.message) from error

@@ -30,7 +30,7 @@ VERBS = {
     "apply": "Apply: the register is right",
     "adopt": "Adopt: the cluster is right",
     "ignore": "Ignore until it changes",
-    "heed": "Ignore no longer",
+    "unignore": "Ignore no longer",
 }
 
 
@@ -77,7 +77,7 @@ class DriftAdmin(lists.Listed[Drift]):
     ordering = ("cluster_id", "kind", "namespace", "name", "path")
     sortable_by = ()
     paginator = lists.BoundedPaginator
-    actions = ("apply", "adopt", "ignore", "heed")
+    actions = ("apply", "adopt", "ignore", "unignore")
     list_before_template = "cadastre/drift_intro.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Drift]:
@@ -136,13 +136,13 @@ class DriftAdmin(lists.Listed[Drift]):
     def ignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
         return _to(request, rows, "ignore")
 
-    @admin.action(description=VERBS["heed"], permissions=["settle"])
-    def heed(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
-        return _to(request, rows, "heed")
+    @admin.action(description=VERBS["unignore"], permissions=["settle"])
+    def unignore(self, request: HttpRequest, rows: QuerySet[Drift]) -> HttpResponse:
+        return _to(request, rows, "unignore")
 
     def get_urls(self) -> list[URLPattern]:
         own = [
-            path("settle/", pages.in_admin(settle), name="pools_drift_settle"),
+            path("settle/", pages.in_admin(decide), name="pools_drift_settle"),
             path(
                 "<int:drift_id>/take-over/",
                 pages.in_admin(takeovers.view),
@@ -168,7 +168,7 @@ def _to(request: HttpRequest, rows: QuerySet[Drift], verb: str) -> HttpResponse:
 
 def _plan(request: HttpRequest, row: Drift) -> HttpResponseBase:
     """All differences of one object, field by field."""
-    rows = drift.differences(drift.Object(row.cluster, row.kind, row.name, row.namespace))
+    rows = drift.differences(drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace))
     return pages.page(
         request,
         "plan.html",
@@ -192,7 +192,7 @@ class ReasonForm(forms.Form):
     reason = fields.reason_field()
 
 
-def settle(request: HttpRequest) -> HttpResponseBase:
+def decide(request: HttpRequest) -> HttpResponseBase:
     """Say what the decision does to which objects, then do it."""
     pages.require(request, "pools.change_drift")
     verb = request.POST.get("verb") or request.GET.get("verb", "")
@@ -227,20 +227,22 @@ def settle(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _object(row: Drift) -> drift.Object:
-    return drift.Object(row.cluster, row.kind, row.name, row.namespace)
+def _object(row: Drift) -> drift.ClusterObject:
+    return drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
 
 
 def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> None:
     author = pages.author(request, reason)
-    if verb in {"ignore", "heed"}:
+    if verb in {"ignore", "unignore"}:
         for row in rows:
             with pages.told(request):
                 if verb == "ignore":
                     drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
                 else:
-                    drift.heed(row, author=author)
-                messages.success(request, f"{row}: {'ignored' if verb == 'ignore' else 'heeded'}.")
+                    drift.unignore(row, author=author)
+                messages.success(
+                    request, f"{row}: {'ignored' if verb == 'ignore' else 'unignored'}."
+                )
         return
     for one in dict.fromkeys(_object(row) for row in rows):
         with pages.told(request):
@@ -251,7 +253,7 @@ def _done(request: HttpRequest, verb: str, rows: list[Drift], reason: str) -> No
                 messages.success(request, f"{one} is now in the register as the cluster has it.")
 
 
-def _applied(request: HttpRequest, one: drift.Object, staying: list[Drift]) -> None:
+def _applied(request: HttpRequest, one: drift.ClusterObject, staying: list[Drift]) -> None:
     messages.success(request, f"{one} is written with the next pass, which begins within seconds.")
     for row in staying:
         owners = ", ".join(map(str, row.managers)) or "another manager"

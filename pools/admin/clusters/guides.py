@@ -17,7 +17,7 @@ from pools.admin.clusters import field as cluster_fields
 from pools.cilium import node_demand, pod_choice, preflights
 from pools.core import errors
 from pools.core.cilium import multipool, pod_pool
-from pools.core.cilium.preflight import Finding
+from pools.core.cilium.preflight import PreflightFinding
 from pools.models import Cluster
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
@@ -77,8 +77,10 @@ def pool_for_pod(request: HttpRequest) -> HttpResponseBase:
         said = form.cleaned_data
         told = pod_choice.explain(
             said["cluster"],
-            pod=pod_choice.Named(said["pod"], said["pod_labels"], said["pod_annotations"]),
-            namespace=pod_choice.Named(
+            pod=pod_choice.ObjectDescription(
+                said["pod"], said["pod_labels"], said["pod_annotations"]
+            ),
+            namespace=pod_choice.ObjectDescription(
                 said["namespace"], said["namespace_labels"], said["namespace_annotations"]
             ),
         )
@@ -189,7 +191,7 @@ def preflight(request: HttpRequest) -> HttpResponseBase:
     told = cluster = None
     if form.is_bound and form.is_valid():
         cluster = form.cleaned_data["cluster"]
-        told = preflights.of(cluster, release=form.cleaned_data["release"])
+        told = preflights.run_preflight(cluster, release=form.cleaned_data["release"])
     return pages.page(
         request,
         "preflight.html",
@@ -224,7 +226,7 @@ _TITLES = {
 }
 
 
-def titled(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
+def titled(findings: Iterable[PreflightFinding]) -> list[tuple[str, PreflightFinding]]:
     """With the words that name the rule."""
     return [(_TITLES.get(one.rule, one.rule), one) for one in findings]
 
@@ -241,9 +243,9 @@ class OverlapForm(forms.Form):
         widget=fields.select(),
         choices=[
             ("", "all kinds"),
-            (overlaps.Kind.CLUSTERS.value, "between clusters"),
-            (overlaps.Kind.VM_NETWORK.value, "with VM networks"),
-            (overlaps.Kind.OVERLAY.value, "with overlay prefixes"),
+            (overlaps.OverlapKind.CLUSTERS.value, "between clusters"),
+            (overlaps.OverlapKind.VM_NETWORK.value, "with VM networks"),
+            (overlaps.OverlapKind.OVERLAY.value, "with overlay prefixes"),
         ],
     )
     within = fields.block_field(label="Address or CIDR", required=False)
@@ -255,9 +257,9 @@ def overlapping(request: HttpRequest) -> HttpResponseBase:
     found: list[overlaps.Overlap] = []
     if form.is_valid():
         said = form.cleaned_data
-        found = overlaps.found(
+        found = overlaps.find_overlaps(
             cluster_id=said["cluster"].pk if said["cluster"] else None,
-            kind=overlaps.Kind(said["kind"]) if said["kind"] else None,
+            kind=overlaps.OverlapKind(said["kind"]) if said["kind"] else None,
             within=said["within"],
         )
     rows = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))

@@ -25,7 +25,7 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
     if row is None:
         raise Http404("There is no such difference: it may be settled.")
     pages.require(request, *drift.adopting(row.kind))
-    of = drift.Object(row.cluster, row.kind, row.name, row.namespace)
+    of = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
     form = TakeoverForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from pools.clusters import connections, fleet
-from pools.core.kubernetes.connection_status import State
+from pools.core.kubernetes.connection_status import ConnectionState
 from pools.models import Cluster, Drift, Finding
 from pools.platform import database
 from pools.platform.admin import display
@@ -43,9 +43,9 @@ def of_clusters() -> Iterator[Attention]:
     """Clusters whose picture is not current, credentials that end, findings, differences."""
     now = database.now()
     rows = fleet.connected()
-    by_state: dict[State, list[Attention]] = {}
+    by_state: dict[ConnectionState, list[Attention]] = {}
     for row in rows:
-        standing = connections.standing(row, now)
+        standing = connections.status(row, now)
         if standing.state.level in {"bad", "warn"}:
             by_state.setdefault(standing.state, []).append(
                 _line(

@@ -49,7 +49,7 @@ class Cooldowns:
     """The blocks that wait until they may be handed out again."""
 
     total: int
-    ending: Sequence[queues.Ending]
+    ending: Sequence[queues.CooldownEnding]
     pools: Sequence[tuple[Measured, datetime | None]]  # when its next one ends
 
 

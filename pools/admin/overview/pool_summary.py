@@ -71,7 +71,7 @@ def register() -> Register:
         Measured(pool, families, _state(families, draining=pool.pk in drained))
         for pool, families in found.pools
     ]
-    return Register(pools, draining, found.at)
+    return Register(pools, draining, found.moment)
 
 
 def _state(families: dict[int, usage.Usage], *, draining: bool) -> str:

@@ -165,9 +165,9 @@ class AllocateForm(forms.Form):
             choices.insert(0, ("", "IPv4 and IPv6"))
         self.fields["family"].choices = choices  # type: ignore[attr-defined]
 
-    def wanted(self) -> allocation.Wanted:
+    def wanted(self) -> allocation.BlockDemand:
         said = self.cleaned_data
-        return allocation.Wanted(
+        return allocation.BlockDemand(
             holders=(allocation.Holder(said["kind"], said["id"]),),
             families=(int(said["family"]),) if said["family"] else (),
             org=said["org"] or "",
@@ -217,7 +217,7 @@ def _tell(request: HttpRequest, done: allocation.Allocation | AllocationRequest)
 _EXACT = {"already_allocated", "cooling_down", "reserved_address", "not_a_block", "outside_pool"}
 
 
-def _allocate_place(problem: errors.Problem) -> str | None:
+def _allocate_place(problem: errors.FieldProblem) -> str | None:
     if problem.code in _EXACT or problem.field.startswith("cidr"):
         return "exact"
     return {"holder.kind": "kind", "holder.id": "id"}.get(problem.field, problem.field)
@@ -263,7 +263,7 @@ def _cidr_of(pool: Pool, span: Any) -> PoolCIDR:
     known = ", ".join(str(cidr) for cidr in _cidrs(pool)) or "none"
     message = f"{span} lies in no CIDR of the pool ({known})"
     code = "range_outside_cidr" if family else "mixed_family"
-    raise errors.InvalidInput.of("range", code, message, str(span))
+    raise errors.InvalidInput.for_field("range", code, message, str(span))
 
 
 def unreserve(request: HttpRequest, pool: Pool, range_id: int) -> HttpResponseBase:
@@ -312,7 +312,7 @@ def add_cidr(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     )
 
 
-def _cidr_place(problem: errors.Problem) -> str:
+def _cidr_place(problem: errors.FieldProblem) -> str:
     return "reserved" if "range" in problem.code else "cidr"
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from pools.admin.overview.attention import SHOWN, Attention
 from pools.admin.overview.pool_summary import Measured, Register
 from pools.admin.pools import forecasts as pool_forecasts
-from pools.core.forecast import State
+from pools.core.forecast import ForecastState
 from pools.models import AllocationRequest, Block, Environment, Pool
 from pools.models import blocks as models
 from pools.platform.admin import display
@@ -78,7 +78,7 @@ def _nearly_full(pools: Sequence[Measured]) -> Iterator[Attention]:
 
 
 def _exhausted_soon() -> Iterator[Attention]:
-    rows = forecasts.within(forecasts.SOON.days).exclude(state=State.FULL)
+    rows = forecasts.within(forecasts.SOON.days).exclude(state=ForecastState.FULL)
     found = list(rows[: SHOWN + 1])
     for row in found[:SHOWN]:
         told = forecasts.as_dated(row)
@@ -155,7 +155,7 @@ def _draining(register: Register) -> Iterator[Attention]:
 
 
 def _overlapping() -> Iterator[Attention]:
-    found = overlaps.found()
+    found = overlaps.find_overlaps()
     if not found:
         return
     count = len({name for one in found for name in one.clusters})
@@ -170,7 +170,7 @@ def _cooling(pools: Sequence[Measured]) -> Iterator[Attention]:
     if not count:
         return
     now = timezone.now()
-    rows = Block.objects.filter(state=models.State.COOLING, available_from__gt=now)
+    rows = Block.objects.filter(state=models.BlockState.COOLING, available_from__gt=now)
     following = rows.order_by("available_from").values_list("available_from", flat=True).first()
     url = reverse("admin:pools_block_changelist", query={"state": "cooling"})
     detail = ""

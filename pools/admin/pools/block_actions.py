@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from pools import tasks
 from pools.core import errors
 from pools.models import Block
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.platform.admin import display, lists, pages
 from pools.platform.admin import forms as fields
 from pools.register.allocator import allocation
@@ -52,7 +52,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.allocate")
     may_force = request.user.has_perm("pools.force_release")
     form = ReleaseForm(request.POST or None, may_force=may_force)
-    chosen = _chosen(request, State.HELD)
+    chosen = _chosen(request, BlockState.HELD)
     if request.method == "POST" and form.is_valid():
         reason = form.cleaned_data.get("reason") or ""
         force = bool(form.cleaned_data.get("force"))
@@ -75,7 +75,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
 def end_cooldown(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.force_release")
     form = ReasonForm(request.POST or None)
-    chosen = _chosen(request, State.COOLING)
+    chosen = _chosen(request, BlockState.COOLING)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         for block in chosen:
@@ -89,7 +89,7 @@ def end_cooldown(request: HttpRequest) -> HttpResponseBase:
     return _page(request, form, chosen, title="End the cooldown now?", button="End the cooldown")
 
 
-def _chosen(request: HttpRequest, state: State) -> list[Block]:
+def _chosen(request: HttpRequest, state: BlockState) -> list[Block]:
     """Up to 100 blocks named by `id`; those of another state are left out."""
     given = request.POST.getlist("id") or request.GET.getlist("id")
     ids = [int(text) for text in given[:MOST] if text.isdigit() and len(text) < 18]
@@ -109,7 +109,7 @@ def _released(done: allocation.Release) -> str:
     holder = done.block["holder"]["id"]
     if done.repeated:
         return f"{place} had been released before."
-    if done.block["state"] == State.COOLING:
+    if done.block["state"] == BlockState.COOLING:
         return f"{place} was taken back from {holder} and cools down."
     return f"{place} was taken back from {holder} and is free."
 

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from pools.admin.pools import block_actions, pools
 from pools.core import addresses
 from pools.models import AddressSpace, Block, BlockEvent, Event, Pool
-from pools.models.blocks import LIVE, State
+from pools.models.blocks import LIVE, BlockState
 from pools.platform.admin import display, lists, pages, search_text
 from pools.register import block_lists
 from pools.register.history import addresses as history_addresses
@@ -149,7 +149,7 @@ class BlockAdmin(lists.Listed[Block]):
 
     @admin.display(description="since")
     def shown_since(self, block: Block) -> SafeString:
-        held = block.state == State.HELD
+        held = block.state == BlockState.HELD
         return display.when(block.allocated_at if held else block.released_at)
 
     @admin.display(description="until")
@@ -265,7 +265,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
         original=block,
         row=block,
         call=f"blocks/{block.pk}/",
-        held=block.state == State.HELD,
+        held=block.state == BlockState.HELD,
         leak=detection.leaked().filter(block=block).first(),
         tenures=[one for one in tenures if one.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),

@@ -15,7 +15,13 @@ from pools.admin.clusters import guides
 from pools.cidr_migrations import forecast as cidr_migration_forecast
 from pools.cidr_migrations import manifests, migrations
 from pools.cidr_migrations import progress as cidr_migration_progress
-from pools.cidr_migrations.progress import Progress, Standing, Step, is_whole, span_of
+from pools.cidr_migrations.progress import (
+    MigrationProgress,
+    MigrationStatus,
+    MigrationStep,
+    is_whole,
+    span_of,
+)
 from pools.cilium import drift
 from pools.core import errors
 from pools.models import CIDRMigration, Pool
@@ -25,7 +31,7 @@ from pools.platform.admin import pages
 
 WATCHED_EVERY = 5  # seconds
 PAST = 20  # migrations listed
-ENDED = {Standing.REMOVED, Standing.KEPT, Standing.ABORTED}
+ENDED = {MigrationStatus.REMOVED, MigrationStatus.KEPT, MigrationStatus.ABORTED}
 
 
 class BeginForm(forms.Form):
@@ -51,10 +57,10 @@ class BeginForm(forms.Form):
         choices = [(str(one.cidr), str(one.cidr)) for one in cidrs]
         self.fields["cidr"].choices = choices  # type: ignore[attr-defined]
 
-    def wanted(self) -> migrations.Wanted:
+    def wanted(self) -> migrations.MigrationPlan:
         said = self.cleaned_data
         row = self.pool.cidrs.get(cidr=said["cidr"])
-        return migrations.wanted(self.pool, row.cidr, span=said["range"], to=said["to"])
+        return migrations.plan_migration(self.pool, row.cidr, span=said["range"], to=said["to"])
 
 
 def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
@@ -72,7 +78,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
                 want = form.wanted()
                 if "_begin" in request.POST:
                     return HttpResponseRedirect(url_of(migrations.begin(want, author=author)))
-                forecast = cidr_migration_forecast.of(want, author=author)
+                forecast = cidr_migration_forecast.forecast_migration(want, author=author)
             except errors.IpamError as error:
                 pages.put(form, error)
     past = CIDRMigration.objects.filter(pool=pool).select_related(
@@ -88,7 +94,10 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         form=form,
         forecast=forecast,
         findings=guides.titled(forecast.findings) if forecast else [],
-        past=[(row, cidr_migration_progress.of(row, told=0), url_of(row)) for row in past[:PAST]],
+        past=[
+            (row, cidr_migration_progress.migration_progress(row, holder_limit=0), url_of(row))
+            for row in past[:PAST]
+        ],
     )
 
 
@@ -108,7 +117,7 @@ class Line:
     mark: str
     title: str
     text: str
-    step: Step | None = None
+    step: MigrationStep | None = None
     button: str = ""
     drains: bool = False
 
@@ -117,21 +126,21 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
     """How far it is; a step by POST. To widen is confirmed after its forecast was shown."""
     pages.require(request, "pools.view_pool")
     try:
-        migration = migrations.of(migration_id, pool_id=pool.pk)
+        migration = migrations.get_migration(migration_id, pool_id=pool.pk)
     except errors.NotFound as error:
         raise Http404(error.message) from error
     forecast = None
     if request.method == "POST":
         pages.require(request, "pools.change_pool")
         step = _step(request.POST.get("step", ""))
-        if step is not Step.WIDEN or "_confirmed" in request.POST:
+        if step is not MigrationStep.WIDEN or "_confirmed" in request.POST:
             return _taken(request, migration, step)
         with pages.told(request):
             forecast = _forecast(migration, step, pages.author(request))
         if forecast is None:
             return HttpResponseRedirect(url_of(migration))
-    progress = cidr_migration_progress.of(migration)
-    watched = "watch" in request.GET and progress.standing is Standing.DRAINING
+    progress = cidr_migration_progress.migration_progress(migration)
+    watched = "watch" in request.GET and progress.status is MigrationStatus.DRAINING
     answer = pages.page(
         request,
         "migration.html",
@@ -142,7 +151,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         migration=migration,
         progress=progress,
         lines=_lines(migration, progress),
-        can_abort=Step.ABORT in progress.steps,
+        can_abort=MigrationStep.ABORT in progress.steps,
         span=span_of(migration),
         whole=is_whole(migration),
         manifest=_manifest(migration, progress),
@@ -155,19 +164,21 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
     return answer
 
 
-def _taken(request: HttpRequest, migration: CIDRMigration, step: Step) -> HttpResponseBase:
+def _taken(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponseBase:
     with pages.told(request):
         taken = migrations.take(migration.pk, step, author=pages.author(request))
-        waits = step is Step.REMOVE and not taken.outcome
+        waits = step is MigrationStep.REMOVE and not taken.outcome
         said = _REMOVING if waits else _SAID[step]
         messages.success(request, said.format(old=taken.cidr, new=taken.to))
     return HttpResponseRedirect(url_of(migration))
 
 
-def _forecast(migration: CIDRMigration, step: Step, author: events.Author) -> dict[str, Any]:
+def _forecast(
+    migration: CIDRMigration, step: MigrationStep, author: events.Author
+) -> dict[str, Any]:
     """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
     want = migrations.withholding(migration.pk, step)
-    found = cidr_migration_forecast.of(want, author=author)
+    found = cidr_migration_forecast.forecast_migration(want, author=author)
     return {
         "forecast": found,
         "findings": guides.titled(found.findings),
@@ -175,32 +186,32 @@ def _forecast(migration: CIDRMigration, step: Step, author: events.Author) -> di
     }
 
 
-def _step(word: str) -> Step:
+def _step(word: str) -> MigrationStep:
     try:
-        return Step(word)
+        return MigrationStep(word)
     except ValueError as error:
         raise BadRequest("There is no such step.") from error
 
 
 _REMOVING = "{old} is removed when the cluster's object has it no more."
 _SAID = {
-    Step.ADD: "{new} was added.",
-    Step.RESERVE: "Nothing more is handed out there.",
-    Step.WIDEN: "All of {old} is reserved now.",
-    Step.REMOVE: "{old} was removed.",
-    Step.KEEP: "The range stays reserved.",
-    Step.ABORT: "What was reserved was given back.",
+    MigrationStep.ADD: "{new} was added.",
+    MigrationStep.RESERVE: "Nothing more is handed out there.",
+    MigrationStep.WIDEN: "All of {old} is reserved now.",
+    MigrationStep.REMOVE: "{old} was removed.",
+    MigrationStep.KEEP: "The range stays reserved.",
+    MigrationStep.ABORT: "What was reserved was given back.",
 }
 
 
-def _lines(migration: CIDRMigration, progress: Progress) -> list[Line]:
+def _lines(migration: CIDRMigration, progress: MigrationProgress) -> list[Line]:
     lines = [_reserving(migration, progress), _draining(progress), *_ending(migration, progress)]
     if migration.to is not None:
         lines.insert(0, _adding(migration, progress))
     return lines
 
 
-def _adding(migration: CIDRMigration, progress: Progress) -> Line:
+def _adding(migration: CIDRMigration, progress: MigrationProgress) -> Line:
     title = f"Add {migration.to}"
     if progress.added:
         return Line("done", title, "The pool has it; its blocks come after those of other CIDRs.")
@@ -209,59 +220,61 @@ def _adding(migration: CIDRMigration, progress: Progress) -> Line:
             "now", title, "Added in the register; the cluster's object does not have it yet."
         )
     text = "It may come after the reservation too; whoever asks meanwhile gets what else is free."
-    return _due(progress, Step.ADD, title, text, f"Add {migration.to}")
+    return _due(progress, MigrationStep.ADD, title, text, f"Add {migration.to}")
 
 
-def _reserving(migration: CIDRMigration, progress: Progress) -> Line:
+def _reserving(migration: CIDRMigration, progress: MigrationProgress) -> Line:
     what = str(migration.cidr) if is_whole(migration) else str(span_of(migration))
-    if progress.standing is Standing.PLANNED:
+    if progress.status is MigrationStatus.PLANNED:
         text = "No new blocks there; what is in use stays with its holder until it is given back."
-        return _due(progress, Step.RESERVE, f"Reserve {what}", text, "Reserve it")
-    if progress.standing is Standing.ABORTED:
+        return _due(progress, MigrationStep.RESERVE, f"Reserve {what}", text, "Reserve it")
+    if progress.status is MigrationStatus.ABORTED:
         return Line("skipped", f"Reserve {what}", "It was given back.")
     return Line("done", f"Reserve {what}", "Nothing more is handed out there.")
 
 
-def _draining(progress: Progress) -> Line:
-    if progress.standing is Standing.DRAINING:
+def _draining(progress: MigrationProgress) -> Line:
+    if progress.status is MigrationStatus.DRAINING:
         return Line(
             "now", "Drain", "Every block leaves when its holder gives it back.", drains=True
         )
-    if progress.standing is Standing.PLANNED:
+    if progress.status is MigrationStatus.PLANNED:
         return Line("later", "Drain", "", drains=True)
-    if progress.standing is Standing.ABORTED:
+    if progress.status is MigrationStatus.ABORTED:
         return Line("skipped", "Drain", "")
     return Line("done", "Drain", "Nothing holds or cools there any more.")
 
 
-def _ending(migration: CIDRMigration, progress: Progress) -> list[Line]:
+def _ending(migration: CIDRMigration, progress: MigrationProgress) -> list[Line]:
     if is_whole(migration):
         title = f"Remove {migration.cidr}"
-        if progress.standing is Standing.REMOVED:
+        if progress.status is MigrationStatus.REMOVED:
             return [Line("done", title, "The pool has it no more.")]
-        if progress.standing is Standing.REMOVING:
+        if progress.status is MigrationStatus.REMOVING:
             text = "Removed in the register; the cluster's object still has it."
             return [Line("now", title, text)]
         text = "When nothing holds or cools in it."
-        return [_due(progress, Step.REMOVE, title, text, title)]
-    if progress.standing is Standing.KEPT:
+        return [_due(progress, MigrationStep.REMOVE, title, text, title)]
+    if progress.status is MigrationStatus.KEPT:
         return [Line("done", "Keep it reserved", "It is not handed out.")]
     return [
-        _due(progress, Step.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
+        _due(progress, MigrationStep.KEEP, "Keep it reserved", "When it is drained.", "Be done"),
         _due(
-            progress, Step.WIDEN, f"Or go on with all of {migration.cidr}",
+            progress, MigrationStep.WIDEN, f"Or go on with all of {migration.cidr}",
             "The rest is reserved too.", "See what that would do",
         ),
     ]  # fmt: skip
 
 
-def _due(progress: Progress, step: Step, title: str, text: str, button: str) -> Line:
+def _due(
+    progress: MigrationProgress, step: MigrationStep, title: str, text: str, button: str
+) -> Line:
     if step in progress.steps:
         return Line("now", title, text, step, button)
-    return Line("skipped", title, "") if progress.standing in ENDED else Line("later", title, text)
+    return Line("skipped", title, "") if progress.status in ENDED else Line("later", title, text)
 
 
-def _manifest(migration: CIDRMigration, progress: Progress) -> str:
+def _manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
     """What to apply in the cluster, for a pool that follows it."""
     if not progress.by_cluster:
         return ""

@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from pools.core import forecast, forecast_text
-from pools.core.forecast import State
+from pools.core.forecast import ForecastState
 from pools.platform.admin import display
 from pools.register.utilization.forecasts import Dated
 
@@ -46,7 +46,9 @@ def column(found: Mapping[int, Dated]) -> SafeString:
     rows = (
         (
             _class(one),
-            f"{sentence(one)} ({RANGE})" if one.day and one.state != State.FULL else sentence(one),
+            f"{sentence(one)} ({RANGE})"
+            if one.day and one.state != ForecastState.FULL
+            else sentence(one),
             format_html('<span class="cad-kind">v{}</span> ', family) if labelled else "",
             short(one),
         )
@@ -57,7 +59,7 @@ def column(found: Mapping[int, Dated]) -> SafeString:
 
 
 def _class(one: Dated) -> str:
-    if one.state == State.FULL:
+    if one.state == ForecastState.FULL:
         return "cad-forecast cad-forecast-full"
     soon = one.day is not None and (one.day - timezone.now().date()).days <= 14
     if soon:

@@ -177,7 +177,7 @@ class Both:
             form, field = self._place(problem)
             form.add_error(field if field in form.fields else None, pages.shown(problem))
 
-    def _place(self, problem: errors.Problem) -> tuple[forms.Form, str]:
+    def _place(self, problem: errors.FieldProblem) -> tuple[forms.Form, str]:
         path = _PATH.fullmatch(problem.field)
         if path is None:
             row = self._named_in(problem.message)
@@ -207,7 +207,7 @@ _OTHER_NAMES = {
 }
 
 
-def _of_range(problem: errors.Problem) -> bool:
+def _of_range(problem: errors.FieldProblem) -> bool:
     return "range" in problem.code or "reserved" in problem.field
 
 

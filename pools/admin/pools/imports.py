@@ -56,13 +56,16 @@ def view(request: HttpRequest) -> HttpResponseBase:
     pages.require(request, "pools.add_pool", "pools.change_pool")
     initial = {"cluster": request.GET.get("cluster", "")}
     form = ImportForm(request.POST or None, request.FILES or None, initial=initial)
-    reports: list[manifests.Report] = []
+    reports: list[manifests.ManifestReport] = []
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         dry_run = "_commit" not in request.POST
         try:
             reports = manifests.pools_from(
-                said["text"].encode(), said["cluster"], author=pages.author(request), dry_run=dry_run
+                said["text"].encode(),
+                said["cluster"],
+                author=pages.author(request),
+                dry_run=dry_run,
             )
         except errors.IpamError as error:
             pages.put(form, error, lambda _problem: "text")
@@ -82,12 +85,12 @@ def view(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _accepted(reports: list[manifests.Report]) -> bool:
-    return all(report.verdict != "refused" for report in reports)
+def _accepted(reports: list[manifests.ManifestReport]) -> bool:
+    return all(report.result != "refused" for report in reports)
 
 
-def _tell(request: HttpRequest, reports: list[manifests.Report]) -> None:
+def _tell(request: HttpRequest, reports: list[manifests.ManifestReport]) -> None:
     for verdict in ("created", "changed", "unchanged"):
-        names = [report.name for report in reports if report.verdict == verdict]
+        names = [report.name for report in reports if report.result == verdict]
         if names:
             messages.success(request, f"{verdict.capitalize()}: {', '.join(names)}.")

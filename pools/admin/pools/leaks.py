@@ -218,7 +218,7 @@ def _chosen(rows: QuerySet[Leak]) -> list[Leak]:
     return list(rows.select_related("block__pool__cluster", "cluster").order_by("id"))
 
 
-def _shown(request: HttpRequest, block_id: int) -> leak_reclaim.Wanted:
+def _shown(request: HttpRequest, block_id: int) -> leak_reclaim.ReclaimTarget:
     """The holder that the page showed for the block."""
     parts = ("kind", "id", "uid", "org", "since")
     kind, name, uid, org, since = (
@@ -230,10 +230,12 @@ def _shown(request: HttpRequest, block_id: int) -> leak_reclaim.Wanted:
         at = None
     # Without a zone it is no time that we wrote.
     at = at if at is not None and at.tzinfo else None
-    return leak_reclaim.Wanted(block_id, kind, name, uid, org, at)
+    return leak_reclaim.ReclaimTarget(block_id, kind, name, uid, org, at)
 
 
-def _results(request: HttpRequest, results: Sequence[leak_reclaim.Result]) -> HttpResponseBase:
+def _results(
+    request: HttpRequest, results: Sequence[leak_reclaim.ReclaimResult]
+) -> HttpResponseBase:
     taken = sum(not one.error for one in results)
     return pages.page(
         request,
@@ -244,13 +246,13 @@ def _results(request: HttpRequest, results: Sequence[leak_reclaim.Result]) -> Ht
     )
 
 
-def _told(one: leak_reclaim.Result) -> dict[str, Any]:
+def _told(one: leak_reclaim.ReclaimResult) -> dict[str, Any]:
     words = "had been released before" if one.repeated else "cools down"
     return {
-        "id": one.wanted.block_id,
+        "id": one.target.block_id,
         "cidr": display.plain_cidr(one.block["cidr"]) if one.block else "",
-        "kind": one.wanted.kind,
-        "holder": one.wanted.id,
+        "kind": one.target.kind,
+        "holder": one.target.id,
         "state": display.state("refused" if one.error else "succeeded"),
         "message": pages.sentence(one.error.message) if one.error else pages.sentence(words),
     }

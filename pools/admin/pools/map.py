@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from pools.core import addresses, blocks
 from pools.platform.admin import display
-from pools.register.occupancy import Used
+from pools.register.occupancy import UsedBlocks
 
 CELL_BITS = 10  # at most 1,024 cells
 COLUMNS = 32
@@ -84,7 +84,7 @@ def build(
     grid: blocks.Layout,
     view: addresses.Network,
     *,
-    used: Mapping[int, Used],
+    used: Mapping[int, UsedBlocks],
     ranges: Iterable[addresses.AddressRange],
     exact: bool = True,
 ) -> View:
@@ -108,7 +108,7 @@ def build(
             ip_network((base + (share << bits), prefix)),
             capacities[share],
             reserved[share],
-            used.get(share, Used()),
+            used.get(share, UsedBlocks()),
             one_block=size == 1,
         )
         for share in range(number)
@@ -118,7 +118,7 @@ def build(
 
 
 def _cell(
-    network: addresses.Network, capacity: int, reserved: int, used: Used, *, one_block: bool
+    network: addresses.Network, capacity: int, reserved: int, used: UsedBlocks, *, one_block: bool
 ) -> Cell:
     held = min(used.held, capacity)
     cooling = min(used.cooling, capacity - held)

@@ -144,7 +144,9 @@ def _changes(body: object_reader.Fields) -> dict[str, Any]:
 def _prefix(value: object, at: str) -> Any:
     found = addresses.parse_cidr(value, field=at)
     if found.version != 6:
-        raise errors.InvalidInput.of(at, "cluster_prefix", "an IPv6 prefix is expected", value)
+        raise errors.InvalidInput.for_field(
+            at, "cluster_prefix", "an IPv6 prefix is expected", value
+        )
     return found
 
 
@@ -154,5 +156,7 @@ def _address(value: object, at: str) -> str:
 
 def _addresses(value: object, at: str) -> list[str]:
     if not isinstance(value, list) or len(value) > 16:
-        raise errors.InvalidInput.of(at, "wrong_type", "a list of addresses is expected", value)
+        raise errors.InvalidInput.for_field(
+            at, "wrong_type", "a list of addresses is expected", value
+        )
     return [_address(one, f"{at}.{index}") for index, one in enumerate(value)]

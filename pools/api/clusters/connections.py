@@ -47,7 +47,7 @@ class ConnectionView(views.View):
             row = connections.connect(found, source, wanted, author=author, offline=offline)
         else:
             row = connections.replace(known, source, author=author, offline=offline)
-            row = connections.change(row, author=author, wanted=wanted)
+            row = connections.change(row, author=author, terms=wanted)
         told = fleet.summary(row).as_json() | {"warnings": list(source.warnings)}
         return views.answer(told, status=200 if known else 201)
 
@@ -58,7 +58,7 @@ class ConnectionView(views.View):
         paused = body.flag("paused") if body.has("paused") else None
         wanted = _terms(body, row)
         body.report.raise_any()
-        row = connections.change(row, author=views.author(request), wanted=wanted, paused=paused)
+        row = connections.change(row, author=views.author(request), terms=wanted, paused=paused)
         return views.answer(fleet.summary(row).as_json())
 
     @extend_schema(**cluster_schema.CONNECTION_DELETE)
@@ -101,15 +101,15 @@ class Reconcile(views.View):
 
 
 def _of(cluster: str) -> Connection:
-    return connections.of(clusters.get(cluster))
+    return connections.get_connection(clusters.get(cluster))
 
 
-def _source(body: object_reader.Fields) -> connections.Source:
+def _source(body: object_reader.Fields) -> connections.ConnectionSource:
     """Raises InvalidInput at once: nothing else is worth telling without a source."""
     if body.flag("in_cluster"):
         if body.has("kubeconfig"):
             message = "either a kubeconfig or in_cluster"
-            raise errors.InvalidInput.of("kubeconfig", "conflicting_fields", message)
+            raise errors.InvalidInput.for_field("kubeconfig", "conflicting_fields", message)
         return connections.from_pod()
     text = body.parse("kubeconfig", _text)
     context = body.parse("context", _text) if body.has("context") else ""
@@ -137,5 +137,5 @@ def _terms(body: object_reader.Fields, known: Connection | None) -> connections.
 
 def _text(value: object, at: str) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a text")
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text")
     return value

@@ -18,7 +18,7 @@ from pools.platform.rest import pagination, parsing, query, views
 
 
 class DriftDecision(views.View):
-    """apply and adopt are of the whole object, ignore and heed of the one field."""
+    """apply and adopt are of the whole object, ignore and unignore of the one field."""
 
     needs = {"POST": ("pools.change_drift",)}
 
@@ -26,9 +26,9 @@ class DriftDecision(views.View):
     def post(self, request: Request, cluster: str, drift_id: int, decision: str) -> views.Answer:
         found = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
         row = found.select_related("cluster").first()
-        if row is None or decision not in {"apply", "adopt", "ignore", "heed"}:
+        if row is None or decision not in {"apply", "adopt", "ignore", "unignore"}:
             raise errors.NotFound("There is no such difference, or no such decision.")
-        of = drift.Object(row.cluster, row.kind, row.name, row.namespace)
+        of = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
         pool_id = None
         if decision == "apply":
             left = drift.apply(of, author=views.author(request))
@@ -39,7 +39,7 @@ class DriftDecision(views.View):
             pool_id = adopted if of.kind == podippool.KIND else None
             left = drift.differences(of)
         else:
-            left = [_ignored(request, row) if decision == "ignore" else _heeded(request, row)]
+            left = [_ignored(request, row) if decision == "ignore" else _unignored(request, row)]
         values = Drift.objects.filter(pk__in=[one.pk for one in left]).order_by("path").values()
         told = observed.shapes([dict(one) for one in values])
         return views.answer({"pool_id": pool_id, "differences": told})
@@ -68,19 +68,19 @@ class Ownership(views.View):
         return views.answer(_preview(takeovers.take(of, token=token or "", author=author)))
 
 
-def _object(cluster: str, drift_id: int) -> drift.Object:
+def _object(cluster: str, drift_id: int) -> drift.ClusterObject:
     found = Drift.objects.filter(cluster=clusters.get(cluster), pk=drift_id)
     row = found.select_related("cluster").first()
     if row is None:
         raise errors.NotFound("There is no such difference.")
-    return drift.Object(row.cluster, row.kind, row.name, row.namespace)
+    return drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
 
 
-def _preview(found: takeovers.Preview) -> dict[str, Any]:
+def _preview(found: takeovers.TakeoverPreview) -> dict[str, Any]:
     return {
-        "kind": found.of.kind,
-        "namespace": found.of.namespace,
-        "name": found.of.name,
+        "kind": found.cluster_object.kind,
+        "namespace": found.cluster_object.namespace,
+        "name": found.cluster_object.name,
         "resource_version": found.resource_version,
         "token": found.token,
         "fields": [
@@ -103,8 +103,8 @@ def _ignored(request: Request, row: Drift) -> Drift:
     return drift.ignore(row, author=author, user=request.user)  # type: ignore[arg-type]  # logged in
 
 
-def _heeded(request: Request, row: Drift) -> Drift:
-    return drift.heed(row, author=views.author(request))
+def _unignored(request: Request, row: Drift) -> Drift:
+    return drift.unignore(row, author=views.author(request))
 
 
 class Nodes(views.View):

@@ -15,7 +15,7 @@ from pools.api.schemas import guides
 from pools.cilium import configuration, exports, node_demand, pod_choice, preflights
 from pools.core import addresses, errors, holders, object_reader
 from pools.core.cilium import multipool, pod_pool, podippool
-from pools.core.cilium.preflight import Finding
+from pools.core.cilium.preflight import PreflightFinding
 from pools.platform.rest import parsing, query, views
 from pools.register import overlaps
 
@@ -61,13 +61,13 @@ class PoolForPod(views.View):
         )
 
 
-def _marked(body: object_reader.Fields, key: str) -> pod_choice.Named:
+def _marked(body: object_reader.Fields, key: str) -> pod_choice.ObjectDescription:
     if not body.has(key):
         body.report.add(body.path(key), "required", "is required")
-        return pod_choice.Named("")
+        return pod_choice.ObjectDescription("")
     part = body.section(key)
     part.only("name", "labels", "annotations")
-    return pod_choice.Named(
+    return pod_choice.ObjectDescription(
         part.parse("name", parsing.name) or "",
         part.texts("labels") if part.has("labels") else None,
         part.texts("annotations") if part.has("annotations") else None,
@@ -96,10 +96,10 @@ class NodeDemand(views.View):
         return views.answer(
             {
                 "node": told.node,
-                "known": told.known,
+                "known": told.exists,
                 "pre_allocation": dict(told.pre_allocation),
                 "pre_allocation_assumed": told.assumed,
-                "requests": [_asked(one) for one in told.asked],
+                "requests": [_asked(one) for one in told.needs],
                 "errors": list(told.errors),
             }
         )
@@ -108,7 +108,7 @@ class NodeDemand(views.View):
 def _pre_allocation(value: object, at: str) -> dict[str, int]:
     if isinstance(value, str) and len(value) > LONGEST_MAP:
         message = f"may have at most {LONGEST_MAP} characters"
-        raise errors.InvalidInput.of(at, "too_long", message, value)
+        raise errors.InvalidInput.for_field(at, "too_long", message, value)
     return multipool.parse_pre_allocation(value, field=at)
 
 
@@ -136,7 +136,7 @@ def _count(value: object, at: str) -> int:
     return parsing.integer(value, at, least=0, most=multipool.MOST_PRE_ALLOCATED)
 
 
-def _asked(one: node_demand.Asked) -> dict[str, Any]:
+def _asked(one: node_demand.PoolNeed) -> dict[str, Any]:
     return {
         "pool": one.pool,
         "family": one.family,
@@ -160,11 +160,11 @@ class Preflight(views.View):
         release = parameters.text("release") or ""
         parameters.done()
         found = clusters.get(cluster)
-        told = preflights.of(found, release=release)
+        told = preflights.run_preflight(found, release=release)
         return views.answer(
             {
                 "cluster": found.name,
-                "verdict": told.verdict.value,
+                "verdict": told.result.value,
                 "config_unknown": told.why_not,
                 "release": told.release,
                 "pools": told.pools,
@@ -174,11 +174,11 @@ class Preflight(views.View):
         )
 
 
-def finding(one: Finding) -> dict[str, Any]:
+def finding(one: PreflightFinding) -> dict[str, Any]:
     return {
         "rule": one.rule,
-        "verdict": one.verdict.value,
-        "found": one.found,
+        "verdict": one.result.value,
+        "found": one.observation,
         "advice": one.advice,
     }
 
@@ -190,14 +190,14 @@ class Overlaps(views.View):
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
         cluster = parameters.parse("cluster", lookups.cluster)
-        kind = parameters.parse("kind", query.choice(*(one.value for one in overlaps.Kind)))
+        kind = parameters.parse("kind", query.choice(*(one.value for one in overlaps.OverlapKind)))
         within = parameters.parse("within", query.block)
         limit = parameters.parse("limit", query.integer(1, 1000)) or 100
         cursor = parameters.parse("cursor", query.block)
         parameters.done()
-        found = overlaps.found(
+        found = overlaps.find_overlaps(
             cluster_id=cluster.pk if cluster else None,
-            kind=overlaps.Kind(kind) if kind else None,
+            kind=overlaps.OverlapKind(kind) if kind else None,
             within=addresses.parse_block(within) if within else None,
         )
         begin = _after(found, addresses.parse_block(cursor)) if cursor else 0

@@ -174,7 +174,7 @@ DRIFT = says(
     ),
 )  # fmt: skip
 DRIFT_DECISION = says(
-    "Settle a difference: apply, adopt, ignore, heed",
+    "Settle a difference: apply, adopt, ignore, unignore",
     {200: shape("differences", pool_id=null(WHOLE), differences=listed(_DRIFT))},
     fails="404 409 411 413 415",
     **body(shape(reason=TEXT)),

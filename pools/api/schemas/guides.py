@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from drf_spectacular.utils import OpenApiExample
 
-from pools.cidr_migrations.progress import Standing, Step
+from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import exports
-from pools.core.cilium.preflight import Verdict
+from pools.core.cilium.preflight import RuleResult
 from pools.platform.rest.openapi import (  # fmt: skip
     CIDR,
     FLAG,
@@ -36,7 +36,7 @@ _NUMBERS: Schema = {
 _FINDING = shape(
     "rule verdict found advice",
     rule=TEXT,
-    verdict={"type": "string", "enum": [verdict.value for verdict in Verdict]},
+    verdict={"type": "string", "enum": [verdict.value for verdict in RuleResult]},
     found=TEXT,
     advice=TEXT,
 )
@@ -135,7 +135,7 @@ OVERLAPS = says(
                     "cidr kinds clusters members members_in_all",
                     cidr=CIDR,
                     kinds=listed(
-                        {"type": "string", "enum": sorted(one.value for one in overlaps.Kind)}
+                        {"type": "string", "enum": sorted(one.value for one in overlaps.OverlapKind)}
                     ),
                     clusters=WHOLE,
                     members=listed(_MEMBER),
@@ -169,8 +169,8 @@ _MIGRATION = shape(
     "id pool_id cidr range whole to state steps in_use total percent",
     id=WHOLE, pool_id=WHOLE, pool=TEXT, cluster=TEXT, cidr=CIDR, range=RANGE, whole=FLAG,
     to=null(CIDR), added=FLAG,
-    state={"type": "string", "enum": [standing.value for standing in Standing]},
-    steps=listed({"type": "string", "enum": [step.value for step in Step]}),
+    state={"type": "string", "enum": [standing.value for standing in MigrationStatus]},
+    steps=listed({"type": "string", "enum": [step.value for step in MigrationStep]}),
     author={"type": "string", "enum": ["register", "cluster"]}, unwritten=FLAG, orphaned=FLAG,
     waiting=listed(
         shape("path managers since drift_id", path=TEXT, managers=listed(TEXT), since=TIME, drift_id=WHOLE)
@@ -215,7 +215,9 @@ MIGRATION_STEP = writes(
             ]
         }
     },
-    shape("step", step={"type": "string", "enum": [step.value for step in Step]}, reason=TEXT),
+    shape(
+        "step", step={"type": "string", "enum": [step.value for step in MigrationStep]}, reason=TEXT
+    ),
     fails="404",
     parameters=query(dry_run="true: only say what reserve or widen would do"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pools.core.forecast import State
+from pools.core.forecast import ForecastState
 from pools.platform.rest.openapi import (
     FLAG,
     NUMBER,
@@ -55,7 +55,7 @@ FORECAST = says(
                 shape(
                     "family state summary day earliest latest per_day history_days missing_days"
                     " used free",
-                    family=WHOLE, state={"type": "string", "enum": [str(one) for one in State]},
+                    family=WHOLE, state={"type": "string", "enum": [str(one) for one in ForecastState]},
                     summary=TEXT, day=null(_DAY), earliest=null(_DAY), latest=null(_DAY),
                     per_day={"type": "number"}, history_days=WHOLE, missing_days=WHOLE,
                     used=NUMBER, free=NUMBER,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 Body = Manifest | list[Manifest] | bytes
-Keep = Callable[[Manifest], Manifest | None]
+Projection = Callable[[Manifest], Manifest | None]
 
 PAGE = 500  # objects
 MOST_PAGES = 10_000  # then the server goes in circles
@@ -76,7 +76,7 @@ class WatchEvent:
         return str(self.object["metadata"].get("resourceVersion", ""))
 
 
-class Gateway:
+class ClusterClient:
     """One API server over one connection that is kept alive; one request at a time.
 
     `cluster` is the name under which requests are counted, of a cluster that is registered.
@@ -136,29 +136,31 @@ class Gateway:
         namespace = self._call("GET", "/api/v1/namespaces/kube-system")
         return responses.text(responses.member(namespace, "metadata"), "uid")
 
-    def served(self, wanted: Iterable[Resource]) -> frozenset[Resource]:
+    def served(self, resources: Iterable[Resource]) -> frozenset[Resource]:
         """Return those of the resources that the server serves; raises what `discover` notes."""
-        discovery = self.discover(wanted)
+        discovery = self.discover(resources)
         for fault in discovery.faults.values():
             raise fault
         return discovery.served
 
-    def discover(self, wanted: Iterable[Resource]) -> Discovery:
+    def discover(self, resources: Iterable[Resource]) -> Discovery:
         """Ask which of the resources are served. Absent is only what a list has not.
 
         A resource that is of interest only with another one counts where the other one is served,
         too. An API group whose own server is down (an APIService of OpenShift) is noted as a fault
         of its resources, and hides no other group.
         """
-        asked = list(wanted)
-        wanted = asked + [each.only_with for each in asked if each.only_with is not None]
+        requested = list(resources)
+        resources = requested + [
+            resource.only_with for resource in requested if resource.only_with is not None
+        ]
         groups = responses.objects(self._call("GET", "/apis"), "groups")
-        known = {
+        api_versions = {
             (str(group.get("name")), str(version.get("version")))
             for group in groups
             for version in responses.objects(group, "versions")
         } | {("", "v1")}
-        versions = {(each.group, each.version) for each in wanted} & known
+        versions = {(resource.group, resource.version) for resource in resources} & api_versions
         plurals: dict[tuple[str, str], set[str]] = {}
         broken: dict[tuple[str, str], faults.ClusterFault] = {}
         for version in versions:
@@ -169,25 +171,27 @@ class Gateway:
             except faults.KindAbsent:  # although it is in the list of groups
                 name = "/".join(version)
                 broken[version] = faults.ServerFault(f"The API server does not answer for {name}.")
-        found = {
-            each for each in wanted if each.plural in plurals.get((each.group, each.version), ())
+        served_resources = {
+            resource
+            for resource in resources
+            if resource.plural in plurals.get((resource.group, resource.version), ())
         }
         return Discovery(
             frozenset(
-                each
-                for each in found & {*asked}
-                if each.only_with is None or each.only_with in found
+                resource
+                for resource in served_resources & {*requested}
+                if resource.only_with is None or resource.only_with in served_resources
             ),
             {
-                each: broken[each.group, each.version]
-                for each in asked
-                if (each.group, each.version) in broken
+                resource: broken[resource.group, resource.version]
+                for resource in requested
+                if (resource.group, resource.version) in broken
             },
         )
 
     def _plurals(self, group: str, version: str) -> set[str]:
         answer = self._call("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
-        return {str(each.get("name")) for each in responses.objects(answer, "resources")}
+        return {str(entry.get("name")) for entry in responses.objects(answer, "resources")}
 
     def may(
         self, verb: str, resource: Resource, *, namespace: str = "", subresource: str = ""
@@ -210,14 +214,16 @@ class Gateway:
         From the CRD, which takes a right of its own, else from what every user may read.
         """
         for path, read in schemas.doors(resource):
-            with contextlib.suppress(faults.Forbidden, faults.ObjectAbsent, faults.KindAbsent):
-                if found := read(self._call("GET", path), resource):
-                    return found
+            with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindAbsent):
+                if schema := read(self._call("GET", path), resource):
+                    return schema
         return None
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def list(self, resource: Resource, *, namespace: str = "", keep: Keep | None = None) -> Listing:
+    def list(
+        self, resource: Resource, *, namespace: str = "", keep: Projection | None = None
+    ) -> Listing:
         """All objects, in pages; complete, or it raises. Also raises Gone, after three attempts.
 
         `keep` is given each object of a page and answers what is kept of it, None for nothing.
@@ -227,7 +233,7 @@ class Gateway:
                 return self._list(resource, namespace, keep)
         return self._list(resource, namespace, keep)
 
-    def _list(self, resource: Resource, namespace: str, keep: Keep | None) -> Listing:
+    def _list(self, resource: Resource, namespace: str, keep: Projection | None) -> Listing:
         path, token = _path(resource, namespace=namespace), ""
         items: builtins.list[Manifest] = []
         raw = self._page(path, token)
@@ -238,7 +244,7 @@ class Gateway:
                 following = ahead.submit(self._page, path, guess) if guess else None
                 page = responses.parsed(raw)
                 if not str(page.get("kind")).endswith("List"):
-                    raise faults.Garbled("the answer is no list")
+                    raise faults.MalformedResponse("the answer is no list")
                 metadata = responses.member(page, "metadata")
                 listed = responses.objects(page, "items")
                 items += listed if keep is None else filter(None, map(keep, listed))
@@ -252,7 +258,7 @@ class Gateway:
                 raw = (
                     following.result() if following and guess == token else self._page(path, token)
                 )
-        raise faults.Garbled("the list does not end")
+        raise faults.MalformedResponse("the list does not end")
 
     def _page(self, path: str, token: str) -> bytes:
         query = {"limit": str(PAGE)} | ({"continue": token} if token else {})
@@ -483,16 +489,16 @@ def _official_client() -> Any:
 
 def _guessed_token(page: bytes) -> str:
     """What `continue` of a list seems to be, which stands at its beginning or its end; "" for none."""
-    found = _TOKEN.search(page[:_METADATA]) or _TOKEN.search(page[-_METADATA:])
-    return found[1].decode() if found else ""
+    match = _TOKEN.search(page[:_METADATA]) or _TOKEN.search(page[-_METADATA:])
+    return match[1].decode() if match else ""
 
 
-def _event(told: Manifest) -> WatchEvent:
-    kind, subject = told.get("type"), responses.member(told, "object")
+def _event(event: Manifest) -> WatchEvent:
+    kind, subject = event.get("type"), responses.member(event, "object")
     if kind == "ERROR":
         raise responses.of_status(subject)
     if kind not in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}:
-        raise faults.Garbled("the watch told something that is no event")
+        raise faults.MalformedResponse("the watch told something that is no event")
     responses.member(subject, "metadata")
     return WatchEvent(kind, subject)
 
@@ -500,7 +506,7 @@ def _event(told: Manifest) -> WatchEvent:
 def _path(resource: Resource, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
     if name and not name.strip("."):
         # `.` and `..` would be other paths.
-        raise faults.ObjectAbsent(f"no object has the name {name}")
+        raise faults.NotFound(f"no object has the name {name}")
     return resource.path(name, namespace=namespace, subresource=subresource)
 
 
@@ -516,4 +522,4 @@ def _address(manifest: Manifest) -> tuple[str, str]:
 def _yaml(manifest: Manifest) -> bytes:
     """JSON that is YAML too: no surrogate pairs, and no character that ends a line of YAML."""
     text = json.dumps(manifest, ensure_ascii=False, allow_nan=False)
-    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+    return _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()

@@ -50,7 +50,7 @@ _PEM_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class KubeconfigReading:
     """What a kubeconfig said: the access, which context it is of, and what is odd but allowed."""
 
     access: Access
@@ -58,7 +58,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
 
 
-def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Reading:
+def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> KubeconfigReading:
     """The access of one context, the current one by default.
 
     Raises InvalidInput with paths of the file (`users.admin.exec`): the codes of
@@ -68,10 +68,10 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Rea
     bad_base64, bad_pem, private_key_in_ca, bad_token, bad_server_name, key_mismatch,
     client_key_missing, client_certificate_missing, no_credentials.
     """
-    found = documents.load_yaml(text, limit=LARGEST)
-    if len(found) > 1:
-        raise errors.InvalidInput.of("", "object_expected", "one kubeconfig is expected")
-    config = found[0].data
+    parsed_documents = documents.load_yaml(text, limit=LARGEST)
+    if len(parsed_documents) > 1:
+        raise errors.InvalidInput.for_field("", "object_expected", "one kubeconfig is expected")
+    config = parsed_documents[0].data
     name, chosen = _context(config, context)
     cluster_name, cluster = _entry(config, "clusters", "cluster", chosen.get("cluster"))
     user_name, user = _entry(config, "users", "user", chosen.get("user"))
@@ -80,11 +80,11 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Rea
     problems += _refused(user, _REFUSED_OF_USER, user_path)
     if problems:
         raise errors.InvalidInput.all(problems)
-    with _at(cluster_path):
+    with _errors_under(cluster_path):
         server = guard.parse_url(_text(cluster, "server")).url
         ca = _pem(cluster, "certificate-authority-data")
         tls_server_name = _text(cluster, "tls-server-name")
-    with _at(user_path):
+    with _errors_under(user_path):
         token = _text(user, "token").strip()
         certificate = _pem(user, "client-certificate-data")
         key = _pem(user, "client-key-data")
@@ -94,9 +94,9 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Rea
     except errors.InvalidInput as error:
         paths = _paths(cluster_path, user_path)
         raise errors.InvalidInput.all(
-            [dataclasses.replace(each, field=paths[each.field]) for each in error.problems]
+            [dataclasses.replace(problem, field=paths[problem.field]) for problem in error.problems]
         ) from None
-    return Reading(access, name, warnings)
+    return KubeconfigReading(access, name, warnings)
 
 
 def contexts(text: str | bytes) -> tuple[list[str], str]:
@@ -104,15 +104,15 @@ def contexts(text: str | bytes) -> tuple[list[str], str]:
 
     Raises InvalidInput as `read` does for what is no kubeconfig.
     """
-    found = documents.load_yaml(text, limit=LARGEST)
-    config = found[0].data
-    known = sorted(_named(config, "contexts", "context"))
+    parsed_documents = documents.load_yaml(text, limit=LARGEST)
+    config = parsed_documents[0].data
+    names = sorted(_entries_by_name(config, "contexts", "context"))
     current = _text(config, "current-context")
-    return known, current if current in known else ""
+    return names, current if current in names else ""
 
 
 @contextlib.contextmanager
-def _at(path: str) -> Iterator[None]:
+def _errors_under(path: str) -> Iterator[None]:
     try:
         yield
     except errors.InvalidInput as error:
@@ -147,7 +147,7 @@ def in_cluster(environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACC
         host = ""
     if not host:
         message = "this process runs in no pod with a service account"
-        raise errors.InvalidInput.of("", "not_in_cluster", message)
+        raise errors.InvalidInput.for_field("", "not_in_cluster", message)
     bracketed = f"[{host}]" if ":" in host else host
     server = guard.parse_url(f"https://{bracketed}:{port}").url
     return Access(server, ca, token_file=str(folder / "token"))
@@ -156,47 +156,49 @@ def in_cluster(environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACC
 # --- the parts of the file ------------------------------------------------------------------------
 
 
-def _context(config: dict[str, Any], wanted: str) -> tuple[str, dict[str, Any]]:
-    name = wanted or _text(config, "current-context")
-    known = _named(config, "contexts", "context")
-    if name in known:
-        return name, known[name]
-    there = ", ".join(sorted(errors.shown(each) for each in known)) or "none"
+def _context(config: dict[str, Any], requested_name: str) -> tuple[str, dict[str, Any]]:
+    name = requested_name or _text(config, "current-context")
+    contexts_by_name = _entries_by_name(config, "contexts", "context")
+    if name in contexts_by_name:
+        return name, contexts_by_name[name]
+    there = (
+        ", ".join(sorted(errors.shown(context_name) for context_name in contexts_by_name)) or "none"
+    )
     if name:
         message = f"there is no context {errors.shown(name)}; there are: {there}"
     else:
         message = f"the file names no current context; say which one: {there}"
-    raise errors.InvalidInput.of("contexts", "context_missing", message, name)
+    raise errors.InvalidInput.for_field("contexts", "context_missing", message, name)
 
 
 def _entry(
     config: dict[str, Any], group: str, member: str, name: object
 ) -> tuple[str, dict[str, Any]]:
-    known = _named(config, group, member)
-    if isinstance(name, str) and name in known:
-        return errors.shown(name), known[name]
+    entries_by_name = _entries_by_name(config, group, member)
+    if isinstance(name, str) and name in entries_by_name:
+        return errors.shown(name), entries_by_name[name]
     message = f"the context names a {member} that is not in {group}"
-    raise errors.InvalidInput.of(group, f"{member}_missing", message, name)
+    raise errors.InvalidInput.for_field(group, f"{member}_missing", message, name)
 
 
-def _named(config: dict[str, Any], group: str, member: str) -> dict[str, dict[str, Any]]:
+def _entries_by_name(config: dict[str, Any], group: str, member: str) -> dict[str, dict[str, Any]]:
     """The entries of a list of {name, member} by name; the first of a name counts, as in kubectl."""
     entries = config.get(group) or []
-    named: dict[str, dict[str, Any]] = {}
+    bodies: dict[str, dict[str, Any]] = {}
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and isinstance(entry.get("name"), str):
             body = entry.get(member) or {}
             if isinstance(body, dict):
-                named.setdefault(entry["name"], body)
-    return named
+                bodies.setdefault(entry["name"], body)
+    return bodies
 
 
 def _refused(
     body: dict[str, Any], rules: Mapping[str, tuple[str, str]], path: str
-) -> list[errors.Problem]:
+) -> list[errors.FieldProblem]:
     # `false` and empty values switch nothing on. No value is shown: it may be a password.
     return [
-        errors.Problem(f"{path}.{key}", code, message.format(key))
+        errors.FieldProblem(f"{path}.{key}", code, message.format(key))
         for key, (code, message) in rules.items()
         if body.get(key)
     ]
@@ -207,7 +209,9 @@ def _text(body: dict[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(key, "text_expected", "a text is expected; put it in quotes")
+        raise errors.InvalidInput.for_field(
+            key, "text_expected", "a text is expected; put it in quotes"
+        )
     return value
 
 
@@ -222,10 +226,10 @@ def _pem(body: dict[str, Any], key: str) -> str:
     try:
         raw = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise errors.InvalidInput.of(key, "bad_base64", "is not base64") from None
+        raise errors.InvalidInput.for_field(key, "bad_base64", "is not base64") from None
     if not _PEM_BLOCK.search(raw):
-        raise errors.InvalidInput.of(key, "bad_pem", "is not PEM in base64")
+        raise errors.InvalidInput.for_field(key, "bad_pem", "is not PEM in base64")
     try:
         return raw.decode("ascii")
     except UnicodeDecodeError:
-        raise errors.InvalidInput.of(key, "bad_pem", "is not PEM in base64") from None
+        raise errors.InvalidInput.for_field(key, "bad_pem", "is not PEM in base64") from None

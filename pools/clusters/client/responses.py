@@ -75,11 +75,11 @@ def check_encoding(response: urllib3.BaseHTTPResponse) -> None:
     """We asked for plain bytes: a compressed answer may be a bomb. Raises Garbled."""
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         response.close()
-        raise faults.Garbled("the answer is compressed, which was not asked for")
+        raise faults.MalformedResponse("the answer is compressed, which was not asked for")
 
 
-def _too_large(limit: int) -> faults.Garbled:
-    return faults.Garbled(f"the answer is larger than {limit // 1024 // 1024} MiB")
+def _too_large(limit: int) -> faults.MalformedResponse:
+    return faults.MalformedResponse(f"the answer is larger than {limit // 1024 // 1024} MiB")
 
 
 def parsed(raw: bytes) -> dict[str, Any]:
@@ -88,64 +88,70 @@ def parsed(raw: bytes) -> dict[str, Any]:
         value = json.loads(raw)
     except (ValueError, RecursionError):
         begin = "a page" if raw[:64].lstrip()[:1] == b"<" else "no valid JSON"
-        raise faults.Garbled(f"the answer is {begin}, not one of a Kubernetes API server") from None
+        raise faults.MalformedResponse(
+            f"the answer is {begin}, not one of a Kubernetes API server"
+        ) from None
     if not isinstance(value, dict):
-        raise faults.Garbled("the answer is no JSON object")
+        raise faults.MalformedResponse("the answer is no JSON object")
     return value
 
 
 def member(answer: dict[str, Any], name: str) -> dict[str, Any]:
     """An object inside of an answer. Raises Garbled."""
-    found = answer.get(name)
-    if not isinstance(found, dict):
-        raise faults.Garbled(f"the answer has no {name}")
-    return found
+    child = answer.get(name)
+    if not isinstance(child, dict):
+        raise faults.MalformedResponse(f"the answer has no {name}")
+    return child
 
 
 def text(answer: dict[str, Any], name: str) -> str:
     """A text inside of an answer, not empty. Raises Garbled."""
-    found = answer.get(name)
-    if not isinstance(found, str) or not found:
-        raise faults.Garbled(f"the answer has no {name}")
-    return found
+    content = answer.get(name)
+    if not isinstance(content, str) or not content:
+        raise faults.MalformedResponse(f"the answer has no {name}")
+    return content
 
 
 def objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """A list of objects inside of an answer; null is the empty one, as Go writes it. Raises Garbled."""
-    found = answer.get(name)
-    if found is None and name in answer:
+    entries = answer.get(name)
+    if entries is None and name in answer:
         return []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise faults.Garbled(f"the answer has no {name}")
-    return found
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise faults.MalformedResponse(f"the answer has no {name}")
+    return entries
 
 
 def refusal(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
     """The fault that an HTTP status and its body mean."""
     try:
-        told = parsed(raw)
-    except faults.Garbled:
-        told = {}
+        status_object = parsed(raw)
+    except faults.MalformedResponse:
+        status_object = {}
     # An API server's 404 is a Status, or a list of the paths that it has, or this plain text.
-    from_server = "paths" in told or raw.startswith(_PLAIN_404)
-    if told.get("kind") != "Status":
-        told = {}
-    if status == 404 and not told and not from_server:
-        return faults.Garbled("404 of something that is no Kubernetes API server", status=status)
-    return of_status({**told, "code": status}, retry_after=headers.get("Retry-After"))
+    from_server = "paths" in status_object or raw.startswith(_PLAIN_404)
+    if status_object.get("kind") != "Status":
+        status_object = {}
+    if status == 404 and not status_object and not from_server:
+        return faults.MalformedResponse(
+            "404 of something that is no Kubernetes API server", status=status
+        )
+    return of_status({**status_object, "code": status}, retry_after=headers.get("Retry-After"))
 
 
-def of_status(told: dict[str, Any], *, retry_after: str | None = None) -> faults.ClusterFault:
+def of_status(
+    status_object: dict[str, Any], *, retry_after: str | None = None
+) -> faults.ClusterFault:
     """The fault of a Status object, of an answer or of a watch's ERROR event."""
-    status = int(_number(told.get("code")))
-    found = told.get("details")
-    details: dict[str, Any] = found if isinstance(found, dict) else {}
-    message, causes = connection_errors.said(told.get("message")), _causes(details)
+    status = int(_number(status_object.get("code")))
+    raw_details = status_object.get("details")
+    details: dict[str, Any] = raw_details if isinstance(raw_details, dict) else {}
+    message, causes = connection_errors.said(status_object.get("message")), _causes(details)
     if status == 404:
-        absent = faults.ObjectAbsent if details.get("name") else faults.KindAbsent
+        absent = faults.NotFound if details.get("name") else faults.KindAbsent
         return absent(message, status=status)
     if status == 409:
-        return _conflict(told.get("reason"), message, causes)
+        return _conflict(status_object.get("reason"), message, causes)
     wait = _number(retry_after) or _number(details.get("retryAfterSeconds"))
     if status == 429 or (status == 503 and wait):
         return faults.TooBusy(message, status=status, retry_after=wait)
@@ -155,8 +161,10 @@ def of_status(told: dict[str, Any], *, retry_after: str | None = None) -> faults
     if status in _STATUS:
         return _STATUS[status](message, status=status, causes=causes)
     if 300 <= status < 400:
-        return faults.Garbled("the answer is a redirect, which is not followed", status=status)
-    kind = faults.ServerFault if status >= 500 else faults.Garbled
+        return faults.MalformedResponse(
+            "the answer is a redirect, which is not followed", status=status
+        )
+    kind = faults.ServerFault if status >= 500 else faults.MalformedResponse
     return kind(message or f"HTTP status {status}", status=status, causes=causes)
 
 
@@ -164,21 +172,21 @@ def _conflict(
     reason: object, message: str, causes: tuple[faults.Cause, ...]
 ) -> faults.ClusterFault:
     if reason == "AlreadyExists":
-        return faults.AlreadyThere(message, status=409)
+        return faults.AlreadyExists(message, status=409)
     if any(cause.reason == "FieldManagerConflict" for cause in causes):
         return faults.FieldConflict(message, status=409, causes=causes)
     return faults.StaleVersion(message, status=409, causes=causes)
 
 
 def _causes(details: dict[str, Any]) -> tuple[faults.Cause, ...]:
-    given = details.get("causes")
+    raw_causes = details.get("causes")
     return tuple(
         faults.Cause(
             connection_errors.said(cause.get("field")),
             connection_errors.said(cause.get("message")),
             connection_errors.said(cause.get("reason")),
         )
-        for cause in (given if isinstance(given, list) else [])[:100]
+        for cause in (raw_causes if isinstance(raw_causes, list) else [])[:100]
         if isinstance(cause, dict)
     )
 

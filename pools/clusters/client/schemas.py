@@ -31,17 +31,21 @@ def _of_definition(answer: Schema, resource: Resource) -> Schema | None:
 
 
 def _of_openapi3(answer: Schema, resource: Resource) -> Schema | None:
-    return _named(_dict(_dict(answer.get("components")).get("schemas")), resource)
+    return _find_definition(_dict(_dict(answer.get("components")).get("schemas")), resource)
 
 
 def _of_openapi2(answer: Schema, resource: Resource) -> Schema | None:
-    return _named(_dict(answer.get("definitions")), resource)
+    return _find_definition(_dict(answer.get("definitions")), resource)
 
 
-def _named(definitions: Schema, resource: Resource) -> Schema | None:
-    wanted = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+def _find_definition(definitions: Schema, resource: Resource) -> Schema | None:
+    group_version_kind = {
+        "group": resource.group,
+        "version": resource.version,
+        "kind": resource.kind,
+    }
     for definition in definitions.values():
-        if wanted in _list(_dict(definition).get("x-kubernetes-group-version-kind")):
+        if group_version_kind in _list(_dict(definition).get("x-kubernetes-group-version-kind")):
             return _dict(definition)
     return None
 
@@ -51,4 +55,4 @@ def _dict(value: object) -> Schema:
 
 
 def _list(value: object) -> list[Schema]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

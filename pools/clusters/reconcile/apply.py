@@ -7,10 +7,10 @@ from typing import Any
 
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import comparison, differences, ingest, storage, writes
-from pools.clusters.reconcile.handler import Handler, Pass, Place, Write
-from pools.clusters.reconcile.sync_runs import LONGEST_PLAN, Counts
-from pools.clusters.reconcile.writes import Result
-from pools.core.kubernetes.differences import Difference
+from pools.clusters.reconcile.handler import Handler, ObjectKey, SyncContext, Write
+from pools.clusters.reconcile.sync_runs import LONGEST_PLAN, KindCounts
+from pools.clusters.reconcile.writes import WriteResult
+from pools.core.kubernetes.differences import FieldDifference
 from pools.models import ObservedObject
 from pools.platform.outbound import faults
 
@@ -20,72 +20,81 @@ _OF_THE_CLUSTER = (faults.Forbidden, faults.ServerFault)
 _FLUSH = 100  # objects that were written, until they are taken in
 
 
-def settle(pass_: Pass, handler: Handler, one: Counts) -> None:
+def apply_desired(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
     """Write what the handler wants; keep its differences and findings. Raises what ends the kind."""
-    _settle(pass_, handler, one)
-    if one.written and handler.prompt:
-        more = Counts()  # what fails again is counted once
-        _settle(pass_, handler, more)
-        one.written += more.written
+    _apply_once(context, handler, counts)
+    if counts.written and handler.prompt:
+        more = KindCounts()  # what fails again is counted once
+        _apply_once(context, handler, more)
+        counts.written += more.written
 
 
-def _settle(pass_: Pass, handler: Handler, one: Counts) -> None:
+def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
     # All at once: a transaction that a handler has open meanwhile does not wait for the cluster.
-    wanted = list(handler.desired(pass_))
-    results: list[Result] = []
+    desired_writes = list(handler.desired(context))
+    results: list[WriteResult] = []
     fault: faults.ClusterFault | None = None
     try:
-        _send_all(pass_, handler, wanted, results, one)
+        _send_all(context, handler, desired_writes, results, counts)
     except faults.ClusterFault as error:
         fault = error
-    found = [] if pass_.dry_run or fault else list(handler.findings(pass_))
-    if not pass_.dry_run:
-        whole = fault is None and not pass_.told
-        covered = None if whole else {result.write.place for result in results} | pass_.touched
-        with pass_.holding():
-            differences.keep_drift(pass_.cluster.pk, handler.kind, _drift(results), covered)
+    findings = [] if context.dry_run or fault else list(handler.findings(context))
+    if not context.dry_run:
+        whole = fault is None and not context.from_watch
+        covered = None if whole else {result.write.key for result in results} | context.changed_keys
+        with context.holding():
+            differences.keep_drift(context.cluster.pk, handler.kind, _drift(results), covered)
             if not fault:
-                differences.keep_findings(pass_.cluster.pk, handler.kind, found)
+                differences.keep_findings(context.cluster.pk, handler.kind, findings)
     if fault:
         raise fault
 
 
 def _send_all(
-    pass_: Pass, handler: Handler, wanted: Sequence[Write], results: list[Result], one: Counts
+    context: SyncContext,
+    handler: Handler,
+    desired_writes: Sequence[Write],
+    results: list[WriteResult],
+    counts: KindCounts,
 ) -> None:
-    known = _known(pass_, handler, wanted)
+    observed_objects = _observed_objects(context, handler, desired_writes)
     stored: list[Manifest] = []
     trouble = 0
     try:
-        for write in wanted:
-            ours = write.resource == pass_.served.get(handler.kind)
-            fresh = ours and (not pass_.told or write.place in known)
+        for write in desired_writes:
+            ours = write.resource == context.served.get(handler.kind)
+            fresh = ours and (not context.from_watch or write.key in observed_objects)
             result = writes.send(
-                pass_, write, known.get(write.place) if fresh else None, fresh=fresh
+                context, write, observed_objects.get(write.key) if fresh else None, fresh=fresh
             )
             results.append(result)
-            _count(one, result, dry_run=pass_.dry_run)
+            _count(counts, result, dry_run=context.dry_run)
             if result.stored is not None and ours:
-                known[write.place] = result.stored
+                observed_objects[write.key] = result.stored
                 stored.append(result.stored)
             if len(stored) == _FLUSH:
-                _take_in(pass_, handler, stored)
+                _take_in(context, handler, stored)
             trouble = trouble + 1 if isinstance(result.fault, _OF_THE_CLUSTER) else 0
             if trouble == IN_A_ROW and isinstance(result.fault, faults.ClusterFault):
                 raise result.fault
     finally:
-        _take_in(pass_, handler, stored)
+        _take_in(context, handler, stored)
 
 
-def _known(pass_: Pass, handler: Handler, wanted: Sequence[Write]) -> dict[Place, Manifest]:
+def _observed_objects(
+    context: SyncContext, handler: Handler, desired_writes: Sequence[Write]
+) -> dict[ObjectKey, Manifest]:
     """The objects as they were seen last: nothing is asked of the cluster for those that are well."""
-    if not wanted:
+    if not desired_writes:
         return {}
-    if not pass_.told:
-        return {comparison.place(each): each for each in pass_.listed.get(handler.kind, ())}
-    names = {write.name for write in wanted}
+    if not context.from_watch:
+        return {
+            comparison.object_key(manifest): manifest
+            for manifest in context.listed.get(handler.kind, ())
+        }
+    names = {write.name for write in desired_writes}
     rows = ObservedObject.objects.filter(
-        cluster=pass_.cluster, kind=handler.kind, name__in=names
+        cluster=context.cluster, kind=handler.kind, name__in=names
     ).exclude(problem_code=storage.UNSTORABLE)
     return {
         (namespace, name): manifest
@@ -93,47 +102,47 @@ def _known(pass_: Pass, handler: Handler, wanted: Sequence[Write]) -> dict[Place
     }
 
 
-def _take_in(pass_: Pass, handler: Handler, stored: list[Manifest]) -> None:
+def _take_in(context: SyncContext, handler: Handler, stored: list[Manifest]) -> None:
     """What was written is what was seen: the next pass need not take it for news."""
     last = {manifest["metadata"]["uid"]: manifest for manifest in stored}
-    ingest.absorb(pass_, handler, pass_.served[handler.kind], list(last.values()))
+    ingest.ingest(context, handler, context.served[handler.kind], list(last.values()))
     stored.clear()
 
 
-def _count(one: Counts, result: Result, *, dry_run: bool) -> None:
-    one.written += result.stored is not None
-    one.failed += result.fault is not None
-    if not (dry_run and result.found and result.write.send):
+def _count(counts: KindCounts, result: WriteResult, *, dry_run: bool) -> None:
+    counts.written += result.stored is not None
+    counts.failed += result.fault is not None
+    if not (dry_run and result.field_differences and result.write.send):
         return
-    one.would += 1
-    if len(one.plan) < LONGEST_PLAN:
-        one.plan.append(
+    counts.would += 1
+    if len(counts.plan) < LONGEST_PLAN:
+        counts.plan.append(
             {
                 "namespace": result.write.namespace,
                 "name": result.write.name,
-                "fields": [_field(each) for each in result.found],
+                "fields": [_field(difference) for difference in result.field_differences],
             }
         )
 
 
-def _field(each: Difference) -> dict[str, Any]:
-    return {"path": each.path, "desired": each.desired, "observed": each.observed}
+def _field(difference: FieldDifference) -> dict[str, Any]:
+    return {"path": difference.path, "desired": difference.desired, "observed": difference.observed}
 
 
-def _drift(results: Sequence[Result]) -> list[differences.Drifting]:
+def _drift(results: Sequence[WriteResult]) -> list[differences.Drifting]:
     return [
-        differences.Drifting(result.write.place, each, *_why(result, each))
+        differences.Drifting(result.write.key, difference, *_why(result, difference))
         for result in results
-        for each in result.found
+        for difference in result.field_differences
     ]
 
 
-def _why(result: Result, each: Difference) -> tuple[str, str]:
+def _why(result: WriteResult, difference: FieldDifference) -> tuple[str, str]:
     """Why a field was not written, and the code of it; of one that another manager owns that it is."""
     fault = result.fault
     if fault is None:
         return "", ""
-    names = writes.foreign(each, result.write.manager)
+    names = writes.foreign(difference, result.write.manager)
     if isinstance(fault, faults.FieldConflict) and names:
         return f"owned by {', '.join(names)}", fault.code
     return fault.message or fault.code, fault.code

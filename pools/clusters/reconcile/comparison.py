@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import Place
+from pools.clusters.reconcile.handler import ObjectKey
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.platform.outbound import faults
@@ -20,7 +20,7 @@ GRACE = 30  # seconds between the two lists that an object has to be absent from
 LONGEST = {"uid": 64, "resourceVersion": 64, "name": 253, "namespace": 253}
 
 
-class Row(NamedTuple):
+class ObjectRow(NamedTuple):
     """What is compared of a row that is pending, has a problem, or was missed.
 
     `overdue`: a list was without it, long enough ago.
@@ -34,11 +34,11 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
+class ObservedRows:
     """What was seen before: of all that is well nothing but `uid version`."""
 
     well: frozenset[str]
-    others: Mapping[str, Row]  # by uid
+    others: Mapping[str, ObjectRow]  # by uid
 
 
 @dataclass
@@ -54,12 +54,14 @@ class Comparison:
     gone: list[int] = field(default_factory=list)  # of these, again, and long enough
 
 
-def known(cluster_id: int, kind: str) -> Known:
+def observed_rows(cluster_id: int, kind: str) -> ObservedRows:
     """The rows. Asked BEFORE the list: what came in meanwhile is not missed in it (R1)."""
     # One text, because ten thousand rows take as long to read as the list itself.
     ((text,),) = database.rows(_WELL, [cluster_id, kind])
     others = database.rows(_OTHERS, [GRACE, cluster_id, kind])
-    return Known(frozenset(text.split("\n")) - {""}, {uid: Row(*values) for uid, *values in others})
+    return ObservedRows(
+        frozenset(text.split("\n")) - {""}, {uid: ObjectRow(*values) for uid, *values in others}
+    )
 
 
 _WELL = """
@@ -79,47 +81,49 @@ def identity(manifest: Manifest) -> tuple[str, str]:
     """(uid, resourceVersion). Raises Garbled: no API server leaves them out."""
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict):
-        raise faults.Garbled("the answer has an object without metadata")
+        raise faults.MalformedResponse("the answer has an object without metadata")
     uid, version = text(metadata, "uid"), text(metadata, "resourceVersion")
     if not (uid and version) or " " in uid or "\n" in uid + version:
-        raise faults.Garbled("the answer has an object without uid or resourceVersion")
+        raise faults.MalformedResponse("the answer has an object without uid or resourceVersion")
     return uid, version
 
 
-def place(manifest: Manifest) -> Place:
+def object_key(manifest: Manifest) -> ObjectKey:
     """(namespace, name)."""
     metadata = manifest["metadata"]
     return text(metadata, "namespace"), text(metadata, "name")
 
 
-def compare(cluster_id: int, kind: str, before: Known, items: Iterable[Manifest]) -> Comparison:
+def compare(
+    cluster_id: int, kind: str, before: ObservedRows, items: Iterable[Manifest]
+) -> Comparison:
     """A complete list against the rows; nothing of a manifest is read but its identity."""
-    found, listed, left = Comparison(), set(), set(before.well)
+    comparison, listed, unlisted = Comparison(), set(), set(before.well)
     well = {same.split(" ")[0] for same in before.well}
     for manifest in items:
         uid, version = identity(manifest)
         same = f"{uid} {version}"
         if same in before.well:
-            left.discard(same)
+            unlisted.discard(same)
             continue
         if uid in listed:
             continue
         listed.add(uid)
         row = before.others.get(uid)
         if row is None and uid not in well:
-            found.new.append(manifest)
+            comparison.new.append(manifest)
         elif row is None or row.version != version:
-            found.changed.append(manifest)
+            comparison.changed.append(manifest)
         elif row.open:
-            found.again.append(manifest)
+            comparison.again.append(manifest)
         if row is not None and row.missed:
-            found.back.append(row.id)
-    found.missed = _ids(cluster_id, kind, {same.split(" ")[0] for same in left} - listed)
+            comparison.back.append(row.id)
+    comparison.missed = _ids(cluster_id, kind, {same.split(" ")[0] for same in unlisted} - listed)
     absent = [row for uid, row in before.others.items() if uid not in listed]
-    found.missed += [row.id for row in absent if not row.missed]
-    found.gone = [row.id for row in absent if row.overdue]
-    found.absent = [*found.missed, *(row.id for row in absent if row.missed)]
-    return found
+    comparison.missed += [row.id for row in absent if not row.missed]
+    comparison.gone = [row.id for row in absent if row.overdue]
+    comparison.absent = [*comparison.missed, *(row.id for row in absent if row.missed)]
+    return comparison
 
 
 def _ids(cluster_id: int, kind: str, uids: Collection[str]) -> list[int]:
@@ -133,9 +137,9 @@ def replaced(absent: Sequence[int], items: Iterable[Manifest]) -> list[int]:
     """Those of the absent rows whose name another object has: there is no doubt that they are gone."""
     if not absent:
         return []
-    taken = {place(manifest) for manifest in items}
+    listed_keys = {object_key(manifest) for manifest in items}
     rows = ObservedObject.objects.filter(pk__in=absent).values_list("id", "namespace", "name")
-    return [pk for pk, *where in rows if tuple(where) in taken]
+    return [pk for pk, *where in rows if tuple(where) in listed_keys]
 
 
 def text(metadata: Manifest, name: str) -> str:

@@ -9,13 +9,13 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from pools.clusters.client import kubeconfig
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.core import errors
 from pools.models import Connection
 from pools.platform.outbound import faults, secrets
 from pools.platform.outbound.access import Access
 
-Open = Callable[[Connection], Gateway]
+Open = Callable[[Connection], ClusterClient]
 
 
 class IdentityChanged(faults.ClusterFault):
@@ -39,33 +39,33 @@ def access(connection: Connection) -> Access:
     return Access.load(ring.open(connection.sealed, owner=owner(connection.cluster_id)))
 
 
-def gateway(connection: Connection) -> Gateway:
+def client_for(connection: Connection) -> ClusterClient:
     """The cluster's API server."""
-    return Gateway(
+    return ClusterClient(
         access(connection),
         cluster=connection.cluster.name,
         allow_loopback=settings.IPAM_ALLOW_LOOPBACK_CLUSTERS,
     )
 
 
-def recognise(connection: Connection, reached: Gateway) -> str:
+def recognise(connection: Connection, client: ClusterClient) -> str:
     """The uid of kube-system. Raises IdentityChanged when it is not the one that was registered."""
-    found = reached.identity()
-    if connection.identity and found != connection.identity:
+    identity = client.identity()
+    if connection.identity and identity != connection.identity:
         raise IdentityChanged(
             f"The cluster behind {connection.server} is another one than was registered."
         )
-    return found
+    return identity
 
 
-def pin(connection: Connection, found: str) -> None:
+def pin(connection: Connection, identity: str) -> None:
     """Remember who the cluster is, at the first contact. Raises SameCluster."""
     try:
         with transaction.atomic():
-            Connection.objects.filter(pk=connection.pk, identity="").update(identity=found)
+            Connection.objects.filter(pk=connection.pk, identity="").update(identity=identity)
     except IntegrityError as error:
-        other = Connection.objects.select_related("cluster").get(identity=found)
+        other = Connection.objects.select_related("cluster").get(identity=identity)
         raise errors.SameCluster(
             f"This cluster is registered already, as {other.cluster}."
         ) from error
-    connection.identity = found
+    connection.identity = identity

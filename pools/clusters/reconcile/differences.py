@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from pools.clusters.reconcile.handler import Found, Place
-from pools.core.kubernetes.differences import Difference
+from pools.clusters.reconcile.handler import ObjectKey, ReconcileFinding
+from pools.core.kubernetes.differences import FieldDifference
 from pools.models import Drift, Finding
 from pools.models.fields import Now
 
@@ -23,72 +23,77 @@ MOST_FOUND = 1000  # of one code: one object may be wrong in a hundred thousand 
 class Drifting:
     """A difference of one object, and why it was not written."""
 
-    place: Place
-    difference: Difference
+    key: ObjectKey
+    difference: FieldDifference
     conflict: str = ""
     code: str = ""
 
 
 def keep_drift(
-    cluster_id: int, kind: str, found: Sequence[Drifting], covered: AbstractSet[Place] | None
+    cluster_id: int, kind: str, drifts: Sequence[Drifting], covered: AbstractSet[ObjectKey] | None
 ) -> None:
     """Let the kind's drift rows be these; with `covered`, only those of these objects.
 
     What is ignored stays so as long as both values are the same.
     """
-    known = {
+    existing_rows = {
         (row.namespace, row.name, row.path): row
         for row in Drift.objects.filter(cluster_id=cluster_id, kind=kind)
         if covered is None or (row.namespace, row.name) in covered
     }
     # Two writes of one object (its status apart) may speak of one field: the later one counts.
-    wanted = {(*one.place, one.difference.path[:_LONGEST_PATH]): one for one in found}
+    drifts_by_key = {(*drift.key, drift.difference.path[:_LONGEST_PATH]): drift for drift in drifts}
     new = []
-    for (namespace, name, path), one in wanted.items():
-        row = known.pop((namespace, name, path), None)
-        values = _values(one)
+    for (namespace, name, path), drift in drifts_by_key.items():
+        row = existing_rows.pop((namespace, name, path), None)
+        values = _values(drift)
         if row is None:
-            place = {"namespace": namespace, "name": name, "path": path}
-            new.append(Drift(cluster_id=cluster_id, kind=kind, since=Now(), **place, **values))
+            location = {"namespace": namespace, "name": name, "path": path}
+            new.append(Drift(cluster_id=cluster_id, kind=kind, since=Now(), **location, **values))
         elif any(getattr(row, key) != value for key, value in values.items()):
             if (row.desired, row.observed) != (values["desired"], values["observed"]):
                 values |= {"ignored_by": None, "ignored_at": None, "ignored_reason": ""}
             Drift.objects.filter(pk=row.pk).update(**values)
     if new:
         Drift.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
-    if known:
-        Drift.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+    if existing_rows:
+        Drift.objects.filter(pk__in=[row.pk for row in existing_rows.values()]).delete()
 
 
-def _values(one: Drifting) -> dict[str, Any]:
+def _values(drift: Drifting) -> dict[str, Any]:
     return {
-        "desired": _json(one.difference.desired),
-        "observed": _json(one.difference.observed),
-        "managers": list(one.difference.managers),
-        "conflict": _text(one.conflict)[:1000],
-        "conflict_code": one.code[:63],
+        "desired": _json(drift.difference.desired),
+        "observed": _json(drift.difference.observed),
+        "managers": list(drift.difference.managers),
+        "conflict": _text(drift.conflict)[:1000],
+        "conflict_code": drift.code[:63],
     }
 
 
-def keep_findings(cluster_id: int, kind: str, found: Iterable[Found], *, add: bool = False) -> None:
+def keep_findings(
+    cluster_id: int, kind: str, findings: Iterable[ReconcileFinding], *, add: bool = False
+) -> None:
     """Let the kind's findings be these, or with `add` be among them.
 
     A finding that stands already keeps its time.
 
     Of one code the first MOST_FOUND are kept; `more_findings` says how many there are beside them.
     """
-    known = {
+    existing_rows = {
         (row.code, row.subject): row
         for row in Finding.objects.filter(cluster_id=cluster_id, kind=kind)
     }
-    wanted = {(one.code, _text(one.subject)[:_LONGEST_SUBJECT]): one for one in _bounded(found)}
+    findings_by_key = {
+        (finding.code, _text(finding.subject)[:_LONGEST_SUBJECT]): finding
+        for finding in _bounded(findings)
+    }
     new = []
-    for (code, subject), one in wanted.items():
-        row = known.pop((code, subject), None)
+    for (code, subject), finding in findings_by_key.items():
+        row = existing_rows.pop((code, subject), None)
         values = {
-            "severity": one.severity.value,
-            "message": _text(one.message)[:1000],
-            "details": _json(one.details),
+            "severity": finding.severity.value,
+            "message": _text(finding.message)[:1000],
+            "details": _json(finding.details),
         }
         if row is None:
             about = {"code": code, "subject": subject}
@@ -97,20 +102,22 @@ def keep_findings(cluster_id: int, kind: str, found: Iterable[Found], *, add: bo
             Finding.objects.filter(pk=row.pk).update(**values)
     if new:
         Finding.objects.bulk_create(new, ignore_conflicts=True, batch_size=500)
-    if known and not add:
-        Finding.objects.filter(pk__in=[row.pk for row in known.values()]).delete()
+    if existing_rows and not add:
+        Finding.objects.filter(pk__in=[row.pk for row in existing_rows.values()]).delete()
 
 
-def _bounded(found: Iterable[Found]) -> Iterator[Found]:
+def _bounded(findings: Iterable[ReconcileFinding]) -> Iterator[ReconcileFinding]:
     counts: Counter[str] = Counter()
-    for one in found:
-        counts[one.code] += 1
-        if counts[one.code] <= MOST_FOUND:
-            yield one
+    for finding in findings:
+        counts[finding.code] += 1
+        if counts[finding.code] <= MOST_FOUND:
+            yield finding
     for code, count in counts.items():
         if more := max(count - MOST_FOUND, 0):
             message = f"{more} more of {code} are not shown."
-            yield Found("more_findings", code, message, details={"code": code, "count": more})
+            yield ReconcileFinding(
+                "more_findings", code, message, details={"code": code, "count": more}
+            )
 
 
 def _json(value: object) -> Any:

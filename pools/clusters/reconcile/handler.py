@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pools.clusters.client.api_client import Gateway, Keep, Manifest
+from pools.clusters.client.api_client import ClusterClient, Manifest, Projection
 from pools.core.kubernetes.differences import POD_IP_POOL, Structure
 from pools.core.kubernetes.resources import Resource
 from pools.models import Cluster, Connection, ObservedObject
@@ -18,7 +18,7 @@ from pools.platform import events
 MANAGER = "cadastre"  # of the fields that we write
 STATUS_MANAGER = "cadastre-status"  # before Kubernetes 1.22 one name for both would lose the other
 
-Place = tuple[str, str]  # namespace and name of an object
+ObjectKey = tuple[str, str]  # namespace and name of an object
 
 
 def _unproven() -> None:
@@ -30,7 +30,7 @@ def _as_it_is(part: Manifest, _current: Manifest) -> Manifest:
 
 
 @dataclass(frozen=True)
-class Pass:
+class SyncContext:
     """One pass over one cluster, as its handlers see it.
 
     `complete` holds the kinds whose list was complete in this pass; nothing that is not in there may
@@ -43,21 +43,21 @@ class Pass:
 
     cluster: Cluster
     connection: Connection
-    gateway: Gateway
+    client: ClusterClient
     author: events.Author
     holding: Callable[[], contextlib.AbstractContextManager[None]]
     dry_run: bool = False
-    told: bool = False
+    from_watch: bool = False
     served: dict[str, Resource] = field(default_factory=dict)  # by kind: the version that is read
     complete: set[str] = field(default_factory=set)
     # From a handler's `desired` to its `findings`, by kind.
     notes: dict[str, Any] = field(default_factory=dict)
-    touched: frozenset[Place] = frozenset()
+    changed_keys: frozenset[ObjectKey] = frozenset()
     listed: dict[str, list[Manifest]] = field(default_factory=dict)  # by kind: not to be changed
     prove: Callable[[], None] = _unproven
 
 
-class Seen(NamedTuple):
+class ParsedObject(NamedTuple):
     """An object that is new or changed, as the handler's `parse` read it.
 
     A handler may set `row.pending` (look at it again in the next pass, although it did not change),
@@ -94,12 +94,12 @@ class Write:
     fit: Callable[[Manifest, Manifest], Manifest] = _as_it_is
 
     @property
-    def place(self) -> Place:
+    def key(self) -> ObjectKey:
         return self.namespace, self.name
 
 
 @dataclass(frozen=True)
-class Found:
+class ReconcileFinding:
     """Something to tell people; it stands as long as a pass finds it again."""
 
     code: str
@@ -123,11 +123,11 @@ class Handler(abc.ABC):
     follows: tuple[str, ...] = ()
     prompt: bool = False
 
-    def wants(self, manifest: Manifest) -> bool:  # noqa: ARG002
+    def is_relevant(self, manifest: Manifest) -> bool:  # noqa: ARG002
         """Return False for an object to ignore, as if the cluster did not have it."""
         return True
 
-    def slim(self, manifest: Manifest) -> Manifest:
+    def project(self, manifest: Manifest) -> Manifest:
         """Return the part of the object that is kept, its identity included."""
         return manifest
 
@@ -135,34 +135,34 @@ class Handler(abc.ABC):
     def parse(self, manifest: Manifest) -> Any:
         """Return the object as a value; InvalidInput leaves out this one object only."""
 
-    def absorb(self, pass_: Pass, seen: Sequence[Seen]) -> None:  # noqa: B027
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:  # noqa: B027
         """Take in new and changed objects, and those with a problem or pending, many at once.
 
         The engine has opened the transaction. When this raises, the engine halves the batch until the
         object that causes it is alone.
         """
 
-    def forget(self, pass_: Pass, rows: Sequence[ObservedObject]) -> None:  # noqa: B027
+    def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:  # noqa: B027
         """Take in that objects are gone, after `absorb`, in a transaction of the engine.
 
         Two complete lists were without them, a watch reported their deletion, or another object has
         their name.
         """
 
-    def desired(self, pass_: Pass) -> Iterable[Write]:  # noqa: ARG002
+    def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002
         """Return what should be written now, the connection's managed resources considered."""
         return ()
 
-    def findings(self, pass_: Pass) -> Iterable[Found]:  # noqa: ARG002
+    def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:  # noqa: ARG002
         """Return what people should know; the engine calls `desired` first."""
         return ()
 
 
-def keeping(handler: Handler) -> Keep:
+def projection_for(handler: Handler) -> Projection:
     """Return what keeps of an object of this kind what the handler needs, None for an ignored one."""
 
     def keep(manifest: Manifest) -> Manifest | None:
-        return handler.slim(manifest) if handler.wants(manifest) else None
+        return handler.project(manifest) if handler.is_relevant(manifest) else None
 
     return keep
 

@@ -10,7 +10,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile import comparison, storage
-from pools.clusters.reconcile.handler import BUGS, Handler, Pass, Seen
+from pools.clusters.reconcile.handler import BUGS, Handler, ParsedObject, SyncContext
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
@@ -26,15 +26,15 @@ _CULPRITS = (errors.IpamError, DatabaseError, *BUGS)
 _STOPS = (LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
 
 
-class Problem(NamedTuple):
+class ObjectProblem(NamedTuple):
     """What is wrong with one object, as its row has it."""
 
     code: str
     text: str
 
 
-def absorb(
-    pass_: Pass,
+def ingest(
+    context: SyncContext,
     handler: Handler,
     read: Resource,
     manifests: Sequence[Manifest],
@@ -45,29 +45,29 @@ def absorb(
 
     With `new` none of them has a row yet.
     """
-    kind = storage.Kind(pass_.cluster.pk, handler.kind, read.api_version)
+    kind = storage.ObjectKind(context.cluster.pk, handler.kind, read.api_version)
     failed = 0
     for batch in storage.batches(manifests):
 
         def work(batch: list[storage.Item] = batch) -> int:
-            found: dict[int, Any] = {}
+            parsed_by_id: dict[int, Any] = {}
 
             def parse(item: storage.Item) -> Any:
-                if id(item) not in found:
-                    found[id(item)] = _parsed(handler, item.manifest)
-                return found[id(item)]
+                if id(item) not in parsed_by_id:
+                    parsed_by_id[id(item)] = _parsed(handler, item.manifest)
+                return parsed_by_id[id(item)]
 
-            with pass_.holding():
+            with context.holding():
                 rows = storage.store(kind, batch, new=new, meanwhile=parse)
                 parsed = [parse(item) for item in batch]
-                stored = [Problem(row.problem_code, row.problem) for row in rows]
-                return _taken_in(pass_, handler, rows, parsed, stored=stored)
+                stored = [ObjectProblem(row.problem_code, row.problem) for row in rows]
+                return _taken_in(context, handler, rows, parsed, stored=stored)
 
         failed += database.retried(work)
     return failed
 
 
-def again(pass_: Pass, handler: Handler, manifests: Sequence[Manifest]) -> int:
+def again(context: SyncContext, handler: Handler, manifests: Sequence[Manifest]) -> int:
     """Look once more at objects that did not change: those with a problem, and pending ones.
 
     Nothing is written for what is as it was. How many have a problem.
@@ -75,23 +75,23 @@ def again(pass_: Pass, handler: Handler, manifests: Sequence[Manifest]) -> int:
     failed = 0
     for first in range(0, len(manifests), storage.BATCH):
         batch = manifests[first : first + storage.BATCH]
-        given = {comparison.identity(manifest)[0]: manifest for manifest in batch}
+        manifests_by_uid = {comparison.identity(manifest)[0]: manifest for manifest in batch}
 
-        def work(given: dict[str, Manifest] = given) -> int:
-            with pass_.holding():
+        def work(manifests_by_uid: dict[str, Manifest] = manifests_by_uid) -> int:
+            with context.holding():
                 rows = list(
                     ObservedObject.objects.filter(
-                        cluster=pass_.cluster, kind=handler.kind, uid__in=given
+                        cluster=context.cluster, kind=handler.kind, uid__in=manifests_by_uid
                     ).defer("manifest")
                 )
-                stored = [Problem(row.problem_code, row.problem) for row in rows]
+                stored = [ObjectProblem(row.problem_code, row.problem) for row in rows]
                 parsed = []
                 for row in rows:
-                    row.manifest = given[row.uid]
+                    row.manifest = manifests_by_uid[row.uid]
                     # Content that could not be stored makes it a problem whatever a handler says.
                     row.problem_code = storage.UNSTORABLE * (row.problem_code == storage.UNSTORABLE)
                     parsed.append(_parsed(handler, row.manifest))
-                return _taken_in(pass_, handler, rows, parsed, stored=stored)
+                return _taken_in(context, handler, rows, parsed, stored=stored)
 
         failed += database.retried(work)
     return failed
@@ -105,26 +105,26 @@ def _parsed(handler: Handler, manifest: Manifest) -> Any:
 
 
 def _taken_in(
-    pass_: Pass,
+    context: SyncContext,
     handler: Handler,
     rows: Sequence[ObservedObject],
     parsed: Sequence[Any],
     *,
-    stored: Sequence[Problem],
+    stored: Sequence[ObjectProblem],
 ) -> int:
     """Absorb what could be read, then keep what is wrong and what is pending, where it changed."""
     pending = [row.pending for row in rows]
     good = []
-    for row, found in zip(rows, parsed, strict=True):
+    for row, result in zip(rows, parsed, strict=True):
         row.pending = False
         if row.problem_code:  # unstorable
             continue
-        if isinstance(found, Problem):
-            row.problem_code, row.problem = found.code, found.text
+        if isinstance(result, ObjectProblem):
+            row.problem_code, row.problem = result.code, result.text
         else:
             row.problem = ""
-            good.append(Seen(row, found))
-    for culprit, error in halving(good, lambda batch: _absorbed(pass_, handler, batch)):
+            good.append(ParsedObject(row, result))
+    for culprit, error in halving(good, lambda batch: _ingested(context, handler, batch)):
         problem = _problem(error, handler.kind)
         culprit.row.problem_code, culprit.row.problem = problem.code, problem.text
     changed = [
@@ -137,34 +137,38 @@ def _taken_in(
     return sum(bool(row.problem_code) for row in rows)
 
 
-def _absorbed(pass_: Pass, handler: Handler, batch: Sequence[Seen]) -> None:
-    for one in batch:
-        one.row.pending, one.row.problem_code, one.row.problem = False, "", ""
-    handler.absorb(pass_, batch)
+def _ingested(context: SyncContext, handler: Handler, batch: Sequence[ParsedObject]) -> None:
+    for parsed_object in batch:
+        parsed_object.row.pending, parsed_object.row.problem_code, parsed_object.row.problem = (
+            False,
+            "",
+            "",
+        )
+    handler.ingest(context, batch)
 
 
-def forget(pass_: Pass, handler: Handler, ids: Sequence[int]) -> int:
+def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
     """Objects that are gone for good; how many could not be forgotten, which are tried again."""
     if not ids:
         return 0
 
     def forgotten(batch: Sequence[ObservedObject]) -> None:
-        handler.forget(pass_, batch)
+        handler.forget(context, batch)
         ObservedObject.objects.filter(pk__in=[row.pk for row in batch]).delete()
 
     failed = 0
     for first in range(0, len(ids), storage.BATCH):
 
         def work(some: Sequence[int] = ids[first : first + storage.BATCH]) -> int:
-            with pass_.holding():
+            with context.holding():
                 rows = list(ObservedObject.objects.filter(pk__in=some).order_by("pk"))
-                left = halving(rows, forgotten)
-                for row, error in left:
+                failures = halving(rows, forgotten)
+                for row, error in failures:
                     problem = _problem(error, handler.kind)
                     ObservedObject.objects.filter(pk=row.pk).update(
                         problem_code=problem.code, problem=problem.text
                     )
-                return len(left)
+                return len(failures)
 
         failed += database.retried(work)
     return failed
@@ -187,15 +191,15 @@ def halving(batch: Sequence[T], work: Callable[[Sequence[T]], None]) -> list[tup
     return []
 
 
-def _problem(error: Exception, kind: str) -> Problem:
+def _problem(error: Exception, kind: str) -> ObjectProblem:
     if isinstance(error, errors.IpamError):
-        details = "; ".join(f"{one.field}: {one.message}" for one in error.problems)
-        return Problem(error.code[:63], _printable(details or error.message))
+        details = "; ".join(f"{problem.field}: {problem.message}" for problem in error.problems)
+        return ObjectProblem(error.code[:63], _printable(details or error.message))
     if isinstance(error, DatabaseError):
         code = database.constraint(error) or "database_error"
-        return Problem(code[:63], _printable(str(error).split("\n", 1)[0]))
+        return ObjectProblem(code[:63], _printable(str(error).split("\n", 1)[0]))
     log.error("an object of kind %s could not be taken in", kind, exc_info=error)
-    return Problem("internal_error", f"{type(error).__name__}: see the log of the worker")
+    return ObjectProblem("internal_error", f"{type(error).__name__}: see the log of the worker")
 
 
 def _printable(text: str) -> str:

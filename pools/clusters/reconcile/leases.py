@@ -64,7 +64,9 @@ def take(connection_id: int, worker_name: str, *, only_due: bool = False) -> Lea
     condition = Q(paused=False)
     if only_due:
         condition &= Q(due_at__lte=Clock())
-    return _LEASES.take(connection_id, condition, leased_by=worker_name, tried_at=Now(), due_at=Now())
+    return _LEASES.take(
+        connection_id, condition, leased_by=worker_name, tried_at=Now(), due_at=Now()
+    )
 
 
 def borrow(connection_id: int, worker_name: str) -> Lease | None:
@@ -72,7 +74,7 @@ def borrow(connection_id: int, worker_name: str) -> Lease | None:
     return _LEASES.take(connection_id, Q(paused=False), leased_by=worker_name)
 
 
-def kept(lease: Lease) -> AbstractContextManager[None]:
+def renewing(lease: Lease) -> AbstractContextManager[None]:
     """Renew the lease from a thread of its own, however long an answer of the cluster takes."""
     return _LEASES.renewing(lease)
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
-from pools.clusters.reconcile.handler import Pass
-from pools.clusters.reconcile.sync_runs import Counts
+from pools.clusters.reconcile.handler import SyncContext
+from pools.clusters.reconcile.sync_runs import KindCounts
 
 # The pass, the kinds that were listed and taken in whole, and when it began, by the database's clock:
 # before anything was listed (R1).
-Observer = Callable[[Pass, Collection[str], datetime], None]
+Observer = Callable[[SyncContext, Collection[str], datetime], None]
 OBSERVERS: list[Observer] = []  # filled by pools.extension
 
 
-def tell(pass_: Pass, counts: Mapping[str, Counts], began: datetime) -> None:
+def tell(context: SyncContext, counts: Mapping[str, KindCounts], began: datetime) -> None:
     """Tell all observers of a full pass."""
-    whole = frozenset(kind for kind in pass_.complete if not counts[kind].code)
+    whole = frozenset(kind for kind in context.complete if not counts[kind].code)
     for observer in OBSERVERS:
-        observer(pass_, whole, began)
+        observer(context, whole, began)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from pools.clusters.client.api_client import Discovery
 from pools.clusters.reconcile import differences, watch_positions
-from pools.clusters.reconcile.handler import Found, Handler, Pass
-from pools.clusters.reconcile.sync_runs import Counts
+from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncContext
+from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core.kubernetes import permissions
 from pools.models import Connection, ObservedObject
 from pools.models.connections import Duty
@@ -20,42 +20,48 @@ from pools.platform.outbound import faults
 GONE = "kind_not_served"
 
 
-def keep(pass_: Pass, handlers: Sequence[Handler], discovery: Discovery) -> None:
+def keep(context: SyncContext, handlers: Sequence[Handler], discovery: Discovery) -> None:
     """Note what the cluster serves, for people; a kind that is not served is watched no longer."""
-    unknown = {each.kind for each in discovery.faults}
-    before = pass_.connection.served or {}
+    unknown = {resource.kind for resource in discovery.faults}
+    before = context.connection.served or {}
     served = {
         handler.kind: _read(handler, discovery)
         for handler in handlers
         # What could not be asked is as it was.
         if handler.kind not in unknown
     } | {kind: read for kind, read in before.items() if kind in unknown}
-    if pass_.dry_run or served == pass_.connection.served:
+    if context.dry_run or served == context.connection.served:
         return
     absent = sorted(kind for kind, read in served.items() if not read["api_version"])
-    with pass_.holding():
-        watch_positions.drop(pass_.connection.pk, absent)
-        Connection.objects.filter(pk=pass_.connection.pk).update(served=served)
-    pass_.connection.served = served
+    with context.holding():
+        watch_positions.drop(context.connection.pk, absent)
+        Connection.objects.filter(pk=context.connection.pk).update(served=served)
+    context.connection.served = served
 
 
 def _read(handler: Handler, discovery: Discovery) -> dict[str, str]:
     """The apiVersion that is read ("" when the kind is not served), and what it shows to people."""
-    versions = (each.api_version for each in handler.resources if each in discovery.served)
+    versions = (
+        resource.api_version for resource in handler.resources if resource in discovery.served
+    )
     shows = handler.resources[0].shows or handler.kind
     return {"api_version": next(versions, ""), "shows": shows}
 
 
-def absent(pass_: Pass, handler: Handler, discovery: Discovery, counts: Counts) -> None:
+def absent(
+    context: SyncContext, handler: Handler, discovery: Discovery, counts: KindCounts
+) -> None:
     """Note in the counts what it means that the kind is not served. Raises what hides whether it is."""
     for resource in handler.resources:
         if fault := discovery.faults.get(resource):
             raise fault
     counts.not_served = True
     names = [handler.kind]
-    names += [each.only_with.kind for each in handler.resources if each.only_with is not None]
+    names += [
+        resource.only_with.kind for resource in handler.resources if resource.only_with is not None
+    ]
     kinds = " or ".join(dict.fromkeys(names))
-    rows = ObservedObject.objects.filter(cluster=pass_.cluster, kind=handler.kind)
+    rows = ObservedObject.objects.filter(cluster=context.cluster, kind=handler.kind)
     findings = []
     if number := rows.count():
         counts.code = faults.KindAbsent.code
@@ -63,13 +69,15 @@ def absent(pass_: Pass, handler: Handler, discovery: Discovery, counts: Counts) 
             f"The cluster does not serve {kinds} any more: what was last seen stays "
             f"({number} object{'s' * (number > 1)}), and nothing is released."
         )
-        findings.append(Found(GONE, handler.kind, counts.message))
-    if duties := permissions.duties_writing(handler.kind, pass_.connection.duties):
+        findings.append(ReconcileFinding(GONE, handler.kind, counts.message))
+    if duties := permissions.duties_writing(handler.kind, context.connection.duties):
         counts.not_served = False
         counts.code, counts.message = faults.KindAbsent.code, needed(handler.kind, duties)
-    if not pass_.dry_run:
-        with pass_.holding():
-            differences.keep_findings(pass_.cluster.pk, handler.kind, findings, add=bool(findings))
+    if not context.dry_run:
+        with context.holding():
+            differences.keep_findings(
+                context.cluster.pk, handler.kind, findings, add=bool(findings)
+            )
 
 
 def needed(kind: str, duties: Sequence[str]) -> str:

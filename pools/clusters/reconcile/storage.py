@@ -41,7 +41,7 @@ def _nothing(_: Item) -> None:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ObjectKind:
     """Of which cluster and kind the objects are, and the version that they were read in."""
 
     cluster_id: int
@@ -65,7 +65,7 @@ def batches(manifests: Iterable[Manifest]) -> Iterator[list[Item]]:
 
 
 def store(
-    kind: Kind, batch: Sequence[Item], *, new: bool = False, meanwhile: Work = _nothing
+    kind: ObjectKind, batch: Sequence[Item], *, new: bool = False, meanwhile: Work = _nothing
 ) -> list[ObservedObject]:
     """New or changed objects as rows, in the order of the batch, which names each uid once.
 
@@ -86,23 +86,23 @@ def store(
 
 
 def _stored(
-    kind: Kind, batch: Sequence[Item], *, new: bool, meanwhile: Work
+    kind: ObjectKind, batch: Sequence[Item], *, new: bool, meanwhile: Work
 ) -> list[ObservedObject]:
     uids = [comparison.text(item.manifest["metadata"], "uid") for item in batch]
-    known: dict[str, tuple[int, datetime]] = {}
+    rows_by_uid: dict[str, tuple[int, datetime]] = {}
     if not new:
         for uid, pk, first_seen in database.rows(_KNOWN, [kind.cluster_id, kind.name, uids]):
-            known[uid] = (pk, first_seen)
-    news = [uid for uid in uids if uid not in known]
+            rows_by_uid[uid] = (pk, first_seen)
+    news = [uid for uid in uids if uid not in rows_by_uid]
     now, ids = database.rows(_IDS, [len(news)])[0]
-    known |= {uid: (pk, now) for uid, pk in zip(news, ids, strict=True)}
+    rows_by_uid |= {uid: (pk, now) for uid, pk in zip(news, ids, strict=True)}
     fresh, stamp = set(news), str(now)
     rows: list[ObservedObject] = []
     changed: list[tuple[Any, ...]] = []
 
     def lines() -> Iterator[tuple[Any, ...]]:
         for item, uid in zip(batch, uids, strict=True):
-            line = _line(kind, item, uid, known[uid], now)
+            line = _line(kind, item, uid, rows_by_uid[uid], now)
             if uid in fresh:
                 # As text: psycopg would write out the same two moments for each row.
                 yield (*line[:12], stamp, stamp, None)
@@ -126,15 +126,15 @@ def _change(lines: Iterable[tuple[Any, ...]]) -> None:
 
 
 def _line(
-    kind: Kind, item: Item, uid: str, known: tuple[int, datetime], now: datetime
+    kind: ObjectKind, item: Item, uid: str, stored_row: tuple[int, datetime], now: datetime
 ) -> tuple[Any, ...]:
     """The columns of a row in the order of FIELDS."""
     metadata = item.manifest["metadata"]
     problem = ("", "") if item.text else (UNSTORABLE, _WITHOUT_CONTENT)
     return (
-        known[0], kind.cluster_id, kind.name, kind.api_version, comparison.text(metadata, "namespace"),
+        stored_row[0], kind.cluster_id, kind.name, kind.api_version, comparison.text(metadata, "namespace"),
         comparison.text(metadata, "name"), uid, comparison.text(metadata, "resourceVersion"),
-        item.text or _stub(metadata), *problem, False, known[1], now, None,
+        item.text or _stub(metadata), *problem, False, stored_row[1], now, None,
     )  # fmt: skip
 
 

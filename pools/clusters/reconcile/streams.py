@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pools.clusters.client.api_client import Gateway, Manifest, WatchEvent
+from pools.clusters.client.api_client import ClusterClient, Manifest, WatchEvent
 from pools.clusters.reconcile import comparison, connecting
 from pools.clusters.reconcile.handler import BUGS
 from pools.clusters.reconcile.watch_positions import Position
@@ -42,7 +42,7 @@ class Stream:
         resource: Resource,
         stored: Position,
         *,
-        open_gateway: connecting.Open,
+        open_client: connecting.Open,
         noticed: Callable[[], Any],
     ) -> None:
         self.connection = connection
@@ -50,13 +50,13 @@ class Stream:
         self.stored = stored
         self.fault: errors.IpamError | None = None
         self.began = time.monotonic()
-        self._open = open_gateway
+        self._open = open_client
         self._noticed = noticed
         self._at = stored.version
         self._told: dict[str, tuple[str, Manifest]] = {}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._gateway: Gateway | None = None
+        self._gateway: ClusterClient | None = None
         self._thread = threading.Thread(
             target=self._run, daemon=True, name=f"watch {connection.pk} {resource.plural}"
         )
@@ -95,15 +95,15 @@ class Stream:
         with self._lock:
             if self._stopped.is_set():
                 return None
-            told, self._told = list(self._told.values()), {}
-            return told, Position(self.stored.api_version, self._at)
+            events, self._told = list(self._told.values()), {}
+            return events, Position(self.stored.api_version, self._at)
 
     def _run(self) -> None:
         try:
-            with self._open(self.connection) as gateway:
-                self._gateway = gateway
+            with self._open(self.connection) as client:
+                self._gateway = client
                 while not self._stopped.is_set():
-                    self._watch(gateway)
+                    self._watch(client)
         except errors.IpamError as error:
             self.fault = error
         except BUGS:
@@ -111,11 +111,11 @@ class Stream:
             self.fault = errors.IpamError("the watch failed; see the log of the watcher")
         self._noticed()
 
-    def _watch(self, gateway: Gateway) -> None:
+    def _watch(self, client: ClusterClient) -> None:
         began = time.monotonic()
-        connecting.recognise(self.connection, gateway)
+        connecting.recognise(self.connection, client)
         seconds = SECONDS - random.randrange(SECONDS // 5)  # noqa: S311  # not all at once
-        for event in gateway.watch(self.resource, self._at, seconds=seconds):
+        for event in client.watch(self.resource, self._at, seconds=seconds):
             if self._stopped.is_set():
                 return
             self._note(event)

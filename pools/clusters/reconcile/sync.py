@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from django.db import DatabaseError, transaction
 from django.db import connection as database_connection
 
-from pools.clusters.client.api_client import Gateway, Listing
+from pools.clusters.client.api_client import ClusterClient, Listing
 from pools.clusters.reconcile import (
     apply,
     comparison,
@@ -32,9 +32,15 @@ from pools.clusters.reconcile import (
     sync_runs,
     watch_positions,
 )
-from pools.clusters.reconcile.connecting import IdentityChanged, Open, access, gateway, owner
-from pools.clusters.reconcile.handler import BUGS, Found, Handler, Pass, keeping
-from pools.clusters.reconcile.sync_runs import Counts
+from pools.clusters.reconcile.connecting import IdentityChanged, Open, access, client_for, owner
+from pools.clusters.reconcile.handler import (
+    BUGS,
+    Handler,
+    ReconcileFinding,
+    SyncContext,
+    projection_for,
+)
+from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection, ObservedObject, Run
@@ -44,7 +50,14 @@ from pools.platform import events, process_metrics
 from pools.platform.leases import Lease, LeaseLost
 from pools.platform.outbound import faults
 
-__all__ = ["IdentityChanged", "Open", "access", "gateway", "owner", "run"]  # of `connecting`, too
+__all__ = [
+    "IdentityChanged",
+    "Open",
+    "access",
+    "client_for",
+    "owner",
+    "run",
+]  # of `connecting`, too
 
 log = logging.getLogger(__name__)
 
@@ -55,20 +68,20 @@ class PassFailed(errors.IpamError):
     code = "internal_error"
 
 
-class Stopped(errors.IpamError):
+class SyncStopped(errors.IpamError):
     """Somebody stopped the pass."""
 
     code = "stopped"
 
 
 @dataclass(frozen=True)
-class _Listed:
+class _ListedKind:
     """One kind's complete list, and the rows that were known before it was asked for."""
 
     handler: Handler
     read: Resource
     listing: Listing
-    known: comparison.Known
+    observed_rows: comparison.ObservedRows
 
 
 def run(
@@ -76,7 +89,7 @@ def run(
     handlers: Sequence[Handler],
     *,
     trigger: Trigger = Trigger.SCHEDULE,
-    open_gateway: Open = gateway,
+    open_client: Open = client_for,
 ) -> Run:
     """A full pass, recorded as a row; the lease is handed back. Never raises a cluster's fault.
 
@@ -84,34 +97,36 @@ def run(
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.begin(connection.cluster, trigger)
-    counts: dict[str, Counts] = {}
+    counts: dict[str, KindCounts] = {}
     dry = trigger == Trigger.DRY_RUN
     with (
         outcome(lease, record, counts, dry=dry) as ended,
-        leases.kept(lease),
+        leases.renewing(lease),
         _without_collector(),
-        open_gateway(connection) as reached,
+        open_client(connection) as client,
     ):
-        ended.version = reached.version()
-        found = connecting.recognise(connection, reached)
-        pass_ = start(connection, reached, lease, dry_run=dry)
+        ended.version = client.version()
+        identity = connecting.recognise(connection, client)
+        context = start(connection, client, lease, dry_run=dry)
         if not (connection.identity or dry):
-            with pass_.holding():
-                connecting.pin(connection, found)
-        _all_kinds(pass_, handlers, counts)
+            with context.holding():
+                connecting.pin(connection, identity)
+        _all_kinds(context, handlers, counts)
         if not dry:
-            with alone(Counts(), "what was observed"):  # the pass itself is well
-                observers.tell(pass_, counts, record.started_at)
+            with alone(KindCounts(), "what was observed"):  # the pass itself is well
+                observers.tell(context, counts, record.started_at)
         # Before the collector walks them.
-        del pass_
+        del context
     return record
 
 
-def _all_kinds(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> None:
-    listed = _list_all(pass_, handlers, counts)
-    with undone() if pass_.dry_run else contextlib.nullcontext():
-        _absorb_all(pass_, listed, counts)
-        _settle_all(pass_, listed, counts)
+def _all_kinds(
+    context: SyncContext, handlers: Sequence[Handler], counts: dict[str, KindCounts]
+) -> None:
+    listed = _list_all(context, handlers, counts)
+    with undone() if context.dry_run else contextlib.nullcontext():
+        _ingest_all(context, listed, counts)
+        _apply_all(context, listed, counts)
 
 
 @dataclass
@@ -126,7 +141,7 @@ class Ended:
 def outcome(
     lease: Lease,
     record: Run,
-    counts: dict[str, Counts],
+    counts: dict[str, KindCounts],
     *,
     dry: bool = False,
     full: bool = True,
@@ -143,7 +158,7 @@ def outcome(
         log.warning("the database failed during a pass: %s", error)
         fault = errors.Unavailable()
     except (KeyboardInterrupt, SystemExit):
-        fault = Stopped()
+        fault = SyncStopped()
         raise
     except BaseException as error:
         fault = PassFailed(f"{type(error).__name__}: see the log of the worker")
@@ -155,25 +170,29 @@ def outcome(
         if full and not dry:
             _measure(record.cluster.name, fault or _broken(counts), time.perf_counter() - started)
         with contextlib.suppress(*ingest.DATABASE_AWAY):
-            ended.failed_objects = 0 if dry else sum(one.failed for one in counts.values())
+            ended.failed_objects = (
+                0 if dry else sum(kind_counts.failed for kind_counts in counts.values())
+            )
             _hand_back(lease, fault or _broken(counts), ended, dry=dry, full=full)
             sync_runs.end(record, counts, fault)
 
 
-def _broken(counts: Mapping[str, Counts]) -> errors.IpamError | None:
+def _broken(counts: Mapping[str, KindCounts]) -> errors.IpamError | None:
     """The first kind's trouble that is not that of single objects."""
-    one = next((one for one in counts.values() if one.is_fault), None)
-    if one is None:
+    kind_counts = next(
+        (kind_counts for kind_counts in counts.values() if kind_counts.is_fault), None
+    )
+    if kind_counts is None:
         return None
-    broken = errors.IpamError(one.message)
-    broken.code = one.code
+    broken = errors.IpamError(kind_counts.message)
+    broken.code = kind_counts.code
     return broken
 
 
 def _measure(cluster: str, fault: errors.IpamError | None, seconds: float) -> None:
     if isinstance(fault, LeaseLost):
         process_metrics.count("ipam_lease_lost_total")
-    if isinstance(fault, errors.ConnectionPaused | Stopped):
+    if isinstance(fault, errors.ConnectionPaused | SyncStopped):
         return
     process_metrics.observe("ipam_reconcile_duration_seconds", seconds, cluster=cluster)
     result = "failure" if fault else "success"
@@ -183,11 +202,16 @@ def _measure(cluster: str, fault: errors.IpamError | None, seconds: float) -> No
 
 
 def _hand_back(
-    lease: Lease, fault: errors.IpamError | None, ended: Ended, *, dry: bool, full: bool
+    lease: Lease,
+    fault: errors.IpamError | None,
+    ended: Ended,
+    *,
+    dry: bool,
+    full: bool,
 ) -> None:
     if isinstance(fault, LeaseLost):
         return
-    if dry or isinstance(fault, errors.ConnectionPaused | Stopped):
+    if dry or isinstance(fault, errors.ConnectionPaused | SyncStopped):
         leases.put_back(lease)
     elif fault:
         retry_after = getattr(fault, "retry_after", 0)
@@ -200,25 +224,25 @@ def _hand_back(
 
 def start(
     connection: Connection,
-    reached: Gateway,
+    client: ClusterClient,
     lease: Lease,
     *,
     dry_run: bool = False,
-    told: bool = False,
-    touched: frozenset[tuple[str, str]] = frozenset(),
-) -> Pass:
+    from_watch: bool = False,
+    changed_keys: frozenset[tuple[str, str]] = frozenset(),
+) -> SyncContext:
     """What handlers are given."""
     author = events.Author(actor=f"cluster {connection.cluster.name}", source="cluster")
-    return Pass(
+    return SyncContext(
         cluster=connection.cluster,
         connection=connection,
-        gateway=reached,
+        client=client,
         author=author,
         holding=functools.partial(leases.holding, lease, author),
         prove=functools.partial(leases.prove, lease),
         dry_run=dry_run,
-        told=told,
-        touched=touched,
+        from_watch=from_watch,
+        changed_keys=changed_keys,
     )
 
 
@@ -252,54 +276,56 @@ def undone() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def alone(one: Counts, kind: str) -> Iterator[None]:
+def alone(kind_counts: KindCounts, kind: str) -> Iterator[None]:
     """What one kind may not do, or has not, is that kind's trouble; anything else ends the pass."""
     try:
         yield
     except (
         faults.Forbidden,
-        faults.Garbled,
+        faults.MalformedResponse,
         faults.Gone,
         faults.KindAbsent,
         faults.Rejected,
         faults.ServerFault,
     ) as error:
-        one.code, one.message = error.code, error.message
+        kind_counts.code, kind_counts.message = error.code, error.message
     except ingest.DATABASE_AWAY:
         raise
     except (DatabaseError, *BUGS):
         log.exception("a pass over %s failed", kind)
-        one.code, one.message = PassFailed.code, PassFailed.__doc__ or ""
+        kind_counts.code, kind_counts.message = PassFailed.code, PassFailed.__doc__ or ""
 
 
-def _list_all(pass_: Pass, handlers: Sequence[Handler], counts: dict[str, Counts]) -> list[_Listed]:
+def _list_all(
+    context: SyncContext, handlers: Sequence[Handler], counts: dict[str, KindCounts]
+) -> list[_ListedKind]:
     """All lists before anything is concluded from any of them."""
-    wanted = [resource for handler in handlers for resource in handler.resources]
-    discovery = pass_.gateway.discover(wanted)
-    served_kinds.keep(pass_, handlers, discovery)
-    listed: list[_Listed] = []
+    resources = [resource for handler in handlers for resource in handler.resources]
+    discovery = context.client.discover(resources)
+    served_kinds.keep(context, handlers, discovery)
+    listed: list[_ListedKind] = []
     for handler in handlers:
-        one = counts.setdefault(handler.kind, Counts())
+        kind_counts = counts.setdefault(handler.kind, KindCounts())
         # The first that is served; one before it that did not answer may be, and is waited for.
         answer = {*discovery.served, *discovery.faults}
-        read = next((each for each in handler.resources if each in answer), None)
+        read = next((resource for resource in handler.resources if resource in answer), None)
         if read is None or read in discovery.faults:
-            with alone(one, handler.kind):
-                served_kinds.absent(pass_, handler, discovery, one)
+            with alone(kind_counts, handler.kind):
+                served_kinds.absent(context, handler, discovery, kind_counts)
             continue
-        with alone(one, handler.kind), _may_be_refused(pass_, read):
-            known = comparison.known(pass_.cluster.pk, handler.kind)
-            listing = pass_.gateway.list(read, keep=keeping(handler))
-            one.seen = len(listing.items)
-            pass_.served[handler.kind] = read
-            pass_.complete.add(handler.kind)
-            pass_.listed[handler.kind] = listing.items
-            listed.append(_Listed(handler, read, listing, known))
+        with alone(kind_counts, handler.kind), _may_be_refused(context, read):
+            observed_rows = comparison.observed_rows(context.cluster.pk, handler.kind)
+            listing = context.client.list(read, keep=projection_for(handler))
+            kind_counts.seen = len(listing.items)
+            context.served[handler.kind] = read
+            context.complete.add(handler.kind)
+            context.listed[handler.kind] = listing.items
+            listed.append(_ListedKind(handler, read, listing, observed_rows))
     return listed
 
 
 @contextlib.contextmanager
-def _may_be_refused(pass_: Pass, read: Resource) -> Iterator[None]:
+def _may_be_refused(context: SyncContext, read: Resource) -> Iterator[None]:
     """A kind that is read if we may: a finding says that we may not, and what was known stays."""
     try:
         yield
@@ -307,47 +333,53 @@ def _may_be_refused(pass_: Pass, read: Resource) -> Iterator[None]:
         if not read.reads_for:
             raise
         message = f"There are no new {read.reads_for}: {error.message}"
-        if not pass_.dry_run:
-            with pass_.holding():
+        if not context.dry_run:
+            with context.holding():
                 differences.keep_findings(
-                    pass_.cluster.pk, read.kind, [Found("not_permitted", read.plural, message)]
+                    context.cluster.pk,
+                    read.kind,
+                    [ReconcileFinding("not_permitted", read.plural, message)],
                 )
 
 
-def _absorb_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts]) -> None:
-    found: dict[str, watch_positions.Position] = {}
-    for each in listed:
-        kind = each.handler.kind
+def _ingest_all(
+    context: SyncContext, listed: Sequence[_ListedKind], counts: dict[str, KindCounts]
+) -> None:
+    positions: dict[str, watch_positions.Position] = {}
+    for listed_kind in listed:
+        kind = listed_kind.handler.kind
         with alone(counts[kind], kind):
-            _absorb(pass_, each, counts[kind])
-            version = each.listing.resource_version
-            found[kind] = watch_positions.Position(each.read.api_version, version)
-    if found:
-        with pass_.holding():
-            watch_positions.keep(pass_.connection.pk, found)
+            _ingest(context, listed_kind, counts[kind])
+            version = listed_kind.listing.resource_version
+            positions[kind] = watch_positions.Position(listed_kind.read.api_version, version)
+    if positions:
+        with context.holding():
+            watch_positions.keep(context.connection.pk, positions)
 
 
-def _absorb(pass_: Pass, each: _Listed, one: Counts) -> None:
-    handler, rows = each.handler, ObservedObject.objects.all()
-    items = each.listing.items
-    found = comparison.compare(pass_.cluster.pk, handler.kind, each.known, items)
-    replaced = comparison.replaced(found.absent, items)
-    gone = sorted({*found.gone, *replaced})
-    missed = sorted({*found.missed} - {*replaced})
-    one.changed, one.gone = len(found.new) + len(found.changed), len(gone)
-    if found.back or missed:
-        with pass_.holding():
-            rows.filter(pk__in=found.back).update(missed_at=None)
+def _ingest(context: SyncContext, listed_kind: _ListedKind, kind_counts: KindCounts) -> None:
+    handler, rows = listed_kind.handler, ObservedObject.objects.all()
+    items = listed_kind.listing.items
+    changes = comparison.compare(context.cluster.pk, handler.kind, listed_kind.observed_rows, items)
+    replaced = comparison.replaced(changes.absent, items)
+    gone = sorted({*changes.gone, *replaced})
+    missed = sorted({*changes.missed} - {*replaced})
+    kind_counts.changed, kind_counts.gone = len(changes.new) + len(changes.changed), len(gone)
+    if changes.back or missed:
+        with context.holding():
+            rows.filter(pk__in=changes.back).update(missed_at=None)
             rows.filter(pk__in=missed).update(missed_at=Now())
-    one.failed += ingest.absorb(pass_, handler, each.read, found.new, new=True)
-    one.failed += ingest.absorb(pass_, handler, each.read, found.changed)
-    one.failed += ingest.again(pass_, handler, found.again)
-    one.failed += ingest.forget(pass_, handler, gone)
+    kind_counts.failed += ingest.ingest(context, handler, listed_kind.read, changes.new, new=True)
+    kind_counts.failed += ingest.ingest(context, handler, listed_kind.read, changes.changed)
+    kind_counts.failed += ingest.again(context, handler, changes.again)
+    kind_counts.failed += ingest.forget(context, handler, gone)
 
 
-def _settle_all(pass_: Pass, listed: Sequence[_Listed], counts: dict[str, Counts]) -> None:
-    for each in listed:
-        one = counts[each.handler.kind]
-        if not one.code:
-            with alone(one, each.handler.kind):
-                apply.settle(pass_, each.handler, one)
+def _apply_all(
+    context: SyncContext, listed: Sequence[_ListedKind], counts: dict[str, KindCounts]
+) -> None:
+    for listed_kind in listed:
+        kind_counts = counts[listed_kind.handler.kind]
+        if not kind_counts.code:
+            with alone(kind_counts, listed_kind.handler.kind):
+                apply.apply_desired(context, listed_kind.handler, kind_counts)

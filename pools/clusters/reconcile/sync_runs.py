@@ -19,7 +19,7 @@ _ALWAYS = {"seen", "changed", "written", "failed"}
 
 
 @dataclass
-class Counts:
+class KindCounts:
     """What happened to one kind in one pass; `would` is what a dry run would have written."""
 
     seen: int = 0
@@ -33,7 +33,7 @@ class Counts:
     not_served: bool = False  # a fact about the cluster: no fault, even with a code
     plan: list[dict[str, Any]] = field(default_factory=list)  # of a dry run: object and fields
 
-    def said(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if value or key in _ALWAYS}
 
     @property
@@ -51,21 +51,21 @@ def begin(cluster: Cluster, trigger: Trigger) -> Run:
     return Run.objects.create(cluster=cluster, trigger=trigger, started_at=database.now())
 
 
-def told(cluster: Cluster, began: datetime) -> Run:
+def watch_run(cluster: Cluster, began: datetime) -> Run:
     """Of events of a watch: a row only when something came of them."""
     return Run(cluster=cluster, trigger=Trigger.WATCH, started_at=began)
 
 
-def end(record: Run, counts: Mapping[str, Counts], error: errors.IpamError | None) -> None:
+def end(record: Run, counts: Mapping[str, KindCounts], error: errors.IpamError | None) -> None:
     """Record how it went; of a watch's events only when something came of them."""
-    record.kinds = {kind: one.said() for kind, one in counts.items()}
+    record.kinds = {kind: kind_counts.as_json() for kind, kind_counts in counts.items()}
     record.succeeded = error is None and not any(
-        one.is_fault or one.failed for one in counts.values()
+        kind_counts.is_fault or kind_counts.failed for kind_counts in counts.values()
     )
     record.error_code = error.code[:63] if error else ""
     record.error = error.message[:500] if error else ""
     record.ended_at = database.now()
-    idle = error is None and all(one.did_nothing for one in counts.values())
+    idle = error is None and all(kind_counts.did_nothing for kind_counts in counts.values())
     if record.pk is None and idle:
         return
     record.save()

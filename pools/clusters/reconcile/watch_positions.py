@@ -23,13 +23,13 @@ class Position:
 
 def read(positions: Any, kind: str) -> Position | None:
     """The one of a kind in Connection.positions."""
-    found = positions.get(kind) if isinstance(positions, dict) else None
-    return Position(found["api_version"], found["version"]) if found else None
+    entry = positions.get(kind) if isinstance(positions, dict) else None
+    return Position(entry["api_version"], entry["version"]) if entry else None
 
 
-def keep(connection_id: int, found: dict[str, Position]) -> None:
+def keep(connection_id: int, positions: dict[str, Position]) -> None:
     """After lists: the positions of these kinds."""
-    values = {kind: vars(one) for kind, one in found.items()}
+    values = {kind: vars(position) for kind, position in positions.items()}
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE pools_connection SET positions = positions || %s::jsonb WHERE id = %s",
@@ -47,17 +47,17 @@ def drop(connection_id: int, kinds: list[str]) -> None:
         )
 
 
-def stands(connection_id: int, kind: str, at: Position) -> bool:
+def stands(connection_id: int, kind: str, position: Position) -> bool:
     """Whether the kind is still at this position."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT 1 FROM pools_connection WHERE id = %s AND positions -> %s = %s::jsonb",
-            [connection_id, kind, json.dumps(vars(at))],
+            [connection_id, kind, json.dumps(vars(position))],
         )
         return cursor.fetchone() is not None
 
 
-def move(connection_id: int, kind: str, at: Position, to: Position | None) -> bool:
+def move(connection_id: int, kind: str, position: Position, to: Position | None) -> bool:
     """From one position to the next, to none after a Gone; False when it is not there any more."""
     change = "positions - %s" if to is None else "positions || jsonb_build_object(%s, %s::jsonb)"
     values = [kind] if to is None else [kind, json.dumps(vars(to))]
@@ -65,6 +65,6 @@ def move(connection_id: int, kind: str, at: Position, to: Position | None) -> bo
         cursor.execute(
             f"UPDATE pools_connection SET positions = {change}"  # noqa: S608  # our own texts
             " WHERE id = %s AND positions -> %s = %s::jsonb",
-            [*values, connection_id, kind, json.dumps(vars(at))],
+            [*values, connection_id, kind, json.dumps(vars(position))],
         )
         return bool(cursor.rowcount)

@@ -76,14 +76,14 @@ class Watcher:
         handlers: Sequence[Handler],
         *,
         most: int = 200,
-        open_gateway: connecting.Open = connecting.gateway,
+        open_client: connecting.Open = connecting.client_for,
         got_on: Callable[[], None] = lambda: None,
     ) -> None:
         self._got_on = got_on
         self.name = leases.worker()
         self._handlers = handlers
         self._most = most
-        self._open = open_gateway
+        self._open = open_client
         self._watched: dict[int, _Watched] = {}
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._wake = threading.Event()
@@ -167,9 +167,13 @@ class Watcher:
                 row = Connection.objects.select_related("cluster").filter(
                     pk=watched.share.connection_id
                 )
-                for found in row:
+                for connection_row in row:
                     stream = Stream(
-                        found, resource, position, open_gateway=self._open, noticed=self._wake.set
+                        connection_row,
+                        resource,
+                        position,
+                        open_client=self._open,
+                        noticed=self._wake.set,
                     )
                     watched.streams[handler.kind] = stream
                     stream.start()
@@ -225,7 +229,7 @@ class Watcher:
                     continue
                 if not stream.waiting:
                     self._keep(connection_id, kind, stream)
-                elif not self._told(connection_id, kind, stream):
+                elif not self._ingest_events(connection_id, kind, stream):
                     self._pause(watched, kind, stream)
             watched.kept_at = time.monotonic()
             if watched.nudged != watched.settled:
@@ -240,23 +244,29 @@ class Watcher:
         nudged = watched.nudged
         lease = leases.borrow(connection_id, self.name)
         if lease is not None:  # else a pass is running, which may have begun before the change
-            watch_events.settle_register(lease, self._handlers, open_gateway=self._open)
+            watch_events.apply_register_changes(lease, self._handlers, open_client=self._open)
             watched.settled = nudged
 
-    def _told(self, connection_id: int, kind: str, stream: Stream) -> bool:
+    def _ingest_events(self, connection_id: int, kind: str, stream: Stream) -> bool:
         """False when it failed, and not because others have seen more."""
         lease = leases.borrow(connection_id, self.name)
         if lease is None:
             return True  # a pass is running; what it lists overtakes what was told
-        taken = stream.take()
-        if taken is None:
+        batch = stream.take()
+        if batch is None:
             leases.put_back(lease)
             return True
-        told, to = taken
+        events, to = batch
         done = False
         try:
-            run = watch_events.absorb_events(
-                lease, self._handlers, kind, told, at=stream.stored, to=to, open_gateway=self._open
+            run = watch_events.ingest_events(
+                lease,
+                self._handlers,
+                kind,
+                events,
+                position=stream.stored,
+                to=to,
+                open_client=self._open,
             )
             done = not (run.error_code or run.kinds[kind].get("code"))
             return done or run.error_code == watch_events.OVERTAKEN
@@ -268,12 +278,12 @@ class Watcher:
 
     def _keep(self, connection_id: int, kind: str, stream: Stream) -> None:
         """Bookmarks: so that whoever watches next need not begin long ago."""
-        if stream.waiting or (taken := stream.take()) is None:
+        if stream.waiting or (batch := stream.take()) is None:
             return
-        told, to = taken
-        if not told and to == stream.stored:
+        events, to = batch
+        if not events and to == stream.stored:
             return
-        if told or not watch_positions.move(connection_id, kind, stream.stored, to):
+        if events or not watch_positions.move(connection_id, kind, stream.stored, to):
             stream.stop()
         else:
             stream.stored = to
@@ -290,6 +300,6 @@ class Watcher:
             lease = leases.take(connection_id, self.name, only_due=True)
             if lease is not None:
                 with contextlib.suppress(errors.IpamError):
-                    sync.run(lease, self._handlers, open_gateway=self._open)
+                    sync.run(lease, self._handlers, open_client=self._open)
         finally:
             self._helps.release()

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pools.clusters.client.api_client import Manifest
-from pools.clusters.reconcile.handler import BUGS, Pass, Write
+from pools.clusters.reconcile.handler import BUGS, SyncContext, Write
 from pools.core import errors
 from pools.core.kubernetes import differences, managed_fields
-from pools.core.kubernetes.differences import Difference
+from pools.core.kubernetes.differences import FieldDifference
 from pools.platform.outbound import faults
 
 ATTEMPTS = 5  # while other writers are quicker
@@ -25,7 +25,7 @@ _BOOKKEEPING = {"resourceVersion", "generation", "managedFields", "uid", "creati
 # What the cluster may answer for one object and not for the next one; a webhook of the cluster can
 # answer with any of them.
 _OF_ONE_OBJECT = (faults.FieldConflict, faults.Rejected, faults.Forbidden, faults.ServerFault)
-_Found = tuple[Difference, ...]
+_Differences = tuple[FieldDifference, ...]
 _LONGEST_CONFLICT = 900  # characters
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class NotWorkedOut(errors.IpamError):
 
 
 @dataclass(frozen=True)
-class Result:
+class WriteResult:
     """What became of one object.
 
     `stored` is the object as the cluster has it now, None when nothing was written. `found` are the
@@ -54,11 +54,13 @@ class Result:
 
     write: Write
     stored: Manifest | None = None
-    found: _Found = ()
+    field_differences: _Differences = ()
     fault: errors.IpamError | None = None
 
 
-def send(pass_: Pass, write: Write, listed: Manifest | None, *, fresh: bool) -> Result:
+def send(
+    context: SyncContext, write: Write, listed: Manifest | None, *, fresh: bool
+) -> WriteResult:
     """Bring one object to what is wanted.
 
     `listed` is the object as it was seen last (None: there was none); with `fresh` False it is read
@@ -66,98 +68,110 @@ def send(pass_: Pass, write: Write, listed: Manifest | None, *, fresh: bool) -> 
     webhook) is in the result; a fault of the cluster is raised. After a StaleVersion the object is
     read again and what to send is worked out anew (F14). Raises LeaseLost, ConnectionPaused.
     """
-    found: _Found = ()
+    field_differences: _Differences = ()
     last: errors.IpamError | None = None
     for attempt in range(ATTEMPTS):
         try:
-            current = listed if fresh and not attempt else _current(pass_, write)
-            wanted = write.make(current)
-            found = find_differences(write, wanted, current)
+            current = listed if fresh and not attempt else _current(context, write)
+            desired_manifest = write.make(current)
+            field_differences = find_differences(write, desired_manifest, current)
         except (errors.IpamError, *BUGS) as error:
             if isinstance(error, faults.ClusterFault):
                 raise
-            return Result(write, found=found, fault=_own(error, write))
-        if wanted is None or not found:
-            return Result(write)
-        if pass_.dry_run or not write.send:
-            return Result(write, found=found)
+            return WriteResult(
+                write, field_differences=field_differences, fault=_as_ipam_error(error, write)
+            )
+        if desired_manifest is None or not field_differences:
+            return WriteResult(write)
+        if context.dry_run or not write.send:
+            return WriteResult(write, field_differences=field_differences)
         try:
-            return _sent(pass_, write, wanted, current, found)
-        except (faults.StaleVersion, faults.AlreadyThere, faults.ObjectAbsent) as error:
+            return _sent(context, write, desired_manifest, current, field_differences)
+        except (faults.StaleVersion, faults.AlreadyExists, faults.NotFound) as error:
             last = error
         except _OF_ONE_OBJECT as error:
-            return Result(write, found=found, fault=error)
-    return Result(write, found=found, fault=last)
+            return WriteResult(write, field_differences=field_differences, fault=error)
+    return WriteResult(write, field_differences=field_differences, fault=last)
 
 
-def _own(error: Exception, write: Write) -> errors.IpamError:
+def _as_ipam_error(error: Exception, write: Write) -> errors.IpamError:
     if isinstance(error, errors.IpamError):
         return error
     log.error("what to write to %s %s is unclear", write.resource.kind, write.name, exc_info=error)
     return NotWorkedOut()
 
 
-def _current(pass_: Pass, write: Write) -> Manifest | None:
+def _current(context: SyncContext, write: Write) -> Manifest | None:
     try:
-        return pass_.gateway.get(write.resource, write.name, write.namespace)
-    except faults.ObjectAbsent:
+        return context.client.get(write.resource, write.name, write.namespace)
+    except faults.NotFound:
         return None
 
 
 def _sent(
-    pass_: Pass, write: Write, wanted: Manifest, current: Manifest | None, found: _Found
-) -> Result:
+    context: SyncContext,
+    write: Write,
+    desired_manifest: Manifest,
+    current: Manifest | None,
+    field_differences: _Differences,
+) -> WriteResult:
     """Dry first: what would change nothing is not sent, or the cluster would be written for ever."""
-    wanted_whole = wanted
+    whole_manifest = desired_manifest
     if current is not None:
-        wanted = part_to_apply(write, wanted, current)
-        if not find_differences(write, wanted, current):
-            return Result(write, found=found, fault=of_others(write, found))
+        desired_manifest = part_to_apply(write, desired_manifest, current)
+        if not find_differences(write, desired_manifest, current):
+            return WriteResult(
+                write,
+                field_differences=field_differences,
+                fault=of_others(write, field_differences),
+            )
         # Another writer, also a worker that took the cluster over meanwhile, makes it a StaleVersion.
         version = current["metadata"]["resourceVersion"]
-        wanted = wanted | {"metadata": wanted["metadata"] | {"resourceVersion": version}}
+        desired_manifest = desired_manifest | {
+            "metadata": desired_manifest["metadata"] | {"resourceVersion": version}
+        }
     try:
-        tried = _tried(pass_, write, wanted)
+        tried = _tried(context, write, desired_manifest)
     except (faults.Rejected, faults.ServerFault) as error:
-        _upgrade_managers(pass_, write, current, error)
+        _upgrade_managers(context, write, current, error)
         raise
     if tried is not None and current is not None and _same(write, tried, current):
-        return Result(write, found=found, fault=NotKept())
-    pass_.prove()
-    stored = _put(pass_, write, wanted, dry_run=False)
-    left = find_differences(write, wanted_whole, stored)
-    foreign = of_others(write, left)
-    if foreign is None and left:
-        return Result(write, stored=stored, found=left, fault=NotKept())
-    return Result(write, stored=stored, found=left, fault=foreign)
+        return WriteResult(write, field_differences=field_differences, fault=NotKept())
+    context.prove()
+    stored = _put(context, write, desired_manifest, dry_run=False)
+    remaining = find_differences(write, whole_manifest, stored)
+    foreign = of_others(write, remaining)
+    if foreign is None and remaining:
+        return WriteResult(write, stored=stored, field_differences=remaining, fault=NotKept())
+    return WriteResult(write, stored=stored, field_differences=remaining, fault=foreign)
 
 
 def part_to_apply(
-    write: Write, wanted: Manifest, current: Manifest, *, take: Collection[str] = ()
+    write: Write, desired_manifest: Manifest, current: Manifest, *, take: Collection[str] = ()
 ) -> Manifest:
     """What is applied to an object that is there: nothing that only other managers own."""
     if write.how != "apply" or write.subresource:
-        return wanted
+        return desired_manifest
     part = differences.part_to_apply(
-        wanted, current, structure=write.structure, manager=write.manager, take=take
+        desired_manifest, current, structure=write.structure, manager=write.manager, take=take
     )
     return write.fit(part, current)
 
 
-def of_others(write: Write, found: _Found) -> faults.FieldConflict | None:
+def of_others(write: Write, field_differences: _Differences) -> faults.FieldConflict | None:
     """Why these fields are not written: other managers own some of them."""
-    texts = [f"{each.path} is owned by {', '.join(names)}" for each in found
-             if (names := foreign(each, write.manager))]  # fmt: skip
+    texts = [f"{difference.path} is owned by {', '.join(names)}" for difference in field_differences
+             if (names := foreign(difference, write.manager))]  # fmt: skip
     return faults.FieldConflict("; ".join(texts)[:_LONGEST_CONFLICT]) if texts else None
 
 
-def foreign(difference: Difference, manager: str) -> list[str]:
+def foreign(difference: FieldDifference, manager: str) -> list[str]:
     """The managers of the field but this one."""
     return [name for name in difference.managers if name != manager]
 
 
 def _upgrade_managers(
-    pass_: Pass, write: Write, current: Manifest | None, error: faults.ClusterFault
+    context: SyncContext, write: Write, current: Manifest | None, error: faults.ClusterFault
 ) -> None:
     """Give managedFields of another version of the kind the version that is written.
 
@@ -169,69 +183,75 @@ def _upgrade_managers(
     entries = managed_fields.upgraded(current, write.resource.api_version)
     if entries is None:
         return
-    pass_.prove()
+    context.prove()
     changes = {"/metadata/managedFields": entries}
-    pass_.gateway.patch(write.resource, current, changes, manager=write.manager)
+    context.client.patch(write.resource, current, changes, manager=write.manager)
     raise faults.StaleVersion("managedFields have another version now") from error
 
 
-def _tried(pass_: Pass, write: Write, wanted: Manifest) -> Manifest | None:
+def _tried(context: SyncContext, write: Write, desired_manifest: Manifest) -> Manifest | None:
     """What the cluster would make of it; None where a webhook of the cluster offers no dry run."""
     try:
-        return _put(pass_, write, wanted, dry_run=True)
+        return _put(context, write, desired_manifest, dry_run=True)
     except faults.Rejected as error:
         if error.status == 400 and "dry run" in error.message:
             return None
         raise
 
 
-def _put(pass_: Pass, write: Write, wanted: Manifest, *, dry_run: bool) -> Manifest:
-    gateway = pass_.gateway
-    if write.how == "replace" and not wanted["metadata"].get("resourceVersion"):
-        return gateway.create(write.resource, wanted, manager=write.manager, dry_run=dry_run)
-    put = gateway.replace if write.how == "replace" else gateway.apply
+def _put(
+    context: SyncContext, write: Write, desired_manifest: Manifest, *, dry_run: bool
+) -> Manifest:
+    client = context.client
+    if write.how == "replace" and not desired_manifest["metadata"].get("resourceVersion"):
+        return client.create(
+            write.resource, desired_manifest, manager=write.manager, dry_run=dry_run
+        )
+    put = client.replace if write.how == "replace" else client.apply
     return put(
         write.resource,
-        wanted,
+        desired_manifest,
         manager=write.manager,
         subresource=write.subresource,
         dry_run=dry_run,
     )
 
 
-def find_differences(write: Write, wanted: Manifest | None, current: Manifest | None) -> _Found:
-    if wanted is None:
+def find_differences(
+    write: Write, desired_manifest: Manifest | None, current: Manifest | None
+) -> _Differences:
+    if desired_manifest is None:
         return ()
     if write.how == "replace":
-        return _replaced(write, wanted, current or {})
+        return _replaced(write, desired_manifest, current or {})
     manager = "" if write.subresource else write.manager
     return tuple(
-        each
-        for each in differences.find(
-            wanted, current or {}, structure=write.structure, manager=manager
+        difference
+        for difference in differences.find(
+            desired_manifest, current or {}, structure=write.structure, manager=manager
         )
-        if each.path != "metadata.resourceVersion"
+        if difference.path != "metadata.resourceVersion"
     )
 
 
-def _replaced(write: Write, wanted: Manifest, current: Manifest) -> _Found:
+def _replaced(write: Write, desired_manifest: Manifest, current: Manifest) -> _Differences:
     """Whole objects: also what the wanted one leaves out differs."""
-    after, before = _content(wanted), _content(current)
+    after, before = _content(desired_manifest), _content(current)
     if after == before:
         return ()
     there = differences.find(after, current, structure=write.structure)
     gone = [
-        Difference(each.path, None, each.desired, each.managers)
-        for each in differences.find(before, wanted, structure=write.structure)
-        if each.observed is None
+        FieldDifference(difference.path, None, difference.desired, difference.managers)
+        for difference in differences.find(before, desired_manifest, structure=write.structure)
+        if difference.observed is None
     ]
     return (*there, *gone)
 
 
 def _content(manifest: Manifest) -> Manifest:
     metadata: dict[str, Any] = manifest.get("metadata") or {}
-    kept = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
-    return manifest | {"metadata": kept}
+    kept_fields = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
+    return manifest | {"metadata": kept_fields}
 
 
 def _same(write: Write, tried: Manifest, current: Manifest) -> bool:
@@ -243,5 +263,7 @@ def _same(write: Write, tried: Manifest, current: Manifest) -> bool:
 
 def _owners(manifest: Manifest) -> list[dict[str, Any]]:
     entries = manifest["metadata"].get("managedFields") or []
-    kept = [{key: each.get(key) for key in each if key != "time"} for each in entries]
-    return sorted(kept, key=lambda each: (str(each.get("manager")), str(each.get("operation"))))
+    owner_entries = [{key: entry.get(key) for key in entry if key != "time"} for entry in entries]
+    return sorted(
+        owner_entries, key=lambda entry: (str(entry.get("manager")), str(entry.get("operation")))
+    )

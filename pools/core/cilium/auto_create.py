@@ -32,7 +32,7 @@ def parse(value: object, *, field: str = KEY) -> list[podippool.PodIPPool]:
     podippool.parse_document.
     """
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(field, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a text", value)
     text = "".join(value.split())
     if not text:
         return []
@@ -43,7 +43,7 @@ def parse(value: object, *, field: str = KEY) -> list[podippool.PodIPPool]:
             raise _syntax(field, part)
         if name in specs:
             message = f'pool "{errors.shown(name)}" is in the map twice'
-            raise errors.InvalidInput.of(field, "duplicate_key", message, name)
+            raise errors.InvalidInput.for_field(field, "duplicate_key", message, name)
         specs[name] = _spec(spec, field)
     try:
         return podippool.parse_document({podippool.HELM_VALUE: specs})
@@ -59,8 +59,8 @@ def _spec(text: str, field: str) -> object_reader.Json:
             spec[_FLAGS[key]] = _flag(value, field)
         elif key in _PARTS:
             family, name = _PARTS[key]
-            given = value.split(",") if name == "cidrs" else _number(value, field)
-            spec.setdefault(family, {})[name] = given
+            parsed = value.split(",") if name == "cidrs" else _number(value, field)
+            spec.setdefault(family, {})[name] = parsed
         else:
             raise _syntax(field, part)
     return spec
@@ -80,4 +80,4 @@ def _flag(text: str, field: str) -> bool:
 
 def _syntax(field: str, text: str) -> errors.InvalidInput:
     message = "write pools as name=ipv4-cidrs:<cidr>,<cidr>;ipv4-mask-size:<number>,name=…"
-    return errors.InvalidInput.of(field, "auto_create_syntax", message, text)
+    return errors.InvalidInput.for_field(field, "auto_create_syntax", message, text)

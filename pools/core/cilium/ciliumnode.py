@@ -67,8 +67,10 @@ def parse(manifest: object) -> NodeDemand:
     unsupported_kind, required, wrong_type, out_of_range, and the codes of names and CIDRs.
     """
     if not isinstance(manifest, dict):
-        raise errors.InvalidInput.of("", "object_expected", "an object is expected", manifest)
-    report = object_reader.Report(strict=False)
+        raise errors.InvalidInput.for_field(
+            "", "object_expected", "an object is expected", manifest
+        )
+    report = object_reader.ProblemReport(strict=False)
     if manifest.get("kind", KIND) != KIND:
         report.add("kind", "unsupported_kind", f"a {KIND} is expected", manifest.get("kind"))
     metadata = _section(manifest, "metadata", "", report)
@@ -132,87 +134,91 @@ def _written_order(network: addresses.Network) -> tuple[int, str]:
 
 
 def _requested(
-    pools: object_reader.Json, report: object_reader.Report
+    pools: object_reader.Json, report: object_reader.ProblemReport
 ) -> dict[str, dict[int, int]]:
     requested: dict[str, dict[int, int]] = {}
     for index, entry in _objects(pools, "requested", _POOLS, report):
-        at = f"{_POOLS}.requested.{index}"
-        name = _name(entry, "pool", at, report, _pool_name)
-        needed = _section(entry, "needed", at, report)
-        known = requested.setdefault(name, {4: 0, 6: 0})
+        path = f"{_POOLS}.requested.{index}"
+        name = _name(entry, "pool", path, report, _pool_name)
+        needed = _section(entry, "needed", path, report)
+        needs = requested.setdefault(name, {4: 0, 6: 0})
         for family, key in NEEDED.items():
-            known[family] = max(known[family], _number(needed, key, at, report))
+            needs[family] = max(needs[family], _number(needed, key, path, report))
     return requested
 
 
-def _allocated(pools: object_reader.Json, report: object_reader.Report) -> tuple[Allocated, ...]:
-    found = []
+def _allocated(
+    pools: object_reader.Json, report: object_reader.ProblemReport
+) -> tuple[Allocated, ...]:
+    entries = []
     for index, entry in _objects(pools, "allocated", _POOLS, report):
-        at = f"{_POOLS}.allocated.{index}"
+        path = f"{_POOLS}.allocated.{index}"
         rest = {key: value for key, value in entry.items() if key not in ("pool", "cidrs")}
-        name = _name(entry, "pool", at, report, _pool_name)
-        found.append(Allocated(name, _cidrs(entry, "cidrs", at, report), rest))
-    return tuple(found)
+        name = _name(entry, "pool", path, report, _pool_name)
+        entries.append(Allocated(name, _cidrs(entry, "cidrs", path, report), rest))
+    return tuple(entries)
 
 
 def _cidrs(
-    part: object_reader.Json, key: str, at: str, report: object_reader.Report
+    part: object_reader.Json, key: str, path: str, report: object_reader.ProblemReport
 ) -> tuple[addresses.Network, ...]:
-    found = []
-    for index, item in enumerate(_list(part, key, at, report)):
+    cidrs = []
+    for index, item in enumerate(_list(part, key, path, report)):
         try:
             # A whole pool may be one PodCIDR; how long a prefix must be is the pool's matter.
-            found.append(addresses.parse_cidr(item, allow_short=True))
+            cidrs.append(addresses.parse_cidr(item, allow_short=True))
         except errors.InvalidInput as error:
-            report.problems += error.under(f"{at}.{key}.{index}").problems
-    return tuple(found)
+            report.problems += error.under(f"{path}.{key}.{index}").problems
+    return tuple(cidrs)
 
 
 def _section(
-    part: object_reader.Json, key: str, at: str, report: object_reader.Report
+    part: object_reader.Json, key: str, path: str, report: object_reader.ProblemReport
 ) -> object_reader.Json:
     value = part.get(key)
     if isinstance(value, dict):
         return value
     if value is not None:
-        report.add(_path(at, key), "wrong_type", "an object is expected", value)
+        report.add(_path(path, key), "wrong_type", "an object is expected", value)
     return {}
 
 
-def _list(part: object_reader.Json, key: str, at: str, report: object_reader.Report) -> list[Any]:
+def _list(
+    part: object_reader.Json, key: str, path: str, report: object_reader.ProblemReport
+) -> list[Any]:
     value = part.get(key)
     if isinstance(value, list):
         return value
     if value is not None:
-        report.add(_path(at, key), "wrong_type", "a list is expected", value)
+        report.add(_path(path, key), "wrong_type", "a list is expected", value)
     return []
 
 
 def _objects(
-    part: object_reader.Json, key: str, at: str, report: object_reader.Report
+    part: object_reader.Json, key: str, path: str, report: object_reader.ProblemReport
 ) -> Iterator[tuple[int, object_reader.Json]]:
-    for index, item in enumerate(_list(part, key, at, report)):
+    for index, item in enumerate(_list(part, key, path, report)):
         if isinstance(item, dict):
             yield index, item
         else:
-            report.add(f"{at}.{key}.{index}", "wrong_type", "an object is expected", item)
+            report.add(f"{path}.{key}.{index}", "wrong_type", "an object is expected", item)
 
 
 def _name(
     part: object_reader.Json,
     key: str,
-    at: str,
-    report: object_reader.Report,
+    path: str,
+    report: object_reader.ProblemReport,
     parse: Callable[[Any], str],
 ) -> str:
     value = part.get(key)
     if value is None:
-        report.add(_path(at, key), "required", "is required")
+        report.add(_path(path, key), "required", "is required")
         return ""
     try:
         return parse(value)
     except errors.InvalidInput as error:
-        report.problems += error.under(_path(at, key)).problems
+        report.problems += error.under(_path(path, key)).problems
         return ""
 
 
@@ -226,28 +232,32 @@ def _known_name(text: str) -> str:
     return holders.parse_name(text)
 
 
-def _number(needed: object_reader.Json, key: str, at: str, report: object_reader.Report) -> int:
+def _number(
+    needed: object_reader.Json, key: str, path: str, report: object_reader.ProblemReport
+) -> int:
     value = needed.get(key)
     if value is None:
         return 0
     if not isinstance(value, int) or isinstance(value, bool):
-        report.add(f"{at}.needed.{key}", "wrong_type", "must be a whole number", value)
+        report.add(f"{path}.needed.{key}", "wrong_type", "must be a whole number", value)
         return 0
     if not 0 <= value <= MOST_NEEDED:
         message = f"must be 0 to {MOST_NEEDED}"
-        report.add(f"{at}.needed.{key}", "out_of_range", message, value)
+        report.add(f"{path}.needed.{key}", "out_of_range", message, value)
         return 0
     return value
 
 
-def _text(part: object_reader.Json, key: str, at: str, report: object_reader.Report) -> str:
+def _text(
+    part: object_reader.Json, key: str, path: str, report: object_reader.ProblemReport
+) -> str:
     value = part.get(key)
     if isinstance(value, str):
         return value
     if value is not None:
-        report.add(_path(at, key), "wrong_type", "must be a text", value)
+        report.add(_path(path, key), "wrong_type", "must be a text", value)
     return ""
 
 
-def _path(at: str, key: str) -> str:
-    return f"{at}.{key}" if at else key
+def _path(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

@@ -19,7 +19,7 @@ Release = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Seen:
+class CiliumState:
     """What is known of a cluster; `config` is None when the ConfigMap could not be read.
 
     `release` is Cilium's version as it is written (`1.18.2`, `v1.19.0-rc.1`), "" when not known.

@@ -20,7 +20,7 @@ from pools.core.cilium import podippool
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Standing(enum.Enum):
+class VersionRelation(enum.Enum):
     """How the objects of one name in the two versions stand to each other."""
 
     ONE_OBJECT = "one object"  # the same uid: two views of one stored object
@@ -30,7 +30,7 @@ class Standing(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Difference:
+class VersionDifference:
     """What two manifests say of one field; None is absence."""
 
     field: str
@@ -38,14 +38,16 @@ class Difference:
     v2: object
 
 
-def standing(v2alpha1: object_reader.Json | None, v2: object_reader.Json | None) -> Standing | None:
+def version_relation(
+    v2alpha1: object_reader.Json | None, v2: object_reader.Json | None
+) -> VersionRelation | None:
     """How the objects of one name stand to each other; None when there is neither."""
     if v2alpha1 is None:
-        return None if v2 is None else Standing.V2_ONLY
+        return None if v2 is None else VersionRelation.V2_ONLY
     if v2 is None:
-        return Standing.V2ALPHA1_ONLY
+        return VersionRelation.V2ALPHA1_ONLY
     uid = _uid(v2alpha1)
-    return Standing.ONE_OBJECT if uid and uid == _uid(v2) else Standing.V2_WINS
+    return VersionRelation.ONE_OBJECT if uid and uid == _uid(v2) else VersionRelation.V2_WINS
 
 
 def convert(v2alpha1: object_reader.Json, shape: podippool.Shape) -> object_reader.Json:
@@ -72,14 +74,14 @@ def convert(v2alpha1: object_reader.Json, shape: podippool.Shape) -> object_read
     return converted
 
 
-def differences(v2alpha1: object_reader.Json, v2: object_reader.Json) -> list[Difference]:
+def differences(v2alpha1: object_reader.Json, v2: object_reader.Json) -> list[VersionDifference]:
     """What the two objects of one name say differently, as values rather than as they are written.
 
     Reserved ranges are compared although v2alpha1 cannot hold any: it is what its readers miss.
     """
     ours, theirs = (_facts(manifest) for manifest in (v2alpha1, v2))
     return [
-        Difference(field, ours.get(field), theirs.get(field))
+        VersionDifference(field, ours.get(field), theirs.get(field))
         for field in sorted({*ours, *theirs})
         if ours.get(field) != theirs.get(field)
     ]
@@ -92,16 +94,16 @@ def shape_of(schema: object) -> podippool.Shape:
     InvalidInput unknown_shape for the schema of something else.
     """
     for family in ("ipv4", "ipv6"):
-        part = _at(schema, "properties", "spec", "properties", family, "properties")
-        items = _at(part, "cidrs", "items")
-        if _at(items, "properties", "reservedRange") is not None:
+        part = _value_at(schema, "properties", "spec", "properties", family, "properties")
+        items = _value_at(part, "cidrs", "items")
+        if _value_at(items, "properties", "reservedRange") is not None:
             return podippool.Shape.V2_PROPOSAL
-        if _at(part, "pool", "items", "properties", "reservedRanges") is not None:
+        if _value_at(part, "pool", "items", "properties", "reservedRanges") is not None:
             return podippool.Shape.V2
-        if _at(items, "type") == "string":
+        if _value_at(items, "type") == "string":
             return podippool.Shape.V2ALPHA1
     message = "neither strings nor objects with reservedRange in spec.ipv4.cidrs"
-    raise errors.InvalidInput.of("", "unknown_shape", message)
+    raise errors.InvalidInput.for_field("", "unknown_shape", message)
 
 
 def check_written_shape(manifest: object) -> None:
@@ -111,19 +113,19 @@ def check_written_shape(manifest: object) -> None:
     only as `cidrs: [{}]`: its CIDRs are stored, but not shown. It says nothing about them, least
     of all that they are gone.
     """
-    report = object_reader.Report()
-    for at in _hidden_cidrs(manifest):
+    report = object_reader.ProblemReport()
+    for path in _hidden_cidrs(manifest):
         message = (
             "the object was written in another shape, which this version does not show; "
             "read it through the version in which it was written"
         )
-        report.add(at, "written_in_another_shape", message)
+        report.add(path, "written_in_another_shape", message)
     report.raise_any()
 
 
 def _hidden_cidrs(manifest: object) -> Iterator[str]:
     for family in ("ipv4", "ipv6"):
-        cidrs = _at(manifest, "spec", family, "cidrs")
+        cidrs = _value_at(manifest, "spec", family, "cidrs")
         for index, cidr in enumerate(cidrs if isinstance(cidrs, list) else ()):
             if cidr == {}:
                 yield f"spec.{family}.cidrs.{index}"
@@ -138,13 +140,13 @@ def _facts(manifest: object_reader.Json) -> dict[str, object]:
         "spec.namespaceSelector": pool.namespace_selector,
     }
     for family, part in pool.families.items():
-        at = f"spec.ipv{family}"
-        facts[f"{at}.cidrs"] = [str(entry.cidr) for entry in part.cidrs]
-        facts[f"{at}.maskSize"] = part.mask_size
+        path = f"spec.ipv{family}"
+        facts[f"{path}.cidrs"] = [str(entry.cidr) for entry in part.cidrs]
+        facts[f"{path}.maskSize"] = part.mask_size
         for entry in part.cidrs:
             if entry.reserved:
                 ranges = [str(span) for span in sorted(entry.reserved)]
-                facts[f"{at}.reserved[{entry.cidr}]"] = ranges
+                facts[f"{path}.reserved[{entry.cidr}]"] = ranges
     for key, texts in (("labels", pool.labels), ("annotations", pool.annotations)):
         facts |= {f"metadata.{key}[{n}]": text for n, text in texts.items() if n != LAST_APPLIED}
     return facts
@@ -153,16 +155,18 @@ def _facts(manifest: object_reader.Json) -> dict[str, object]:
 def _pool(manifest: object_reader.Json) -> podippool.PodIPPool:
     if manifest.get("kind") != podippool.KIND:
         message = f"one {podippool.KIND} is expected"
-        raise errors.InvalidInput.of("kind", "unsupported_kind", message, manifest.get("kind"))
+        raise errors.InvalidInput.for_field(
+            "kind", "unsupported_kind", message, manifest.get("kind")
+        )
     check_written_shape(manifest)
     return podippool.parse_document(manifest, strict=False)[0]
 
 
 def _uid(manifest: object_reader.Json) -> object:
-    return _at(manifest, "metadata", "uid")
+    return _value_at(manifest, "metadata", "uid")
 
 
-def _at(value: object, *keys: str) -> Any:
+def _value_at(value: object, *keys: str) -> Any:
     for key in keys:
         if not isinstance(value, dict):
             return None

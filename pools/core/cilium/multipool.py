@@ -40,16 +40,16 @@ def usable_addresses(
 
 def documented_need(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
     """The addresses that a node asks for, by the formula of spec/001."""
-    wanted = in_use + pending + pre_allocated
-    return -(-wanted // pre_allocated) * pre_allocated if pre_allocated else wanted
+    demand = in_use + pending + pre_allocated
+    return -(-demand // pre_allocated) * pre_allocated if pre_allocated else demand
 
 
 def needed(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
     """The addresses that a node asks for, as Cilium's agent computes them."""
-    taken = in_use + pending
+    used = in_use + pending
     if pre_allocated == 0:
-        return taken
-    whole, rest = divmod(taken, pre_allocated)
+        return used
+    whole, rest = divmod(used, pre_allocated)
     return (whole + (2 if rest else 1)) * pre_allocated
 
 
@@ -88,7 +88,7 @@ def parse_pre_allocation(value: object, *, field: str = "") -> dict[str, int]:
     k8s_name, and pre_allocation_value with Cilium's words `invalid value for pool "x"`.
     """
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(field, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(field, "wrong_type", "must be a text", value)
     if not value.strip(addresses.BLANKS):
         return dict(DEFAULT_PRE_ALLOCATION)
     pre_allocation: dict[str, int] = {}
@@ -96,7 +96,7 @@ def parse_pre_allocation(value: object, *, field: str = "") -> dict[str, int]:
         pool, number = _pool_and_number(part, field)
         if pool in pre_allocation:
             message = f'pool "{pool}" is in the map twice'
-            raise errors.InvalidInput.of(field, "duplicate_key", message, part)
+            raise errors.InvalidInput.for_field(field, "duplicate_key", message, part)
         pre_allocation[pool] = number
     return pre_allocation
 
@@ -105,9 +105,9 @@ def _pool_and_number(part: str, field: str) -> tuple[str, int]:
     pool, equals, number = (text.strip(addresses.BLANKS) for text in part.partition("="))
     if not (pool and equals):
         message = "write the map as pool=number,pool=number"
-        raise errors.InvalidInput.of(field, "pre_allocation", message, part)
+        raise errors.InvalidInput.for_field(field, "pre_allocation", message, part)
     holders.parse_name(pool, field=field)
     if not _NUMBER.fullmatch(number) or int(number) > MOST_PRE_ALLOCATED:
         message = f'invalid value for pool "{pool}": a number from 0 to {MOST_PRE_ALLOCATED}'
-        raise errors.InvalidInput.of(field, "pre_allocation_value", message, number)
+        raise errors.InvalidInput.for_field(field, "pre_allocation_value", message, number)
     return pool, int(number)

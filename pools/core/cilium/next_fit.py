@@ -71,18 +71,18 @@ class PoolBlocks:
 
     def occupy(self, cidr: addresses.Network) -> str:
         """Mark a CIDR as used, also in a reserved range; says why not, or "" when it is done."""
-        found = self.around(cidr)
-        if found is None:
+        location = self.around(cidr)
+        if location is None:
             return f"cidr {cidr} is not part of the requested pool"
-        part, span = found
+        part, span = location
         if part.used.has_all(span):
             return f"cidr {cidr} has already been allocated"
         part.used.add(span)
         return ""
 
     def release(self, cidr: addresses.Network) -> None:
-        if found := self.around(cidr):
-            part, span = found
+        if location := self.around(cidr):
+            part, span = location
             part.used.remove(span)
 
     def take(self, family: int) -> addresses.Network | None:

@@ -34,7 +34,7 @@ class Verb(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class PodCIDRStep:
     """One thing that happened to one PodCIDR."""
 
     verb: Verb
@@ -44,13 +44,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OperatorOutcome:
     """What was done, in order, and what could not be done; both can be at once."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PodCIDRStep, ...] = ()
     errors: tuple[str, ...] = ()
 
-    def of(self, verb: Verb) -> list[addresses.Network]:
+    def cidrs(self, verb: Verb) -> list[addresses.Network]:
         """The CIDRs of the steps of one kind."""
         return [step.cidr for step in self.steps if step.verb is verb]
 
@@ -85,7 +85,7 @@ class Operator:
         """What the node holds outside the CIDRs of its pools."""
         return {pool: _ordered(cidrs) for pool, cidrs in self._orphans.get(node, {}).items()}
 
-    def upsert_pool(self, pool: podippool.PodIPPool) -> Outcome:
+    def upsert_pool(self, pool: podippool.PodIPPool) -> OperatorOutcome:
         """A new or changed pool.
 
         CIDRs that stay keep their blocks and their place, new ones come after them in the order
@@ -95,40 +95,50 @@ class Operator:
         new = next_fit.PoolBlocks(pool)
         old = self._pools.get(pool.name)
         if refused := old and _refused(pool.name, old, new):
-            return Outcome(errors=(refused,))
+            return OperatorOutcome(errors=(refused,))
         for family, part in pool.families.items():
             listed = {entry.cidr: entry for entry in part.cidrs}
-            kept = [one for one in old.cidrs[family] if one.layout.cidr in listed] if old else []
-            known = {one.layout.cidr for one in kept}
+            kept_blocks = (
+                [
+                    cidr_blocks
+                    for cidr_blocks in old.cidrs[family]
+                    if cidr_blocks.layout.cidr in listed
+                ]
+                if old
+                else []
+            )
+            kept_cidrs = {cidr_blocks.layout.cidr for cidr_blocks in kept_blocks}
             added = [
-                next_fit.CidrBlocks(cidr, part.mask_size) for cidr in listed if cidr not in known
+                next_fit.CidrBlocks(cidr, part.mask_size)
+                for cidr in listed
+                if cidr not in kept_cidrs
             ]
-            new.cidrs[family] = kept + added
-            for one in new.cidrs[family]:
-                one.withhold(listed[one.layout.cidr].reserved)
+            new.cidrs[family] = kept_blocks + added
+            for cidr_blocks in new.cidrs[family]:
+                cidr_blocks.withhold(listed[cidr_blocks.layout.cidr].reserved)
         self._pools[pool.name] = new
         orphaned = tuple(self._orphan(pool.name, new))
         adopted = self._adopt(new)
-        return Outcome((*orphaned, *adopted.steps), adopted.errors)
+        return OperatorOutcome((*orphaned, *adopted.steps), adopted.errors)
 
-    def delete_pool(self, name: str) -> Outcome:
+    def delete_pool(self, name: str) -> OperatorOutcome:
         """A pool that is gone: what is in use of it stays with the nodes, as orphans."""
         if self._pools.pop(name, None) is None:
-            return Outcome(errors=(f'pool "{name}" requested for deletion doesn\'t exist',))
-        return Outcome(tuple(self._orphan(name, None)))
+            return OperatorOutcome(errors=(f'pool "{name}" requested for deletion doesn\'t exist',))
+        return OperatorOutcome(tuple(self._orphan(name, None)))
 
-    def release_node(self, name: str) -> Outcome:
+    def release_node(self, name: str) -> OperatorOutcome:
         """A node that is gone: all its blocks are free again."""
         steps = []
         for pool, cidrs in self._held.pop(name, {}).items():
             for cidr in _ordered(cidrs):
                 self._pools[pool].release(cidr)
-                steps.append(Step(Verb.RELEASE, name, pool, cidr))
+                steps.append(PodCIDRStep(Verb.RELEASE, name, pool, cidr))
         for pool, cidrs in self._orphans.pop(name, {}).items():
-            steps += [Step(Verb.RELEASE, name, pool, cidr) for cidr in _ordered(cidrs)]
-        return Outcome(tuple(steps))
+            steps += [PodCIDRStep(Verb.RELEASE, name, pool, cidr) for cidr in _ordered(cidrs)]
+        return OperatorOutcome(tuple(steps))
 
-    def allocate_to_node(self, node: ciliumnode.NodeDemand) -> Outcome:
+    def allocate_to_node(self, node: ciliumnode.NodeDemand) -> OperatorOutcome:
         """Serve one node, as often as it changes.
 
         1. Occupy what it lists. 2. Release what it no longer lists. 3. When all nodes are known,
@@ -139,11 +149,11 @@ class Operator:
         released = self._release_unlisted(node.name, listed)
         steps = (*occupied.steps, *released)
         if not self.ready:
-            return Outcome(steps, (NOT_READY,))
+            return OperatorOutcome(steps, (NOT_READY,))
         allocated = self._allocate(node)
-        return Outcome((*steps, *allocated.steps), (*occupied.errors, *allocated.errors))
+        return OperatorOutcome((*steps, *allocated.steps), (*occupied.errors, *allocated.errors))
 
-    def _occupy(self, node: str, listed: dict[str, list[addresses.Network]]) -> Outcome:
+    def _occupy(self, node: str, listed: dict[str, list[addresses.Network]]) -> OperatorOutcome:
         steps, failures = [], []
         held = self._held.setdefault(node, {})
         for name, cidrs in listed.items():
@@ -155,7 +165,7 @@ class Operator:
                 if not failure:
                     held.setdefault(name, set()).add(cidr)
                     self._forget_orphan(node, name, cidr)
-                    steps.append(Step(Verb.OCCUPY, node, name, cidr))
+                    steps.append(PodCIDRStep(Verb.OCCUPY, node, name, cidr))
                     continue
                 if pool is None or pool.around(cidr) is None:
                     steps += self._mark_orphan(node, name, cidr)
@@ -165,23 +175,23 @@ class Operator:
                     else f"unable to find pool {name}, prefix {cidr} is still allocated to the "
                     "node but is marked as orphan"
                 )
-        return Outcome(tuple(steps), tuple(failures))
+        return OperatorOutcome(tuple(steps), tuple(failures))
 
     def _release_unlisted(
         self, node: str, listed: dict[str, list[addresses.Network]]
-    ) -> Iterator[Step]:
+    ) -> Iterator[PodCIDRStep]:
         for name, cidrs in list(self._held.get(node, {}).items()):
             for cidr in _ordered(cidrs.difference(listed.get(name, ()))):
                 self._pools[name].release(cidr)
                 _discard(self._held, node, name, cidr)
-                yield Step(Verb.RELEASE, node, name, cidr)
+                yield PodCIDRStep(Verb.RELEASE, node, name, cidr)
         for name, cidrs in list(self._orphans.get(node, {}).items()):
             for cidr in _ordered(cidrs.difference(listed.get(name, ()))):
                 self._forget_orphan(node, name, cidr)
-                yield Step(Verb.RELEASE, node, name, cidr)
+                yield PodCIDRStep(Verb.RELEASE, node, name, cidr)
 
-    def _allocate(self, node: ciliumnode.NodeDemand) -> Outcome:
-        steps: list[Step] = []
+    def _allocate(self, node: ciliumnode.NodeDemand) -> OperatorOutcome:
+        steps: list[PodCIDRStep] = []
         failures = []
         for name, needed in node.requested.items():
             for family in self._families:
@@ -193,10 +203,10 @@ class Operator:
                         f'failed to allocate ipv{family} address for node "{node.name}" '
                         f'from pool "{name}": {failure}'
                     )
-        return Outcome(tuple(steps), tuple(failures))
+        return OperatorOutcome(tuple(steps), tuple(failures))
 
     def _allocate_family(
-        self, node: str, name: str, family: int, needed: int, steps: list[Step]
+        self, node: str, name: str, family: int, needed: int, steps: list[PodCIDRStep]
     ) -> str:
         pool = self._pools.get(name)
         held = self._held.setdefault(node, {}).get(name, set())
@@ -210,18 +220,18 @@ class Operator:
             if cidr is None:
                 return "pool empty"
             self._held[node].setdefault(name, set()).add(cidr)
-            steps.append(Step(Verb.ALLOCATE, node, name, cidr))
+            steps.append(PodCIDRStep(Verb.ALLOCATE, node, name, cidr))
             missing -= pool.usable_in(cidr)
         return ""
 
-    def _orphan(self, name: str, pool: next_fit.PoolBlocks | None) -> Iterator[Step]:
+    def _orphan(self, name: str, pool: next_fit.PoolBlocks | None) -> Iterator[PodCIDRStep]:
         for node, held in list(self._held.items()):
             for cidr in _ordered(held.get(name, ())):
                 if pool is None or pool.around(cidr) is None:
                     _discard(self._held, node, name, cidr)
                     yield from self._mark_orphan(node, name, cidr)
 
-    def _adopt(self, changed: next_fit.PoolBlocks) -> Outcome:
+    def _adopt(self, changed: next_fit.PoolBlocks) -> OperatorOutcome:
         steps, failures = [], []
         for node, name, cidr in self._orphans_of_nodes():
             if changed.around(cidr) is None:
@@ -239,8 +249,8 @@ class Operator:
                 continue
             self._forget_orphan(node, name, cidr)
             self._held.setdefault(node, {}).setdefault(name, set()).add(cidr)
-            steps.append(Step(Verb.ADOPT, node, name, cidr))
-        return Outcome(tuple(steps), tuple(failures))
+            steps.append(PodCIDRStep(Verb.ADOPT, node, name, cidr))
+        return OperatorOutcome(tuple(steps), tuple(failures))
 
     def _orphans_of_nodes(self) -> list[tuple[str, str, addresses.Network]]:
         return [
@@ -250,11 +260,11 @@ class Operator:
             for cidr in _ordered(cidrs)
         ]
 
-    def _mark_orphan(self, node: str, name: str, cidr: addresses.Network) -> Iterator[Step]:
+    def _mark_orphan(self, node: str, name: str, cidr: addresses.Network) -> Iterator[PodCIDRStep]:
         orphans = self._orphans.setdefault(node, {}).setdefault(name, set())
         if cidr not in orphans:
             orphans.add(cidr)
-            yield Step(Verb.ORPHAN, node, name, cidr)
+            yield PodCIDRStep(Verb.ORPHAN, node, name, cidr)
 
     def _forget_orphan(self, node: str, name: str, cidr: addresses.Network) -> None:
         _discard(self._orphans, node, name, cidr)
@@ -265,7 +275,7 @@ def plan(
     nodes: Iterable[ciliumnode.NodeDemand],
     *,
     families: Collection[int] = (4, 6),
-) -> dict[str, Outcome]:
+) -> dict[str, OperatorOutcome]:
     """What each node would get, by its name, if these were the pools and the operator started now.
 
     The nodes are served in their order, after all of them have been seen.
@@ -274,10 +284,13 @@ def plan(
     for pool in pools:
         operator.upsert_pool(pool)
     nodes = list(nodes)
-    seen = {node.name: operator.allocate_to_node(node).steps for node in nodes}
+    first_steps = {node.name: operator.allocate_to_node(node).steps for node in nodes}
     operator.restore_finished()
     served = ((node.name, operator.allocate_to_node(node)) for node in nodes)
-    return {name: Outcome((*seen[name], *then.steps), then.errors) for name, then in served}
+    return {
+        name: OperatorOutcome((*first_steps[name], *then.steps), then.errors)
+        for name, then in served
+    }
 
 
 def drained(
@@ -288,7 +301,12 @@ def drained(
         replace(
             node,
             allocated=tuple(
-                replace(entry, cidrs=tuple(one for one in entry.cidrs if not one.overlaps(cidr)))
+                replace(
+                    entry,
+                    cidrs=tuple(
+                        held_cidr for held_cidr in entry.cidrs if not held_cidr.overlaps(cidr)
+                    ),
+                )
                 for entry in node.allocated
             ),
         )
@@ -312,9 +330,9 @@ def _ordered(cidrs: Iterable[addresses.Network]) -> list[addresses.Network]:
     return sorted(cidrs, key=lambda cidr: (cidr.version, int(cidr.network_address), cidr.prefixlen))
 
 
-def _discard(of: dict[str, Held], node: str, name: str, cidr: addresses.Network) -> None:
-    cidrs = of.get(node, {}).get(name)
+def _discard(cidrs_by_node: dict[str, Held], node: str, name: str, cidr: addresses.Network) -> None:
+    cidrs = cidrs_by_node.get(node, {}).get(name)
     if cidrs is not None:
         cidrs.discard(cidr)
         if not cidrs:
-            del of[node][name]
+            del cidrs_by_node[node][name]

@@ -37,7 +37,7 @@ class Marked:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PoolChoice:
     """The pool of one family, and why, as sentences in the order in which it was decided.
 
     `pool` is "" when the pod gets no address; `problem` says what is wrong, also with a pool that
@@ -59,23 +59,23 @@ def choose(
     *,
     default: str = DEFAULT,
     families: Collection[int] = (4, 6),
-) -> list[Choice]:
+) -> list[PoolChoice]:
     """The choice for each family; `default` is the node's `ipam-default-ip-pool`."""
-    known = {pool.name: pool for pool in pools}
+    pools_by_name = {pool.name: pool for pool in pools}
     choices = []
     for family in sorted(families):
         unknown: dict[str, str] = {}
-        choice = _choose(family, pod, namespace, known, default, unknown)
+        choice = _choose(family, pod, namespace, pools_by_name, default, unknown)
         choices.append(_unanswered(choice, unknown) if unknown else choice)
     return choices
 
 
-def _unanswered(choice: Choice, unknown: Mapping[str, str]) -> Choice:
+def _unanswered(choice: PoolChoice, unknown: Mapping[str, str]) -> PoolChoice:
     """The choice as what it would be if there were nothing in what is not known."""
     would = f'the pool "{choice.pool}"' if choice.pool else "no pool"
     parts = " and ".join(unknown)
     whys = "; ".join(dict.fromkeys(why for why in unknown.values() if why))
-    return Choice(
+    return PoolChoice(
         choice.family,
         "",
         (*choice.reasons, f"If there is nothing in {parts} about it, it is {would}."),
@@ -91,7 +91,7 @@ def _choose(
     pools: dict[str, podippool.PodIPPool],
     default: str,
     unknown: dict[str, str],
-) -> Choice:
+) -> PoolChoice:
     reasons: list[str] = []
     for what, marked in (("pod", pod), ("namespace", namespace)):
         if marked.annotations is None:
@@ -101,21 +101,21 @@ def _choose(
         key, pool = _annotated(marked.annotations, family)
         if pool:
             reasons.append(f"The {what} says {key}={pool}.")
-            return Choice(family, pool, tuple(reasons), _cannot_serve(pools, pool, family))
+            return PoolChoice(family, pool, tuple(reasons), _cannot_serve(pools, pool, family))
         reasons.append(f"The {what} has no annotation for a pool of IPv{family}.")
     matching = _matching(family, pod, namespace, pools.values(), reasons, unknown)
     if len(matching) > 1:
         names = ", ".join(matching)
         problem = f"the selectors of several IPv{family} pools match the pod: {names}"
-        return Choice(family, "", tuple(reasons), problem)
+        return PoolChoice(family, "", tuple(reasons), problem)
     if matching:
-        return Choice(family, matching[0], tuple(reasons))
+        return PoolChoice(family, matching[0], tuple(reasons))
     if required := _requires_match(pod, namespace):
         reasons.append(f"The {required} says {REQUIRE_MATCH}=true.")
         problem = f"the pod gets no IPv{family} address until it matches a pool"
-        return Choice(family, "", tuple(reasons), problem)
+        return PoolChoice(family, "", tuple(reasons), problem)
     reasons.append(f'So it is the default pool, "{default}".')
-    return Choice(family, default, tuple(reasons), _cannot_serve(pools, default, family))
+    return PoolChoice(family, default, tuple(reasons), _cannot_serve(pools, default, family))
 
 
 def _annotated(annotations: Mapping[str, str], family: int) -> tuple[str, str]:
@@ -133,8 +133,8 @@ def _matching(
     reasons: list[str],
     unknown: dict[str, str],
 ) -> list[str]:
-    named = {NAME_LABEL: pod.name, NAMESPACE_LABEL: namespace.name}
-    labels = None if pod.labels is None else {**pod.labels, **named}
+    name_labels = {NAME_LABEL: pod.name, NAMESPACE_LABEL: namespace.name}
+    labels = None if pod.labels is None else {**pod.labels, **name_labels}
     matching = []
     for pool in sorted(pools, key=lambda pool: pool.name):
         if family not in pool.families:

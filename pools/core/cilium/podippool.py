@@ -70,7 +70,7 @@ class PodIPPool:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _PoolParts:
     """The parts of a pool, and where they stand, whatever they were wrapped in."""
 
     source: str
@@ -81,10 +81,10 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ParsedCIDR:
     """A CIDR that is being read; paths are kept until everything is compared."""
 
-    at: str
+    path: str
     cidr: addresses.Network
     ranges: list[tuple[str, addresses.AddressRange]]
 
@@ -100,14 +100,14 @@ def parse_document(doc: object, *, strict: bool = True) -> list[PodIPPool]:
     ranges and mask sizes.
     """
     if not isinstance(doc, dict):
-        raise errors.InvalidInput.of("", "object_expected", "an object is expected", doc)
-    report = object_reader.Report(strict)
-    pools = [_pool(found) for found in _find(object_reader.Fields(doc, "", report))]
+        raise errors.InvalidInput.for_field("", "object_expected", "an object is expected", doc)
+    report = object_reader.ProblemReport(strict)
+    pools = [_pool(parts) for parts in _find(object_reader.Fields(doc, "", report))]
     report.raise_any()
     return pools
 
 
-def _find(doc: object_reader.Fields) -> Iterator[_Found]:
+def _find(doc: object_reader.Fields) -> Iterator[_PoolParts]:
     if not any(map(doc.has, ("kind", "apiVersion", "metadata", "spec"))):
         yield from _find_helm(doc)
     elif doc.data.get("kind") in LIST_KINDS:
@@ -117,16 +117,16 @@ def _find(doc: object_reader.Fields) -> Iterator[_Found]:
         yield from _find_manifest(doc)
 
 
-def _find_manifest(doc: object_reader.Fields) -> Iterator[_Found]:
+def _find_manifest(doc: object_reader.Fields) -> Iterator[_PoolParts]:
     version = doc.data.get("apiVersion")
     if doc.data.get("kind") != KIND or version not in API_VERSIONS:
         message = f"a {KIND} of {' or '.join(API_VERSIONS)} is expected"
         doc.report.add(doc.path("kind"), "unsupported_kind", message, doc.data.get("kind"))
         return
-    yield _Found(doc.at, str(version), doc.section("metadata"), doc.section("spec"))
+    yield _PoolParts(doc.base_path, str(version), doc.section("metadata"), doc.section("spec"))
 
 
-def _find_helm(doc: object_reader.Fields) -> Iterator[_Found]:
+def _find_helm(doc: object_reader.Fields) -> Iterator[_PoolParts]:
     values = doc
     for parent in HELM_PARENTS:
         if not values.has(HELM_VALUE) and isinstance(values.data.get(parent), dict):
@@ -135,39 +135,39 @@ def _find_helm(doc: object_reader.Fields) -> Iterator[_Found]:
         values = values.section(HELM_VALUE)
     elif not (values is doc and doc.data and all(map(_is_spec, doc.data.values()))):
         message = f"neither a {KIND} nor the Helm value {HELM_VALUE}"
-        doc.report.add(doc.at, "unsupported_kind", message)
+        doc.report.add(doc.base_path, "unsupported_kind", message)
         return
     for name in values.data:
-        naming = object_reader.Fields({name: name}, values.at, doc.report)
-        yield _Found(values.path(name), "", naming, values.section(name), named_by=name)
+        naming = object_reader.Fields({name: name}, values.base_path, doc.report)
+        yield _PoolParts(values.path(name), "", naming, values.section(name), named_by=name)
 
 
 def _is_spec(value: object) -> bool:
     return isinstance(value, dict) and ("ipv4" in value or "ipv6" in value)
 
 
-def _pool(found: _Found) -> PodIPPool:
-    spec = found.spec
+def _pool(parts: _PoolParts) -> PodIPPool:
+    spec = parts.spec
     spec.only("ipv4", "ipv6", "allowFirstIP", "allowLastIP", "podSelector", "namespaceSelector")
-    is_manifest = bool(found.api_version)
+    is_manifest = bool(parts.api_version)
     return PodIPPool(
-        name=found.naming.parse(found.named_by, _parse_name) or "",
+        name=parts.naming.parse(parts.named_by, _parse_name) or "",
         families=_families(spec),
-        api_version=found.api_version,
+        api_version=parts.api_version,
         allow_first_ip=spec.flag("allowFirstIP"),
         allow_last_ip=spec.flag("allowLastIP"),
-        annotations=found.naming.texts("annotations") if is_manifest else {},
-        labels=found.naming.texts("labels") if is_manifest else {},
+        annotations=parts.naming.texts("annotations") if is_manifest else {},
+        labels=parts.naming.texts("labels") if is_manifest else {},
         pod_selector=spec.mapping("podSelector"),
         namespace_selector=spec.mapping("namespaceSelector"),
-        source=found.source,
+        source=parts.source,
     )
 
 
 def _families(spec: object_reader.Fields) -> dict[int, Family]:
     families = {n: _family(spec.section(f"ipv{n}"), n) for n in (4, 6) if spec.has(f"ipv{n}")}
     if not families:
-        spec.report.add(spec.at, "required", "a pool has ipv4, ipv6 or both")
+        spec.report.add(spec.base_path, "required", "a pool has ipv4, ipv6 or both")
     return families
 
 
@@ -183,47 +183,53 @@ def _family(part: object_reader.Fields, number: int) -> Family:
     return Family(tuple(cidrs), mask_size or 0)
 
 
-def _listed_cidrs(part: object_reader.Fields, number: int) -> Iterator[_Entry | None]:
+def _listed_cidrs(part: object_reader.Fields, number: int) -> Iterator[_ParsedCIDR | None]:
     listed = part.items("cidrs")
     if part.data.get("cidrs") in (None, []):
         part.report.add(part.path("cidrs"), "required", "at least one CIDR is required")
-    for at, item in listed:
+    for path, item in listed:
         if isinstance(item, dict):
-            yield _proposed_cidr(object_reader.Fields(item, at, part.report), number)
+            yield _proposed_cidr(object_reader.Fields(item, path, part.report), number)
         else:
             with part.report.collecting():
-                yield _Entry(at, _parse_cidr(number, item, at), [])
+                yield _ParsedCIDR(path, _parse_cidr(number, item, path), [])
 
 
-def _proposed_cidr(item: object_reader.Fields, number: int) -> _Entry | None:
+def _proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | None:
     """An object of spec/000: {cidr, reservedRange: "first-last"}."""
     item.only("cidr", "reservedRange")
     cidr = item.parse("cidr", functools.partial(_parse_cidr, number))
     span = item.parse("reservedRange", _parse_range) if item.has("reservedRange") else None
     if cidr is None:
         return None
-    return _Entry(item.path("cidr"), cidr, [(item.path("reservedRange"), span)] if span else [])
+    return _ParsedCIDR(
+        item.path("cidr"), cidr, [(item.path("reservedRange"), span)] if span else []
+    )
 
 
-def _add_shipped_ranges(part: object_reader.Fields, entries: list[_Entry]) -> None:
+def _add_shipped_ranges(part: object_reader.Fields, entries: list[_ParsedCIDR]) -> None:
     """The ranges of the shipped form: {cidr, reservedRanges: [{start, end}]}."""
-    known = {entry.cidr: entry for entry in entries}
-    seen = set()
+    entries_by_cidr = {entry.cidr: entry for entry in entries}
+    seen_cidrs = set()
     for item in part.objects("pool"):
         item.only("cidr", "reservedRanges")
-        ranges = [found for found in map(_start_end, item.objects("reservedRanges")) if found]
+        ranges = [
+            located_range
+            for located_range in map(_start_end, item.objects("reservedRanges"))
+            if located_range
+        ]
         cidr = item.parse("cidr", _parse_any_cidr)
         if cidr is None:
             continue
-        if cidr in seen:
+        if cidr in seen_cidrs:
             message = f"{cidr} has an entry already"
             item.report.add(item.path("cidr"), "duplicate_key", message, str(cidr))
-        elif cidr not in known:
+        elif cidr not in entries_by_cidr:
             message = f"{cidr} is not one of the pool's cidrs"
             item.report.add(item.path("cidr"), "unknown_cidr", message, str(cidr))
         else:
-            known[cidr].ranges.extend(ranges)
-        seen.add(cidr)
+            entries_by_cidr[cidr].ranges.extend(ranges)
+        seen_cidrs.add(cidr)
 
 
 def _start_end(item: object_reader.Fields) -> tuple[str, addresses.AddressRange] | None:
@@ -231,65 +237,65 @@ def _start_end(item: object_reader.Fields) -> tuple[str, addresses.AddressRange]
     start, end = item.parse("start", _parse_address), item.parse("end", _parse_address)
     if start is None or end is None:
         return None
-    with item.report.collecting(item.at):
-        return item.at, addresses.AddressRange(start, end)
+    with item.report.collecting(item.base_path):
+        return item.base_path, addresses.AddressRange(start, end)
     return None
 
 
-def _check_ranges(entry: _Entry, report: object_reader.Report) -> None:
+def _check_ranges(entry: _ParsedCIDR, report: object_reader.ProblemReport) -> None:
     inside = []
-    for at, span in entry.ranges:
+    for path, span in entry.ranges:
         with report.collecting():
-            addresses.require_within(span, entry.cidr, at)
-            inside.append((span, at))
+            addresses.require_within(span, entry.cidr, path)
+            inside.append((span, path))
     widest: addresses.AddressRange | None = None
-    for span, at in sorted(inside):
+    for span, path in sorted(inside):
         if widest is not None and span.overlaps(widest):
             message = f"{span} overlaps the range {widest} of {entry.cidr}"
-            report.add(at, "ranges_overlap", message, str(span))
+            report.add(path, "ranges_overlap", message, str(span))
         if widest is None or int(span.last) > int(widest.last):
             widest = span
 
 
-def _check_overlaps(entries: list[_Entry], report: object_reader.Report) -> None:
+def _check_overlaps(entries: list[_ParsedCIDR], report: object_reader.ProblemReport) -> None:
     # Networks overlap only by nesting: in this order the one that holds another comes first.
-    outer: _Entry | None = None
+    outer: _ParsedCIDR | None = None
     for entry in sorted(entries, key=lambda e: (int(e.cidr.network_address), e.cidr.prefixlen)):
         if outer is not None and entry.cidr.overlaps(outer.cidr):
             message = f"{entry.cidr} overlaps {outer.cidr} of the same pool"
-            report.add(entry.at, "cidr_overlap", message, str(entry.cidr))
+            report.add(entry.path, "cidr_overlap", message, str(entry.cidr))
         else:
             outer = entry
 
 
-def _parse_name(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at)
+def _parse_name(value: object, path: str) -> str:
+    return holders.parse_name(value, field=path)
 
 
-def _parse_cidr(number: int, value: object, at: str) -> addresses.Network:
-    cidr = _parse_any_cidr(value, at)
+def _parse_cidr(number: int, value: object, path: str) -> addresses.Network:
+    cidr = _parse_any_cidr(value, path)
     if cidr.version != number:
         message = f"{cidr} is not an IPv{number} network"
-        raise errors.InvalidInput.of(at, "mixed_family", message, str(cidr))
+        raise errors.InvalidInput.for_field(path, "mixed_family", message, str(cidr))
     return cidr
 
 
-def _parse_any_cidr(value: object, at: str) -> addresses.Network:
-    return addresses.parse_cidr(value, field=at, door=addresses.Door.TEXT)
+def _parse_any_cidr(value: object, path: str) -> addresses.Network:
+    return addresses.parse_cidr(value, field=path, door=addresses.Door.TEXT)
 
 
-def _parse_address(value: object, at: str) -> addresses.Address:
-    return addresses.parse_address(value, field=at, door=addresses.Door.TEXT)
+def _parse_address(value: object, path: str) -> addresses.Address:
+    return addresses.parse_address(value, field=path, door=addresses.Door.TEXT)
 
 
-def _parse_range(value: object, at: str) -> addresses.AddressRange:
-    return addresses.parse_range(value, field=at, door=addresses.Door.TEXT)
+def _parse_range(value: object, path: str) -> addresses.AddressRange:
+    return addresses.parse_range(value, field=path, door=addresses.Door.TEXT)
 
 
-def _parse_mask_size(number: int, entries: list[_Entry], value: object, at: str) -> int:
-    mask_size = blocks.check_mask_size(value, number, field=at)
+def _parse_mask_size(number: int, entries: list[_ParsedCIDR], value: object, path: str) -> int:
+    mask_size = blocks.check_mask_size(value, number, field=path)
     for entry in entries:
-        blocks.check_mask_size(mask_size, entry.cidr, field=at)
+        blocks.check_mask_size(mask_size, entry.cidr, field=path)
     return mask_size
 
 
@@ -318,9 +324,9 @@ def render(pool: PodIPPool, *, shape: Shape) -> object_reader.Json:
     return {"apiVersion": version, "kind": KIND, "metadata": metadata, "spec": spec}
 
 
-def _render_family(family: Family, shape: Shape, at: str) -> object_reader.Json:
+def _render_family(family: Family, shape: Shape, path: str) -> object_reader.Json:
     for index, entry in enumerate(family.cidrs):
-        _check_holds(entry, shape, f"{at}.cidrs.{index}")
+        _check_holds(entry, shape, f"{path}.cidrs.{index}")
     if shape is Shape.V2_PROPOSAL:
         return {"cidrs": list(map(_render_proposed, family.cidrs)), "maskSize": family.mask_size}
     rendered: object_reader.Json = {
@@ -332,11 +338,13 @@ def _render_family(family: Family, shape: Shape, at: str) -> object_reader.Json:
     return rendered
 
 
-def _check_holds(entry: CidrEntry, shape: Shape, at: str) -> None:
+def _check_holds(entry: CidrEntry, shape: Shape, path: str) -> None:
     most = {Shape.V2ALPHA1: 0, Shape.V2_PROPOSAL: 1}.get(shape)
     if most is not None and len(entry.reserved) > most:
         message = f"{shape.value} holds at most {most} reserved ranges for {entry.cidr}"
-        raise errors.InvalidInput.of(at, "shape_cannot_hold_ranges", message, str(entry.cidr))
+        raise errors.InvalidInput.for_field(
+            path, "shape_cannot_hold_ranges", message, str(entry.cidr)
+        )
 
 
 def _render_proposed(entry: CidrEntry) -> object_reader.Json:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pools.core import errors, overlaps
 from pools.core.cilium import auto_create, bgp, multipool, podippool
-from pools.core.cilium.configuration import SKIP_MASQUERADE, Release, Seen
+from pools.core.cilium.configuration import SKIP_MASQUERADE, CiliumState, Release
 
 SHOWN = 5  # names or networks in one text
 MOST_PAIRS = 1000  # of overlapping CIDRs that are counted
@@ -24,7 +24,7 @@ LOCAL_ROUTES_SINCE: Release = (1, 18)  # cilium/cilium#40191
 IPSEC_SINCE: Release = (1, 19)  # cilium/cilium#39442 for tunnels, #40460 for native routing
 
 
-class Verdict(enum.Enum):
+class RuleResult(enum.Enum):
     """How a condition is met."""
 
     OK = "ok"
@@ -34,192 +34,204 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class PreflightFinding:
     """One condition: what was found, and what to do ("" when nothing)."""
 
     rule: str
-    verdict: Verdict
-    found: str
+    result: RuleResult
+    observation: str
     advice: str = ""
 
 
-_Answer = tuple[Verdict, str, str]
+_Answer = tuple[RuleResult, str, str]
 
 
-def check(seen: Seen) -> list[Finding]:
+def check(cilium_state: CiliumState) -> list[PreflightFinding]:
     """All findings: always of the same rules, in the same order."""
-    of_config = ((rule, answer if seen.config is not None else _unread) for rule, answer in _CONFIG)
-    findings = [Finding(rule, *answer(seen)) for rule, answer in (*of_config, *_POOLS)]
-    if seen.config is None and seen.nodes:
-        using = sum(bool(node.requested or node.allocated) for node in seen.nodes)
-        if using == len(seen.nodes):
-            findings[0] = Finding(_CONFIG[0][0], *_ok(f"all {using} nodes use spec.ipam.pools"))
+    of_config = (
+        (rule, answer if cilium_state.config is not None else _unread) for rule, answer in _CONFIG
+    )
+    findings = [
+        PreflightFinding(rule, *answer(cilium_state)) for rule, answer in (*of_config, *_POOLS)
+    ]
+    if cilium_state.config is None and cilium_state.nodes:
+        using = sum(bool(node.requested or node.allocated) for node in cilium_state.nodes)
+        if using == len(cilium_state.nodes):
+            findings[0] = PreflightFinding(
+                _CONFIG[0][0], *_ok(f"all {using} nodes use spec.ipam.pools")
+            )
     return findings
 
 
-def _ok(found: str) -> _Answer:
-    return Verdict.OK, found, ""
+def _ok(observation: str) -> _Answer:
+    return RuleResult.OK, observation, ""
 
 
-def _unread(_seen: Seen) -> _Answer:
+def _unread(_seen: CiliumState) -> _Answer:
     advice = "allow reading the ConfigMap kube-system/cilium-config, or look there yourself"
-    return Verdict.UNKNOWN, "cilium-config could not be read", advice
+    return RuleResult.UNKNOWN, "cilium-config could not be read", advice
 
 
-def _ipam_mode(seen: Seen) -> _Answer:
-    mode = seen.text("ipam", default="cluster-pool")
+def _ipam_mode(cilium_state: CiliumState) -> _Answer:
+    mode = cilium_state.text("ipam", default="cluster-pool")
     if mode == "multi-pool":
         return _ok("ipam: multi-pool")
     advice = "pools are used with the Helm value ipam.mode=multi-pool only"
-    return Verdict.VIOLATED, f"ipam: {mode}", advice
+    return RuleResult.VIOLATED, f"ipam: {mode}", advice
 
 
-def _native_routing(seen: Seen) -> _Answer:
-    found = f"routing-mode: {seen.routing_mode()}"
-    if seen.routing_mode() == "native" or seen.since(TUNNEL_SINCE):
-        return _ok(found)
+def _native_routing(cilium_state: CiliumState) -> _Answer:
+    observation = f"routing-mode: {cilium_state.routing_mode()}"
+    if cilium_state.routing_mode() == "native" or cilium_state.since(TUNNEL_SINCE):
+        return _ok(observation)
     advice = f"set routingMode=native; tunnels work from Cilium {_version(TUNNEL_SINCE)} on"
-    return Verdict.VIOLATED, found, advice
+    return RuleResult.VIOLATED, observation, advice
 
 
-def _pod_cidr_routes(seen: Seen) -> _Answer:
+def _pod_cidr_routes(cilium_state: CiliumState) -> _Answer:
     """Return who tells nodes and routers where the PodCIDRs are, or that nothing does."""
-    if seen.routing_mode() != "native":
+    if cilium_state.routing_mode() != "native":
         return _ok("the tunnel carries packets between nodes")
-    direct = seen.flag("auto-direct-node-routes")
-    found = f"auto-direct-node-routes: {_word(direct)}"
-    if not seen.flag("enable-bgp-control-plane"):
+    direct = cilium_state.flag("auto-direct-node-routes")
+    observation = f"auto-direct-node-routes: {_word(direct)}"
+    if not cilium_state.flag("enable-bgp-control-plane"):
         if direct:
-            return _ok(found)
+            return _ok(observation)
         advice = (
             "set autoDirectNodeRoutes=true where all nodes are on one L2 network, or announce the "
             "pools with bgpControlPlane.enabled=true and a CiliumBGPAdvertisement; without them "
             "routes to each node's PodCIDRs must come from elsewhere"
         )
-        return Verdict.WARNING, f"{found}, enable-bgp-control-plane: false", advice
-    found += ", enable-bgp-control-plane: true"
-    if seen.announced is None:
+        return RuleResult.WARNING, f"{observation}, enable-bgp-control-plane: false", advice
+    observation += ", enable-bgp-control-plane: true"
+    if cilium_state.announced is None:
         advice = (
             "allow listing ciliumbgpadvertisements.cilium.io, or check that an advertisement of "
             "type CiliumPodIPPool selects each pool"
         )
-        return (_ok(found)) if direct else (Verdict.UNKNOWN, found, advice)
-    silent = [pool.name for pool in seen.pools if not bgp.is_announced(pool, seen.announced)]
+        return (_ok(observation)) if direct else (RuleResult.UNKNOWN, observation, advice)
+    silent = [
+        pool.name
+        for pool in cilium_state.pools
+        if not bgp.is_announced(pool, cilium_state.announced)
+    ]
     if not silent:
-        return _ok(f"{found}, all pools are announced")
+        return _ok(f"{observation}, all pools are announced")
     advice = (
         "select these pools in a CiliumBGPAdvertisement with advertisementType CiliumPodIPPool: "
         "routers outside the cluster do not learn their PodCIDRs"
     )
-    return Verdict.WARNING, f"{found}, not announced: {_listed(silent)}", advice
+    return RuleResult.WARNING, f"{observation}, not announced: {_listed(silent)}", advice
 
 
-def _endpoint_routes(seen: Seen) -> _Answer:
-    local = seen.flag("enable-local-node-route", default=True)
-    endpoint = seen.flag("enable-endpoint-routes")
-    found = f"enable-local-node-route: {_word(local)}, enable-endpoint-routes: {_word(endpoint)}"
-    if (endpoint and not local) or seen.since(LOCAL_ROUTES_SINCE):
-        return _ok(found)
+def _endpoint_routes(cilium_state: CiliumState) -> _Answer:
+    local = cilium_state.flag("enable-local-node-route", default=True)
+    endpoint = cilium_state.flag("enable-endpoint-routes")
+    observation = (
+        f"enable-local-node-route: {_word(local)}, enable-endpoint-routes: {_word(endpoint)}"
+    )
+    if (endpoint and not local) or cilium_state.since(LOCAL_ROUTES_SINCE):
+        return _ok(observation)
     advice = (
         "set endpointRoutes.enabled=true and extraConfig.enable-local-node-route=false; local "
         f"node routes work from Cilium {_version(LOCAL_ROUTES_SINCE)} on"
     )
-    return Verdict.VIOLATED, found, advice
+    return RuleResult.VIOLATED, observation, advice
 
 
-def _encryption(seen: Seen) -> _Answer:
-    if not seen.flag("enable-ipsec"):
-        wireguard = seen.flag("enable-wireguard")
+def _encryption(cilium_state: CiliumState) -> _Answer:
+    if not cilium_state.flag("enable-ipsec"):
+        wireguard = cilium_state.flag("enable-wireguard")
         return _ok("enable-wireguard: true" if wireguard else "no transparent encryption")
-    if seen.since(IPSEC_SINCE):
+    if cilium_state.since(IPSEC_SINCE):
         return _ok("enable-ipsec: true")
     advice = f"use WireGuard; IPsec works from Cilium {_version(IPSEC_SINCE)} on"
-    return Verdict.VIOLATED, "enable-ipsec: true", advice
+    return RuleResult.VIOLATED, "enable-ipsec: true", advice
 
 
-def _masquerading(seen: Seen) -> _Answer:
-    if not seen.masqueraded():
+def _masquerading(cilium_state: CiliumState) -> _Answer:
+    if not cilium_state.masqueraded():
         return _ok("nothing is masqueraded")
-    if seen.flag("enable-bpf-masquerade"):
+    if cilium_state.flag("enable-bpf-masquerade"):
         return _ok("enable-bpf-masquerade: true")
-    if interfaces := seen.text("egress-masquerade-interfaces"):
+    if interfaces := cilium_state.text("egress-masquerade-interfaces"):
         return _ok(f"egress-masquerade-interfaces: {interfaces}")
-    found = "masquerading by iptables without egress-masquerade-interfaces"
+    observation = "masquerading by iptables without egress-masquerade-interfaces"
     advice = "set egressMasqueradeInterfaces, or bpf.masquerade=true (cilium/cilium#22273)"
-    return Verdict.VIOLATED, found, advice
+    return RuleResult.VIOLATED, observation, advice
 
 
-def _native_routing_cidr(seen: Seen) -> _Answer:
-    if not seen.masqueraded():
+def _native_routing_cidr(cilium_state: CiliumState) -> _Answer:
+    if not cilium_state.masqueraded():
         return _ok("nothing is masqueraded")
-    if seen.flag("enable-ip-masq-agent"):
-        if seen.flag("enable-bpf-masquerade"):
+    if cilium_state.flag("enable-ip-masq-agent"):
+        if cilium_state.flag("enable-bpf-masquerade"):
             return _ok("enable-ip-masq-agent: true")
-        found = "enable-ip-masq-agent without enable-bpf-masquerade"
-        return Verdict.VIOLATED, found, "the ip-masq-agent needs bpf.masquerade=true"
-    outside = _outside_native_routing(seen)
+        observation = "enable-ip-masq-agent without enable-bpf-masquerade"
+        return RuleResult.VIOLATED, observation, "the ip-masq-agent needs bpf.masquerade=true"
+    outside = _outside_native_routing(cilium_state)
     if not outside:
         return _ok("the native-routing CIDR covers all pools")
     advice = (
         "choose a native-routing CIDR that covers all pools, or with bpf.masquerade use the "
         f"ip-masq-agent with the CIDRs of all pools, or annotate pools with {SKIP_MASQUERADE}"
     )
-    return Verdict.WARNING, f"not in the native-routing CIDR: {_listed(outside)}", advice
+    return RuleResult.WARNING, f"not in the native-routing CIDR: {_listed(outside)}", advice
 
 
-def _outside_native_routing(seen: Seen) -> list[str]:
+def _outside_native_routing(cilium_state: CiliumState) -> list[str]:
     outside = []
-    for family in seen.masqueraded():
-        native = seen.native_routing_cidr(family)
+    for family in cilium_state.masqueraded():
+        native = cilium_state.native_routing_cidr(family)
         outside += [
             str(entry.cidr)
-            for pool in seen.pools
-            if family in pool.families and not seen.never_masqueraded(pool)
+            for pool in cilium_state.pools
+            if family in pool.families and not cilium_state.never_masqueraded(pool)
             for entry in pool.families[family].cidrs
             if native is None or not overlaps.holds(native, entry.cidr)
         ]
     return outside
 
 
-def _pre_allocation(seen: Seen) -> _Answer:
-    text = seen.text(multipool.PRE_ALLOCATION)
-    found = f"{multipool.PRE_ALLOCATION}: {text or 'not set, which is default=8'}"
+def _pre_allocation(cilium_state: CiliumState) -> _Answer:
+    text = cilium_state.text(multipool.PRE_ALLOCATION)
+    observation = f"{multipool.PRE_ALLOCATION}: {text or 'not set, which is default=8'}"
     try:
         pre_allocation = multipool.parse_pre_allocation(text, field=multipool.PRE_ALLOCATION)
     except errors.InvalidInput as error:
         advice = f"{error}; write ipam.multiPoolPreAllocation as default=8,other=4"
-        return Verdict.VIOLATED, found, advice
-    known = {pool.name for pool in seen.pools}
-    missing = [name for name, number in pre_allocation.items() if number and name not in known]
+        return RuleResult.VIOLATED, observation, advice
+    pool_names = {pool.name for pool in cilium_state.pools}
+    missing = [name for name, number in pre_allocation.items() if number and name not in pool_names]
     if not missing:
-        return _ok(found)
+        return _ok(observation)
     advice = f"there is no pool {_listed(missing)}: agents wait for it when they start"
-    return Verdict.VIOLATED, found, advice
+    return RuleResult.VIOLATED, observation, advice
 
 
-def _default_pool(seen: Seen) -> _Answer:
-    name = seen.default_pool
-    if any(pool.name == name for pool in seen.pools):
+def _default_pool(cilium_state: CiliumState) -> _Answer:
+    name = cilium_state.default_pool
+    if any(pool.name == name for pool in cilium_state.pools):
         return _ok(name)
     advice = f'create the pool "{name}": pods that no other pool takes wait for addresses of it'
-    return Verdict.WARNING, f'there is no pool "{name}"', advice
+    return RuleResult.WARNING, f'there is no pool "{name}"', advice
 
 
-def _auto_create(seen: Seen) -> _Answer:
-    text = seen.text(auto_create.KEY)
+def _auto_create(cilium_state: CiliumState) -> _Answer:
+    text = cilium_state.text(auto_create.KEY)
     try:
         declared = auto_create.parse(text)
     except errors.InvalidInput as error:
-        return Verdict.VIOLATED, f"{auto_create.KEY}: {text}", str(error)
+        return RuleResult.VIOLATED, f"{auto_create.KEY}: {text}", str(error)
     if not declared:
         return _ok("the operator creates no pools")
-    found = f"created by the operator: {_listed([pool.name for pool in declared])}"
-    known = {pool.name: pool for pool in seen.pools}
-    absent = [pool.name for pool in declared if pool.name not in known]
+    observation = f"created by the operator: {_listed([pool.name for pool in declared])}"
+    pools_by_name = {pool.name: pool for pool in cilium_state.pools}
+    absent = [pool.name for pool in declared if pool.name not in pools_by_name]
     changed = [
         pool.name
         for pool in declared
-        if pool.name in known and _networks(pool) != _networks(known[pool.name])
+        if pool.name in pools_by_name and _networks(pool) != _networks(pools_by_name[pool.name])
     ]
     advice = []
     if absent:
@@ -229,7 +241,7 @@ def _auto_create(seen: Seen) -> _Answer:
             f"{_listed(changed)} has other CIDRs than the Helm value says; the operator changes "
             "no pool, but if it is deleted it comes back as the Helm value has it"
         )
-    return (Verdict.WARNING, found, "; ".join(advice)) if advice else _ok(found)
+    return (RuleResult.WARNING, observation, "; ".join(advice)) if advice else _ok(observation)
 
 
 def _networks(pool: podippool.PodIPPool) -> dict[int, tuple[list[str], int]]:
@@ -239,10 +251,10 @@ def _networks(pool: podippool.PodIPPool) -> dict[int, tuple[list[str], int]]:
     }
 
 
-def _overlapping_pools(seen: Seen) -> _Answer:
+def _overlapping_pools(cilium_state: CiliumState) -> _Answer:
     networks = [
         (entry.cidr, pool.name)
-        for pool in seen.pools
+        for pool in cilium_state.pools
         for part in pool.families.values()
         for entry in part.cidrs
     ]
@@ -255,13 +267,13 @@ def _overlapping_pools(seen: Seen) -> _Answer:
     if not pairs:
         return _ok(f"{len(networks)} CIDRs, none in another")
     advice = "every pod's address must be unique in the cluster: give one of the two another CIDR"
-    return Verdict.VIOLATED, _listed(pairs), advice
+    return RuleResult.VIOLATED, _listed(pairs), advice
 
 
-def _ipv6_mask_sizes(seen: Seen) -> _Answer:
+def _ipv6_mask_sizes(cilium_state: CiliumState) -> _Answer:
     wide = [
         f"{entry.cidr} of {pool.name} with mask size {part.mask_size}"
-        for pool in seen.pools
+        for pool in cilium_state.pools
         for family, part in pool.families.items()
         for entry in part.cidrs
         if family == 6 and part.mask_size - entry.cidr.prefixlen > MOST_IPV6_BITS
@@ -269,7 +281,7 @@ def _ipv6_mask_sizes(seen: Seen) -> _Answer:
     if not wide:
         return _ok("as the operator can hold them")
     advice = f"an IPv6 mask size is at most {MOST_IPV6_BITS} more than the prefix of each CIDR"
-    return Verdict.VIOLATED, _listed(wide), advice
+    return RuleResult.VIOLATED, _listed(wide), advice
 
 
 def _word(flag: bool) -> str:
@@ -285,7 +297,7 @@ def _listed(texts: Sequence[str]) -> str:
     return ", ".join(texts[:SHOWN]) + more
 
 
-_Rules = tuple[tuple[str, Callable[[Seen], _Answer]], ...]
+_Rules = tuple[tuple[str, Callable[[CiliumState], _Answer]], ...]
 _CONFIG: _Rules = (
     ("ipam-mode", _ipam_mode),
     ("native-routing", _native_routing),

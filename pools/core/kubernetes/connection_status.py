@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 STALE_AFTER = timedelta(minutes=30)  # three full passes
 
 
-class State(enum.Enum):
+class ConnectionState(enum.Enum):
     """The state's word; its level is good, quiet (nothing to do), warn or bad."""
 
     NEVER_SYNCED = "never synced", "quiet"
@@ -57,36 +57,36 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ConnectionStatus:
     """The state, and in a sentence or two what it means and what to do."""
 
-    state: State
+    state: ConnectionState
     sentence: str
 
 
 _OF_CODE = {
-    "cluster_unauthorized": State.UNAUTHORIZED,
-    "cluster_unreachable": State.UNREACHABLE,
-    "cluster_tls": State.UNREACHABLE,
-    "url_not_allowed": State.UNREACHABLE,
-    "cluster_forbidden": State.FORBIDDEN,
-    "crd_missing": State.CRD_MISSING,
-    "identity_changed": State.IDENTITY_CHANGED,
+    "cluster_unauthorized": ConnectionState.UNAUTHORIZED,
+    "cluster_unreachable": ConnectionState.UNREACHABLE,
+    "cluster_tls": ConnectionState.UNREACHABLE,
+    "url_not_allowed": ConnectionState.UNREACHABLE,
+    "cluster_forbidden": ConnectionState.FORBIDDEN,
+    "crd_missing": ConnectionState.CRD_MISSING,
+    "identity_changed": ConnectionState.IDENTITY_CHANGED,
 }
 _SENTENCES = {
-    State.NEVER_SYNCED: "No full pass has ended yet; a worker begins one within seconds.",
-    State.HEALTHY: "The last full pass succeeded.",
-    State.STALE: "No full pass has ended for over half an hour, and none failed: is a worker running?",
-    State.UNAUTHORIZED: "The API server does not accept the credentials: replace them.",
-    State.UNREACHABLE: "The API server cannot be reached; it is tried again, less and less often.",
-    State.FORBIDDEN: "The credentials lack a right: test the connection to see which.",
-    State.CRD_MISSING: "The cluster does not serve a kind that is to be written to it.",
-    State.INCOMPLETE: "The last full pass could not take in or write some objects; all others are"
+    ConnectionState.NEVER_SYNCED: "No full pass has ended yet; a worker begins one within seconds.",
+    ConnectionState.HEALTHY: "The last full pass succeeded.",
+    ConnectionState.STALE: "No full pass has ended for over half an hour, and none failed: is a worker running?",
+    ConnectionState.UNAUTHORIZED: "The API server does not accept the credentials: replace them.",
+    ConnectionState.UNREACHABLE: "The API server cannot be reached; it is tried again, less and less often.",
+    ConnectionState.FORBIDDEN: "The credentials lack a right: test the connection to see which.",
+    ConnectionState.CRD_MISSING: "The cluster does not serve a kind that is to be written to it.",
+    ConnectionState.INCOMPLETE: "The last full pass could not take in or write some objects; all others are"
     " up to date. The list of the cluster's objects and its differences say which, and why.",
-    State.IDENTITY_CHANGED: "Another cluster answers at this address. Nothing is read or written:"
+    ConnectionState.IDENTITY_CHANGED: "Another cluster answers at this address. Nothing is read or written:"
     " correct the address, or disconnect this cluster and connect the other.",
-    State.FAILING: "The last pass failed; it is tried again, less and less often.",
-    State.PAUSED: "Somebody paused it: nothing is read or written until it is resumed.",
+    ConnectionState.FAILING: "The last pass failed; it is tried again, less and less often.",
+    ConnectionState.PAUSED: "Somebody paused it: nothing is read or written until it is resumed.",
 }
 
 
@@ -95,31 +95,31 @@ _ENDED_WITHOUT_RESULT = (
 )
 
 
-def of(facts: Facts, now: datetime) -> Standing:
+def describe(facts: Facts, now: datetime) -> ConnectionStatus:
     """The state at that moment. A pause hides the fault before it, which is told all the same."""
     state = _state(facts, now)
     sentence = _SENTENCES[state]
-    if state in {State.HEALTHY, State.INCOMPLETE} and _is_later(facts):
+    if state in {ConnectionState.HEALTHY, ConnectionState.INCOMPLETE} and _is_later(facts):
         sentence += " The next one is running."
-    if state == State.FAILING and not facts.error_code:
+    if state == ConnectionState.FAILING and not facts.error_code:
         sentence = _ENDED_WITHOUT_RESULT
     if facts.error and facts.error_code:
         sentence += f" Last fault: {facts.error}"
-    return Standing(state, sentence)
+    return ConnectionStatus(state, sentence)
 
 
-def _state(facts: Facts, now: datetime) -> State:
+def _state(facts: Facts, now: datetime) -> ConnectionState:
     if facts.paused:
-        return State.PAUSED
+        return ConnectionState.PAUSED
     if facts.error_code:
-        return _OF_CODE.get(facts.error_code, State.FAILING)
+        return _OF_CODE.get(facts.error_code, ConnectionState.FAILING)
     if _is_later(facts) and not facts.running:
-        return State.FAILING
+        return ConnectionState.FAILING
     if facts.succeeded_at is None:
-        return State.NEVER_SYNCED
+        return ConnectionState.NEVER_SYNCED
     if now - facts.succeeded_at > STALE_AFTER:
-        return State.STALE
-    return State.INCOMPLETE if facts.failed_objects else State.HEALTHY
+        return ConnectionState.STALE
+    return ConnectionState.INCOMPLETE if facts.failed_objects else ConnectionState.HEALTHY
 
 
 def _is_later(facts: Facts) -> bool:

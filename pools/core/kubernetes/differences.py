@@ -12,7 +12,7 @@ from typing import Any
 
 from pools.core import object_reader
 from pools.core.kubernetes import managed_fields
-from pools.core.kubernetes.managed_fields import Element, Key, Path, Value
+from pools.core.kubernetes.managed_fields import Element, MemberKey, MemberValue, Path
 
 Names = tuple[str, ...]  # of the fields on the way; members of lists are left out
 
@@ -42,7 +42,7 @@ _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "nam
 
 
 @dataclass(frozen=True)
-class Difference:
+class FieldDifference:
     """One field; None is absence. `managers` own it in the observed object, sorted."""
 
     path: str
@@ -57,14 +57,14 @@ def find(
     *,
     structure: Structure = POD_IP_POOL,
     manager: str = "",
-) -> list[Difference]:
+) -> list[FieldDifference]:
     """The differences in the order of the desired manifest, then what `manager` no longer wants.
 
     Null is absence. Nothing is canonicalised: `fd00::0` and `fd00::` differ.
     """
     owners = managed_fields.parse(observed)
-    found = list(_compare(desired, observed, (), structure))
-    found += [
+    differing_values = list(_compare(desired, observed, (), structure))
+    differing_values += [
         (path, None, value)
         for owner in owners
         if manager and owner.manager == manager and not owner.subresource
@@ -72,13 +72,13 @@ def find(
         if (value := _value_at(observed, path)) is not None and _value_at(desired, path) is None
     ]
     return [
-        Difference(
+        FieldDifference(
             path=managed_fields.show(path),
-            desired=wanted,
-            observed=seen,
+            desired=desired_value,
+            observed=observed_value,
             managers=tuple(sorted({owner.manager for owner in owners if owner.owns(path)})),
         )
-        for path, wanted, seen in found
+        for path, desired_value, observed_value in differing_values
         if path not in _IDENTITY
     ]
 
@@ -98,12 +98,12 @@ def part_to_apply(
     """
     owners = managed_fields.parse(observed)
 
-    def leaf(path: Path, wanted: Any, seen: Any) -> Any:
+    def leaf(path: Path, desired_value: Any, observed_value: Any) -> Any:
         names = {owner.manager for owner in owners if owner.owns_within(path)}
         if path in _IDENTITY or not names - {manager} or managed_fields.show(path) in take:
-            return wanted
+            return desired_value
         if manager in names:
-            return wanted if seen is None else seen
+            return desired_value if observed_value is None else observed_value
         return _LEFT_OUT
 
     part: object_reader.Json = _part(desired, observed, (), structure, leaf)
@@ -116,13 +116,13 @@ _LEFT_OUT = object()
 def _part(desired: Any, observed: Any, path: Path, structure: Structure, leaf: Any) -> Any:
     names = tuple(element for element in path if isinstance(element, str))
     if _is_merged(desired, observed) and names not in structure.atomic:
-        seen = observed or {}
+        observed_fields = observed or {}
         parts = {
-            name: _part(wanted, seen.get(name), (*path, name), structure, leaf)
-            for name, wanted in desired.items()
+            name: _part(desired_value, observed_fields.get(name), (*path, name), structure, leaf)
+            for name, desired_value in desired.items()
         }
-        kept = {name: part for name, part in parts.items() if part is not _LEFT_OUT}
-        return kept or _LEFT_OUT
+        kept_parts = {name: part for name, part in parts.items() if part is not _LEFT_OUT}
+        return kept_parts or _LEFT_OUT
     if isinstance(desired, list) and names in structure.lists:
         return _members_part(desired, observed, path, structure, leaf)
     return leaf(path, desired, observed)
@@ -132,38 +132,43 @@ def _members_part(
     desired: list[Any], observed: object, path: Path, structure: Structure, leaf: Any
 ) -> Any:
     keys = structure.lists[tuple(element for element in path if isinstance(element, str))]
-    kept = []
-    for element, wanted, seen in _beside(desired, observed, keys):
-        part = _part(wanted, seen, (*path, element), structure, leaf)
-        if isinstance(wanted, dict):
+    kept_members = []
+    for element, desired_member, observed_member in _beside(desired, observed, keys):
+        part = _part(desired_member, observed_member, (*path, element), structure, leaf)
+        if isinstance(desired_member, dict):
             fields = {} if part is _LEFT_OUT else part
-            identity = {key: wanted[key] for key in keys if key in wanted}
-            if not fields.keys() - set(keys) and wanted.keys() - set(keys):
+            identity = {key: desired_member[key] for key in keys if key in desired_member}
+            if not fields.keys() - set(keys) and desired_member.keys() - set(keys):
                 continue  # all that it says is of others
             part = identity | fields
         if part is not _LEFT_OUT:
-            kept.append(part)
-    return kept or _LEFT_OUT
+            kept_members.append(part)
+    return kept_members or _LEFT_OUT
 
 
-_Found = tuple[Path, object, object]
+_DifferingValue = tuple[Path, object, object]
 
 
-def _compare(desired: Any, observed: Any, path: Path, structure: Structure) -> Iterator[_Found]:
+def _compare(
+    desired: Any, observed: Any, path: Path, structure: Structure
+) -> Iterator[_DifferingValue]:
     names = tuple(element for element in path if isinstance(element, str))
     below: Iterable[tuple[Element, Any, Any]]
     if desired is None:
         return
     if _is_merged(desired, observed) and names not in structure.atomic:
-        below = ((name, wanted, (observed or {}).get(name)) for name, wanted in desired.items())
+        below = (
+            (name, desired_value, (observed or {}).get(name))
+            for name, desired_value in desired.items()
+        )
     elif isinstance(desired, list) and names in structure.lists:
         below = _beside(desired, observed, structure.lists[names])
     else:
         if managed_fields.canonical(desired) != managed_fields.canonical(observed):
             yield path, desired, observed
         return
-    for element, wanted, seen in below:
-        yield from _compare(wanted, seen, (*path, element), structure)
+    for element, desired_value, observed_value in below:
+        yield from _compare(desired_value, observed_value, (*path, element), structure)
 
 
 def _is_merged(desired: object, observed: object) -> bool:
@@ -176,14 +181,14 @@ def _is_merged(desired: object, observed: object) -> bool:
 def _beside(
     desired: list[Any], observed: object, keys: tuple[str, ...]
 ) -> Iterator[tuple[Element, Any, Any]]:
-    seen = _members(observed, keys) if isinstance(observed, list) else {}
-    for element, wanted in _members(desired, keys).items():
-        yield element, wanted, seen.get(element)
+    observed_members = _members(observed, keys) if isinstance(observed, list) else {}
+    for element, desired_member in _members(desired, keys).items():
+        yield element, desired_member, observed_members.get(element)
 
 
 def _members(listed: list[Any], keys: tuple[str, ...]) -> dict[Element, Any]:
     if not keys:
-        return {Value(managed_fields.canonical(member)): member for member in listed}
+        return {MemberValue(managed_fields.canonical(member)): member for member in listed}
     return {
         managed_fields.key_of({key: member.get(key) for key in keys}): member
         for member in listed
@@ -197,7 +202,9 @@ def _value_at(manifest: object, path: Path) -> Any:
         if isinstance(element, str):
             value = value.get(element) if isinstance(value, dict) else None
         elif isinstance(value, list):
-            keys = tuple(name for name, _ in element.fields) if isinstance(element, Key) else ()
+            keys = (
+                tuple(name for name, _ in element.fields) if isinstance(element, MemberKey) else ()
+            )
             value = _members(value, keys).get(element)
         else:
             return None

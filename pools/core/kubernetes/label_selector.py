@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pools.core import errors, object_reader
 
 
-class Operator(enum.Enum):
+class SelectorOperator(enum.Enum):
     """What is said of the label `key`; an absent label is in no set."""
 
     IN = "In"
@@ -23,18 +23,18 @@ class Requirement:
     """One condition; `values` is empty for Exists and DoesNotExist."""
 
     key: str
-    operator: Operator
+    operator: SelectorOperator
     values: frozenset[str] = frozenset()
 
     def met_by(self, labels: Mapping[str, str]) -> bool:
         match self.operator:
-            case Operator.IN:
+            case SelectorOperator.IN:
                 return labels.get(self.key) in self.values
-            case Operator.NOT_IN:
+            case SelectorOperator.NOT_IN:
                 return labels.get(self.key) not in self.values
-            case Operator.EXISTS:
+            case SelectorOperator.EXISTS:
                 return self.key in labels
-            case Operator.DOES_NOT_EXIST:
+            case SelectorOperator.DOES_NOT_EXIST:
                 return self.key not in labels
 
 
@@ -55,17 +55,19 @@ def parse(value: object, *, field: str = "") -> Selector:
     selector_operator, selector_values.
     """
     if not isinstance(value, dict):
-        raise errors.InvalidInput.of(field, "object_expected", "an object is expected", value)
-    report = object_reader.Report()
+        raise errors.InvalidInput.for_field(
+            field, "object_expected", "an object is expected", value
+        )
+    report = object_reader.ProblemReport()
     part = object_reader.Fields(value, field, report)
     part.only("matchLabels", "matchExpressions")
     labels = (
-        Requirement(key, Operator.IN, frozenset([text]))
+        Requirement(key, SelectorOperator.IN, frozenset([text]))
         for key, text in part.texts("matchLabels").items()
         if isinstance(text, str)
     )
     expressions = (_requirement(entry) for entry in part.objects("matchExpressions"))
-    selector = Selector((*labels, *(found for found in expressions if found)))
+    selector = Selector((*labels, *(requirement for requirement in expressions if requirement)))
     report.raise_any()
     return selector
 
@@ -73,10 +75,10 @@ def parse(value: object, *, field: str = "") -> Selector:
 def _requirement(part: object_reader.Fields) -> Requirement | None:
     part.only("key", "operator", "values")
     key, operator = part.parse("key", _text), part.parse("operator", _operator)
-    values = [_value(part, at, item) for at, item in part.items("values")]
+    values = [_value(part, path, item) for path, item in part.items("values")]
     if key is None or operator is None:
         return None
-    needs_values = operator in (Operator.IN, Operator.NOT_IN)
+    needs_values = operator in (SelectorOperator.IN, SelectorOperator.NOT_IN)
     if needs_values != bool(values):
         some = "at least one value" if needs_values else "no values"
         message = f"{operator.value} has {some}"
@@ -84,22 +86,22 @@ def _requirement(part: object_reader.Fields) -> Requirement | None:
     return Requirement(key, operator, frozenset(values))
 
 
-def _value(part: object_reader.Fields, at: str, item: object) -> str:
+def _value(part: object_reader.Fields, path: str, item: object) -> str:
     with part.report.collecting():
-        return _text(item, at)
+        return _text(item, path)
     return ""
 
 
-def _text(value: object, at: str) -> str:
+def _text(value: object, path: str) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text", value)
     return value
 
 
-def _operator(value: object, at: str) -> Operator:
+def _operator(value: object, path: str) -> SelectorOperator:
     try:
-        return Operator(value)
+        return SelectorOperator(value)
     except ValueError:
-        known = ", ".join(operator.value for operator in Operator)
-        message = f"the operator is one of {known}"
-        raise errors.InvalidInput.of(at, "selector_operator", message, value) from None
+        names = ", ".join(operator.value for operator in SelectorOperator)
+        message = f"the operator is one of {names}"
+        raise errors.InvalidInput.for_field(path, "selector_operator", message, value) from None

@@ -16,7 +16,7 @@ from pools.core import object_reader
 
 
 @dataclass(frozen=True)
-class Key:
+class MemberKey:
     """The member of a list whose fields have these values."""
 
     fields: tuple[tuple[str, Any], ...]
@@ -26,7 +26,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Value:
+class MemberValue:
     """A member of a set, as canonical JSON."""
 
     text: str
@@ -35,12 +35,12 @@ class Value:
         return f"[{self.text}]"
 
 
-Element = str | Key | Value
+Element = str | MemberKey | MemberValue
 Path = tuple[Element, ...]
 
 
 @dataclass(frozen=True)
-class Owner:
+class FieldOwner:
     """One entry of managedFields: a manager, and the paths it owns.
 
     `paths` are its leaves, and the objects that it owns as such (".").
@@ -65,12 +65,12 @@ class Owner:
         return (owned for owned in self.paths if owned not in parents)
 
 
-def parse(manifest: object_reader.Json) -> list[Owner]:
+def parse(manifest: object_reader.Json) -> list[FieldOwner]:
     """The owners, in the order of the object; what is not FieldsV1 is passed over."""
     metadata = manifest.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     return [
-        Owner(
+        FieldOwner(
             manager=str(entry.get("manager", "")),
             operation=str(entry.get("operation", "")),
             subresource=str(entry.get("subresource", "")),
@@ -104,14 +104,14 @@ def upgraded(manifest: object_reader.Json, api_version: str) -> list[Any] | None
 
 def without(entries: Sequence[object_reader.Json], path: str) -> list[object_reader.Json]:
     """Return the entries of managedFields without a field, `spec.ipv4.cidrs`: nobody owns it."""
-    kept = copy.deepcopy(list(entries))
+    remaining = copy.deepcopy(list(entries))
     *parents, name = [f"f:{part}" for part in path.split(".")]
-    for entry in kept:
+    for entry in remaining:
         fields = entry.get("fieldsV1") or {}
         for parent in parents:
             fields = fields.get(parent) or {}
         fields.pop(name, None)
-    return kept
+    return remaining
 
 
 def _united(some: object_reader.Json, others: object_reader.Json) -> object_reader.Json:
@@ -122,9 +122,9 @@ def _united(some: object_reader.Json, others: object_reader.Json) -> object_read
     return dict(sorted(both.items()))
 
 
-def key_of(fields: object_reader.Json) -> Key:
+def key_of(fields: object_reader.Json) -> MemberKey:
     """The member of a list that has these fields."""
-    return Key(tuple(sorted((name, _hashable(value)) for name, value in fields.items())))
+    return MemberKey(tuple(sorted((name, _hashable(value)) for name, value in fields.items())))
 
 
 def show(path: Path) -> str:
@@ -167,7 +167,7 @@ def _element(name: str) -> Element | None:
         return None
     if kind == "k" and isinstance(value, dict):
         return key_of(value)
-    return Value(canonical(value)) if kind == "v" else None
+    return MemberValue(canonical(value)) if kind == "v" else None
 
 
 def _hashable(value: object) -> object:

@@ -55,10 +55,10 @@ class Right:
 
     def __str__(self) -> str:
         """`patch ciliumnodes.cilium.io/status`, as `kubectl auth can-i` takes it."""
-        place = self.resource.plural
+        resource_name = self.resource.plural
         if self.resource.group:
-            place += f".{self.resource.group}"
-        return f"{self.verb} {place}" + (f"/{self.subresource}" if self.subresource else "")
+            resource_name += f".{self.resource.group}"
+        return f"{self.verb} {resource_name}" + (f"/{self.subresource}" if self.subresource else "")
 
 
 def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
@@ -73,10 +73,10 @@ def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
         for verb in READ
     ]
     writes: dict[tuple[str, str, str], list[str]] = {}
-    wanted = [(write, duty) for duty in duties for write in _WRITES[duty]]
-    if wanted:
-        wanted += [(write, _NETWORKS) for write in _MANAGED]
-    for write, purpose in wanted:
+    needed_writes = [(write, duty) for duty in duties for write in _WRITES[duty]]
+    if needed_writes:
+        needed_writes += [(write, _NETWORKS) for write in _MANAGED]
+    for write, purpose in needed_writes:
         writes.setdefault(write, []).append(purpose)
     rights += [
         Right(verb, by_kind[kind], subresource, ", ".join(names))

@@ -98,7 +98,7 @@ class Command(base.BaseCommand):
     def _divide(self, options: dict[str, Any]) -> None:
         prefix = _prefix(options["prefix"], "prefix")
         if prefix is None:  # argparse requires it
-            raise errors.InvalidInput.of("prefix", "required", "is required")
+            raise errors.InvalidInput.for_field("prefix", "required", "is required")
         node, instance = (_prefix(options[part], part) for part in _PARTS)
         cluster = _cluster(options)
         clusters.divide(cluster, prefix, node=node, instance=instance, author=_AUTHOR)
@@ -126,18 +126,18 @@ class Command(base.BaseCommand):
             wanted = _terms(options, Mode.OBSERVED, ())
             row = connections.connect(cluster, source, wanted, author=_AUTHOR, offline=offline)
         else:
-            row = connections.of(cluster)
+            row = connections.get_connection(cluster)
             wanted = _terms(options, Mode(row.mode), row.duties)
             if source is not None:
                 row = connections.replace(row, source, author=_AUTHOR, offline=offline)
             paused = options["pause"] if options["pause"] or options["resume"] else None
-            row = connections.change(row, author=_AUTHOR, wanted=wanted, paused=paused)
+            row = connections.change(row, author=_AUTHOR, terms=wanted, paused=paused)
         if source is not None:
             self._warn(source)
         self._connected(row)
 
     def _disconnect(self, options: dict[str, Any]) -> None:
-        connections.disconnect(connections.of(_cluster(options)), author=_AUTHOR)
+        connections.disconnect(connections.get_connection(_cluster(options)), author=_AUTHOR)
         self.stdout.write(f"The credentials of {options['name']} were forgotten.")
 
     def _connected(self, row: Connection) -> None:
@@ -146,7 +146,7 @@ class Command(base.BaseCommand):
         if row.served is not None:
             self.stdout.write(f"  {served_kinds_text.sentence(row)}")
 
-    def _warn(self, source: connections.Source) -> None:
+    def _warn(self, source: connections.ConnectionSource) -> None:
         for warning in source.warnings:
             self.stderr.write(f"warning: {warning}")
 
@@ -171,7 +171,7 @@ class Command(base.BaseCommand):
             if row.succeeded_at:
                 age = f"{_duration((now - row.succeeded_at).total_seconds())} ago"
             table.append(
-                (cluster.name, one.standing.state.word, age, *map(str, counts),
+                (cluster.name, one.status.state.word, age, *map(str, counts),
                  ",".join(row.duties) or row.mode, row.version)
             )  # fmt: skip
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -191,7 +191,7 @@ class Command(base.BaseCommand):
             self.stdout.write(f"{name.replace('_', ' '):<14} {_text(value)}".rstrip())
 
     def _test(self, options: dict[str, Any]) -> None:
-        row = connections.of(_cluster(options))
+        row = connections.get_connection(_cluster(options))
         found = connection_test.of_connection(row, registry.resources())
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), indent=2))
@@ -212,7 +212,7 @@ class Command(base.BaseCommand):
             if not granted:
                 self.stdout.write(f"  missing right: {right} (for {right.needed_for})")
         for one in found.endings:
-            self.stdout.write(f"  the {one.what} ends on {one.at.date()}, in {one.days} days")
+            self.stdout.write(f"  the {one.what} ends on {one.moment.date()}, in {one.days} days")
         for doubt in found.doubts:
             self.stdout.write(f"  {doubt}")
 
@@ -234,7 +234,7 @@ def _add_source(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--offline", action="store_true", help="do not ask the cluster now")
 
 
-def _source(options: dict[str, Any]) -> connections.Source | None:
+def _source(options: dict[str, Any]) -> connections.ConnectionSource | None:
     if options["in_cluster"]:
         return connections.from_pod()
     if options["kubeconfig"] is None:
@@ -304,5 +304,7 @@ def _prefix(text: str | None, field: str) -> IPv6Network | None:
         return None
     found = addresses.parse_cidr(text, field=field, door=addresses.Door.TEXT)
     if not isinstance(found, IPv6Network):
-        raise errors.InvalidInput.of(field, "cluster_prefix", "an IPv6 prefix is expected", text)
+        raise errors.InvalidInput.for_field(
+            field, "cluster_prefix", "an IPv6 prefix is expected", text
+        )
     return found

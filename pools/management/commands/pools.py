@@ -43,7 +43,7 @@ class Command(base.BaseCommand):
         else:
             for report in reports:
                 self.stdout.write(_line(report))
-        if any(report.verdict == "refused" for report in reports):
+        if any(report.result == "refused" for report in reports):
             raise base.CommandError("Nothing was imported.")
 
 
@@ -56,8 +56,8 @@ def _read(name: str) -> bytes:
         raise base.CommandError(f"{name}: {error.strerror}") from error
 
 
-def _line(report: manifests.Report) -> str:
+def _line(report: manifests.ManifestReport) -> str:
     name = report.name or f"document {report.document + 1}"
-    lines = [f"{report.verdict:<10} {name}"]
+    lines = [f"{report.result:<10} {name}"]
     lines += [f"           {p.field}: {p.message} ({p.code})" for p in report.problems]
     return "\n".join(lines)

@@ -101,7 +101,9 @@ def _client(options: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
         return lambda _: {}
     name = "service" if options["service"] else "url"
     if not options[name]:
-        raise errors.InvalidInput.of("url", "required", "--print-manifest needs --url or --service")
+        raise errors.InvalidInput.for_field(
+            "url", "required", "--print-manifest needs --url or --service"
+        )
     client = partial(getattr(configuration, f"by_{name}"), options[name])
     client("")  # refuses what is wrong
     return client

@@ -84,7 +84,7 @@ def _read(path: str) -> list[audit_anchors.Anchor]:
             return audit_anchors.read(lines)
     except OSError as error:
         message = f"the file cannot be read: {error.strerror}"
-        raise errors.InvalidInput.of("--anchors", "file", message, path) from None
+        raise errors.InvalidInput.for_field("--anchors", "file", message, path) from None
 
 
 def _day(text: str | None) -> date | None:
@@ -94,4 +94,4 @@ def _day(text: str | None) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         message = "write a day as 2026-05-05"
-        raise errors.InvalidInput.of("--since", "day", message, text) from None
+        raise errors.InvalidInput.for_field("--since", "day", message, text) from None

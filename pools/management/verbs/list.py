@@ -39,7 +39,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
             given |= {"holder_kind": name, "holder_id": options[name]}
     if options["holder"] is not None:
         given["holder_id"] = options["holder"]
-    chosen = block_lists.Chosen(**given)
+    chosen = block_lists.BlockSelection(**given)
     rows = block_lists.rows(chosen, limit=options["limit"])
     output.write(rows, block_lists.COLUMNS, options["output"], out)
     return output.DONE

@@ -34,28 +34,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Mapping[str, Any], out: TextIO) -> int:
     """Status 1 when a block was refused; the others are taken back all the same."""
     if bool(options["block"]) == bool(options["from_report"]):
-        raise errors.InvalidInput.of("BLOCK", "required", "Name blocks, or a report.")
+        raise errors.InvalidInput.for_field("BLOCK", "required", "Name blocks, or a report.")
     reason = holders.parse_reason(options["reason"], field="reason")
     author = events.Author(actor=getpass.getuser(), source="command", reason=reason)
     wanted = (
         reports.read(options["from_report"])
         if options["from_report"]
-        else reports.named(options["block"], cluster=options["cluster"])
+        else reports.find_targets(options["block"], cluster=options["cluster"])
     )
-    refused: list[reclaim.Result] = []
+    refused: list[reclaim.ReclaimResult] = []
     results = reclaim.reclaim_all(wanted, author=author, dry_run=options["dry_run"])
     output.write(_rows(results, refused), _COLUMNS, options["output"], out)
     return output.REFUSED if refused else output.DONE
 
 
-def _rows(results: Iterator[reclaim.Result], refused: list[reclaim.Result]) -> Iterator[output.Row]:
+def _rows(
+    results: Iterator[reclaim.ReclaimResult], refused: list[reclaim.ReclaimResult]
+) -> Iterator[output.Row]:
     for one in results:
         if one.error:
             refused.append(one)
         yield {
-            "block_id": one.wanted.block_id,
+            "block_id": one.target.block_id,
             "cidr": one.block["cidr"] if one.block else "",
-            "holder": f"{one.wanted.kind} {one.wanted.id}",
+            "holder": f"{one.target.kind} {one.target.id}",
             "result": listing.outcome(one),
             "code": one.error.code if one.error else "",
             "message": one.error.message if one.error else "",

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from pools.clusters import recovery_mode
 from pools.core import addresses, errors, holders
-from pools.core.demand import Holder, Wanted
+from pools.core.demand import BlockDemand, Holder
 from pools.management import output
 from pools.models import Pool, Recovery
 from pools.platform import events
@@ -103,7 +103,7 @@ def _hold(options: dict[str, Any], out: TextIO) -> int:
         holders.parse_identifier(name, field="id"),
         options["uid"],
     )
-    wanted = Wanted(
+    wanted = BlockDemand(
         (holder,),
         org=options["org"],
         env=options["env"],

@@ -69,7 +69,7 @@ def _rows(who: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row
 
 
 def _held(holder: str, kind: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
-    found = holders.held(holder=holder, kind=kind, cluster_id=cluster_id, at=at, limit=MOST)
+    found = holders.held(holder=holder, kind=kind, cluster_id=cluster_id, moment=at, limit=MOST)
     yield from map(_row, found.tenures)
 
 

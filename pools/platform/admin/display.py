@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pools.core import addresses, shares
-from pools.core.kubernetes.connection_status import Standing, State
+from pools.core.kubernetes.connection_status import ConnectionState, ConnectionStatus
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 DASH = SafeString('<span class="cad-none" title="none">&ndash;</span>')
@@ -127,21 +127,21 @@ def state(word: str, title: str = "") -> SafeString:
 
 _LEVELS = {"good": "cad-state-ok", "warn": "cad-state-pending", "bad": "cad-state-degraded"}
 _SHAPES_OF_CLUSTERS = {
-    State.NEVER_SYNCED: "○",
-    State.HEALTHY: "●",
-    State.STALE: "◔",
-    State.UNAUTHORIZED: "⊘",
-    State.UNREACHABLE: "▲",
-    State.FORBIDDEN: "⊗",
-    State.CRD_MISSING: "◇",
-    State.INCOMPLETE: "◐",
-    State.IDENTITY_CHANGED: "≠",
-    State.FAILING: "■",
-    State.PAUSED: "‖",
+    ConnectionState.NEVER_SYNCED: "○",
+    ConnectionState.HEALTHY: "●",
+    ConnectionState.STALE: "◔",
+    ConnectionState.UNAUTHORIZED: "⊘",
+    ConnectionState.UNREACHABLE: "▲",
+    ConnectionState.FORBIDDEN: "⊗",
+    ConnectionState.CRD_MISSING: "◇",
+    ConnectionState.INCOMPLETE: "◐",
+    ConnectionState.IDENTITY_CHANGED: "≠",
+    ConnectionState.FAILING: "■",
+    ConnectionState.PAUSED: "‖",
 }
 
 
-def standing(one: Standing | None) -> SafeString:
+def standing(one: ConnectionStatus | None) -> SafeString:
     """How a cluster stands: word, shape and colour; what it means on hover."""
     if one is None:
         return SafeString('<span class="cad-state cad-dim">not connected</span>')

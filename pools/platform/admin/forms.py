@@ -60,7 +60,7 @@ class ParsedField(forms.CharField):
             raise forms.ValidationError([_said(problem) for problem in error.problems]) from None
 
 
-def _said(problem: errors.Problem) -> forms.ValidationError:
+def _said(problem: errors.FieldProblem) -> forms.ValidationError:
     message = problem.message[:1].upper() + problem.message[1:]
     return forms.ValidationError(
         message if message.endswith(("?", ".")) else f"{message}.", code=problem.code

@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 from pools.core import errors
 from pools.platform import events
 
-Place = Callable[[errors.Problem], str | None]
+Place = Callable[[errors.FieldProblem], str | None]
 
 
 def author(request: HttpRequest, reason: str = "") -> events.Author:
@@ -45,9 +45,9 @@ def require(request: HttpRequest, *permissions: str) -> None:
         raise PermissionDenied
 
 
-def problems(error: errors.IpamError) -> tuple[errors.Problem, ...]:
+def problems(error: errors.IpamError) -> tuple[errors.FieldProblem, ...]:
     """At least one problem of any refusal."""
-    return error.problems or (errors.Problem("", error.code, error.message),)
+    return error.problems or (errors.FieldProblem("", error.code, error.message),)
 
 
 def put(form: forms.Form, error: errors.IpamError, place: Place | None = None) -> None:
@@ -57,7 +57,7 @@ def put(form: forms.Form, error: errors.IpamError, place: Place | None = None) -
         form.add_error(named if named in form.fields else None, shown(problem))
 
 
-def shown(problem: errors.Problem) -> forms.ValidationError:
+def shown(problem: errors.FieldProblem) -> forms.ValidationError:
     """A problem as a form shows it, with its code."""
     return forms.ValidationError(sentence(problem.message), code=problem.code)
 

@@ -41,26 +41,26 @@ def parse_name(value: object, at: str = "name") -> str:
 def parse_url(value: object, at: str = "url") -> str:
     """Raises InvalidInput wrong_type, url_not_allowed, too_long."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
     return webhook_post.parse_url(value.strip(), field=at)
 
 
 def parse_ca(value: object, at: str = "ca") -> str:
     """Raises InvalidInput wrong_type, bad_pem, private_key_in_ca."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected")
+        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected")
     return webhook_post.parse_ca(value, field=at)
 
 
 def parse_codes(value: object, at: str = "codes") -> list[str]:
     """Codes of notices, each once, in order; none means all. Raises InvalidInput."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise errors.InvalidInput.of(at, "wrong_type", "a list of texts is expected", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "a list of texts is expected", value)
     known = codes()
     for one in value:
         if one not in known:
             message = f"must be of {', '.join(known)}"
-            raise errors.InvalidInput.of(at, "invalid_choice", message, one)
+            raise errors.InvalidInput.for_field(at, "invalid_choice", message, one)
     return sorted(set(value))
 
 
@@ -96,7 +96,9 @@ def create(
         return target, rotate(target, author=author)
 
 
-def change(target: WebhookTarget, values: Mapping[str, Any], *, author: events.Author) -> WebhookTarget:
+def change(
+    target: WebhookTarget, values: Mapping[str, Any], *, author: events.Author
+) -> WebhookTarget:
     """`values` of name, url, ca, codes, enabled. Raises AlreadyExists."""
     with events.recorded(author):
         row = _locked(target)

@@ -49,7 +49,7 @@ def parse(text: str, at: str = "--anchor") -> Anchor:
     match = _FORM.fullmatch(text.strip().lower())
     if match is None:
         message = "write an anchor as SEGMENT:DIGEST, where the digest has 64 hexadecimal digits"
-        raise errors.InvalidInput.of(at, "anchor", message, text[:100])
+        raise errors.InvalidInput.for_field(at, "anchor", message, text[:100])
     segment = match["segment"]
     return Anchor(match["digest"], int(segment) if segment else None)
 
@@ -59,7 +59,7 @@ def read(lines: Iterable[str], at: str = "--anchors") -> list[Anchor]:
     texts = {text for line in lines for text in _IN_TEXT.findall(line.lower())}
     if not texts:
         message = "the file has no anchor SEGMENT:DIGEST"
-        raise errors.InvalidInput.of(at, "anchor", message)
+        raise errors.InvalidInput.for_field(at, "anchor", message)
     return [parse(text, at) for text in sorted(texts)]
 
 

@@ -34,5 +34,5 @@ def chosen(only: Sequence[str], *, field: str = "only") -> list[Check]:
     unknown = [code for code in only if code not in known]
     if unknown:
         message = f"there is no check {unknown[0]}; there are {', '.join(known)}"
-        raise errors.InvalidInput.of(field, "unknown_check", message, unknown[0])
+        raise errors.InvalidInput.for_field(field, "unknown_check", message, unknown[0])
     return [check for code, check in known.items() if not only or code in only]

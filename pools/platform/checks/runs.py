@@ -161,7 +161,9 @@ class _Doing:
         mend = check.mend
         if mend is None:
             return 0
-        author = events.Author(self._by.actor, self._by.source, reason=f"repair of check {check.code}")
+        author = events.Author(
+            self._by.actor, self._by.source, reason=f"repair of check {check.code}"
+        )
 
         def work() -> int:
             with events.recorded(author):

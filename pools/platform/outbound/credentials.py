@@ -48,31 +48,31 @@ def _check_given(access: Access) -> None:
     name, token = access.tls_server_name, access.token
     if name and not guard.is_name(name):
         message = "must be a host name"
-        raise errors.InvalidInput.of("tls_server_name", "bad_server_name", message, name)
+        raise errors.InvalidInput.for_field("tls_server_name", "bad_server_name", message, name)
     if token and not _TOKEN.fullmatch(token):
-        raise errors.InvalidInput.of("token", "bad_token", "is not a bearer token")
+        raise errors.InvalidInput.for_field("token", "bad_token", "is not a bearer token")
     if access.certificate and not access.key:
         message = "a client certificate needs its key"
-        raise errors.InvalidInput.of("key", "client_key_missing", message)
+        raise errors.InvalidInput.for_field("key", "client_key_missing", message)
     if access.key and not access.certificate:
         message = "a client key needs its certificate"
-        raise errors.InvalidInput.of("certificate", "client_certificate_missing", message)
+        raise errors.InvalidInput.for_field("certificate", "client_certificate_missing", message)
     if not (token or access.token_file or access.certificate):
         message = "there is neither a token nor a client certificate"
-        raise errors.InvalidInput.of("", "no_credentials", message)
+        raise errors.InvalidInput.for_field("", "no_credentials", message)
 
 
 def certificates(pem: str, field: str) -> list[x509.Certificate]:
     if any("PRIVATE KEY" in kind for kind in _PEM_BLOCK.findall(pem)):
         code = "private_key_in_ca" if field == "ca" else "bad_pem"
-        raise errors.InvalidInput.of(field, code, "holds a private key beside certificates")
+        raise errors.InvalidInput.for_field(field, code, "holds a private key beside certificates")
     try:
         found = x509.load_pem_x509_certificates(pem.encode())
     except ValueError:
         found = []
     if not 0 < len(found) <= MOST_CERTIFICATES:
         message = f"must hold 1 to {MOST_CERTIFICATES} certificates in PEM"
-        raise errors.InvalidInput.of(field, "bad_pem", message)
+        raise errors.InvalidInput.for_field(field, "bad_pem", message)
     return found
 
 
@@ -81,12 +81,12 @@ def _check_pair(certificate: x509.Certificate, pem: str) -> None:
         key = serialization.load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):  # TypeError: encrypted
         message = "must be a private key in PEM, without a password"
-        raise errors.InvalidInput.of("key", "bad_pem", message) from None
+        raise errors.InvalidInput.for_field("key", "bad_pem", message) from None
     encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     mine = key.public_key().public_bytes(encoding, form)
     if mine != certificate.public_key().public_bytes(encoding, form):
         message = "is not the key of the client certificate"
-        raise errors.InvalidInput.of("key", "key_mismatch", message)
+        raise errors.InvalidInput.for_field("key", "key_mismatch", message)
 
 
 def _end(certificate: x509.Certificate) -> datetime.datetime:

@@ -57,7 +57,7 @@ class TLSRefused(ClusterFault):
     reason = "TLSRefused"
 
 
-class Garbled(ClusterFault):
+class MalformedResponse(ClusterFault):
     """The answer is not one of a Kubernetes API server."""
 
     code = "cluster_garbled"
@@ -103,7 +103,7 @@ class KindAbsent(ClusterFault):
     reason = "CRDMissing"
 
 
-class ObjectAbsent(ClusterFault):
+class NotFound(ClusterFault):
     """There is no object of that name."""
 
     code = "object_absent"
@@ -124,7 +124,7 @@ class StaleVersion(ClusterFault):
     reason = "Conflict"
 
 
-class AlreadyThere(ClusterFault):
+class AlreadyExists(ClusterFault):
     """An object of that name exists in the cluster."""
 
     code = "object_exists"

@@ -142,7 +142,7 @@ def _port(parts: parse.SplitResult) -> int:
 
 
 def _refused(message: str) -> errors.InvalidInput:
-    return errors.InvalidInput.of("server", "url_not_allowed", f"the server's URL {message}")
+    return errors.InvalidInput.for_field("server", "url_not_allowed", f"the server's URL {message}")
 
 
 # --- addresses ------------------------------------------------------------------------------------

@@ -23,12 +23,12 @@ def parse_url(text: str, *, field: str = "url") -> str:
     """The canonical form. Raises InvalidInput `url_not_allowed`, `too_long`."""
     if len(text) > LONGEST_URL:
         message = f"may have at most {LONGEST_URL} characters"
-        raise errors.InvalidInput.of(field, "too_long", message)
+        raise errors.InvalidInput.for_field(field, "too_long", message)
     try:
         target = guard.parse_url(text)
     except errors.InvalidInput as error:
         message = error.message.removeprefix("the server's ")
-        raise errors.InvalidInput.of(field, "url_not_allowed", f"the {message}") from None
+        raise errors.InvalidInput.for_field(field, "url_not_allowed", f"the {message}") from None
     return target.url + ("/" if text.endswith("/") else "")
 
 

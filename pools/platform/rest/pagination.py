@@ -129,4 +129,4 @@ def _is_cidr(value: str) -> bool:
 
 
 def _unusable(value: str) -> errors.InvalidInput:
-    return errors.InvalidInput.of("cursor", "cursor", "is not a cursor of this list", value)
+    return errors.InvalidInput.for_field("cursor", "cursor", "is not a cursor of this list", value)

@@ -107,8 +107,8 @@ def fields(
     data = documents.load_json(text, limit=limit) if text else {}
     if not data and not optional:
         message = f"an object with at least one of {', '.join(known)} is expected"
-        raise errors.InvalidInput.of("", "object_expected", message)
-    found = object_reader.Fields(data, "", object_reader.Report())
+        raise errors.InvalidInput.for_field("", "object_expected", message)
+    found = object_reader.Fields(data, "", object_reader.ProblemReport())
     found.only(*known)
     return found
 
@@ -128,9 +128,9 @@ def changes(request: Request, *known: str, nullable: Collection[str] = ()) -> ob
 def integer(value: object, at: str, *, least: int, most: int) -> int:
     """A whole number between two; wrong_type, out_of_range."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a whole number", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a whole number", value)
     if not least <= value <= most:
-        raise errors.InvalidInput.of(at, "out_of_range", f"must be {least} to {most}", value)
+        raise errors.InvalidInput.for_field(at, "out_of_range", f"must be {least} to {most}", value)
     return value
 
 
@@ -147,7 +147,7 @@ def namespace(value: object, at: str) -> str:
 def text(value: object, at: str) -> str:
     """Any text; wrong_type."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
     return value
 
 
@@ -164,8 +164,8 @@ def reason(value: object, at: str) -> str:
 def choice(value: object, at: str, allowed: tuple[str, ...]) -> str:
     """One of some words; wrong_type, invalid_choice."""
     if not isinstance(value, str):
-        raise errors.InvalidInput.of(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
     if value not in allowed:
         message = f"must be one of {', '.join(allowed)}"
-        raise errors.InvalidInput.of(at, "invalid_choice", message, value)
+        raise errors.InvalidInput.for_field(at, "invalid_choice", message, value)
     return value

@@ -22,7 +22,7 @@ class Query:
     def __init__(self, request: Request) -> None:
         self._given = request.query_params
         self._read: set[str] = set()
-        self.report = object_reader.Report()
+        self.report = object_reader.ProblemReport()
 
     def text(self, name: str) -> str | None:
         """One value as it is, None without it or for an empty one."""
@@ -62,9 +62,11 @@ def integer(least: int, most: int) -> Callable[[str, str], int]:
 
     def parse(value: str, name: str) -> int:
         if not (value.isascii() and value.isdigit()) or len(value) > 18:
-            raise errors.InvalidInput.of(name, "wrong_type", "must be a whole number", value)
+            raise errors.InvalidInput.for_field(name, "wrong_type", "must be a whole number", value)
         if not least <= int(value) <= most:
-            raise errors.InvalidInput.of(name, "out_of_range", f"must be {least} to {most}", value)
+            raise errors.InvalidInput.for_field(
+                name, "out_of_range", f"must be {least} to {most}", value
+            )
         return int(value)
 
     return parse
@@ -76,7 +78,7 @@ def choice(*allowed: str) -> Callable[[str, str], str]:
     def parse(value: str, name: str) -> str:
         if value not in allowed:
             message = f"must be one of {', '.join(allowed)}"
-            raise errors.InvalidInput.of(name, "invalid_choice", message, value)
+            raise errors.InvalidInput.for_field(name, "invalid_choice", message, value)
         return value
 
     return parse
@@ -111,7 +113,7 @@ def names(known: Iterable[str]) -> Callable[[str, str], list[str]]:
         unknown = [one for one in wanted if one not in known]
         if unknown or not wanted:
             message = f"there is no field {unknown[0]}" if unknown else "name a field"
-            raise errors.InvalidInput.of(name, "unknown_field", message, value)
+            raise errors.InvalidInput.for_field(name, "unknown_field", message, value)
         return wanted
 
     return parse

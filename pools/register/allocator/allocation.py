@@ -20,9 +20,9 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 
 from pools.core import block_fields, errors
-from pools.core.demand import Holder, Wanted
+from pools.core.demand import BlockDemand, Holder
 from pools.models import Block, Pool
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.models.fields import Now
 from pools.models.pools import SINGLE
 from pools.platform import database, events, idempotency, prepared
@@ -30,10 +30,10 @@ from pools.register.allocator import batches, window
 
 __all__ = [
     "Allocation",
+    "BlockDemand",
     "Holder",
-    "Pending",
+    "PendingAllocation",
     "Release",
-    "Wanted",
     "allocate",
     "release",
     "skip_cooldown",
@@ -52,7 +52,7 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingAllocation:
     """The request was asked before under this key, and waits or waited for space."""
 
     request_id: int
@@ -68,17 +68,17 @@ class Release:
 
 
 def allocate(
-    pool_id: int, wanted: Wanted, *, author: events.Author, key: idempotency.Key | None = None
-) -> Allocation | Pending:
+    pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None = None
+) -> Allocation | PendingAllocation:
     """Hand out what is wanted, all or nothing.
 
     Raises PoolExhausted, AlreadyAllocated, CoolingDown, ReservedAddress, OnePerHolder,
     HolderChanged, IdempotencyMismatch, NotFound or InvalidInput; then nothing was changed.
     """
-    alone = len(wanted.holders) == 1 and wanted.count == 1 and len(wanted.families) <= 1
-    if alone and wanted.cidr is None:
-        return _allocate_one(pool_id, wanted, author=author, key=key)
-    return database.retried(lambda: _allocate_all(pool_id, wanted, author=author, key=key))
+    alone = len(demand.holders) == 1 and demand.count == 1 and len(demand.families) <= 1
+    if alone and demand.cidr is None:
+        return _allocate_one(pool_id, demand, author=author, key=key)
+    return database.retried(lambda: _allocate_all(pool_id, demand, author=author, key=key))
 
 
 _TRIES = 200  # at most 4 seconds
@@ -87,18 +87,18 @@ _TRIES = 200  # at most 4 seconds
 
 
 def _allocate_one(
-    pool_id: int, wanted: Wanted, *, author: events.Author, key: idempotency.Key | None
-) -> Allocation | Pending:
+    pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
+) -> Allocation | PendingAllocation:
     for attempt in range(_TRIES):
-        outcome, status, row = database.retried(lambda: _ask(pool_id, wanted, author, key))
+        outcome, status, row = database.retried(lambda: _ask(pool_id, demand, author, key))
         if outcome == "both_families":
-            return database.retried(lambda: _allocate_all(pool_id, wanted, author=author, key=key))
+            return database.retried(lambda: _allocate_all(pool_id, demand, author=author, key=key))
         if outcome != "empty":
-            return _answered(pool_id, outcome, status, row, wanted)
-        pool = window.known(pool_id)
+            return _answered(pool_id, outcome, status, row, demand)
+        pool = window.load_pool(pool_id)
         if pool is None:
             raise errors.NotFound("There is no such pool.")
-        family = wanted.families[0] if wanted.families else batches.families(pool)[0]
+        family = demand.families[0] if demand.families else batches.families(pool)[0]
         if not database.retried(partial(window.refill, pool_id, family)):
             raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
         # What is left is being taken by others at this moment; some may give up.
@@ -107,9 +107,9 @@ def _allocate_one(
 
 
 def _answered(
-    pool_id: int, outcome: str, status: int, row: Row, wanted: Wanted
-) -> Allocation | Pending:
-    done = _allocated(outcome, status, row, wanted)
+    pool_id: int, outcome: str, status: int, row: Row, demand: BlockDemand
+) -> Allocation | PendingAllocation:
+    done = _allocated(outcome, status, row, demand)
     # Now and then the window is filled up before it is empty, so that nobody has to wait for it.
     if outcome == "allocated" and row["id"] % window.STEP == 0:
         _top_up(pool_id, row["family"])
@@ -125,21 +125,21 @@ def _top_up(pool_id: int, family: int) -> None:
 
 
 def _ask(
-    pool_id: int, wanted: Wanted, author: events.Author, key: idempotency.Key | None
+    pool_id: int, demand: BlockDemand, author: events.Author, key: idempotency.Key | None
 ) -> tuple[str, int, Row]:
     """(outcome, HTTP status as stored or 0, the block's row)."""
-    holder = wanted.holders[0]
+    holder = demand.holders[0]
     answer = json.loads(
         prepared.text(
             _ALLOCATE,
             [
                 pool_id,
-                wanted.families[0] if wanted.families else 0,
+                demand.families[0] if demand.families else 0,
                 holder.kind,
                 holder.id,
                 holder.uid,
-                wanted.org,
-                wanted.environment,
+                demand.org,
+                demand.environment,
                 key.user_id if key else None,
                 key.text if key else "",
                 key.fingerprint if key else "",
@@ -156,17 +156,19 @@ _ALLOCATE = (
 )
 
 
-def _allocated(outcome: str, status: int, row: Row, wanted: Wanted) -> Allocation | Pending:
-    holder = wanted.holders[0]
+def _allocated(
+    outcome: str, status: int, row: Row, demand: BlockDemand
+) -> Allocation | PendingAllocation:
+    holder = demand.holders[0]
     if outcome in {"allocated", "existing", "replayed"}:
-        answer = row if "blocks" in row or "request" in row else {"blocks": [_said(row)]}
-        return _told(status or (201 if outcome == "allocated" else 200), answer)
+        answer = row if "blocks" in row or "request" in row else {"blocks": [_block_answer(row)]}
+        return _from_stored(status or (201 if outcome == "allocated" else 200), answer)
     if outcome == "mismatch":
         raise errors.IdempotencyMismatch
     if outcome == "no_pool":
         raise errors.NotFound("There is no such pool.")
     if outcome == "no_family":
-        raise batches.no_family(wanted.families[0])
+        raise batches.no_family(demand.families[0])
     if outcome == "elsewhere":
         raise errors.OnePerHolder(
             f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
@@ -176,7 +178,7 @@ def _allocated(outcome: str, status: int, row: Row, wanted: Wanted) -> Allocatio
     )
 
 
-def _said(row: Row) -> block_fields.BlockAnswer:
+def _block_answer(row: Row) -> block_fields.BlockAnswer:
     return block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
 
 
@@ -188,14 +190,14 @@ def _name(pool_id: int) -> str:
 
 
 def _allocate_all(
-    pool_id: int, wanted: Wanted, *, author: events.Author, key: idempotency.Key | None
-) -> Allocation | Pending:
+    pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
+) -> Allocation | PendingAllocation:
     with transaction.atomic():
         # As events.recorded and window.lock do it, in one round trip; the lock before any row:
         # whoever holds rows never waits for it.
         database.rows(_BEGIN, [author.as_context(), window.LOCK, pool_id])
-        done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, wanted)))
-    return _told(done.status, done.answer)
+        done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, demand)))
+    return _from_stored(done.status, done.answer)
 
 
 _BEGIN = (
@@ -204,10 +206,10 @@ _BEGIN = (
 )
 
 
-def _told(status: int, answer: Mapping[str, Any]) -> Allocation | Pending:
+def _from_stored(status: int, answer: Mapping[str, Any]) -> Allocation | PendingAllocation:
     """What is stored under a key: blocks, or the request that waits for them."""
     if "request" in answer:
-        return Pending(answer["request"])
+        return PendingAllocation(answer["request"])
     return Allocation(status, answer["blocks"])
 
 
@@ -215,20 +217,20 @@ def _stored(allocation: Allocation) -> idempotency.Stored:
     return idempotency.Stored(allocation.status, {"blocks": allocation.blocks})
 
 
-def _allocate_locked(pool_id: int, wanted: Wanted) -> Allocation:
-    pool = window.known(pool_id)
+def _allocate_locked(pool_id: int, demand: BlockDemand) -> Allocation:
+    pool = window.load_pool(pool_id)
     if pool is None:
         raise errors.NotFound("There is no such pool.")
-    if pool.category in SINGLE and wanted.count > 1:
+    if pool.category in SINGLE and demand.count > 1:
         raise errors.OnePerHolder
-    if wanted.cidr is not None:
-        status, said = batches.take_exact(pool, wanted, wanted.cidr)
+    if demand.cidr is not None:
+        status, answers = batches.take_exact(pool, demand, demand.cidr)
     else:
-        status, said = batches.take_for_holders(pool, wanted)
+        status, answers = batches.take_for_holders(pool, demand)
     if status == 201:
-        for environment in wanted.environments:
-            database.rows(_SERVED, [pool.cluster_id, wanted.org, environment])
-    return Allocation(status, said)
+        for environment in demand.environments:
+            database.rows(_SERVED, [pool.cluster_id, demand.org, environment])
+    return Allocation(status, answers)
 
 
 _SERVED = "SELECT ipam_environment_served(%s::bigint, %s::text, %s::text)"
@@ -252,35 +254,49 @@ def release(
     (and a reason in `by`) the holder is not asked; the event of a release keeps the reason too.
     """
     if force and not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "A forced release needs a reason.")
-    known = holder or Holder("", "")
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "A forced release needs a reason."
+        )
+    expected_holder = holder or Holder("", "")
     if author.reason:
         author = replace(author, forced=force)
-    said = json.loads(
+    answer = json.loads(
         prepared.text(
             "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
             " $5::text, $6::boolean, $7::text))::text",
-            [block_id, known.kind, known.id, known.uid, org, force, author.as_context()],
+            [
+                block_id,
+                expected_holder.kind,
+                expected_holder.id,
+                expected_holder.uid,
+                org,
+                force,
+                author.as_context(),
+            ],
         )
     )
-    outcome = said["outcome"]
+    outcome = answer["outcome"]
     if outcome == "gone":
         raise errors.NotFound("There is no such block.")
     if outcome == "changed":
         raise errors.HolderChanged
     return Release(
-        _said(said["answer"]), repeated=outcome == "repeated", waited_for=bool(said["wanted"])
+        _block_answer(answer["answer"]),
+        repeated=outcome == "repeated",
+        waited_for=bool(answer["wanted"]),
     )
 
 
 def skip_cooldown(block_id: int, *, author: events.Author) -> block_fields.BlockAnswer:
     """End a running cooldown now, with a reason."""
     if not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "Skipping a cooldown needs a reason.")
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "Skipping a cooldown needs a reason."
+        )
     with events.recorded(author), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
-        changed = Block.objects.filter(pk=block_id, state=State.COOLING).update(
-            state=State.AVAILABLE, available_from=Now()
+        changed = Block.objects.filter(pk=block_id, state=BlockState.COOLING).update(
+            state=BlockState.AVAILABLE, available_from=Now()
         )
         block = Block.objects.select_related("pool__cluster").filter(pk=block_id).first()
         if block is None:

@@ -11,9 +11,9 @@ from django.db import connection
 
 from pools.core import addresses, block_fields, blocks, errors
 from pools.core.block_fields import BlockAnswer
-from pools.core.demand import ENV, Holder, Wanted
+from pools.core.demand import ENV, BlockDemand, Holder
 from pools.models import Block, Pool, PoolCIDR
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.models.pools import SINGLE
 from pools.platform import database
 from pools.register.allocator import window
@@ -26,61 +26,65 @@ def families(pool: Pool) -> tuple[int, ...]:
 
 
 def no_family(family: int) -> errors.InvalidInput:
-    return errors.InvalidInput.of(
+    return errors.InvalidInput.for_field(
         "family", "family", f"The pool has no IPv{family} blocks.", family
     )
 
 
-def take_for_holders(pool: Pool, wanted: Wanted) -> tuple[int, list[BlockAnswer]]:
+def take_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[BlockAnswer]]:
     """(201, or 200 when all holders had theirs; the blocks)."""
     status: int = 200
-    said: list[BlockAnswer] = []
-    for family in wanted.families or families(pool):
+    answers: list[BlockAnswer] = []
+    for family in demand.families or families(pool):
         if pool.mask_size(family) is None:
             raise no_family(family)
-        values = _values(pool, family, wanted.holders, wanted)
-        kept, back = _known(pool, wanted, values)
-        rest = list(wanted.holders)
+        values = _values(pool, family, demand.holders, demand)
+        held_rows, back = _existing_blocks(pool, demand, values)
+        rest = list(demand.holders)
         if pool.category in SINGLE:  # somebody who is named twice is one holder
             rest = list({holder[:2]: holder for holder in rest}.values())
-        if kept or back:
-            rest = [holder for holder in rest if holder not in kept and holder not in back]
-        rest *= wanted.count
+        if held_rows or back:
+            rest = [holder for holder in rest if holder not in held_rows and holder not in back]
+        rest *= demand.count
         if back or rest:
             status = 201
-        said += _said(pool, [*kept.values(), *_take_back(pool, family, back, wanted)])
-        same = len(rest) == len(wanted.holders) and not kept
-        said += _take(pool, family, rest, wanted, values if same else None)
-    return status, said
+        answers += _block_answers(
+            pool, [*held_rows.values(), *_take_back(pool, family, back, demand)]
+        )
+        same = len(rest) == len(demand.holders) and not held_rows
+        answers += _take(pool, family, rest, demand, values if same else None)
+    return status, answers
 
 
-def _said(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
+def _block_answers(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
     name, cluster = pool.name, pool.cluster.name
     return [block_fields.answer(row, pool=name, cluster=cluster) for row in rows]
 
 
-def _known(
-    pool: Pool, wanted: Wanted, values: Mapping[str, Any]
+def _existing_blocks(
+    pool: Pool, demand: BlockDemand, values: Mapping[str, Any]
 ) -> tuple[dict[Holder, Row], dict[Holder, Row]]:
     """What the holders have (with one block per holder), and what they would get back."""
-    kept: dict[Holder, Row] = {}
+    held_rows: dict[Holder, Row] = {}
     back: dict[Holder, Row] = {}
     rows = database.fetch(_KNOWN, values)
     if not rows:
-        return kept, back
-    by_name = {(holder.kind, holder.id): holder for holder in wanted.holders}
+        return held_rows, back
+    by_name = {(holder.kind, holder.id): holder for holder in demand.holders}
     for row in rows:
         holder = by_name.get((row["holder_kind"], row["holder_id"]))
         if holder is None:
             continue
-        if row["state"] == State.HELD and pool.category in SINGLE:
-            kept[holder] = _own(pool, row, holder)
-        elif row["state"] == State.COOLING and wanted.count == 1 and _returns(pool, row, holder):
+        if row["state"] == BlockState.HELD and pool.category in SINGLE:
+            held_rows[holder] = _require_own_row(pool, row, holder)
+        elif (
+            row["state"] == BlockState.COOLING and demand.count == 1 and _returns(pool, row, holder)
+        ):
             back[holder] = row
-    return kept, {holder: row for holder, row in back.items() if holder not in kept}
+    return held_rows, {holder: row for holder, row in back.items() if holder not in held_rows}
 
 
-def _own(pool: Pool, row: Row, holder: Holder) -> Row:
+def _require_own_row(pool: Pool, row: Row, holder: Holder) -> Row:
     if row["pool_id"] != pool.pk:
         raise errors.OnePerHolder(
             f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
@@ -97,18 +101,20 @@ def _returns(pool: Pool, row: Row, holder: Holder) -> bool:
     return row["pool_id"] == pool.pk and row["cools"] and not row["withheld"] and same
 
 
-def _take_back(pool: Pool, family: int, back: Mapping[Holder, Row], wanted: Wanted) -> list[Row]:
+def _take_back(
+    pool: Pool, family: int, back: Mapping[Holder, Row], demand: BlockDemand
+) -> list[Row]:
     if not back:
         return []
     ids = [row["id"] for row in back.values()]
-    return database.fetch(_TAKE_THESE, _values(pool, family, list(back), wanted) | {"blocks": ids})
+    return database.fetch(_TAKE_THESE, _values(pool, family, list(back), demand) | {"blocks": ids})
 
 
 def _take(
     pool: Pool,
     family: int,
     holders: Sequence[Holder],
-    wanted: Wanted,
+    demand: BlockDemand,
     of_all: Mapping[str, Any] | None,
 ) -> list[BlockAnswer]:
     """One block for each entry of `holders`: fresh ones from the window, then from the free spans, then released ones.
@@ -127,19 +133,19 @@ def _take(
         values = {**values, "count": len(holders) - len(texts)}
         waited = _ids(_OLDEST, values)
         if len(waited) <= len(ids):
-            left = len(ids) + len(texts)
+            remaining = len(ids) + len(texts)
             raise errors.PoolExhausted(
-                f"The pool {pool} has {left} blocks left, {len(holders)} wanted."
+                f"The pool {pool} has {remaining} blocks left, {len(holders)} wanted."
             )
         ids = waited
-    said: list[BlockAnswer] = []
+    answers: list[BlockAnswer] = []
     if ids:
-        values = _values(pool, family, holders[: len(ids)], wanted) | {"blocks": ids}
-        said += _said(pool, database.fetch(_TAKE_THESE, values))
+        values = _values(pool, family, holders[: len(ids)], demand) | {"blocks": ids}
+        answers += _block_answers(pool, database.fetch(_TAKE_THESE, values))
     if texts:
         rest, of_rest = holders[len(ids) :], None if ids else of_all
-        said += insert_held(pool, family, rest, wanted, cidrs=texts, values=of_rest)
-    return said
+        answers += insert_held(pool, family, rest, demand, cidrs=texts, values=of_rest)
+    return answers
 
 
 def _ids(statement: str, values: Mapping[str, Any]) -> list[int]:
@@ -150,33 +156,33 @@ def insert_held(
     pool: Pool,
     family: int,
     holders: Sequence[Holder],
-    wanted: Wanted,
+    demand: BlockDemand,
     *,
     cidrs: Sequence[str],
     values: Mapping[str, Any] | None = None,
 ) -> list[BlockAnswer]:
     """Fresh blocks, each for its holder; only ids come back, what is said of them is known here."""
-    known = values or _values(pool, family, holders, wanted)
-    inserted = {**known, "cidrs": SEPARATOR.join(cidrs)}
-    ((made, at),) = database.rows(_INSERT_HELD, inserted, prepare=False)
-    ids = [int(block_id) for block_id in made.split(",")]
+    row_values = values or _values(pool, family, holders, demand)
+    inserted = {**row_values, "cidrs": SEPARATOR.join(cidrs)}
+    ((id_text, allocated_at),) = database.rows(_INSERT_HELD, inserted, prepare=False)
+    ids = [int(block_id) for block_id in id_text.split(",")]
     first = {
         "id": ids[0],
         "cidr": cidrs[0],
         "pool_id": pool.pk,
         "family": family,
-        "state": State.HELD.value,
+        "state": BlockState.HELD.value,
         "withheld": False,
         "holder_kind": holders[0].kind,
         "holder_id": holders[0].id,
         "holder_uid": holders[0].uid,
-        "org": wanted.org,
-        "env": wanted.env,
-        "allocated_at": at,
+        "org": demand.org,
+        "env": demand.env,
+        "allocated_at": allocated_at,
         "released_at": None,
         "available_from": None,
     }
-    (like,) = _said(pool, [first])
+    (like,) = _block_answers(pool, [first])
     host_sized = like["address"] is not None  # as all blocks of a pool and family are
     return [
         {
@@ -185,13 +191,15 @@ def insert_held(
             "cidr": cidr,
             "address": cidr.partition("/")[0] if host_sized else None,
             "holder": {"kind": holder.kind, "id": holder.id, "uid": holder.uid},
-            "env": wanted.env_of(holder),
+            "env": demand.env_of(holder),
         }
         for block_id, cidr, holder in zip(ids, cidrs, holders, strict=True)
     ]
 
 
-def _values(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) -> dict[str, Any]:
+def _values(
+    pool: Pool, family: int, holders: Sequence[Holder], demand: BlockDemand
+) -> dict[str, Any]:
     return {
         "pool": pool.pk,
         "space": pool.space_id,
@@ -200,8 +208,8 @@ def _values(pool: Pool, family: int, holders: Sequence[Holder], wanted: Wanted) 
         "kinds": SEPARATOR.join([holder.kind for holder in holders]),
         "ids": SEPARATOR.join([holder.id for holder in holders]),
         "uids": SEPARATOR.join([holder.uid for holder in holders]),
-        "org": wanted.org,
-        "env": wanted.env,
+        "org": demand.org,
+        "env": demand.env,
     }
 
 
@@ -283,23 +291,23 @@ _INSERT_HELD = """
 
 
 def take_exact(
-    pool: Pool, wanted: Wanted, cidr: addresses.Network
+    pool: Pool, demand: BlockDemand, cidr: addresses.Network
 ) -> tuple[int, list[BlockAnswer]]:
-    if len(wanted.holders) != 1 or wanted.count != 1:
-        raise errors.InvalidInput.of(
+    if len(demand.holders) != 1 or demand.count != 1:
+        raise errors.InvalidInput.for_field(
             "cidr", "one_holder", "An exact block goes to one holder.", cidr
         )
-    if wanted.families and wanted.families != (cidr.version,):
-        raise errors.InvalidInput.of(
+    if demand.families and demand.families != (cidr.version,):
+        raise errors.InvalidInput.for_field(
             "cidr", "mixed_family", "The block is of another family.", cidr
         )
-    holder = wanted.holders[0]
+    holder = demand.holders[0]
     if pool.category in SINGLE:
-        values = _values(pool, cidr.version, wanted.holders, wanted)
-        kept, _ = _known(pool, wanted, values)
-        if kept and kept[holder]["cidr"] != str(cidr):
+        values = _values(pool, cidr.version, demand.holders, demand)
+        held_rows, _ = _existing_blocks(pool, demand, values)
+        if held_rows and held_rows[holder]["cidr"] != str(cidr):
             raise errors.OnePerHolder(
-                f"{holder.kind} {holder.id} holds {kept[holder]['cidr']} already."
+                f"{holder.kind} {holder.id} holds {held_rows[holder]['cidr']} already."
             )
     parent, index = _place(pool, cidr)
     # Without an order: for the first by id the planner may walk through all blocks by id.
@@ -308,13 +316,13 @@ def take_exact(
     if row is None:
         _require_allocatable(parent, index, cidr)
         window.remove(parent, blocks.Span(index, index))
-        return 201, insert_held(pool, cidr.version, [holder], wanted, cidrs=[str(cidr)])
-    if row["state"] == State.HELD:
-        same_org = holder.kind != ENV or row["org"] == wanted.org
+        return 201, insert_held(pool, cidr.version, [holder], demand, cidrs=[str(cidr)])
+    if row["state"] == BlockState.HELD:
+        same_org = holder.kind != ENV or row["org"] == demand.org
         if same_org and (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
-            return 200, _said(pool, [_own(pool, row, holder)])
+            return 200, _block_answers(pool, [_require_own_row(pool, row, holder)])
         raise errors.AlreadyAllocated(f"{cidr} is held by another holder.")
-    return 201, _said(pool, _take_row(pool, row, holder, wanted))
+    return 201, _block_answers(pool, _take_row(pool, row, holder, demand))
 
 
 def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
@@ -325,7 +333,7 @@ def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
         .first()
     )
     if parent is None:
-        raise errors.InvalidInput.of(
+        raise errors.InvalidInput.for_field(
             "cidr", "outside_pool", f"{cidr} lies in no CIDR of {pool}.", cidr
         )
     try:
@@ -342,11 +350,11 @@ def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) 
         raise errors.ReservedAddress(f"{cidr} lies in a reserved range of {parent}.")
 
 
-def _take_row(pool: Pool, row: Row, holder: Holder, wanted: Wanted) -> list[Row]:
+def _take_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> list[Row]:
     if row["withheld"]:
         raise errors.ReservedAddress(f"{row['cidr']} lies in a reserved range.")
     rows = database.fetch(
-        _TAKE_THIS, _values(pool, row["family"], [holder], wanted) | {"cidr": row["cidr"]}
+        _TAKE_THIS, _values(pool, row["family"], [holder], demand) | {"cidr": row["cidr"]}
     )
     if not rows:
         with connection.cursor() as cursor:

@@ -18,7 +18,7 @@ CODE = "owner_required"
 _KIND = {Category.INSTANCE.value: "instance", Category.IPV4.value: demand.ENV}
 
 
-def require(pool_id: int, wanted: demand.Wanted) -> None:
+def require(pool_id: int, block_demand: demand.BlockDemand) -> None:
     """Raise InvalidInput `owner_required` with every field that is missing or does not fit."""
     if settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS:
         return
@@ -28,7 +28,7 @@ def require(pool_id: int, wanted: demand.Wanted) -> None:
         return  # the allocator says so
     if kind is None:
         return
-    problems = list(_missing(kind, wanted))
+    problems = list(_missing(kind, block_demand))
     if problems:
         raise errors.InvalidInput.all(problems)
 
@@ -38,17 +38,17 @@ def _category(pool_id: int) -> str:
     return Pool.objects.values_list("category", flat=True).get(pk=pool_id)
 
 
-def _missing(kind: str, wanted: demand.Wanted) -> list[errors.Problem]:
+def _missing(kind: str, block_demand: demand.BlockDemand) -> list[errors.FieldProblem]:
     thing = "an instance's address" if kind == "instance" else "a public IPv4 address"
     problems = []
-    if not wanted.org:
-        problems.append(errors.Problem("org", CODE, f"{thing} needs the org that it serves"))
+    if not block_demand.org:
+        problems.append(errors.FieldProblem("org", CODE, f"{thing} needs the org that it serves"))
     # A holder of the kind env is the environment itself.
-    if not wanted.env and kind != demand.ENV:
-        problems.append(errors.Problem("env", CODE, f"{thing} needs the env that it serves"))
-    for index, holder in enumerate(wanted.holders):
+    if not block_demand.env and kind != demand.ENV:
+        problems.append(errors.FieldProblem("env", CODE, f"{thing} needs the env that it serves"))
+    for index, holder in enumerate(block_demand.holders):
         if holder.kind != kind:
-            at = f"holders.{index}.kind" if len(wanted.holders) > 1 else "holder.kind"
+            path = f"holders.{index}.kind" if len(block_demand.holders) > 1 else "holder.kind"
             message = f"{thing} is held by a holder of the kind {kind}"
-            problems.append(errors.Problem(at, CODE, message, errors.shown(holder.kind)))
+            problems.append(errors.FieldProblem(path, CODE, message, errors.shown(holder.kind)))
     return problems

@@ -17,7 +17,7 @@ HOURS = 24
 
 
 @dataclass(frozen=True)
-class Ending:
+class CooldownEnding:
     """So many cooldowns end within an hour, day or week; not `exact`: at least so many."""
 
     unit: str
@@ -25,7 +25,7 @@ class Ending:
     exact: bool
 
 
-def cooldowns_ending() -> list[Ending]:
+def cooldowns_ending() -> list[CooldownEnding]:
     """How many cooling blocks may be handed out soon."""
     counted = (
         "(SELECT count(*) FROM (SELECT FROM pools_block WHERE state = 'cooling'"
@@ -36,7 +36,7 @@ def cooldowns_ending() -> list[Ending]:
         cursor.execute(f"SELECT {', '.join([counted] * len(_AHEAD))}", values)
         counts = cursor.fetchone()
     return [
-        Ending(unit, min(count, COUNTED), count <= COUNTED)
+        CooldownEnding(unit, min(count, COUNTED), count <= COUNTED)
         for (unit, _), count in zip(_AHEAD, counts, strict=True)
     ]
 
@@ -84,7 +84,7 @@ class Failures:
 
     @property
     def total(self) -> int:
-        return sum(one.count for one in self.rows)
+        return sum(refusal.count for refusal in self.rows)
 
 
 def failures() -> Failures:
@@ -92,7 +92,7 @@ def failures() -> Failures:
     with connection.cursor() as cursor:
         cursor.execute(_REFUSED, {"most": FAILURES, "hours": HOURS})
         rows = [Refused(*row) for row in cursor.fetchall()]
-    return Failures(rows, sum(one.count for one in rows) < FAILURES)
+    return Failures(rows, sum(refusal.count for refusal in rows) < FAILURES)
 
 
 # Numbered in the order of time: the newest by number are the newest.

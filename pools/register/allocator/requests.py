@@ -30,7 +30,7 @@ BATCH = 200  # pending requests of one pool tried in one cycle
 
 def allocate(
     pool_id: int,
-    wanted: allocation.Wanted,
+    demand: allocation.BlockDemand,
     *,
     author: events.Author,
     key: idempotency.Key | None = None,
@@ -41,10 +41,10 @@ def allocate(
     Raises what `allocation.allocate` raises, PoolExhausted only without `wait`; InvalidInput
     `owner_required` where org, env or the kind of holder is missing (pools/register/allocator/owners.py).
     """
-    owners.require(pool_id, wanted)
+    owners.require(pool_id, demand)
     started = time.perf_counter()
     try:
-        return _allocate(pool_id, wanted, author, key, wait=wait)
+        return _allocate(pool_id, demand, author, key, wait=wait)
     except (OperationalError, InterfaceError, errors.Unavailable) as error:
         # It leaves no event, and what category the pool has nobody can tell.
         unknown = {"category": "unknown"}
@@ -58,24 +58,24 @@ def allocate(
 
 def _allocate(
     pool_id: int,
-    wanted: allocation.Wanted,
+    demand: allocation.BlockDemand,
     author: events.Author,
     key: idempotency.Key | None,
     *,
     wait: bool,
 ) -> allocation.Allocation | AllocationRequest:
     try:
-        done = allocation.allocate(pool_id, wanted, author=author, key=key)
+        done = allocation.allocate(pool_id, demand, author=author, key=key)
     except errors.PoolExhausted as error:
         exhausted = error
     else:
         return done if isinstance(done, allocation.Allocation) else _request(done.request_id)
-    return database.retried(lambda: _refused(pool_id, wanted, exhausted, author, key, wait=wait))
+    return database.retried(lambda: _refused(pool_id, demand, exhausted, author, key, wait=wait))
 
 
 def _refused(
     pool_id: int,
-    wanted: allocation.Wanted,
+    demand: allocation.BlockDemand,
     error: errors.PoolExhausted,
     author: events.Author,
     key: idempotency.Key | None,
@@ -84,48 +84,48 @@ def _refused(
 ) -> AllocationRequest:
     with events.recorded(author):
         pool = Pool.objects.get(pk=pool_id)
-        _record(pool, wanted, error, author)
+        _record(pool, demand, error, author)
         if wait:
-            return _pend(pool, wanted, error, key)
+            return _pend(pool, demand, error, key)
     raise error
 
 
 def _record(
-    pool: Pool, wanted: allocation.Wanted, error: errors.PoolExhausted, author: events.Author
+    pool: Pool, demand: allocation.BlockDemand, error: errors.PoolExhausted, author: events.Author
 ) -> None:
-    holder = wanted.holders[0]
+    holder = demand.holders[0]
     events.allocation_failed(
         pool,
         holder=(holder.kind, holder.id),
-        org=wanted.org,
-        env=wanted.environment,
+        org=demand.org,
+        env=demand.environment,
         code=error.code,
         message=error.message,
         author=author,
     )
-    for environment in wanted.environments:
+    for environment in demand.environments:
         Environment.objects.get_or_create(
-            cluster_id=pool.cluster_id, org=wanted.org, env=environment
+            cluster_id=pool.cluster_id, org=demand.org, env=environment
         )
         Environment.objects.filter(
-            cluster_id=pool.cluster_id, org=wanted.org, env=environment, degraded_since=None
+            cluster_id=pool.cluster_id, org=demand.org, env=environment, degraded_since=None
         ).update(degraded_since=Now(), reason=error.code, message=error.message)
 
 
 def _pend(
     pool: Pool,
-    wanted: allocation.Wanted,
+    demand: allocation.BlockDemand,
     error: errors.PoolExhausted,
     key: idempotency.Key | None,
 ) -> AllocationRequest:
     def stored() -> idempotency.Stored:
         request = AllocationRequest.objects.create(
             pool=pool,
-            wanted=to_json(wanted),
-            holder_kind=wanted.holders[0].kind,
-            holder_id=wanted.holders[0].id,
-            org=wanted.org,
-            env=wanted.environment,
+            wanted=to_json(demand),
+            holder_kind=demand.holders[0].kind,
+            holder_id=demand.holders[0].id,
+            org=demand.org,
+            env=demand.environment,
             last_error=error.message,
             created_at=Now(),
             next_try_at=Now() + RETRY_EVERY,
@@ -156,7 +156,7 @@ def retry(pool_id: int | None = None, *, author: events.Author = events.WORKER) 
     due = AllocationRequest.objects.filter(state=RequestState.PENDING)
     due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)
     pools = due.order_by("pool_id").values_list("pool_id", flat=True).distinct()
-    return sum(_retry_pool(one, due, author) for one in list(pools))
+    return sum(_retry_pool(due_pool_id, due, author) for due_pool_id in list(pools))
 
 
 def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.Author) -> int:
@@ -223,21 +223,21 @@ def cancel(request_id: int, *, author: events.Author) -> AllocationRequest:
     return _request(request_id)
 
 
-def to_json(wanted: allocation.Wanted) -> dict[str, Any]:
+def to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
     """A request as it is stored."""
     return {
-        "holders": [[holder.kind, holder.id, holder.uid] for holder in wanted.holders],
-        "families": list(wanted.families),
-        "count": wanted.count,
-        "org": wanted.org,
-        "env": wanted.env,
-        "cidr": str(wanted.cidr) if wanted.cidr else None,
+        "holders": [[holder.kind, holder.id, holder.uid] for holder in demand.holders],
+        "families": list(demand.families),
+        "count": demand.count,
+        "org": demand.org,
+        "env": demand.env,
+        "cidr": str(demand.cidr) if demand.cidr else None,
     }
 
 
-def from_json(stored: dict[str, Any]) -> allocation.Wanted:
+def from_json(stored: dict[str, Any]) -> allocation.BlockDemand:
     """A stored request."""
-    return allocation.Wanted(
+    return allocation.BlockDemand(
         holders=tuple(allocation.Holder(*holder) for holder in stored["holders"]),
         families=tuple(stored["families"]),
         count=stored["count"],

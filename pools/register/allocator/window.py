@@ -45,15 +45,15 @@ def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
     )
 
 
-def known(pool_id: int, *, keep_name: bool = False) -> Pool | None:
+def load_pool(pool_id: int, *, keep_name: bool = False) -> Pool | None:
     """What the allocator must know of a pool, and its cluster's name; other columns are deferred.
 
     `keep_name` locks the pool's name until the transaction ends, as blocks that are written do.
     """
-    found = database.rows(_POOL_AND_NAME if keep_name else _POOL, [pool_id])
-    if not found:
+    rows = database.rows(_POOL_AND_NAME if keep_name else _POOL, [pool_id])
+    if not rows:
         return None
-    *values, cluster = found[0]
+    *values, cluster = rows[0]
     pool = Pool.from_db(DEFAULT_DB_ALIAS, _POOL_COLUMNS, values)
     pool.cluster = Cluster.from_db(DEFAULT_DB_ALIAS, ["id", "name"], [pool.cluster_id, cluster])
     return pool
@@ -95,7 +95,7 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
     with transaction.atomic():
         lock(pool_id)
         # The name before the note: who changes it has it locked, and then wants to remove the note.
-        pool = known(pool_id, keep_name=True)
+        pool = load_pool(pool_id, keep_name=True)
         if pool is None:  # it went while we waited
             raise errors.NotFound("There is no such pool.")
         look = _look(pool_id, family, at_least)
@@ -200,7 +200,7 @@ def draw(pool: Pool, family: int, count: int) -> list[str]:
     withheld: dict[int, list[blocks.Span]] = {}
     for span_id, lowest, highest, cidr_id, cidr in database.rows(_SPANS, [pool.pk, family, count]):
         first, last = int(lowest), int(highest)
-        taken = min(last, first + count - len(texts) - 1)
+        last_taken = min(last, first + count - len(texts) - 1)
         grid = _layout(pool, ip_network(cidr))
         if cidr_id not in withheld:
             reserved = database.rows(_RANGES, [cidr_id])
@@ -208,12 +208,12 @@ def draw(pool: Pool, family: int, count: int) -> list[str]:
                 [addresses.AddressRange(ip_address(a), ip_address(b)) for a, b in reserved]
             )
         # Free spans have no reserved block, unless somebody wrote a range past the services.
-        for part in blocks.subtract([blocks.Span(first, taken)], withheld[cidr_id]):
+        for part in blocks.subtract([blocks.Span(first, last_taken)], withheld[cidr_id]):
             texts += grid.texts(part)
-        if taken == last:
+        if last_taken == last:
             FreeSpan.objects.filter(pk=span_id).delete()
         else:
-            database.rows(_SHORTEN, [Decimal(taken + 1), span_id])
+            database.rows(_SHORTEN, [Decimal(last_taken + 1), span_id])
         if len(texts) == count:
             break
     return texts
@@ -230,7 +230,10 @@ _RANGES = "SELECT host(first), host(last) FROM pools_reservedrange WHERE pool_ci
 
 def ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
     """The reserved ranges of a CIDR."""
-    return [addresses.AddressRange(one.first, one.last) for one in cidr.reserved_ranges.all()]
+    return [
+        addresses.AddressRange(reserved_range.first, reserved_range.last)
+        for reserved_range in cidr.reserved_ranges.all()
+    ]
 
 
 def add(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:
@@ -246,24 +249,24 @@ def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
     touched = FreeSpan.objects.filter(
         pool_cidr=cidr, first__lte=Decimal(hole.last), last__gte=Decimal(hole.first)
     )
-    left: list[blocks.Span] = []
+    remaining: list[blocks.Span] = []
     for span in touched:
-        left += blocks.subtract([blocks.Span(int(span.first), int(span.last))], [hole])
+        remaining += blocks.subtract([blocks.Span(int(span.first), int(span.last))], [hole])
     touched.delete()
-    add(cidr, left)
+    add(cidr, remaining)
 
 
 def cut(cidr_id: int, indexes: Sequence[int]) -> None:
     """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
-    found = database.rows(_SPANS_OF, [database.joined(indexes), cidr_id], prepare=False)
-    if not found:
+    rows = database.rows(_SPANS_OF, [database.joined(indexes), cidr_id], prepare=False)
+    if not rows:
         return
-    spans = [blocks.Span(int(first), int(last)) for _, first, last in found]
-    left = blocks.subtract(spans, blocks.merge(blocks.Span(index, index) for index in indexes))
-    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in found]).delete()
+    spans = [blocks.Span(int(first), int(last)) for _, first, last in rows]
+    remaining = blocks.subtract(spans, blocks.merge(blocks.Span(index, index) for index in indexes))
+    FreeSpan.objects.filter(pk__in=[pk for pk, _, _ in rows]).delete()
     FreeSpan.objects.bulk_create(
         FreeSpan(pool_cidr_id=cidr_id, first=Decimal(span.first), last=Decimal(span.last))
-        for span in left
+        for span in remaining
     )
 
 
@@ -315,6 +318,6 @@ def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[bl
             cidr__lte=str(grid.block_at(span.last)),
         )
         rows.update(withheld=False)
-        taken = [grid.index_of(row) for row in rows.values_list("cidr", flat=True)]
-        holes = [blocks.Span(index, index) for index in taken]
+        used_indexes = [grid.index_of(row) for row in rows.values_list("cidr", flat=True)]
+        holes = [blocks.Span(index, index) for index in used_indexes]
         add(cidr, blocks.subtract([span], blocks.merge(holes)))

@@ -26,24 +26,24 @@ _MISPLACED = """
 """
 
 
-def _remove_from_windows(at: tuple[int, int], _by: events.Author) -> int:
+def _remove_from_windows(id_range: tuple[int, int], _by: events.Author) -> int:
     """Rows of windows that lie nowhere go; what somebody holds, or held last, stays as it is."""
-    values = {"low": at[0], "high": at[1]}
+    values = {"low": id_range[0], "high": id_range[1]}
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id, pool_id, pool FROM ({_MISPLACED}) m"  # noqa: S608  # our texts
             " WHERE why IS NOT NULL AND state = 'available' ORDER BY pool_id",
             values,
         )
-        found = cursor.fetchall()
-        for pool_id in sorted({pool_id for _, pool_id, _ in found}):
+        rows = cursor.fetchall()
+        for pool_id in sorted({pool_id for _, pool_id, _ in rows}):
             window.lock(pool_id)
         cursor.execute(
             "DELETE FROM pools_block WHERE id = ANY(%s) AND state = 'available'",
-            [[pk for pk, _, _ in found]],
+            [[pk for pk, _, _ in rows]],
         )
         removed = int(cursor.rowcount)
-    repairs.of_pools(pool for _, _, pool in found if pool is not None)
+    repairs.of_pools(pool for _, _, pool in rows if pool is not None)
     return removed
 
 

@@ -19,19 +19,19 @@ def _find(pool_id: int) -> Iterator[checks.Violation]:
     if pool is None:
         return
     counted = {family: numbers for family, *numbers in checks.rows(_COUNTED, {"pool": pool_id})}
-    for family, one in usage.of_pool(pool).items():
+    for family, family_usage in usage.of_pool(pool).items():
         held, cooling = counted.get(family, (0, 0))
-        free = one.capacity - held - cooling - one.reserved
+        free = family_usage.capacity - held - cooling - family_usage.reserved
         name = f"Pool {pool}, IPv{family}"
-        if (one.held, one.cooling) != (held, cooling):
+        if (family_usage.held, family_usage.cooling) != (held, cooling):
             yield checks.Violation(
-                f"{name}: {one.held} held and {one.cooling} cooling are said, there are {held} and {cooling}",
+                f"{name}: {family_usage.held} held and {family_usage.cooling} cooling are said, there are {held} and {cooling}",
                 pool_id,
             )
-        if free < 0 or free != one.free:
+        if free < 0 or free != family_usage.free:
             yield checks.Violation(
-                f"{name}: {held} held, {cooling} cooling, {one.reserved} reserved and {one.free} free"
-                f" blocks do not sum to the capacity of {one.capacity}",
+                f"{name}: {held} held, {cooling} cooling, {family_usage.reserved} reserved and {family_usage.free} free"
+                f" blocks do not sum to the capacity of {family_usage.capacity}",
                 pool_id,
             )
     yield from (
@@ -105,7 +105,7 @@ _OTHERWISE = f"""
 def _mend_windows(_at: Any, _by: events.Author) -> int:
     gone = list(checks.rows(f"SELECT p.id, w.id {_ORPHANED} UNION SELECT p.id, w.id {_OTHERWISE}"))
     ahead = list(checks.rows(f"SELECT p.id, w.id {_AHEAD}"))
-    ids = [[pk for _, pk in found] for found in (gone, ahead)]
+    ids = [[pk for _, pk in rows] for rows in (gone, ahead)]
     repaired = checks.changed("DELETE FROM pools_window WHERE id = ANY(%s)", [ids[0]])
     repaired += checks.changed(
         "UPDATE pools_window SET since = to_timestamp(0) WHERE id = ANY(%s)", [ids[1]]

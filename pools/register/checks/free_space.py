@@ -26,7 +26,7 @@ LOST, DOUBLED, STRAY = "lost", "doubled", "stray"
 
 
 @dataclass(frozen=True)
-class Difference:
+class FreeSpaceDifference:
     """Blocks of a CIDR that are neither free nor have a row, or are free and should not be."""
 
     kind: str  # LOST, DOUBLED, STRAY
@@ -38,24 +38,30 @@ def compare(
     allocatable: Sequence[Span],
     free: Iterable[Span],
     rows: Iterable[int],
-) -> Iterator[Difference]:
+) -> Iterator[FreeSpaceDifference]:
     """What differs, in order; `free` spans and `rows` (indexes of blocks) each in order."""
     parts = _Parts(allocatable)
     covered = 0  # every index below it was looked at
-    known = heapq.merge(
+    covered_spans = heapq.merge(
         ((span.first, span.last, True) for span in free), ((row, row, False) for row in rows)
     )
-    for first, last, is_free in known:
+    for first, last, is_free in covered_spans:
         if first > covered:
-            yield from (Difference(LOST, one) for one in parts.of(Span(covered, first - 1)))
+            yield from (
+                FreeSpaceDifference(LOST, span)
+                for span in parts.intersect(Span(covered, first - 1))
+            )
         elif first < covered:
-            yield Difference(DOUBLED, Span(first, min(last, covered - 1)))
+            yield FreeSpaceDifference(DOUBLED, Span(first, min(last, covered - 1)))
         if is_free:
-            outside = blocks.subtract([Span(first, last)], parts.of(Span(first, last)))
-            yield from (Difference(STRAY, one) for one in outside)
+            outside = blocks.subtract([Span(first, last)], parts.intersect(Span(first, last)))
+            yield from (FreeSpaceDifference(STRAY, span) for span in outside)
         covered = max(covered, last + 1)
     if covered < grid.count:
-        yield from (Difference(LOST, one) for one in parts.of(Span(covered, grid.count - 1)))
+        yield from (
+            FreeSpaceDifference(LOST, span)
+            for span in parts.intersect(Span(covered, grid.count - 1))
+        )
 
 
 class _Parts:
@@ -65,17 +71,17 @@ class _Parts:
         self._spans = spans
         self._lasts = [span.last for span in spans]
 
-    def of(self, whole: Span) -> list[Span]:
-        found = []
+    def intersect(self, whole: Span) -> list[Span]:
+        parts = []
         for position in range(bisect_left(self._lasts, whole.first), len(self._spans)):
             span = self._spans[position]
             if span.first > whole.last:
                 break
-            found.append(Span(max(span.first, whole.first), min(span.last, whole.last)))
-        return found
+            parts.append(Span(max(span.first, whole.first), min(span.last, whole.last)))
+        return parts
 
 
-def differences(cidr: PoolCIDR) -> Iterator[Difference]:
+def differences(cidr: PoolCIDR) -> Iterator[FreeSpaceDifference]:
     """Of one CIDR as the database has it; inside a snapshot, or under the pool's lock."""
     grid = window.layout(cidr)
     allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
@@ -120,13 +126,13 @@ _MEANING = {
 def _find(pool_id: int) -> Iterator[checks.Violation]:
     for cidr in checks.cidrs(pool_id):
         grid = window.layout(cidr)
-        for one in differences(cidr):
-            named, them = _named(grid, one.span)
-            what = _MEANING[one.kind].format(named, them)
+        for difference in differences(cidr):
+            subject, them = _describe(grid, difference.span)
+            what = _MEANING[difference.kind].format(subject, them)
             yield checks.Violation(f"{cidr} of pool {cidr.pool}: {what}", pool_id)
 
 
-def _named(grid: blocks.Layout, span: Span) -> tuple[str, str]:
+def _describe(grid: blocks.Layout, span: Span) -> tuple[str, str]:
     if span.last >= grid.count:
         return f"blocks beyond its end (index {span.first} to {span.last})", "them"
     first = str(grid.block_at(span.first))
@@ -140,13 +146,13 @@ def _mend(pool_id: int, _by: events.Author) -> int:
     window.lock(pool_id)
     repaired = 0
     for cidr in checks.cidrs(pool_id):
-        while found := list(islice(differences(cidr), _BATCH)):
-            for one in found:
-                if one.kind == LOST:
-                    window.add(cidr, [one.span])
+        while batch := list(islice(differences(cidr), _BATCH)):
+            for difference in batch:
+                if difference.kind == LOST:
+                    window.add(cidr, [difference.span])
                 else:
-                    window.remove(cidr, one.span)
-            repaired += len(found)
+                    window.remove(cidr, difference.span)
+            repaired += len(batch)
     if repaired:
         repairs.of_pools([pool_id])
     return repaired

@@ -55,7 +55,7 @@ SINGLES = checks.Check(
         FROM pools_block
         WHERE state IN ('held', 'cooling') AND state = 'held' AND holder_id > %(low)s
           AND holder_id <= %(high)s
-          AND category IN ({", ".join(f"'{one.value}'" for one in SINGLE)})
+          AND category IN ({", ".join(f"'{category.value}'" for category in SINGLE)})
         GROUP BY holder_id, holder_kind, CASE holder_kind WHEN 'env' THEN org ELSE '' END,
             space_id, category, family
         HAVING count(*) > 1 ORDER BY holder_id

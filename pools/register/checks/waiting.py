@@ -36,10 +36,10 @@ _ENDED = checks.told("""
 """)
 
 
-def _requests(at: tuple[int, int]) -> Iterator[checks.Violation]:
-    yield from _ENDED(at)
-    for pk, wanted, pool_id in checks.rows(_PENDING, at):
-        if not _can_be_tried(wanted):
+def _requests(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
+    yield from _ENDED(id_range)
+    for pk, demand_text, pool_id in checks.rows(_PENDING, id_range):
+        if not _can_be_tried(demand_text):
             text = f"Request {pk} waits, and cannot be read: nobody can ever try it"
             yield checks.Violation(text, pool_id)
 
@@ -50,9 +50,9 @@ _PENDING = """
 """
 
 
-def _can_be_tried(wanted: str) -> bool:
+def _can_be_tried(demand_text: str) -> bool:
     try:
-        requests.from_json(json.loads(wanted))
+        requests.from_json(json.loads(demand_text))
     except (KeyError, TypeError, ValueError, errors.IpamError):
         return False
     return True

@@ -59,13 +59,13 @@ _MARKED = """
 
 
 def _find(pool_id: int) -> Iterator[checks.Violation]:
-    known = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
-    for cidr, blocked in known.items():
+    blocked_spans = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
+    for cidr, blocked in blocked_spans.items():
         for _, text, state in _unmarked(cidr, blocked):
             will = "is about to be" if state == "available" else "would, after its release, be"
             message = f"Block {text} of pool {cidr.pool} ({state}) {will} handed out although it is reserved"  # fmt: skip
             yield checks.Violation(message, pool_id)
-    sets = {cidr: IndexSet(blocked) for cidr, blocked in known.items()}
+    sets = {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()}
     for _, text, state in _marked(pool_id, sets):
         message = f"Block {text} ({state}) is withheld although nothing reserves it: it would be lost with its release"  # fmt: skip
         yield checks.Violation(message, pool_id)
@@ -74,9 +74,11 @@ def _find(pool_id: int) -> Iterator[checks.Violation]:
 def _mend(pool_id: int, _by: events.Author) -> int:
     """Rows of the window go, marks of held and cooling blocks become right; holders keep theirs."""
     window.lock(pool_id)
-    known = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
-    wrong = [row for cidr, blocked in known.items() for row in _unmarked(cidr, blocked)]
-    spare = list(_marked(pool_id, {cidr: IndexSet(blocked) for cidr, blocked in known.items()}))
+    blocked_spans = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
+    wrong = [row for cidr, blocked in blocked_spans.items() for row in _unmarked(cidr, blocked)]
+    spare = list(
+        _marked(pool_id, {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()})
+    )
     unmarked = [pk for pk, _, _ in wrong]
     repaired = checks.changed(
         "DELETE FROM pools_block WHERE id = ANY(%s) AND state = 'available'", [unmarked]

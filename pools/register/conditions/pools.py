@@ -23,7 +23,7 @@ _TOGETHER = 500  # pools that are counted by one statement
 _NEWEST = 5000  # refusals that are looked at
 
 
-def _by_use(known: Known) -> Iterator[Found]:
+def _by_use(active_levels: Known) -> Iterator[Found]:
     """spec/003: "Alert when pool utilization exceeds 80%"."""
     rows = Pool.objects.filter(orphaned_at=None).select_related("cluster").order_by("pk")
     last = 0
@@ -32,23 +32,25 @@ def _by_use(known: Known) -> Iterator[Found]:
         measured = usage.of_pools(pools)
         for pool in pools:
             families = measured[pool.pk]
-            for family, one in families.items():
-                if one.used + one.free:
+            for family, family_usage in families.items():
+                if family_usage.used + family_usage.free:
                     name = f"{pool} (IPv{family})" if len(families) > 1 else str(pool)
-                    yield from _of(pool.pk, family, name, one, known)
+                    yield from _pool_conditions(pool.pk, family, name, family_usage, active_levels)
 
 
-def _of(pool_id: int, family: int, name: str, one: usage.Usage, known: Known) -> Iterator[Found]:
+def _pool_conditions(
+    pool_id: int, family: int, name: str, family_usage: usage.Usage, active_levels: Known
+) -> Iterator[Found]:
     subject, url = f"pool/{pool_id}/ipv{family}", f"/admin/pools/pool/{pool_id}/change/"
-    counts = f"{one.used} of {one.used + one.free} blocks are in use, {one.free} are free."
-    percent = 100 * one.ratio
-    if level := _level(percent, known.get((NEARLY_FULL, subject))):
-        title = f"Pool {name} is {one.percent} % full"
+    counts = f"{family_usage.used} of {family_usage.used + family_usage.free} blocks are in use, {family_usage.free} are free."
+    percent = 100 * family_usage.ratio
+    if level := _level(percent, active_levels.get((NEARLY_FULL, subject))):
+        title = f"Pool {name} is {family_usage.percent} % full"
         yield Found(NEARLY_FULL, subject, level, title, counts, url)
-    if _cools(one, (COOLING, subject) in known):
-        share = shares.whole_percent(one.cooling / (one.used + one.free))
+    if _cools(family_usage, (COOLING, subject) in active_levels):
+        share = shares.whole_percent(family_usage.cooling / (family_usage.used + family_usage.free))
         title = f"{share} % of pool {name} are cooling down"
-        detail = f"{one.cooling} blocks are cooling, only {one.free} are free."
+        detail = f"{family_usage.cooling} blocks are cooling, only {family_usage.free} are free."
         yield Found(COOLING, subject, Level.WARNING, title, detail, url)
 
 
@@ -61,10 +63,12 @@ def _level(percent: float, before: Level | None) -> Level | None:
     return Level.WARNING if percent > warning else None
 
 
-def _cools(one: usage.Usage, before: bool) -> bool:
+def _cools(family_usage: usage.Usage, before: bool) -> bool:
     """More blocks wait than are free, and they are a share of the pool that matters."""
     least = COOLING_SHARE - (STEADY if before else 0)
-    return one.cooling > one.free and 100 * one.cooling > least * (one.used + one.free)
+    return family_usage.cooling > family_usage.free and 100 * family_usage.cooling > least * (
+        family_usage.used + family_usage.free
+    )
 
 
 def _refusing(_known: Known) -> Iterator[Found]:

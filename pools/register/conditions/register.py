@@ -68,10 +68,12 @@ def _leaks(_known: Known) -> Iterator[Found]:
 def _degraded(_known: Known) -> Iterator[Found]:
     rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
     # The oldest first: of very many, those that were told stay told.
-    for one in rows.order_by("degraded_since", "pk")[:_MOST]:
-        title = f"Environment {one} in cluster {one.cluster} lacks addresses"
-        url = f"/admin/pools/environment/{one.pk}/change/"
-        yield Found(DEGRADED, f"environment/{one.pk}", Level.ERROR, title, one.message, url)
+    for environment in rows.order_by("degraded_since", "pk")[:_MOST]:
+        title = f"Environment {environment} in cluster {environment.cluster} lacks addresses"
+        url = f"/admin/pools/environment/{environment.pk}/change/"
+        yield Found(
+            DEGRADED, f"environment/{environment.pk}", Level.ERROR, title, environment.message, url
+        )
 
 
 def _scheduler(_known: Known) -> Iterator[Found]:
@@ -85,9 +87,9 @@ def _scheduler(_known: Known) -> Iterator[Found]:
 
 def _violations(_known: Known) -> Iterator[Found]:
     """By the last word on each check, less what was repaired."""
-    left = reports.violations()
-    if left:
-        title = f"The checks found {_many(left, 'violation')} of the invariants"
+    count = reports.violations()
+    if count:
+        title = f"The checks found {_many(count, 'violation')} of the invariants"
         detail = "`manage.py ipam check` says more."
         yield Found(VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/")
 
@@ -100,9 +102,9 @@ def _chain(_known: Known) -> Iterator[Found]:
 
 
 def _recovering(_known: Known) -> Iterator[Found]:
-    one = Recovery.objects.filter(ended_at=None).first()
-    if one:
-        detail = f"Since {one.since:%Y-%m-%d %H:%M} UTC: {one.reason}"
+    recovery = Recovery.objects.filter(ended_at=None).first()
+    if recovery:
+        detail = f"Since {recovery.since:%Y-%m-%d %H:%M} UTC: {recovery.reason}"
         yield Found(RECOVERING, "register", Level.WARNING, "Recovery: nothing is allocated", detail)
 
 

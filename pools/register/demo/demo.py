@@ -80,7 +80,7 @@ spec:
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """What happened in a demo cluster so long ago."""
 
     days_ago: float
@@ -89,14 +89,14 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Part:
+class DemoPart:
     """What an app that uses this one adds to the fleet, and how it takes it back."""
 
-    steps: Callable[[], Iterable[Step]]
+    steps: Callable[[], Iterable[DemoStep]]
     forget: Callable[[Cluster], None]
 
 
-PARTS: list[Part] = []  # filled by pools.extension
+PARTS: list[DemoPart] = []  # filled by pools.extension
 
 
 def load() -> bool:
@@ -122,26 +122,26 @@ def load() -> bool:
 def clear() -> int:
     """Remove the demo fleet with its blocks, held or not, and its events; how many clusters."""
     with transaction.atomic(), connection.cursor() as cursor:
-        found = list(Cluster.objects.filter(name__in=CLUSTERS))
+        demo_clusters = list(Cluster.objects.filter(name__in=CLUSTERS))
         cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
-        for cluster in found:
+        for cluster in demo_clusters:
             for part in PARTS:
                 part.forget(cluster)
             _forget(cluster)
         cursor.execute("SELECT set_config('ipam.forget', '', true)")
-    return len(found)
+    return len(demo_clusters)
 
 
 # --- the fleet ------------------------------------------------------------------------------------
 
 
-def _frankfurt() -> Iterator[Step]:
+def _frankfurt() -> Iterator[DemoStep]:
     nodes = [f"fra-node-{number:03}" for number in range(1, 49)]
     gpus = [f"fra-gpu-{number:03}" for number in range(1, 61)]
     machines = [f"lab-vm-{number:03}" for number in range(1, 118)]
     shops = [f"shop-{number:02}" for number in range(1, 32)]
     banks = [f"bank-{number}" for number in range(1, 9)]
-    yield Step(90, FRANKFURT, _frankfurt_pools)
+    yield DemoStep(90, FRANKFURT, _frankfurt_pools)
     for pool in ("nodes", "green-pool"):
         yield from _hand_out(FRANKFURT, pool, "node", nodes[:36], days_ago=89)
         yield from _hand_out(FRANKFURT, pool, "node", nodes[36:], days_ago=50, pause=30)
@@ -153,7 +153,7 @@ def _frankfurt() -> Iterator[Step]:
     yield from _hand_out(
         FRANKFURT, "public-ipv4", "env", shops, days_ago=62, pause=11.3, org="acme"
     )
-    yield Step(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
+    yield DemoStep(3, FRANKFURT, lambda cluster: _reserve(cluster, "yellow-pool", *_DRAINED))
     yield _take_back(FRANKFURT, "nodes", 3, hours_ago=48)
     yield from _hand_out(FRANKFURT, "premium-ipv4", "env", banks[:6], days_ago=1, org="globex")
     yield _take_back(FRANKFURT, "instances", 30, hours_ago=9)
@@ -161,13 +161,13 @@ def _frankfurt() -> Iterator[Step]:
     yield _reported(FRANKFURT, 1, hours_ago=6)
     yield _reported(FRANKFURT, 2, hours_ago=1)
     # All premium addresses are held: one environment waits for one, another is refused.
-    yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[6], wait=True))
-    yield Step(0, FRANKFURT, lambda cluster: _refused(cluster, banks[7], wait=False))
+    yield DemoStep(0, FRANKFURT, lambda cluster: _refused(cluster, banks[6], wait=True))
+    yield DemoStep(0, FRANKFURT, lambda cluster: _refused(cluster, banks[7], wait=False))
 
 
-def _berlin() -> Iterator[Step]:
+def _berlin() -> Iterator[DemoStep]:
     nodes = [f"ber-node-{number:02}" for number in range(1, 15)]
-    yield Step(60, BERLIN, lambda c: manifests.pools_from(GREEN_POOL_V2ALPHA1, c, author=BY))
+    yield DemoStep(60, BERLIN, lambda c: manifests.pools_from(GREEN_POOL_V2ALPHA1, c, author=BY))
     yield from _hand_out(BERLIN, "nodes", "node", nodes, days_ago=58)
     yield from _hand_out(BERLIN, "green-pool", "node", nodes, days_ago=58)
     for tenant in range(11, 14):
@@ -196,8 +196,8 @@ def _pool(cluster: Cluster, name: str) -> Pool:
 
 
 def _reserve(cluster: Cluster, pool: str, cidr: str, span: str, reason: str) -> None:
-    of = PoolCIDR.objects.get(pool=_pool(cluster, pool), cidr=cidr)
-    pools.reserve(of.pk, addresses.parse_range(span), author=BY, reason=reason)
+    pool_cidr = PoolCIDR.objects.get(pool=_pool(cluster, pool), cidr=cidr)
+    pools.reserve(pool_cidr.pk, addresses.parse_range(span), author=BY, reason=reason)
 
 
 def _hand_out(
@@ -209,56 +209,64 @@ def _hand_out(
     days_ago: float,
     pause: float = 1 / 96,
     org: str = "",
-) -> Iterator[Step]:
+) -> Iterator[DemoStep]:
     """One block for each holder, six holders at once, so many days apart."""
     holders = tuple(allocation.Holder(kind, name) for name in names)
     for number, first in enumerate(range(0, len(holders), 6)):
-        wanted = allocation.Wanted(holders=holders[first : first + 6], org=org)
-        yield Step(days_ago - number * pause, cluster, functools.partial(_allocate, pool, wanted))
+        demand = allocation.BlockDemand(holders=holders[first : first + 6], org=org)
+        yield DemoStep(
+            days_ago - number * pause, cluster, functools.partial(_allocate, pool, demand)
+        )
 
 
-def _allocate(pool: str, wanted: allocation.Wanted, cluster: Cluster) -> None:
-    requests.allocate(_pool(cluster, pool).pk, wanted, author=BY)
+def _allocate(pool: str, demand: allocation.BlockDemand, cluster: Cluster) -> None:
+    requests.allocate(_pool(cluster, pool).pk, demand, author=BY)
 
 
-def _instances(cluster: str, tenant: int, *, days_ago: int) -> Step:
+def _instances(cluster: str, tenant: int, *, days_ago: int) -> DemoStep:
     names = (f"i-{tenant:02}{number:03}" for number in range(1, 31))
-    wanted = allocation.Wanted(
+    demand = allocation.BlockDemand(
         holders=tuple(allocation.Holder("instance", name) for name in names),
         org=("acme", "globex", "initech")[tenant % 3],
         env=f"env-{tenant:02}",
     )
-    return Step(days_ago, cluster, functools.partial(_allocate, "instances", wanted))
+    return DemoStep(days_ago, cluster, functools.partial(_allocate, "instances", demand))
 
 
-def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> Step:
+def _take_back(cluster: str, pool: str, count: int, *, hours_ago: float) -> DemoStep:
     """Every third block of the pool, `count` of them."""
 
-    def work(of: Cluster) -> None:
-        held = Block.objects.filter(pool=_pool(of, pool), state="held").order_by("cidr")
+    def work(demo_cluster: Cluster) -> None:
+        held = Block.objects.filter(pool=_pool(demo_cluster, pool), state="held").order_by("cidr")
         for block in list(held[: 3 * count : 3]):
             holder = allocation.Holder(block.holder_kind, block.holder_id)
             allocation.release(block.pk, holder, author=BY)
 
-    return Step(hours_ago / 24, cluster, work)
+    return DemoStep(hours_ago / 24, cluster, work)
 
 
-def _reported(cluster: str, sequence: int, *, hours_ago: float) -> Step:
+def _reported(cluster: str, sequence: int, *, hours_ago: float) -> DemoStep:
     """Tooling names all instances but three: they ended, and nobody gave their addresses back."""
 
-    def work(of: Cluster) -> None:
-        held = Block.objects.filter(pool=_pool(of, "instances"), state="held").order_by("-cidr")
-        holders = [references.Named(name) for name in held.values_list("holder_id", flat=True)]
-        report = references.Report(of, "instance", sequence, complete=True, holders=holders[3:])
+    def work(demo_cluster: Cluster) -> None:
+        held = Block.objects.filter(pool=_pool(demo_cluster, "instances"), state="held").order_by(
+            "-cidr"
+        )
+        holders = [
+            references.ReferencedHolder(name) for name in held.values_list("holder_id", flat=True)
+        ]
+        report = references.ReferenceReport(
+            demo_cluster, "instance", sequence, complete=True, holders=holders[3:]
+        )
         references.take_in(report, author=BY)
 
-    return Step(hours_ago / 24, cluster, work)
+    return DemoStep(hours_ago / 24, cluster, work)
 
 
 def _refused(cluster: Cluster, env: str, *, wait: bool) -> None:
-    wanted = allocation.Wanted(holders=(allocation.Holder("env", env),), org="globex")
+    demand = allocation.BlockDemand(holders=(allocation.Holder("env", env),), org="globex")
     with contextlib.suppress(errors.PoolExhausted):
-        requests.allocate(_pool(cluster, "premium-ipv4").pk, wanted, author=BY, wait=wait)
+        requests.allocate(_pool(cluster, "premium-ipv4").pk, demand, author=BY, wait=wait)
 
 
 # --- time and oblivion ----------------------------------------------------------------------------

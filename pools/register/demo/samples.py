@@ -20,11 +20,11 @@ from pools.register.utilization import forecasts, samples
 DAYS = 90
 
 
-def steps() -> Iterator[demo.Step]:
+def steps() -> Iterator[demo.DemoStep]:
     """When all else has happened."""
     for name in demo.CLUSTERS:
-        yield demo.Step(0, name, _past)
-    yield demo.Step(0, demo.CLUSTERS[-1], _today)
+        yield demo.DemoStep(0, name, _past)
+    yield demo.DemoStep(0, demo.CLUSTERS[-1], _today)
 
 
 def forget(cluster: Cluster) -> None:
@@ -46,8 +46,8 @@ def _past(cluster: Cluster) -> None:
     pools = list(Pool.objects.filter(cluster=cluster))
     with connection.cursor() as cursor:
         for pool_id, families in usage.of_pools(pools).items():
-            for family, one in families.items():
-                numbers = {"capacity": one.capacity, "reserved": one.reserved}
+            for family, family_usage in families.items():
+                numbers = {"capacity": family_usage.capacity, "reserved": family_usage.reserved}
                 cursor.execute(
                     _SAMPLES, {"pool": pool_id, "family": family, "days": DAYS, **numbers}
                 )

@@ -41,9 +41,9 @@ class Tenure:
         times = {"since": block_fields.time(self.since), "until": block_fields.time(self.until)}
         return {**self.__dict__, **times}
 
-    def covers(self, at: datetime) -> bool:
+    def covers(self, moment: datetime) -> bool:
         """Whether it lasted at that moment (from `since`, up to but not with `until`)."""
-        return self.since <= at and (self.until is None or at < self.until)
+        return self.since <= moment and (self.until is None or moment < self.until)
 
 
 def holders(
@@ -54,12 +54,12 @@ def holders(
     The cluster may be one that was forgotten (`former_cluster`).
     """
     rows = _of_address(address, cluster_id)
-    moment = at or database.now()
+    instant = at or database.now()
     # As an expression: by the index of times all that came before would be read.
-    told = rows.alias(told=F("pgh_created_at") + timedelta(0)).filter(told__lte=moment)
-    last = told.order_by("space_id", "cidr", "-pgh_id")
+    events = rows.alias(told=F("pgh_created_at") + timedelta(0)).filter(told__lte=instant)
+    last = events.order_by("space_id", "cidr", "-pgh_id")
     then = tenures_of(list(last.distinct("space_id", "cidr")))
-    return [one for one in then if one.covers(moment)], _tenures(rows)
+    return [tenure for tenure in then if tenure.covers(instant)], _tenures(rows)
 
 
 def past(value: str, *, field: str = "") -> datetime:
@@ -67,18 +67,18 @@ def past(value: str, *, field: str = "") -> datetime:
 
     Half a minute ahead is taken for now: clocks differ.
     """
-    found = timestamps.parse_moment(value, field=field)
-    if found > database.now() + AHEAD:
+    moment = timestamps.parse_moment(value, field=field)
+    if moment > database.now() + AHEAD:
         message = "lies in the future: what will be is not known"
-        raise errors.InvalidInput.of(field, "future_time", message, value)
-    return found
+        raise errors.InvalidInput.for_field(field, "future_time", message, value)
+    return moment
 
 
 def former_cluster(name: str) -> int | None:
     """The id of the cluster that had this name last, as far as events tell."""
-    named = ClusterEvent.objects.filter(name=name).order_by("-pgh_id")
-    found: int | None = named.values_list("pgh_obj_id", flat=True).first()
-    return found
+    events = ClusterEvent.objects.filter(name=name).order_by("-pgh_id")
+    cluster_id: int | None = events.values_list("pgh_obj_id", flat=True).first()
+    return cluster_id
 
 
 def _of_address(address: addresses.Address, cluster_id: int | None) -> QuerySet[Any]:
@@ -138,7 +138,7 @@ def tenure(event: Any, following: Any, names: Names) -> Tenure:
 
 def tenures_of(events: list[Any]) -> list[Tenure]:
     """The tenure that each event began, as far as it is one; `until` by the block's next event."""
-    live = [one for one in events if begins(one)]
+    live = [event for event in events if begins(event)]
     following = _following(live)
     names = Names(live)
     return [tenure(event, following.get(event.pgh_id), names) for event in live]
@@ -148,8 +148,8 @@ def _following(events: list[Any]) -> dict[int, Any]:
     """The next event of the same block, by the number of each."""
     if not events:
         return {}
-    found = database.rows(_FOLLOWING, [[one.pgh_id for one in events]], prepare=False)
-    pairs = dict(found)
+    number_pairs = database.rows(_FOLLOWING, [[event.pgh_id for event in events]], prepare=False)
+    pairs = dict(number_pairs)
     rows = BlockEvent.objects.in_bulk(list(pairs.values()))
     return {number: rows[after] for number, after in pairs.items()}
 
@@ -179,9 +179,9 @@ class Names:
         spaces = {event.space_id for event in events}
         pools = {event.pool_id for event in events}
         self.spaces = AddressSpace.objects.select_related("cluster").in_bulk(spaces)
-        told = PoolEvent.objects.filter(pgh_obj_id__in=pools).order_by("pgh_id")
-        self.pools: dict[int, str] = dict(told.values_list("pgh_obj_id", "name"))
-        self.cluster_of = dict(told.values_list("pgh_obj_id", "cluster_id"))
+        pool_events = PoolEvent.objects.filter(pgh_obj_id__in=pools).order_by("pgh_id")
+        self.pools: dict[int, str] = dict(pool_events.values_list("pgh_obj_id", "name"))
+        self.cluster_of = dict(pool_events.values_list("pgh_obj_id", "cluster_id"))
         gone = ClusterEvent.objects.filter(pgh_obj_id__in=set(self.cluster_of.values()))
         self.clusters = dict(gone.order_by("pgh_id").values_list("pgh_obj_id", "name"))
         self.pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))

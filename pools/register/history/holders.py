@@ -34,13 +34,13 @@ def held(
     holder: str = "",
     uid: str = "",
     cluster_id: int | None = None,
-    at: datetime | None = None,
+    moment: datetime | None = None,
     below: int | None = None,
     limit: int = 100,
 ) -> Holdings:
     """The tenures of a holder; with `at` those that lasted then. A holder, its uid, or both."""
     if not holder:
-        return _by_uid(kind, uid, cluster_id, at, below, limit)
+        return _by_uid(kind, uid, cluster_id, moment, below, limit)
     rows = BlockEvent.objects.filter(holder_id=holder).exclude(state="available")
     if kind:
         rows = rows.filter(holder_kind=kind)
@@ -48,16 +48,16 @@ def held(
         rows = rows.filter(holder_uid=uid)
     if cluster_id is not None:
         rows = rows.filter(_in_cluster(cluster_id))
-    if at is not None:
-        rows = rows.filter(pgh_created_at__lte=at)
+    if moment is not None:
+        rows = rows.filter(pgh_created_at__lte=moment)
     tenures: list[Tenure] = []
     while True:
         page = rows if below is None else rows.filter(pgh_id__lt=below)
-        found = list(page.order_by("-pgh_id")[: limit + 1])
-        some = addresses.tenures_of(found[:limit])
-        tenures += some if at is None else [one for one in some if one.covers(at)]
-        below = found[limit - 1].pgh_id if len(found) > limit else None
-        if at is None or below is None or len(tenures) >= limit:
+        events = list(page.order_by("-pgh_id")[: limit + 1])
+        some = addresses.tenures_of(events[:limit])
+        tenures += some if moment is None else [tenure for tenure in some if tenure.covers(moment)]
+        below = events[limit - 1].pgh_id if len(events) > limit else None
+        if moment is None or below is None or len(tenures) >= limit:
             return Holdings(tenures, below)
 
 
@@ -65,19 +65,19 @@ def _by_uid(
     kind: str,
     uid: str,
     cluster_id: int | None,
-    at: datetime | None,
+    moment: datetime | None,
     below: int | None,
     limit: int,
 ) -> Holdings:
-    wanted = search.Wanted(
+    criteria = search.Wanted(
         uid=uid, holder_kind=kind, cluster_id=cluster_id, kind="block", until=None
     )
-    found = search.search([wanted], below=below, limit=limit)
-    rows = BlockEvent.objects.filter(pk__in=[one.pk for one in found.events])
+    search_result = search.search([criteria], below=below, limit=limit)
+    rows = BlockEvent.objects.filter(pk__in=[event.pk for event in search_result.events])
     tenures = addresses.tenures_of(list(rows.exclude(state="available").order_by("-pgh_id")))
-    if at is not None:
-        tenures = [one for one in tenures if one.covers(at)]
-    return Holdings(tenures, found.below)
+    if moment is not None:
+        tenures = [tenure for tenure in tenures if tenure.covers(moment)]
+    return Holdings(tenures, search_result.below)
 
 
 def _in_cluster(cluster_id: int) -> Q:

@@ -41,7 +41,7 @@ class CIDR:
 
 
 @dataclass(frozen=True)
-class Counts:
+class FamilyCounts:
     """Blocks of a family, as pools.register.usage counts them; `cooling` is None when there were too many."""
 
     capacity: int
@@ -51,86 +51,90 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PoolSnapshot:
     """A pool then; `settings` are the columns of its last event, None before it was made."""
 
-    at: datetime
+    moment: datetime
     pool_id: int
     settings: Any
     deleted: bool
     cidrs: list[CIDR] = field(default_factory=list)
-    counts: dict[int, Counts] = field(default_factory=dict)
+    counts: dict[int, FamilyCounts] = field(default_factory=dict)
 
 
-def at(pool_id: int, moment: datetime) -> Standing:
+def pool_snapshot(pool_id: int, moment: datetime) -> PoolSnapshot:
     """NotFound for a pool that never was."""
-    told = PoolEvent.objects.filter(pgh_obj_id=pool_id)
-    last = told.filter(pgh_created_at__lte=moment).order_by("-pgh_id").first()
+    events = PoolEvent.objects.filter(pgh_obj_id=pool_id)
+    last = events.filter(pgh_created_at__lte=moment).order_by("-pgh_id").first()
     if last is None:
-        if not told.exists() and not Pool.objects.filter(pk=pool_id).exists():
+        if not events.exists() and not Pool.objects.filter(pk=pool_id).exists():
             raise errors.NotFound("There is no such pool.")
-        return Standing(moment, pool_id, None, deleted=False)
+        return PoolSnapshot(moment, pool_id, None, deleted=False)
     deleted = last.pgh_label == "deleted"
     if deleted:
-        return Standing(moment, pool_id, last, deleted=True)
+        return PoolSnapshot(moment, pool_id, last, deleted=True)
     cidrs = _cidrs(pool_id, moment)
-    return Standing(moment, pool_id, last, False, cidrs, _counts(pool_id, moment, last, cidrs))
+    return PoolSnapshot(moment, pool_id, last, False, cidrs, _counts(pool_id, moment, last, cidrs))
 
 
-def cluster_name(standing: Standing) -> str:
+def cluster_name(snapshot: PoolSnapshot) -> str:
     """The pool's cluster, also one that is gone; "" of a pool that was not there yet."""
-    if standing.settings is None:
+    if snapshot.settings is None:
         return ""
-    told = ClusterEvent.objects.filter(pgh_obj_id=standing.settings.cluster_id)
-    return told.order_by("-pgh_id").values_list("name", flat=True).first() or ""
+    cluster_events = ClusterEvent.objects.filter(pgh_obj_id=snapshot.settings.cluster_id)
+    return cluster_events.order_by("-pgh_id").values_list("name", flat=True).first() or ""
 
 
 def _last(model: Any, pool_id: int, moment: datetime) -> list[Any]:
     """The last event until then of each object of the pool that was there."""
     rows = model.objects.filter(pool_id=pool_id, pgh_created_at__lte=moment)
-    found = rows.order_by("pgh_obj_id", "-pgh_id").distinct("pgh_obj_id")
-    return [one for one in found if one.pgh_label != "deleted"]
+    last_events = rows.order_by("pgh_obj_id", "-pgh_id").distinct("pgh_obj_id")
+    return [event for event in last_events if event.pgh_label != "deleted"]
 
 
 def _cidrs(pool_id: int, moment: datetime) -> list[CIDR]:
-    rows = sorted(_last(PoolCIDREvent, pool_id, moment), key=lambda one: (one.position, one.pgh_id))
+    rows = sorted(
+        _last(PoolCIDREvent, pool_id, moment), key=lambda event: (event.position, event.pgh_id)
+    )
     ranges: dict[int, list[tuple[addresses.AddressRange, str]]] = {}
-    for one in _last(ReservedRangeEvent, pool_id, moment):
-        span = addresses.AddressRange(one.first, one.last)
-        ranges.setdefault(one.pool_cidr_id, []).append((span, one.reason))
+    for event in _last(ReservedRangeEvent, pool_id, moment):
+        span = addresses.AddressRange(event.first, event.last)
+        ranges.setdefault(event.pool_cidr_id, []).append((span, event.reason))
     return [
         CIDR(
-            one.cidr,
-            one.orphaned_at is not None,
-            one.pending or "",
-            sorted(ranges.get(one.pgh_obj_id, []), key=lambda pair: pair[0]),
+            event.cidr,
+            event.orphaned_at is not None,
+            event.pending or "",
+            sorted(ranges.get(event.pgh_obj_id, []), key=lambda pair: pair[0]),
         )
-        for one in rows
+        for event in rows
     ]
 
 
-def _counts(pool_id: int, moment: datetime, pool: Any, cidrs: list[CIDR]) -> dict[int, Counts]:
-    found = {}
+def _counts(
+    pool_id: int, moment: datetime, pool: Any, cidrs: list[CIDR]
+) -> dict[int, FamilyCounts]:
+    counts = {}
     for family, mask in ((4, pool.mask_size_v4), (6, pool.mask_size_v6)):
         if mask is None:
             continue
         capacity = free = 0
-        for one in cidrs:
-            if one.cidr.version != family:
+        for cidr in cidrs:
+            if cidr.cidr.version != family:
                 continue
             grid = blocks.Layout(
-                one.cidr, mask, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
+                cidr.cidr, mask, allow_first=pool.allow_first_ip, allow_last=pool.allow_last_ip
             )
             capacity += blocks.total(grid.usable())
-            spans = [span for span, _ in one.reserved]
-            free += 0 if one.orphaned or one.pending else blocks.total(grid.allocatable(spans))
-        found[family] = Counts(
+            spans = [span for span, _ in cidr.reserved]
+            free += 0 if cidr.orphaned or cidr.pending else blocks.total(grid.allocatable(spans))
+        counts[family] = FamilyCounts(
             capacity,
             _held(pool_id, family, moment),
             _cooling(pool_id, family, moment),
             capacity - free,
         )
-    return found
+    return counts
 
 
 def _held(pool_id: int, family: int, moment: datetime) -> int:
@@ -193,8 +197,10 @@ _COOLING = """
 
 
 def _longest_cooldown(pool_id: int) -> timedelta:
-    told = PoolEvent.objects.filter(pgh_obj_id=pool_id).values_list("cooldown_seconds", flat=True)
-    return timedelta(seconds=max(told, default=0))
+    cooldowns = PoolEvent.objects.filter(pgh_obj_id=pool_id).values_list(
+        "cooldown_seconds", flat=True
+    )
+    return timedelta(seconds=max(cooldowns, default=0))
 
 
 # --- who held what --------------------------------------------------------------------------------
@@ -214,22 +220,22 @@ def holders(
     """Who held or cooled which block of the pool then, a page at a time."""
     deadline = time.monotonic() + SECONDS
     _, high = event_numbers.within(None, moment + timedelta(microseconds=1))
-    at = min(high, below - 1) if below is not None else high
+    position = min(high, below - 1) if below is not None else high
     numbers: list[int] = []
     while len(numbers) <= limit:
-        values = {"pool": pool_id, "high": at, "at": moment, "n": _CHUNK}
-        found = database.rows(_LAST, values, prepare=False)
-        numbers += [number for number, last in found if last]
-        if len(found) < _CHUNK:
-            at = 0
+        values = {"pool": pool_id, "high": position, "at": moment, "n": _CHUNK}
+        batch = database.rows(_LAST, values, prepare=False)
+        numbers += [number for number, last in batch if last]
+        if len(batch) < _CHUNK:
+            position = 0
             break
-        at = found[-1][0] - 1
+        position = batch[-1][0] - 1
         if time.monotonic() > deadline:
             break
     chosen = numbers[:limit]
     rows = list(BlockEvent.objects.filter(pk__in=chosen).order_by("-pgh_id"))
-    tenures = [one for one in history_addresses.tenures_of(rows) if one.covers(moment)]
-    more = chosen[-1] if len(numbers) > limit else at + 1 if at else None
+    tenures = [tenure for tenure in history_addresses.tenures_of(rows) if tenure.covers(moment)]
+    more = chosen[-1] if len(numbers) > limit else position + 1 if position else None
     return Holders(tenures, more)
 
 

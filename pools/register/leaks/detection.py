@@ -20,15 +20,15 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import Exact
 
 from pools.models import Block, Leak
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.platform import database
 
 if TYPE_CHECKING:
-    from pools.clusters.reconcile.handler import Pass
+    from pools.clusters.reconcile.handler import SyncContext
 
 
 @dataclass(frozen=True)
-class Source:
+class LeakSource:
     """What full passes over a cluster say of the holders of some blocks.
 
     `kinds` are those of which a pass must have listed everything, `holders` the kinds of holders that
@@ -48,26 +48,26 @@ class Source:
 
 
 TOOLING = "tooling"
-SOURCES: list[Source] = []  # filled by pools.extension
+SOURCES: list[LeakSource] = []  # filled by pools.extension
 
 
 @dataclass(frozen=True)
-class Judged:
+class LeakObservation:
     """How many blocks an observation missed, and how many of them leaked."""
 
     missed: int
     leaked: int
 
 
-def observed(pass_: Pass, whole: Collection[str], began: datetime) -> None:
+def observed(context: SyncContext, whole: Collection[str], began: datetime) -> None:
     """A full pass: judged by each source of whose kinds all were listed."""
     for source in SOURCES:
         if source.kinds <= set(whole):
-            with pass_.holding():
+            with context.holding():
                 judge(
                     source.name,
                     source.covers,
-                    cluster_id=pass_.cluster.pk,
+                    cluster_id=context.cluster.pk,
                     holders=source.holders,
                     began=began,
                 )
@@ -75,7 +75,7 @@ def observed(pass_: Pass, whole: Collection[str], began: datetime) -> None:
 
 def judge(
     source: str, covers: str, *, cluster_id: int, holders: Collection[str], began: datetime
-) -> Judged:
+) -> LeakObservation:
     """Note what a complete observation missed; whom it saw is no longer suspected.
 
     `began` is when the owners began to be read: a block that was allocated later is not missed (R1).
@@ -91,12 +91,12 @@ def judge(
         "observed": database.call("SELECT ipam_clock()", []),
         **_of_cluster(cluster_id),
     }
-    unreferenced = "".join(f" AND NOT EXISTS ({one})" for one in _references(holders))
+    unreferenced = "".join(f" AND NOT EXISTS ({reference})" for reference in _references(holders))
     note = _NOTE.format(covers=covers, unreferenced=unreferenced)
     with database.hash_joins_only():
         ((missed, leaked),) = database.rows(note, values, prepare=False)
         database.rows(_SEEN.format(covers=covers), values, prepare=False)
-    return Judged(missed, leaked)
+    return LeakObservation(missed, leaked)
 
 
 def _of_cluster(cluster_id: int) -> dict[str, list[int]]:
@@ -170,8 +170,8 @@ def clear(cluster_id: int, kind: str) -> None:
         return
     values = {"cluster": cluster_id, "kind": kind, **_of_cluster(cluster_id)}
     with database.hash_joins_only():
-        for one in _references({kind}):
-            database.rows(_CLEAR.format(referenced=one), values, prepare=False)
+        for reference in _references({kind}):
+            database.rows(_CLEAR.format(referenced=reference), values, prepare=False)
 
 
 _CLEAR = """
@@ -189,12 +189,14 @@ def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
     every = {kind for source in SOURCES for kind in source.holders}
     values = {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)}
     with database.hash_joins_only(many=len(block_ids) > _FEW):
-        found = database.rows(
-            " UNION ".join(_SEEN_NOW.format(referenced=one) for one in _references(every)),
+        rows = database.rows(
+            " UNION ".join(
+                _SEEN_NOW.format(referenced=reference) for reference in _references(every)
+            ),
             values,
             prepare=False,
         )
-    return {pk for (pk,) in found}
+    return {pk for (pk,) in rows}
 
 
 _FEW = 20
@@ -209,7 +211,7 @@ def current() -> QuerySet[Leak]:
 
     Each block is asked for by its id, whatever the planner knows; a join might read them all for each.
     """
-    held = Cast(Value(State.HELD), TextField())
+    held = Cast(Value(BlockState.HELD), TextField())
     block = Block.objects.filter(pk=OuterRef("block_id"))
     now = block.values(one=_as_one("state", *_IDENTITY))
     return Leak.objects.filter(Exact(Subquery(now), _as_one(held, *_IDENTITY)))
@@ -251,7 +253,7 @@ _TIDY = """
 # PodCIDRs of nodes, and the addresses of node pools where nodes are called as Kubernetes calls them:
 # where no holder of the pool has the name of a CiliumNode, tooling has names of its own. Its uids are
 # its own in any case: a CiliumNode has another one than its Node.
-NODES = Source(
+NODES = LeakSource(
     "nodes",
     frozenset({"CiliumNode"}),
     frozenset({"node"}),

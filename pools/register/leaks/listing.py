@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from pools.core import block_fields
 from pools.models import Block, Leak
 from pools.register.leaks import detection
-from pools.register.leaks.reclaim import Result
+from pools.register.leaks.reclaim import ReclaimResult
 
 CHUNK = 2000
 
@@ -22,18 +22,18 @@ def why(row: Mapping[str, Any]) -> str:
     """What was observed, in words."""
     holder = f"{row['holder_kind']} {row['holder_id']}"
     if row["source"] == detection.TOOLING:
-        said = f"Tooling did not name {holder}"
+        observation = f"Tooling did not name {holder}"
     else:
-        said = f"{holder} was not among the {row['source']} of the cluster"
+        observation = f"{holder} was not among the {row['source']} of the cluster"
     count = row["observations"]
     times = "once" if count == 1 else f"{count} times in a row"
-    return f"{said}, {times}."
+    return f"{observation}, {times}."
 
 
 def shapes(rows: Sequence[Mapping[str, Any]]) -> list[Shape]:
     """Rows of `leaks.current()`, read by `.values()`, for people and programs; two statements."""
-    found = Block.objects.filter(pk__in={row["block_id"] for row in rows})
-    blocks = {one.pk: one for one in found.select_related("pool__cluster")}
+    block_rows = Block.objects.filter(pk__in={row["block_id"] for row in rows})
+    blocks = {block.pk: block for block in block_rows.select_related("pool__cluster")}
     return [_shape(row, blocks[row["block_id"]]) for row in rows if row["block_id"] in blocks]
 
 
@@ -62,12 +62,12 @@ def _shape(row: Mapping[str, Any], block: Block) -> Shape:
 
 def every(rows: QuerySet[Leak]) -> Iterator[Shape]:
     """All of them, read in parts."""
-    found = rows.order_by("id").values().iterator(chunk_size=CHUNK)
-    while part := list(islice(found, CHUNK)):
+    leaks = rows.order_by("id").values().iterator(chunk_size=CHUNK)
+    while part := list(islice(leaks, CHUNK)):
         yield from shapes(part)
 
 
-def outcome(result: Result) -> str:
+def outcome(result: ReclaimResult) -> str:
     """One word for what came of a reclaim."""
     if result.error:
         return "refused"

@@ -19,7 +19,7 @@ from django.conf import settings
 from pools.clusters.reconcile import leases
 from pools.core import block_fields, errors
 from pools.models import Block
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from pools.models.pools import Category
 from pools.platform import database, events
 from pools.register.allocator import window
@@ -29,7 +29,7 @@ BATCH = 500  # blocks in one transaction
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReclaimTarget:
     """A block as it was seen; None is not compared, a uid or organisation "" is that there was none."""
 
     block_id: int
@@ -41,66 +41,72 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Result:
+class ReclaimResult:
     """What came of one: the block as it is now, or why it was refused.
 
     `repeated`: it was taken back from this very holder before. `would` (of a dry run): nothing speaks
     against it.
     """
 
-    wanted: Wanted
+    target: ReclaimTarget
     block: block_fields.BlockAnswer | None = None
     repeated: bool = False
     would: bool = False
     error: errors.IpamError | None = None
 
 
-def reclaim(wanted: Wanted, *, author: events.Author) -> Result:
+def reclaim(target: ReclaimTarget, *, author: events.Author) -> ReclaimResult:
     """Take one block back.
 
     Raises NotFound, HolderChanged (it is another's, or was allocated anew), NotLeaked, ReferencedAgain.
     """
-    (result,) = reclaim_all([wanted], author=author)
+    (result,) = reclaim_all([target], author=author)
     if result.error:
         raise result.error
     return result
 
 
 def reclaim_all(
-    wanted: Iterable[Wanted], *, author: events.Author, dry_run: bool = False
-) -> Iterator[Result]:
+    targets: Iterable[ReclaimTarget], *, author: events.Author, dry_run: bool = False
+) -> Iterator[ReclaimResult]:
     """The same for many, a result for each in their order; a refusal hinders no other one."""
     if not author.reason:
-        raise errors.InvalidInput.of("reason", "required", "Say why these blocks are taken back.")
-    each = iter(wanted)
-    while batch := list(islice(each, BATCH)):
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "Say why these blocks are taken back."
+        )
+    remaining_targets = iter(targets)
+    while batch := list(islice(remaining_targets, BATCH)):
         yield from database.retried(partial(_batch, batch, author, dry_run=dry_run))
 
 
-def _batch(batch: Sequence[Wanted], author: events.Author, *, dry_run: bool) -> list[Result]:
+def _batch(
+    batch: Sequence[ReclaimTarget], author: events.Author, *, dry_run: bool
+) -> list[ReclaimResult]:
     with events.recorded(author):
-        ids = {one.block_id for one in batch}
+        ids = {target.block_id for target in batch}
         if not dry_run:
             _lock_networks(ids)
         rows = {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(ids)})}
         again = _referenced(rows.values())
-        verdicts = [_verdict(one, rows.get(one.block_id), again) for one in batch]
-        taken = {one.block_id for one, said in zip(batch, verdicts, strict=True) if said is _MAY}
-        if taken and not dry_run:
-            _take(taken)
-            rows |= {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(taken)})}
+        checks = [_check(target, rows.get(target.block_id), again) for target in batch]
+        taken_ids = {
+            target.block_id for target, check in zip(batch, checks, strict=True) if check is _MAY
+        }
+        if taken_ids and not dry_run:
+            _take(taken_ids)
+            rows |= {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(taken_ids)})}
     return [
-        _result(one, rows.get(one.block_id), said, dry_run=dry_run)
-        for one, said in zip(batch, verdicts, strict=True)
+        _result(target, rows.get(target.block_id), check, dry_run=dry_run)
+        for target, check in zip(batch, checks, strict=True)
     ]
 
 
 def _lock_networks(ids: Collection[int]) -> None:
     """What claims hold is locked as passes lock it: the cluster's row, the pool, then rows."""
-    found = database.rows(_NETWORKS, [sorted(ids), Category.VM.value])
-    for cluster_id in sorted({cluster for _, cluster in found}):
+    network_rows = database.rows(_NETWORKS, [sorted(ids), Category.VM.value])
+    for cluster_id in sorted({cluster for _, cluster in network_rows}):
         leases.nudge(cluster_id, patient=True)
-    for pool_id in sorted({pool for pool, _ in found}):
+    for pool_id in sorted({pool for pool, _ in network_rows}):
         window.lock(pool_id)
 
 
@@ -127,22 +133,22 @@ Row = Mapping[str, Any]
 def _referenced(rows: Iterable[Row]) -> set[int]:
     by_cluster: dict[int, list[int]] = {}
     for row in rows:
-        if row["state"] == State.HELD:
+        if row["state"] == BlockState.HELD:
             by_cluster.setdefault(row["cluster_id"], []).append(row["id"])
     return {pk for cluster, ids in by_cluster.items() for pk in detection.referenced(cluster, ids)}
 
 
 _MAY = "may be taken"
 _DONE = "was taken before"
-_Verdict = str | errors.IpamError
+_CheckResult = str | errors.IpamError
 
 
-def _verdict(one: Wanted, row: Row | None, again: Collection[int]) -> _Verdict:
+def _check(target: ReclaimTarget, row: Row | None, again: Collection[int]) -> _CheckResult:
     if row is None:
         return errors.NotFound("There is no such block.")
-    if not _is_same(one, row):
+    if not _is_same(target, row):
         return errors.HolderChanged()
-    if row["state"] != State.HELD:
+    if row["state"] != BlockState.HELD:
         return _DONE
     holder = f"{row['holder_kind']} {row['holder_id']}"
     if row["id"] in again:
@@ -154,12 +160,12 @@ def _verdict(one: Wanted, row: Row | None, again: Collection[int]) -> _Verdict:
     return _MAY
 
 
-def _is_same(one: Wanted, row: Row) -> bool:
+def _is_same(target: ReclaimTarget, row: Row) -> bool:
     return (
-        (one.kind, one.id) == (row["holder_kind"], row["holder_id"])
-        and (one.uid is None or row["holder_uid"] in {"", one.uid})
-        and one.org in {None, row["org"]}
-        and one.allocated_at in {None, row["allocated_at"]}
+        (target.kind, target.id) == (row["holder_kind"], row["holder_id"])
+        and (target.uid is None or row["holder_uid"] in {"", target.uid})
+        and target.org in {None, row["org"]}
+        and target.allocated_at in {None, row["allocated_at"]}
     )
 
 
@@ -192,9 +198,11 @@ _COOL = """
 """
 
 
-def _result(one: Wanted, row: Row | None, said: _Verdict, *, dry_run: bool) -> Result:
-    if isinstance(said, errors.IpamError):
-        return Result(one, error=said)
+def _result(
+    target: ReclaimTarget, row: Row | None, check: _CheckResult, *, dry_run: bool
+) -> ReclaimResult:
+    if isinstance(check, errors.IpamError):
+        return ReclaimResult(target, error=check)
     assert row is not None  # noqa: S101  # no row has a verdict of its own
     block = block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
-    return Result(one, block, repeated=said == _DONE, would=dry_run and said == _MAY)
+    return ReclaimResult(target, block, repeated=check == _DONE, would=dry_run and check == _MAY)

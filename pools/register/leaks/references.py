@@ -27,7 +27,7 @@ ANSWER = (
 )  # fmt: skip
 
 
-class Named(NamedTuple):
+class ReferencedHolder(NamedTuple):
     """A holder that is referenced; without uid or org any of that name is."""
 
     id: str
@@ -36,7 +36,7 @@ class Named(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
+class ReferenceReport:
     """`holders` are all that there are, or with `complete` False those that came; `removed` went.
 
     Both are sets: two pods of one VM that is migrated name it twice, and it is one holder (R6).
@@ -47,23 +47,23 @@ class Report:
     kind: str
     sequence: int
     complete: bool
-    holders: Collection[Named]
-    removed: Collection[Named] = ()
+    holders: Collection[ReferencedHolder]
+    removed: Collection[ReferencedHolder] = ()
     observed_at: datetime | None = None
 
     @property
     def fingerprint(self) -> str:
         """The same for bodies that say the same, in whatever order."""
-        said = [
+        content = [
             self.complete,
             sorted(set(self.holders)),
             sorted(set(self.removed)),
             self.observed_at and self.observed_at.isoformat(),
         ]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def take_in(report: Report, *, author: events.Author) -> dict[str, Any]:
+def take_in(report: ReferenceReport, *, author: events.Author) -> dict[str, Any]:
     """What is answered: the feed as it stands, and how many blocks a complete report missed.
 
     A report that is repeated is answered as before, and is no further observation. Raises StaleSequence,
@@ -72,7 +72,7 @@ def take_in(report: Report, *, author: events.Author) -> dict[str, Any]:
     return database.retried(lambda: _take_in(report, author))
 
 
-def _take_in(report: Report, author: events.Author) -> dict[str, Any]:
+def _take_in(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
     with transaction.atomic():
         # A snapshot of a million blocks is one statement, longer than the web's own limit.
         database.rows("SELECT set_config('statement_timeout', '25s', true)", [])
@@ -90,18 +90,18 @@ def _take_in(report: Report, author: events.Author) -> dict[str, Any]:
             _store(feed.pk, report)
         feed.sequence, feed.fingerprint, feed.reporter = report.sequence, fingerprint, author.actor
         feed.reported_at = database.now()
-        judged = detection.Judged(0, 0)
+        observation = detection.LeakObservation(0, 0)
         if report.complete:
             feed.complete_at = feed.reported_at
-            judged = _observed(report, feed.reported_at)
+            observation = _observed(report, feed.reported_at)
         else:
             detection.clear(report.cluster.pk, report.kind)
-        answer = feed.answer = _answer(feed, report, judged)
+        answer = feed.answer = _answer(feed, report, observation)
         feed.save()
     return answer
 
 
-def _locked(report: Report) -> ReferenceFeed:
+def _locked(report: ReferenceReport) -> ReferenceFeed:
     """The feed, held by this transaction; a new one has had no report."""
     values = [report.cluster.pk, report.kind]
     database.rows(_NEW, values)
@@ -117,21 +117,21 @@ _NEW = """
 """
 
 
-def _store(feed_id: int, report: Report) -> None:
-    named = _columns(report.holders)
+def _store(feed_id: int, report: ReferenceReport) -> None:
+    columns = _columns(report.holders)
     if report.complete:
-        database.fetch(_REPLACE, {"feed": feed_id, **named})
+        database.fetch(_REPLACE, {"feed": feed_id, **columns})
     else:
         database.fetch(_REMOVE, {"feed": feed_id, **_columns(report.removed)})
-        database.fetch(_ADD, {"feed": feed_id, **named})
+        database.fetch(_ADD, {"feed": feed_id, **columns})
 
 
-def _columns(named: Collection[Named]) -> dict[str, list[str]]:
-    distinct = sorted(set(named))  # in the order of the index
+def _columns(holders: Collection[ReferencedHolder]) -> dict[str, list[str]]:
+    distinct = sorted(set(holders))  # in the order of the index
     return {
-        "ids": [one.id for one in distinct],
-        "uids": [one.uid for one in distinct],
-        "orgs": [one.org for one in distinct],
+        "ids": [holder.id for holder in distinct],
+        "uids": [holder.uid for holder in distinct],
+        "orgs": [holder.org for holder in distinct],
     }
 
 
@@ -163,7 +163,7 @@ _REMOVE = f"""
 """  # noqa: S608  # our own texts
 
 
-def _observed(report: Report, now: datetime) -> detection.Judged:
+def _observed(report: ReferenceReport, now: datetime) -> detection.LeakObservation:
     began = min(report.observed_at, now) if report.observed_at else now
     return detection.judge(
         detection.TOOLING,
@@ -174,7 +174,9 @@ def _observed(report: Report, now: datetime) -> detection.Judged:
     )
 
 
-def _answer(feed: ReferenceFeed, report: Report, judged: detection.Judged) -> dict[str, Any]:
+def _answer(
+    feed: ReferenceFeed, report: ReferenceReport, observation: detection.LeakObservation
+) -> dict[str, Any]:
     values = (
         report.cluster.name,
         feed.holder_kind,
@@ -183,7 +185,7 @@ def _answer(feed: ReferenceFeed, report: Report, judged: detection.Judged) -> di
         Reference.objects.filter(feed=feed).count(),
         block_fields.time(feed.reported_at),
         block_fields.time(feed.complete_at),
-        judged.missed,
-        judged.leaked,
+        observation.missed,
+        observation.leaked,
     )
     return dict(zip(ANSWER, values, strict=True))

@@ -15,20 +15,20 @@ from django.db.models import Q, QuerySet
 from pools.core import addresses, errors, spreadsheet_cells
 from pools.models import AddressSpace, Block, Cluster
 from pools.platform import documents
-from pools.register.leaks.reclaim import Wanted
+from pools.register.leaks.reclaim import ReclaimTarget
 
 LARGEST = 256 * 1024 * 1024  # bytes: half a million leaks
 NEEDED = ("block_id", "holder_kind", "holder_id", "holder_uid", "org", "allocated_at")
 
 
-def read(path: str) -> list[Wanted]:
+def read(path: str) -> list[ReclaimTarget]:
     """What `ipam leaks -o json` or csv wrote, "-" the standard input; compared whole when reclaimed.
 
     Raises InvalidInput: unreadable, too_large, report_columns, report_row, and those of the texts.
     """
     text = _text(path)
     rows = _json(text) if text.lstrip()[:1] in {"[", "{"} else _csv(text)
-    return [_wanted(row, number) for number, row in enumerate(rows, 1)]
+    return [_parse_row(row, number) for number, row in enumerate(rows, 1)]
 
 
 def _text(path: str) -> str:
@@ -36,9 +36,11 @@ def _text(path: str) -> str:
         raw = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _file(path)
         text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise errors.InvalidInput.of("FILE", "unreadable", f"{path} cannot be read: {error}") from None  # fmt: skip
+        raise errors.InvalidInput.for_field("FILE", "unreadable", f"{path} cannot be read: {error}") from None  # fmt: skip
     if len(raw) > LARGEST:
-        raise errors.InvalidInput.of("FILE", "too_large", f"may have at most {LARGEST} bytes")
+        raise errors.InvalidInput.for_field(
+            "FILE", "too_large", f"may have at most {LARGEST} bytes"
+        )
     return text
 
 
@@ -48,10 +50,10 @@ def _file(path: str) -> bytes:
 
 
 def _json(text: str) -> Sequence[Any]:
-    found = documents.load_json_value(text, limit=LARGEST)
-    if not isinstance(found, list):
-        raise errors.InvalidInput.of("FILE", "wrong_type", "a list of leaks is expected")
-    return found
+    entries = documents.load_json_value(text, limit=LARGEST)
+    if not isinstance(entries, list):
+        raise errors.InvalidInput.for_field("FILE", "wrong_type", "a list of leaks is expected")
+    return entries
 
 
 def _csv(text: str) -> Sequence[Any]:
@@ -59,7 +61,7 @@ def _csv(text: str) -> Sequence[Any]:
     missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
     if missing:
         message = f"the report has no column {', '.join(missing)}: write it with -o csv or json"
-        raise errors.InvalidInput.of("FILE", "report_columns", message)
+        raise errors.InvalidInput.for_field("FILE", "report_columns", message)
     try:
         return [
             {name: spreadsheet_cells.unescaped(row[name] or "") for name in NEEDED}
@@ -67,32 +69,32 @@ def _csv(text: str) -> Sequence[Any]:
         ]
     except csv.Error as error:
         message = f"line {reader.line_num}: {error}"
-        raise errors.InvalidInput.of("FILE", "csv_syntax", message) from None
+        raise errors.InvalidInput.for_field("FILE", "csv_syntax", message) from None
 
 
-def _wanted(row: Any, number: int) -> Wanted:
+def _parse_row(row: Any, number: int) -> ReclaimTarget:
     try:
         values = {name: str(row[name] if row[name] is not None else "") for name in NEEDED}
-        at = datetime.fromisoformat(values["allocated_at"])
-        if not isinstance(row, Mapping) or at.tzinfo is None:
+        allocated_at = datetime.fromisoformat(values["allocated_at"])
+        if not isinstance(row, Mapping) or allocated_at.tzinfo is None:
             raise ValueError  # noqa: TRY301  # one answer for all that a row may lack
         block_id = int(values["block_id"])
         if not 0 < block_id < 1 << 63:
             raise ValueError  # noqa: TRY301
     except (KeyError, TypeError, ValueError):
         message = f"row {number} is no leak as `ipam leaks` writes it"
-        raise errors.InvalidInput.of("FILE", "report_row", message) from None
-    return Wanted(
+        raise errors.InvalidInput.for_field("FILE", "report_row", message) from None
+    return ReclaimTarget(
         block_id,
         values["holder_kind"],
         values["holder_id"],
         values["holder_uid"],
         values["org"],
-        at,
+        allocated_at,
     )
 
 
-def named(texts: Sequence[str], *, cluster: str | None = None) -> list[Wanted]:
+def find_targets(texts: Sequence[str], *, cluster: str | None = None) -> list[ReclaimTarget]:
     """Blocks by id, CIDR or address, with their holders of this moment.
 
     Raises NotFound, InvalidInput ambiguous (two address spaces have the address).
@@ -100,23 +102,30 @@ def named(texts: Sequence[str], *, cluster: str | None = None) -> list[Wanted]:
     rows = Block.objects.exclude(holder_id="")
     if cluster:
         number = int(cluster) if cluster.isdecimal() and len(cluster) < 18 else 0
-        of = Cluster.objects.filter(Q(name=cluster) | Q(pk=number))
-        rows = rows.filter(pool__cluster__in=of)
-    return [_named(text, rows) for text in texts]
+        clusters = Cluster.objects.filter(Q(name=cluster) | Q(pk=number))
+        rows = rows.filter(pool__cluster__in=clusters)
+    return [_find_target(text, rows) for text in texts]
 
 
-def _named(text: str, rows: QuerySet[Block]) -> Wanted:
+def _find_target(text: str, rows: QuerySet[Block]) -> ReclaimTarget:
     if text.isascii() and text.isdigit():
         rows = rows.filter(pk=int(text) if len(text) < 18 else 0)
     else:
         cidr = str(addresses.parse_block(text, field="BLOCK"))
         spaces = list(AddressSpace.objects.values_list("pk", flat=True))
         rows = rows.filter(cidr=cidr, space__in=spaces)  # by the index of space and CIDR
-    found = list(rows[:2])
-    if not found:
+    matches = list(rows[:2])
+    if not matches:
         raise errors.NotFound(f"There is no block {text} that anybody holds or held.")
-    if len(found) > 1:
+    if len(matches) > 1:
         message = f"{text} is in several address spaces: name its id"
-        raise errors.InvalidInput.of("BLOCK", "ambiguous", message, text)
-    one = found[0]
-    return Wanted(one.pk, one.holder_kind, one.holder_id, one.holder_uid, one.org, one.allocated_at)
+        raise errors.InvalidInput.for_field("BLOCK", "ambiguous", message, text)
+    block = matches[0]
+    return ReclaimTarget(
+        block.pk,
+        block.holder_kind,
+        block.holder_id,
+        block.holder_uid,
+        block.org,
+        block.allocated_at,
+    )

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from pools.core import forecast
-from pools.core.forecast import State
+from pools.core.forecast import ForecastState
 from pools.models import Pool, PoolForecast, Sample
 from pools.platform import database
 from pools.register import usage
@@ -25,7 +25,7 @@ SOON = timedelta(days=14)
 class Dated:
     """A forecast of one family of a pool, in days of the calendar (UTC)."""
 
-    state: State
+    state: ForecastState
     history: int
     per_day: float
     day: date | None = None
@@ -41,22 +41,25 @@ class Dated:
 def of_pool(pool: Pool, used: Mapping[int, usage.Usage]) -> dict[int, Dated]:
     """By family, from the pool's samples and its numbers as they are now."""
     today = database.now().date()
-    found = _histories([pool.pk], today)
+    histories = _histories([pool.pk], today)
     return {
-        family: _dated(found.get((pool.pk, family), {}), one, today) for family, one in used.items()
+        family: _dated(histories.get((pool.pk, family), {}), family_usage, today)
+        for family, family_usage in used.items()
     }
 
 
 def stored(pool_ids: Iterable[int]) -> dict[int, dict[int, Dated]]:
     """As last worked out, by pool id and family; a pool that is new has none yet."""
-    found: dict[int, dict[int, Dated]] = defaultdict(dict)
+    forecasts_by_pool: dict[int, dict[int, Dated]] = defaultdict(dict)
     for row in PoolForecast.objects.filter(pool__in=list(pool_ids)):
-        found[row.pool_id][row.family] = as_dated(row)
-    return found
+        forecasts_by_pool[row.pool_id][row.family] = as_dated(row)
+    return forecasts_by_pool
 
 
 def as_dated(row: PoolForecast) -> Dated:
-    return Dated(State(row.state), row.history, row.per_day, row.day, row.earliest, row.latest)
+    return Dated(
+        ForecastState(row.state), row.history, row.per_day, row.day, row.earliest, row.latest
+    )
 
 
 def within(days: int) -> QuerySet[PoolForecast]:
@@ -72,23 +75,23 @@ def work_out() -> int:
     day = Sample.objects.aggregate(day=Max("day"))["day"]
     ids = list(Pool.objects.order_by("pk").values_list("pk", flat=True))
     count = 0
-    for at in range(0, len(ids), POOLS):
-        count += _store(ids[at : at + POOLS], day or now.date(), now)
+    for start in range(0, len(ids), POOLS):
+        count += _store(ids[start : start + POOLS], day or now.date(), now)
     return count
 
 
 def _store(ids: list[int], day: date, now: datetime) -> int:
-    found = _histories(ids, day)
+    histories = _histories(ids, day)
     newest = Sample.objects.filter(day=day, pool_id__in=ids)
     rows = []
     for sample in newest:
-        history = found[sample.pool_id, sample.family]
-        one = _dated(history, samples.as_usage(sample), day)
+        history = histories[sample.pool_id, sample.family]
+        pool_forecast = _dated(history, samples.as_usage(sample), day)
         rows.append(
             PoolForecast(
-                pool_id=sample.pool_id, family=sample.family, state=one.state,
-                history=one.history, per_day=one.per_day, day=one.day, earliest=one.earliest,
-                latest=one.latest, made_at=now,
+                pool_id=sample.pool_id, family=sample.family, state=pool_forecast.state,
+                history=pool_forecast.history, per_day=pool_forecast.per_day, day=pool_forecast.day, earliest=pool_forecast.earliest,
+                latest=pool_forecast.latest, made_at=now,
             )
         )  # fmt: skip
     with transaction.atomic():
@@ -112,19 +115,21 @@ def _histories(ids: list[int], day: date) -> dict[tuple[int, int], dict[int, int
     """(pool id, family) -> number of the day -> blocks in use, as far back as is looked at."""
     first = day - timedelta(days=forecast.LOOK_BACK)
     rows = Sample.objects.filter(pool_id__in=ids, day__gt=first, day__lte=day)
-    found: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    histories: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for pool_id, family, on, held, cooling in rows.order_by().values_list(
         "pool_id", "family", "day", "held", "cooling"
     ):
-        found[pool_id, family][on.toordinal()] = held + cooling
-    return found
+        histories[pool_id, family][on.toordinal()] = held + cooling
+    return histories
 
 
-def _dated(history: Mapping[int, int], one: usage.Usage, today: date) -> Dated:
-    used = {**history, today.toordinal(): one.used}
-    found = forecast.forecast(used, today=today.toordinal(), free=one.free)
+def _dated(history: Mapping[int, int], family_usage: usage.Usage, today: date) -> Dated:
+    used = {**history, today.toordinal(): family_usage.used}
+    fill_forecast = forecast.forecast(used, today=today.toordinal(), free=family_usage.free)
     day, earliest, latest = (
         None if days is None else today + timedelta(days=days)
-        for days in (found.days, found.earliest, found.latest)
+        for days in (fill_forecast.days, fill_forecast.earliest, fill_forecast.latest)
     )
-    return Dated(found.state, found.history, found.per_day, day, earliest, latest)
+    return Dated(
+        fill_forecast.state, fill_forecast.history, fill_forecast.per_day, day, earliest, latest
+    )

@@ -57,8 +57,10 @@ def tidy(days: int) -> int:
 def newest() -> datetime | None:
     """When the newest sample was taken, None without any."""
     day = Sample.objects.aggregate(day=Max("day"))["day"]
-    taken: datetime | None = Sample.objects.filter(day=day).aggregate(at=Max("taken_at"))["at"]
-    return taken
+    newest_moment: datetime | None = Sample.objects.filter(day=day).aggregate(at=Max("taken_at"))[
+        "at"
+    ]
+    return newest_moment
 
 
 def as_usage(row: Sample | SampleSum) -> usage.Usage:
@@ -69,9 +71,9 @@ def as_usage(row: Sample | SampleSum) -> usage.Usage:
 def _counted(now: datetime) -> Iterable[Sample]:
     pools = Pool.objects.select_related("cluster").order_by("pk").iterator(chunk_size=POOLS)
     while chunk := list(itertools.islice(pools, POOLS)):
-        found = usage.of_pools(chunk)
+        usages = usage.of_pools(chunk)
         for pool in chunk:
-            for family, one in found[pool.pk].items():
+            for family, family_usage in usages[pool.pk].items():
                 yield Sample(
                     day=now.date(),
                     pool_id=pool.pk,
@@ -79,10 +81,10 @@ def _counted(now: datetime) -> Iterable[Sample]:
                     pool=pool.name,
                     category=pool.category,
                     family=family,
-                    capacity=one.capacity,
-                    held=one.held,
-                    cooling=one.cooling,
-                    reserved=one.reserved,
+                    capacity=family_usage.capacity,
+                    held=family_usage.held,
+                    cooling=family_usage.cooling,
+                    reserved=family_usage.reserved,
                     taken_at=now,
                 )
 
@@ -90,8 +92,10 @@ def _counted(now: datetime) -> Iterable[Sample]:
 def add_up(first: date, last: date) -> None:
     """Sum the samples of those days by category and by cluster."""
     with connection.cursor() as cursor:
-        for by in (SampleSum.By.CATEGORY, SampleSum.By.CLUSTER):
-            cursor.execute(_SUMS.format(column=str(by)), {"by": by, "first": first, "last": last})
+        for dimension in (SampleSum.By.CATEGORY, SampleSum.By.CLUSTER):
+            cursor.execute(
+                _SUMS.format(column=str(dimension)), {"by": dimension, "first": first, "last": last}
+            )
 
 
 # `column` is one of our own two words.

@@ -22,11 +22,11 @@ Key = tuple[str, str]  # (organisation of an environment, name)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPools:
     """All pools with their numbers; `at` says when they were counted, None: just now."""
 
     pools: Sequence[tuple[Pool, dict[int, usage.Usage]]]
-    at: datetime | None = None
+    moment: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -45,42 +45,42 @@ class InUse:
         return self.held + self.cooling
 
 
-def measured() -> Measured:
+def measured() -> MeasuredPools:
     """Counted now as long as that is quick; of a large register the newest samples."""
     pools = list(Pool.objects.select_related("cluster").defer(*_LONG))
     newest = _newest(Sample.objects.all())
     blocks = newest.aggregate(used=Sum("held") + Sum("cooling"))["used"] or 0
     if blocks <= LIVE_BLOCKS and len(pools) <= LIVE_POOLS:
-        found = usage.of_pools(pools)
-        return Measured([(pool, found[pool.pk]) for pool in pools])
+        usages = usage.of_pools(pools)
+        return MeasuredPools([(pool, usages[pool.pk]) for pool in pools])
     sampled: dict[int, dict[int, usage.Usage]] = defaultdict(dict)
-    at: datetime | None = None
+    moment: datetime | None = None
     for row in newest.order_by("family").iterator():
         sampled[row.pool_id][row.family] = samples.as_usage(row)
-        at = row.taken_at
+        moment = row.taken_at
     # Made since then: few, and empty or nearly so.
     young = [pool for pool in pools if pool.pk not in sampled][:LIVE_POOLS]
     sampled.update(usage.of_pools(young) if young else {})
-    return Measured([(pool, sampled[pool.pk]) for pool in pools if pool.pk in sampled], at)
+    return MeasuredPools([(pool, sampled[pool.pk]) for pool in pools if pool.pk in sampled], moment)
 
 
 _LONG = ("annotations", "labels", "pod_selector", "namespace_selector")
 
 
-def in_use(by: str) -> tuple[list[InUse], datetime | None]:
+def in_use(dimension: str) -> tuple[list[InUse], datetime | None]:
     """Who has how many blocks of both families in use, most first; when that was counted.
 
     At most some hundred rows; smaller organisations and environments have one in common, the last.
     """
-    rows = _newest(SampleSum.objects.filter(by=by)).order_by().values("org", "name", "rest")
+    rows = _newest(SampleSum.objects.filter(by=dimension)).order_by().values("org", "name", "rest")
     counted = list(
         rows.annotate(h=Sum("held"), c=Sum("cooling"), m=Max("members"), at=Max("taken_at"))
     )
-    found = [
+    entries = [
         InUse(row["org"], row["name"], row["h"], row["c"], row["m"], row["rest"]) for row in counted
     ]
-    found.sort(key=lambda one: (one.rest, -one.used, one.org, one.name))
-    return found, max((row["at"] for row in counted), default=None)
+    entries.sort(key=lambda entry: (entry.rest, -entry.used, entry.org, entry.name))
+    return entries, max((row["at"] for row in counted), default=None)
 
 
 def _newest(rows: QuerySet[Sample] | QuerySet[SampleSum]) -> QuerySet:  # type: ignore[type-arg]
@@ -98,35 +98,35 @@ def days_back(days: int) -> list[date]:
 
 
 def used_over_time(
-    by: str, names: Collection[Key], days: Sequence[date]
+    dimension: str, names: Collection[Key], days: Sequence[date]
 ) -> dict[Key | None, dict[date, int]]:
     """Blocks in use on those days: of each of the names, and under None of all others."""
-    rows = SampleSum.objects.filter(by=by, day__in=days).order_by()
+    rows = SampleSum.objects.filter(by=dimension, day__in=days).order_by()
     chosen = Q(pk__in=[])
     for org, name in names:
         chosen |= Q(org=org, name=name, rest=False)
-    found: dict[Key | None, dict[date, int]] = {key: {} for key in [*names, None]}
+    series: dict[Key | None, dict[date, int]] = {key: {} for key in [*names, None]}
     for row in rows.values("day").annotate(used=Sum("held") + Sum("cooling")):
-        found[None][row["day"]] = row["used"]
+        series[None][row["day"]] = row["used"]
     for row in (
         rows.filter(chosen).values("day", "org", "name").annotate(used=Sum("held") + Sum("cooling"))
     ):
-        found[row["org"], row["name"]][row["day"]] = row["used"]
-        found[None][row["day"]] -= row["used"]
-    return found
+        series[row["org"], row["name"]][row["day"]] = row["used"]
+        series[None][row["day"]] -= row["used"]
+    return series
 
 
 def ratios_over_time(days: Sequence[date]) -> dict[tuple[str, int], dict[date, float]]:
     """(category, family) -> used share of what may be in use, 0 to 1, on those days."""
-    found: dict[tuple[str, int], dict[date, float]] = defaultdict(dict)
+    ratios: dict[tuple[str, int], dict[date, float]] = defaultdict(dict)
     for row in SampleSum.objects.filter(by=SampleSum.By.CATEGORY, day__in=days):
-        found[row.name, row.family][row.day] = samples.as_usage(row).ratio
-    return found
+        ratios[row.name, row.family][row.day] = samples.as_usage(row).ratio
+    return ratios
 
 
 def of_pool_over_time(pool_id: int, days: Sequence[date]) -> dict[int, dict[date, usage.Usage]]:
     """By family, on those days."""
-    found: dict[int, dict[date, usage.Usage]] = defaultdict(dict)
+    usages: dict[int, dict[date, usage.Usage]] = defaultdict(dict)
     for row in Sample.objects.filter(pool_id=pool_id, day__in=days).order_by("family", "day"):
-        found[row.family][row.day] = samples.as_usage(row)
-    return found
+        usages[row.family][row.day] = samples.as_usage(row)
+    return usages

@@ -136,7 +136,7 @@ def add_foreign(owner: Owner) -> None:
             worlds.bound(cluster, "zulu-ns", "zulu-team", kind="Group")
             _fill(network, "10.90.0.{}/24", "5")
             pool = Pool.objects.get(pk=network.pool_id)
-            wanted = allocation.Wanted(holders=(allocation.Holder("vm", "zulu-held"),))
+            wanted = allocation.BlockDemand(holders=(allocation.Holder("vm", "zulu-held"),))
             requests.allocate(pool.pk, wanted, author=BY)
         _fill(owner.shared, "10.50.0.{}/24", "6")
     _number_from(_OWN_IDS + 500)  # what the owner makes from now on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from claims.imports import drafts
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
 from tests.claims.worlds import BY
@@ -28,9 +28,11 @@ def many(count: int, *, first: int = 1) -> list[dict[str, Any]]:
 
 
 def draft(network: Network, *rows: dict[str, Any], **options: Any) -> VMImport:
-    author = options.pop("by", BY)
+    author = options.pop("author", BY)
     settings = {"network": network, "namespace": "blue"} | options
-    return drafts.create(Upload("rows", list(rows)), Options(network.cluster, **settings), author=author)
+    return drafts.create(
+        Upload("rows", list(rows)), ImportOptions(network.cluster, **settings), author=author
+    )
 
 
 def verdicts(of: VMImport) -> dict[int, tuple[str, set[str]]]:

@@ -69,7 +69,7 @@ JSON_LIKE = st.recursive(
 )
 
 
-def _survives(opened: Callable[[], formats.Reading]) -> None:
+def _survives(opened: Callable[[], formats.FileReading]) -> None:
     refused = None
     try:
         for found in opened().rows():
@@ -83,7 +83,7 @@ def _survives(opened: Callable[[], formats.Reading]) -> None:
         _can_be_told(refused.problems)
 
 
-def _can_be_told(problems: Sequence[errors.Problem]) -> None:
+def _can_be_told(problems: Sequence[errors.FieldProblem]) -> None:
     for problem in problems:
         assert problem.code.isidentifier()
         assert problem.message.encode()

@@ -29,7 +29,7 @@ SHAPE_5 = (
 )
 
 
-def _read(content: bytes) -> tuple[formats.Reading, list[formats.Found]]:
+def _read(content: bytes) -> tuple[formats.FileReading, list[formats.Found]]:
     reading = formats.open_file("x", content)
     return reading, list(reading.rows())
 

@@ -17,7 +17,7 @@ HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
 SHEET = "xl/worksheets/sheet1.xml"
 
 
-def _read(content: bytes) -> tuple[formats.Reading, list[formats.Found]]:
+def _read(content: bytes) -> tuple[formats.FileReading, list[formats.Found]]:
     reading = formats.open_file("x", content)
     return reading, list(reading.rows())
 

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from claims.imports import drafts as import_drafts
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import Entry, ImportRow, Network, PortGroup, VMImport
 from claims.models.imports import Status
@@ -98,7 +98,9 @@ def test_what_runs_cannot_be_undone_and_the_page_says_so(
 
 def test_port_groups_are_mapped_and_remembered(client: Client, network: Network) -> None:
     rows = [drafts.row("web", A, "10.0.0.5", network="vlan1")]
-    of = import_drafts.create(Upload("rows", rows), Options(network.cluster), author=worlds.BY)
+    of = import_drafts.create(
+        Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
+    )
     assert of.counts["refused"] == 1
     said = {"group-0": "", "group-1": "vlan1", "group-1-network": network.pk}
     wrong = pages.do(client, of, "map", **said, **{"group-1-namespace": "No Name"})
@@ -108,7 +110,9 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
     done = pages.do(client, of, "map", **said, **{"group-1-namespace": "shop"})
     assert "All rows were judged again: 1 new." in done
     assert PortGroup.objects.get().namespace == "shop"
-    again = import_drafts.create(Upload("rows", rows), Options(network.cluster), author=worlds.BY)
+    again = import_drafts.create(
+        Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
+    )
     assert again.counts["new"] == 1
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from claims.imports import drafts
-from claims.imports.mapping import Options
+from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from tests.claims import worlds
 
@@ -35,6 +35,6 @@ def test_an_export_of_entries_is_unchanged_as_an_import() -> None:
     assert b"'=1+1" in text  # no formula for a spreadsheet
     upload = Upload("file", io.BytesIO(text), "entries.csv")
     draft = drafts.create(
-        upload, Options(network.cluster, network=network, namespace="blue"), author=worlds.BY
+        upload, ImportOptions(network.cluster, network=network, namespace="blue"), author=worlds.BY
     )
     assert {verdict: count for verdict, count in draft.counts.items() if count} == {"unchanged": 2}

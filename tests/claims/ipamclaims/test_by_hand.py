@@ -135,12 +135,12 @@ def test_addresses_that_were_given_back_stay_so_while_the_object_is_there(world:
 @decentralized
 def test_a_change_before_the_grant_counts(world: World) -> None:
     claim = made(world.network(), ips=["10.0.0.7/24"])
-    ipamclaims.change(claim.pk, ipamclaims.Change(ips=["10.0.0.8/24"]), author=BY)
+    ipamclaims.change(claim.pk, ipamclaims.ClaimChange(ips=["10.0.0.8/24"]), author=BY)
     world.passed()
     assert world.held() == {"10.0.0.8": "blue/vm1"}
     assert world.there(NAME)["spec"]["ips"] == ["10.0.0.8/24"]
     with pytest.raises(errors.ImmutableInUse):
-        ipamclaims.change(claim.pk, ipamclaims.Change(mac=MAC), author=BY)
+        ipamclaims.change(claim.pk, ipamclaims.ClaimChange(mac=MAC), author=BY)
     with pytest.raises(errors.ClusterDecides):
         ipamclaims.delete(claim.pk, author=BY)
 

@@ -9,7 +9,7 @@ import pytest
 
 from claims.ipamclaims import findings
 from claims.models import IPAMClaim
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import comparison
 from pools.core.kubernetes.resources import Resource
 from pools.models import Finding, ObservedObject
@@ -77,15 +77,15 @@ def test_unknown_is_not_absent(
     observed.claim(status={"ips": ["10.0.0.8/24"]})
     observed.passed()
     clock.advance(comparison.GRACE + 1)
-    real = Gateway.list
+    real = ClusterClient.list
 
-    def partly(self: Gateway, resource: Resource, **more: Any) -> Any:
+    def partly(self: ClusterClient, resource: Resource, **more: Any) -> Any:
         if resource.kind == "VirtualMachine":
             raise faults.Forbidden("no")
         return real(self, resource, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Gateway, "list", partly)
+        patched.setattr(ClusterClient, "list", partly)
         observed.run()
         assert leaks(observed) == []
     observed.passed()

@@ -9,7 +9,7 @@ import pytest
 from claims.address_index import index
 from claims.ipamclaims import allocation, ingest
 from claims.models import IPAMClaim, IPAMClaimEvent, Workload
-from pools.clusters.client.api_client import Gateway
+from pools.clusters.client.api_client import ClusterClient
 from pools.clusters.reconcile import apply, comparison
 from pools.models import ObservedObject
 from pools.platform import events
@@ -162,7 +162,7 @@ def test_r4_a_list_that_fails_releases_nothing(
         raise fault("no")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Gateway, "list", fails)
+        patched.setattr(ClusterClient, "list", fails)
         for _ in range(3):
             world.run()
             clock.advance(600)
@@ -177,15 +177,15 @@ def test_r5_nothing_is_granted_before_all_is_known(
     world.machine()
     world.passed()
     world.claim()
-    real = Gateway.list
+    real = ClusterClient.list
 
-    def partly(self: Gateway, resource: Any, **more: Any) -> Any:
+    def partly(self: ClusterClient, resource: Any, **more: Any) -> Any:
         if resource.kind == "VirtualMachine":
             raise faults.Forbidden("no")
         return real(self, resource, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Gateway, "list", partly)
+        patched.setattr(ClusterClient, "list", partly)
         world.run()
         assert (world.held(), world.status()) == ({}, {})
     world.passed()
@@ -206,10 +206,10 @@ def test_a_worker_that_is_killed_in_between(
     name = "_send_all" if where == "granted" else "_take_in"
     real = getattr(apply, name)
 
-    def dies(pass_: Any, handler: Any, *rest: Any) -> None:
+    def dies(context: Any, handler: Any, *rest: Any) -> None:
         if handler is world.handler:
             raise Killed
-        real(pass_, handler, *rest)
+        real(context, handler, *rest)
 
     with monkeypatch.context() as patched:
         patched.setattr(apply, name, dies)

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from claims.core.resources import IPAM_CLAIM, VM
-from claims.ipamclaims.handler import IPAMClaims
+from claims.ipamclaims.handler import IPAMClaimHandler
 from claims.models import IPAMClaim, Network
 from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
 from pools.clusters.reconcile.handler import Handler
@@ -55,7 +55,7 @@ class World:
         self.connection = Connection.objects.create(
             cluster=self.cluster, server=server.url, sealed="-", due_at=Now()
         )
-        self.handler: Any = IPAMClaims()
+        self.handler: Any = IPAMClaimHandler()
         self.manage(duty=duty)
 
     def manage(self, *, duty: bool) -> None:
@@ -148,7 +148,7 @@ class World:
             lease,
             [Machines(), self.handler],
             trigger=trigger,
-            open_gateway=lambda _: gateways.to(self.server),
+            open_client=lambda _: gateways.to(self.server),
         )
 
     def passed(self) -> Manifest:
@@ -165,9 +165,9 @@ class World:
         self.connection.refresh_from_db()
         at = watch_positions.read(self.connection.positions, IPAM_CLAIM.kind)
         assert at is not None
-        return watch_events.absorb_events(
-            lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, at=at, to=at,
-            open_gateway=lambda _: gateways.to(self.server),
+        return watch_events.ingest_events(
+            lease, [Machines(), self.handler], IPAM_CLAIM.kind, told, position=at, to=at,
+            open_client=lambda _: gateways.to(self.server),
         )  # fmt: skip
 
     # --- the register -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 from claims.core.entries import EntrySpec
 from claims.core.resources import IPPOOL
 from claims.entries import entries, ippools
-from claims.entries.ippool_handler import IPPools
+from claims.entries.ippool_handler import IPPoolHandler
 from claims.models import Entry, IPPool, Network
 from pools.clusters.reconcile import leases, sync
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
@@ -38,7 +38,10 @@ class Fleet:
         lease = leases.take(self.connection.pk, "test")
         assert lease is not None
         return sync.run(
-            lease, [IPPools()], trigger=trigger, open_gateway=lambda _: gateways.to(self.server)
+            lease,
+            [IPPoolHandler()],
+            trigger=trigger,
+            open_client=lambda _: gateways.to(self.server),
         )
 
     def counted(self) -> dict[str, Any]:

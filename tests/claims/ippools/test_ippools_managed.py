@@ -136,8 +136,8 @@ def test_without_the_duty_the_object_is_right_again(managed: Fleet) -> None:
     assert B in managed.entries()
 
 
-def _of(fleet: Fleet) -> drift.Object:
-    return drift.Object(fleet.cluster, "IPPool", "prod")
+def _of(fleet: Fleet) -> drift.ClusterObject:
+    return drift.ClusterObject(fleet.cluster, "IPPool", "prod")
 
 
 def test_what_is_in_the_cluster_is_adopted(managed: Fleet) -> None:

@@ -49,7 +49,7 @@ class Ovn:
             lease,
             handlers,
             trigger=Trigger.SCHEDULE,
-            open_gateway=lambda _: gateways.to(self.server),
+            open_client=lambda _: gateways.to(self.server),
         )
         assert not run.error_code, (run.error_code, run.error)
         return run

@@ -44,7 +44,7 @@ def passed(ovn: Ovn, token: str | None = None) -> Run:
         access_handlers.Groups(),
     ]
     with gateways.to(ovn.server, token=token) as gateway:
-        run = sync.run(lease, handlers, open_gateway=lambda _: gateway)
+        run = sync.run(lease, handlers, open_client=lambda _: gateway)
     assert run.succeeded, (run.error_code, run.error, run.kinds)
     return run
 
@@ -60,8 +60,8 @@ def tell(ovn: Ovn, *events: tuple[str, Manifest]) -> None:
     to = dataclasses.replace(at, version=f"{at.version}0")
     handlers = [access_handlers.RoleBindings(), access_handlers.Groups()]
     with gateways.to(ovn.server) as gateway:
-        run = watch_events.absorb_events(
-            lease, handlers, kind, events, at=at, to=to, open_gateway=lambda _: gateway
+        run = watch_events.ingest_events(
+            lease, handlers, kind, events, position=at, to=to, open_client=lambda _: gateway
         )
     assert not run.error_code, (run.error_code, run.error)
 

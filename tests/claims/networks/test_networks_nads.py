@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from claims.networks import networks
-from pools.core.demand import Holder, Wanted
+from pools.core.demand import BlockDemand, Holder
 from pools.models import Block
 from pools.register.allocator import allocation
 from tests.checks import conftest as checks
@@ -148,7 +148,7 @@ def test_subnets_are_replaced_while_addresses_are_in_use(
     assert sorted(ovn.subnets("tenant")) == sorted(after.split(","))
     assert ovn.subnets("tenant", orphaned=True) == orphans
     assert dict(Block.objects.filter(state="held").values_list("cidr", "pk")) == held
-    wanted = Wanted((Holder("device", "printer"),), families=(4,))
+    wanted = BlockDemand((Holder("device", "printer"),), families=(4,))
     done = allocation.allocate(ovn.network("tenant").pool.pk, wanted, author=worlds.BY)
     (block,) = done.blocks
     first = ip_network(next(one for one in after.split(",") if "." in one))[2]

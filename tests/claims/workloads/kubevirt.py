@@ -35,7 +35,7 @@ class KubeVirt(Ovn):
         assert lease is not None
         run = sync.run(
             lease,
-            [one for one in handlers() if one.kind != without], trigger=Trigger.SCHEDULE, open_gateway=lambda _: gateways.to(self.server)
+            [one for one in handlers() if one.kind != without], trigger=Trigger.SCHEDULE, open_client=lambda _: gateways.to(self.server)
         )  # fmt: skip
         assert not run.error_code, (run.error_code, run.error)
         return run

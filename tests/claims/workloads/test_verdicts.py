@@ -29,7 +29,9 @@ def told(network: Network) -> list[tuple[str, set[str]]]:
     found = [(shape["verdict"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
     entries = [(shape["registered"]["id"], shape) for shape in shapes if _entry(shape)]
     assert results.seen([pk for pk, _ in entries]) == dict(reversed(entries))
-    counted = {answer: sum(one == answer for one, _ in found) for answer in results.Answer}
+    counted = {
+        answer: sum(one == answer for one, _ in found) for answer in results.ComparisonResult
+    }
     assert results.counts(network.pk) == counted
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pools.models import Block
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from tests.claims.networks import ovn
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
 
@@ -15,7 +15,7 @@ FIVE = "10.0.0.5/16"
 
 
 def held() -> dict[str, tuple[str, str, str]]:
-    rows = Block.objects.filter(state=State.HELD)
+    rows = Block.objects.filter(state=BlockState.HELD)
     return {str(row.cidr): (row.holder_kind, row.holder_id, row.holder_uid) for row in rows}
 
 

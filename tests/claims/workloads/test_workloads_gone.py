@@ -8,7 +8,7 @@ import pytest
 
 from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
 from pools.models import Block
-from pools.models.blocks import State
+from pools.models.blocks import BlockState
 from tests.claims.workloads import kubevirt
 from tests.claims.workloads.kubevirt import MAC, KubeVirt, attachment
 from tests.kube import gateways
@@ -24,9 +24,9 @@ def tell(cluster: KubeVirt, kind: str, *told: tuple[str, kubevirt.Manifest]) -> 
     assert at is not None
     assert lease is not None
     to = dataclasses.replace(at, version=f"{at.version}0")
-    run = watch_events.absorb_events(
-        lease, kubevirt.handlers(), kind, told, at=at, to=to,
-        open_gateway=lambda _: gateways.to(cluster.server),
+    run = watch_events.ingest_events(
+        lease, kubevirt.handlers(), kind, told, position=at, to=to,
+        open_client=lambda _: gateways.to(cluster.server),
     )  # fmt: skip
     assert not run.error_code
 
@@ -38,7 +38,7 @@ def test_what_a_watch_tells_counts_at_once(cluster: KubeVirt) -> None:
     assert cluster.running() == [("pod", "web", MAC, [FIVE], ["web"])]
     tell(cluster, "Pod", ("DELETED", pod))
     assert cluster.rows() == []
-    assert not Block.objects.filter(state=State.HELD).exists()
+    assert not Block.objects.filter(state=BlockState.HELD).exists()
 
 
 @pytest.mark.parametrize("order", [("Pod", "VirtualMachineInstance"), ("VirtualMachineInstance", "Pod")])  # fmt: skip
@@ -63,7 +63,7 @@ def test_a_cluster_without_nads_says_nothing_of_workloads(cluster: KubeVirt) -> 
         lease = leases.take(cluster.connection.pk, "test")
         assert lease is not None
         run = sync.run(
-            lease, kubevirt.handlers(), open_gateway=lambda _: gateways.to(cluster.server)
+            lease, kubevirt.handlers(), open_client=lambda _: gateways.to(cluster.server)
         )
         assert run.kinds["Pod"]["code"] == "crd_missing"
         assert "NetworkAttachmentDefinition" in run.kinds["Pod"]["message"]
