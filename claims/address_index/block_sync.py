@@ -17,6 +17,7 @@ from pools.models import Block
 from pools.platform import database
 from pools.register import block_sync
 from pools.register.block_sync import AddressHolder, Use
+from pools.sql import statements
 
 VM, MAC, POD = "vm", "mac", "pod"
 LONGEST = Block._meta.get_field("holder_id").max_length or 0
@@ -76,7 +77,7 @@ def _sync(network: Network, formers: dict[str, set[Name]]) -> None:
 def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[AddressHolder]]:
     found: dict[str, list[AddressHolder]] = {}
     for address, kind, namespace, vm, mac, uid in database.rows(
-        _CLAIMANTS, [network_id, database.joined(addresses)], prepare=False
+        _CLAIMANTS, {"network": network_id, "addresses": database.joined(addresses)}, prepare=False
     ):
         if kind == POD:
             holder = AddressHolder(POD, full_name(namespace, vm), uid)
@@ -88,13 +89,4 @@ def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[Addr
 
 
 # Claims first, then what runs, then entries; within a kind the one that was here first.
-_CLAIMANTS = """
-    SELECT host(p.address), CASE w.kind WHEN 'pod' THEN 'pod' ELSE '' END, p.namespace, p.vm,
-        p.mac::text, COALESCE(NULLIF(c.vm_uid, ''), CASE w.kind WHEN 'pod' THEN w.uid
-            ELSE w.vm_uid END, '')
-    FROM claims_place p
-    LEFT JOIN claims_ipamclaim c ON c.id = p.claim_id
-    LEFT JOIN claims_workload w ON w.id = p.workload_id
-    WHERE p.network_id = %s AND p.address = ANY(string_to_array(%s, ',')::inet[]) AND p.holds
-    ORDER BY p.address, p.claim_id IS NULL, p.workload_id IS NULL, p.id
-"""
+_CLAIMANTS = statements.read("claims/claimants_of_addresses")

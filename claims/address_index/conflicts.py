@@ -21,6 +21,7 @@ from claims.address_index import own_addresses
 from claims.address_index.changed_keys import Touched
 from claims.models import IPPool, Network, Place
 from pools.platform import database
+from pools.sql import statements
 
 # p and q name the same MAC.
 SAME_MAC_CONTRADICTS = """
@@ -263,16 +264,5 @@ def among_entries(ippool: IPPool) -> tuple[int, int]:
     return tuple(len(database.rows(statement, values)) for statement in (_MACS, _IPS))  # type: ignore[return-value]
 
 
-_MACS = """
-    SELECT mac::text, count(DISTINCT entry_id) FROM claims_place
-    WHERE network_id = %(network)s AND entry_id IS NOT NULL AND (duplicate_mac OR duplicate_ip)
-      AND duplicate_mac
-    GROUP BY mac HAVING count(DISTINCT entry_id) > 1 ORDER BY mac LIMIT %(limit)s
-"""
-_IPS = """
-    SELECT host(address), array_agg(DISTINCT mac::text ORDER BY mac::text) FROM claims_place
-    WHERE network_id = %(network)s AND entry_id IS NOT NULL AND (duplicate_mac OR duplicate_ip)
-      AND duplicate_ip
-    GROUP BY address HAVING count(DISTINCT mac) > 1 OR count(*) > count(DISTINCT entry_id)
-    ORDER BY address LIMIT %(limit)s
-"""
+_MACS = statements.read("claims/entries_with_one_mac")
+_IPS = statements.read("claims/entries_with_one_address")

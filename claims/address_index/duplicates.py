@@ -17,6 +17,7 @@ from claims.address_index.block_sync import holder_name
 from claims.address_index.conflicts import SAME_ADDRESS_CONTRADICTS, SAME_MAC_CONTRADICTS
 from claims.models import Entry, IPAMClaim, Network, Workload
 from pools.platform import database
+from pools.sql import statements
 
 MAC, IP = "mac", "ip"
 _SHOWN = 20  # places of one value
@@ -261,14 +262,4 @@ _ADDRESSES = """
     WHERE {column}_id = ANY(string_to_array(%(ids)s, ',')::bigint[])
 """
 
-_HOLDERS = """
-    SELECT w.number, b.id, b.holder_kind, b.holder_id
-    FROM unnest(string_to_array(%(networks)s, ',')::bigint[],
-                string_to_array(%(addresses)s, ',')::inet[])
-         WITH ORDINALITY AS w(network_id, address, number)
-    JOIN claims_network n ON n.id = w.network_id
-    JOIN pools_pool p ON p.id = n.pool_id
-    JOIN pools_block b ON b.space_id = p.space_id AND b.cidr = w.address::cidr
-    WHERE b.state = 'held' AND b.holder_kind NOT IN ('vm', 'mac', 'pod')
-    ORDER BY w.number
-"""
+_HOLDERS = statements.read("claims/holders_of_duplicates")

@@ -22,6 +22,7 @@ from claims.models import Entry, IPPool
 from claims.models.ippools import EntrySource
 from pools.core import errors
 from pools.platform import database, events
+from pools.sql import statements
 
 
 class EntryRow(NamedTuple):
@@ -196,13 +197,7 @@ def _store(ippool: IPPool, diff: EntryDiff, source: str) -> list[Entry]:
 _DELETE = """
     DELETE FROM claims_entry WHERE id = ANY(string_to_array(%(ids)s, ',')::bigint[]) RETURNING id
 """
-_UPDATE = """
-    UPDATE claims_entry e SET mac = w.mac, ips = w.ips, vm = w.vm, namespace = w.namespace,
-        note = w.note
-    FROM jsonb_to_recordset(%(rows)s::jsonb)
-        AS w(pk bigint, mac macaddr, ips varchar[], vm text, namespace text, note text)
-    WHERE e.id = w.pk RETURNING e.id
-"""
+_UPDATE = statements.read("claims/update_entries")
 
 
 def _insert(ippool: IPPool, specs: Sequence[EntrySpec], source: str) -> list[Entry]:

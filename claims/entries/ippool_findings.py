@@ -13,6 +13,7 @@ from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.models import ObservedObject
 from pools.models.observed import Severity
 from pools.platform import database
+from pools.sql import statements
 
 KIND = ippool.KIND
 
@@ -24,7 +25,7 @@ def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
     for ippool_row in rows.order_by("name"):
         names.add(ippool_row.name)
         yield from _standing(ippool_row)
-    for name, count, examples in database.rows(_OUTSIDE, [context.cluster.pk]):
+    for name, count, examples in database.rows(_OUTSIDE, {"cluster": context.cluster.pk}):
         message = (
             f"{_count(count, 'address', 'addresses')} of entries of the IPPool {name} "
             f"{'is' if count == 1 else 'are'} outside of the network's subnets, such as {examples[0]}."
@@ -45,15 +46,7 @@ def cluster_findings(context: SyncContext) -> Iterator[ReconcileFinding]:
 
 
 # Written before the network, or its subnets, were known: what is written later is refused.
-_OUTSIDE = """
-    SELECT i.name, count(*), (array_agg(e.mac::text || ' ' || host(p.address) ORDER BY p.address))[1:20]
-    FROM claims_ippool i JOIN claims_network n ON n.id = i.network_id
-    JOIN claims_entry e ON e.ippool_id = i.id JOIN claims_place p ON p.entry_id = e.id
-    WHERE i.cluster_id = %s AND n.pool_id IS NOT NULL AND p.address IS NOT NULL
-      AND NOT EXISTS (SELECT FROM pools_poolcidr k
-        WHERE k.pool_id = n.pool_id AND p.address <<= k.cidr::inet)
-    GROUP BY i.id ORDER BY i.name
-"""
+_OUTSIDE = statements.read("claims/entries_outside_subnets")
 
 
 def _standing(ippool_row: IPPool) -> Iterator[ReconcileFinding]:

@@ -24,6 +24,7 @@ from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.platform import database, events
+from pools.sql import statements
 
 BATCH = 10_000
 _WRITTEN = (RowVerdict.NEW, RowVerdict.CHANGED)
@@ -219,12 +220,7 @@ def update_claims(rows: Sequence[IPAMClaim]) -> None:
     database.fetch(_UPDATE, {"rows": json.dumps(values)})
 
 
-_UPDATE = """
-    UPDATE claims_ipamclaim c SET mac = w.mac, ips_requested = w.ips_requested, note = w.note
-    FROM jsonb_to_recordset(%(rows)s::jsonb)
-        AS w(id bigint, mac macaddr, ips_requested varchar[], note text)
-    WHERE c.id = w.id RETURNING c.id
-"""
+_UPDATE = statements.read("claims/update_claims")
 
 
 def _insert(vm_import: VMImport, network: Network, rows: Sequence[ImportRow]) -> list[IPAMClaim]:

@@ -19,6 +19,7 @@ from claims.models import ImportRow, Network, VMImport
 from claims.models.imports import RowVerdict, Status
 from pools.core import errors
 from pools.platform import database, events
+from pools.sql import statements
 
 # What may be corrected, and the columns in which the words of the source stand.
 COLUMNS = {
@@ -218,15 +219,4 @@ def _used(
         yield int(ip_address(text))
 
 
-_USED = """
-    SELECT host(address) FROM claims_place
-    WHERE network_id = %(network)s AND address <<= %(subnet)s::inet
-  UNION
-    SELECT host(cidr) FROM pools_block
-    WHERE space_id = %(space)s AND cidr <<= %(subnet)s::inet
-        AND (state = 'held' OR state = 'cooling' AND available_from > ipam_clock())
-  UNION
-    SELECT split_part(ip, '/', 1) FROM claims_importrow r, unnest(r.ips) AS ip
-    WHERE r.vm_import_id = %(import)s AND r.network_id = %(network)s AND r.number <> %(number)s
-        AND NOT r.skipped AND split_part(ip, '/', 1)::inet <<= %(subnet)s::inet
-"""
+_USED = statements.read("claims/used_addresses_of_subnet")

@@ -21,6 +21,7 @@ from claims.models.workloads import WorkloadKind
 from pools.core import addresses, errors
 from pools.models import ObservedObject
 from pools.platform import database
+from pools.sql import statements
 
 Address = addresses.Address
 Machine = tuple[str, str]  # namespace and name of a VM
@@ -302,18 +303,7 @@ def _parties(
         yield address, Party(namespace, vm, uid, mac, claim, entry)
 
 
-_PARTIES = """
-    SELECT host(p.address), p.namespace, p.vm,
-        COALESCE(NULLIF(c.vm_uid, ''), NULLIF(w.vm_uid, ''), w.uid, ''), p.mac::text,
-        p.claim_id, p.entry_id
-    FROM claims_place p
-    LEFT JOIN claims_ipamclaim c ON c.id = p.claim_id
-    LEFT JOIN claims_workload w ON w.id = p.workload_id
-    WHERE p.network_id = %(network)s AND p.holds AND (
-        p.address = ANY(string_to_array(%(addresses)s, ',')::inet[])
-        OR p.mac = ANY(string_to_array(%(macs)s, ',')::macaddr[]))
-    ORDER BY p.id
-"""
+_PARTIES = statements.read("claims/address_parties")
 
 
 def _blocks(network: Network, requested_hosts: Iterable[str]) -> dict[str, _HeldBlock]:

@@ -14,6 +14,7 @@ from pools.clusters.reconcile.handler import ReconcileFinding
 from pools.models import ObservedObject
 from pools.models.observed import Severity
 from pools.platform import database
+from pools.sql import statements
 
 LEAKED = "leaked_ipamclaim"
 STUCK = "ipamclaim_not_deleted"
@@ -133,22 +134,7 @@ def _leaked(row: _Row) -> ReconcileFinding:
 
 # The claim was read before its owner was missed (R1), and a while ago (I17). An owner that one list
 # was without is still there.
-_LEAKED = """
-    SELECT c.id, c.namespace, c.name, c.vm, c.vm_uid, c.ips, c.finalizers, c.deleted_at
-    FROM claims_ipamclaim c
-    JOIN pools_observedobject o ON o.cluster_id = c.cluster_id AND o.kind = 'IPAMClaim'
-        AND o.uid = c.uid
-    WHERE c.cluster_id = %(cluster)s AND c.vm_uid <> '' AND o.missed_at IS NULL
-      AND o.first_seen_at <= ipam_now() - make_interval(secs => %(grace)s)
-      AND jsonb_path_query_array(
-            o.manifest, '$.metadata.ownerReferences[*] ? (@.uid == $uid).kind',
-            jsonb_build_object('uid', c.vm_uid)) ->> 0 = ANY (%(kinds)s::text[])
-      AND NOT EXISTS (
-        SELECT FROM pools_observedobject vm
-        WHERE vm.cluster_id = c.cluster_id AND vm.uid = c.vm_uid
-          AND vm.kind IN ('VirtualMachine', 'VirtualMachineInstance'))
-    ORDER BY c.id
-"""
+_LEAKED = statements.read("claims/leaked_claims")
 
 
 def _stuck(row: _Row) -> ReconcileFinding:
@@ -213,26 +199,8 @@ def _contradictions(cluster_id: int) -> Iterator[ReconcileFinding]:
         yield _finding(OF_WORKLOAD, row, message, claim=row["ips"], workload=row["other"])
 
 
-_DUPLICATES = """
-    SELECT c.id, c.namespace, c.name,
-        array_agg(DISTINCT v.found ORDER BY v.found) AS found
-    FROM claims_ipamclaim c
-    JOIN claims_place p ON p.claim_id = c.id AND (p.duplicate_mac OR p.duplicate_ip)
-    CROSS JOIN LATERAL (VALUES (CASE WHEN p.duplicate_mac THEN p.mac::text END),
-                               (CASE WHEN p.duplicate_ip THEN host(p.address) END)) AS v(found)
-    WHERE c.cluster_id = %(cluster)s AND v.found IS NOT NULL
-    GROUP BY c.id ORDER BY c.id
-"""
-_OUTSIDE = """
-    SELECT c.id, c.namespace, c.name, c.ips, n.subnets
-    FROM claims_ipamclaim c JOIN claims_network n ON n.id = c.network_id
-    JOIN claims_place p ON p.claim_id = c.id AND p.holds
-    WHERE c.cluster_id = %(cluster)s AND n.pool_id IS NOT NULL AND p.address IS NOT NULL
-    GROUP BY c.id, n.id
-    HAVING NOT bool_and(EXISTS (SELECT FROM pools_poolcidr k
-        WHERE k.pool_id = n.pool_id AND p.address <<= k.cidr::inet))
-    ORDER BY c.id
-"""
+_DUPLICATES = statements.read("claims/claims_with_duplicates")
+_OUTSIDE = statements.read("claims/claims_outside_pool")
 # An address of a family in which the others name none of the same.
 _DIFFERS = """
     EXISTS (SELECT FROM unnest(c.ips) AS has(ip)

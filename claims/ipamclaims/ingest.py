@@ -22,6 +22,7 @@ from pools.core import addresses
 from pools.models import Cluster
 from pools.platform import database
 from pools.register.allocator import window
+from pools.sql import statements
 
 # What an object says of a claim, with the types of the columns.
 _FIELDS = {
@@ -228,7 +229,7 @@ def follow_pods(cluster_id: int, *, pods_known: bool) -> None:
     """
     database.rows(_FOLLOW_PODS, [cluster_id])
     if pods_known:
-        database.rows(_FORGET_PODS, [cluster_id])
+        database.rows(_FORGET_PODS, {"cluster": cluster_id})
 
 
 _FOLLOW_PODS = """
@@ -241,19 +242,4 @@ _FOLLOW_PODS = """
 """
 
 # While there is an instance of the VM its pod may be one of which nothing was told yet.
-_FORGET_PODS = """
-    WITH astray AS MATERIALIZED (
-        SELECT c.id FROM claims_ipamclaim c
-        WHERE c.cluster_id = %s AND c.owner_pod <> '' AND c.vm_uid <> ''
-          AND NOT EXISTS (
-            SELECT FROM claims_workload w
-            WHERE w.namespace = c.namespace AND w.name = c.vm AND w.kind = 'vmi'
-              AND c.owner_pod = ANY (w.pods)))
-    UPDATE claims_ipamclaim c SET owner_pod = '' FROM astray
-    WHERE c.id = astray.id AND NOT EXISTS (
-        SELECT FROM pools_observedobject o
-        WHERE o.cluster_id = c.cluster_id AND o.namespace = c.namespace
-          AND (o.kind, o.name) IN (('Pod', c.owner_pod), ('VirtualMachineInstance', c.vm))
-          AND COALESCE(o.manifest #>> '{status,phase}', '') NOT IN ('Succeeded', 'Failed'))
-    RETURNING c.id
-"""
+_FORGET_PODS = statements.read("claims/clear_owner_pods")

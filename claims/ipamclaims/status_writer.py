@@ -17,6 +17,7 @@ from pools.core import errors
 from pools.core.kubernetes import managed_fields
 from pools.models import ObservedObject
 from pools.platform import database
+from pools.sql import statements
 
 Manifest = dict[str, Any]
 
@@ -33,18 +34,7 @@ def unsaid(cluster_id: int, manager: str) -> list[IPAMClaim]:
     return list(IPAMClaim.objects.filter(pk__in=ids).select_related("network").order_by("pk"))
 
 
-_UNSAID = """
-    SELECT c.id FROM claims_ipamclaim c
-    JOIN pools_observedobject o ON o.cluster_id = c.cluster_id AND o.kind = 'IPAMClaim'
-        AND o.uid = c.uid AND o.missed_at IS NULL
-    CROSS JOIN LATERAL (SELECT o.manifest -> 'status' AS status,
-        o.manifest #> '{status,ownerPod}' AS pod) s
-    WHERE c.cluster_id = %(cluster)s AND c.gone_at IS NULL AND c.deleted_at IS NULL AND (
-        cardinality(c.ips) > 0 AND NOT jsonb_path_exists(o.manifest, '$.status.ips[0]')
-        OR c.conditions <> '[]' AND c.conditions IS DISTINCT FROM s.status -> 'conditions'
-        OR c.owner_pod <> COALESCE(s.pod ->> 'name', s.pod #>> '{}', '')
-           AND o.manifest #> '{metadata,managedFields}' @> %(manager)s::jsonb)
-"""
+_UNSAID = statements.read("claims/claims_with_unwritten_status")
 
 
 def status(

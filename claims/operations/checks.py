@@ -12,6 +12,7 @@ from pools.models import ReservedRangeEvent
 from pools.models.fields import Now
 from pools.platform import events
 from pools.platform.checks import checks, repairs
+from pools.sql import statements
 
 _OWNERS = 2_000  # of one step
 _TABLES: tuple[tuple[str, Any], ...] = (
@@ -138,16 +139,7 @@ BLOCKS = checks.Check(
     invariants="I1, I13",
     proves="Every address that an entry, a claim or a workload has in its network's pool is held.",
     steps=_networks,
-    find=checks.told("""
-        SELECT DISTINCT 'Address ' || host(p.address) || ' of ' || COALESCE(NULLIF(p.vm, ''),
-            p.mac::text, '?') || ' is held by nobody in pool ' || o.name, o.id
-        FROM claims_network n JOIN pools_pool o ON o.id = n.pool_id
-        JOIN claims_place p ON p.network_id = n.id AND p.address IS NOT NULL AND p.holds
-        WHERE n.id = %(at)s
-          AND EXISTS (SELECT FROM pools_poolcidr c WHERE c.pool_id = o.id AND p.address <<= c.cidr)
-          AND NOT EXISTS (SELECT FROM pools_block b WHERE b.space_id = o.space_id
-              AND b.cidr = p.address::cidr AND b.state = 'held')
-    """),
+    find=checks.told(statements.read("claims/check_held_addresses")),
 )
 
 CHECKS = [PLACES, DUPLICATES, BLOCKS]

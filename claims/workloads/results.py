@@ -20,6 +20,7 @@ from claims.models.verdicts import ComparisonResult
 from claims.models.workloads import WorkloadKind
 from pools.core.block_fields import time
 from pools.platform import database
+from pools.sql import statements
 
 VM_KIND = "VirtualMachine"
 ORDER = ("section", "item", "beside")
@@ -176,16 +177,7 @@ def _vm_statuses(
     }
 
 
-_VM_STATUSES = """
-    SELECT n.id AS network_id, v.namespace, v.name,
-        COALESCE(v.manifest #>> '{status,printableStatus}', '') AS status
-    FROM claims_network n
-    CROSS JOIN (SELECT DISTINCT * FROM unnest(%(namespaces)s::text[], %(names)s::text[])) AS w(namespace, name)
-    JOIN pools_observedobject v ON v.cluster_id = n.cluster_id AND v.kind = %(kind)s
-        AND v.namespace = w.namespace AND v.name = w.name
-    WHERE n.id = ANY(string_to_array(%(networks)s, ',')::bigint[])
-    ORDER BY v.id
-"""
+_VM_STATUSES = statements.read("claims/vm_printable_statuses")
 
 
 def seen(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Shape]:
@@ -231,33 +223,4 @@ def _verdict(registered: Shape, workload: Workload | None) -> str:
 
 
 # The same pairs as claims/sql/verdicts.sql finds, for a few entries.
-_BESIDE = """
-    WITH e AS MATERIALIZED (
-        SELECT e.id, e.mac, e.vm, e.namespace, i.network_id
-        FROM claims_entry e JOIN claims_ippool i ON i.id = e.ippool_id
-        WHERE e.id = ANY(string_to_array(%(ids)s, ',')::bigint[]))
-    SELECT e.id, 1 AS level, p.workload_id FROM e CROSS JOIN LATERAL (
-        SELECT DISTINCT workload_id FROM claims_place
-        WHERE network_id = e.network_id AND mac = e.mac AND workload_id IS NOT NULL
-            AND (%(all)s OR namespace = e.namespace)) p
-    UNION ALL
-    SELECT e.id, 2, w.id FROM e CROSS JOIN LATERAL (
-        SELECT id, mac FROM claims_workload
-        WHERE namespace = e.namespace AND name = e.vm AND network_id = e.network_id
-            AND kind = 'vmi') w
-    WHERE e.vm <> '' AND e.namespace <> '' AND NOT EXISTS (SELECT FROM claims_place
-        WHERE network_id = e.network_id AND mac = w.mac AND entry_id IS NOT NULL
-            AND (%(all)s OR namespace = e.namespace))
-    UNION ALL
-    SELECT e.id, 2, w.id FROM e JOIN claims_workload w ON w.name = e.vm
-        AND w.network_id = e.network_id AND w.kind = 'vmi'
-    WHERE %(all)s AND e.vm <> '' AND e.namespace = '' AND NOT EXISTS (SELECT FROM claims_place
-        WHERE network_id = e.network_id AND mac = w.mac AND entry_id IS NOT NULL)
-    UNION ALL
-    SELECT e.id, 3, q.workload_id FROM e
-        JOIN claims_place p ON p.entry_id = e.id CROSS JOIN LATERAL (
-        SELECT DISTINCT workload_id FROM claims_place
-        WHERE network_id = e.network_id AND address = p.address AND workload_id IS NOT NULL
-            AND (%(all)s OR namespace = e.namespace)) q
-    ORDER BY 1, 2, 3
-"""
+_BESIDE = statements.read("claims/workloads_of_entries")

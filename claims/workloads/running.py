@@ -22,6 +22,7 @@ from claims.models import NAD, Workload
 from pools.core import errors
 from pools.models import ObservedObject
 from pools.platform import database
+from pools.sql import statements
 
 T = TypeVar("T")
 Place = tuple[str, str]  # namespace and name
@@ -113,15 +114,7 @@ def _rows(cluster_id: int, wanted: Mapping[str, Place]) -> dict[Key, Workload]:
 
 
 # By an index that there is, whatever the number of networks.
-_ROWS = """
-    SELECT w.id
-    FROM unnest(%(uids)s::text[], %(namespaces)s::text[], %(names)s::text[])
-        AS t(uid, namespace, name)
-    CROSS JOIN LATERAL (SELECT id, network_id FROM claims_workload
-        WHERE namespace = t.namespace AND name = t.name AND uid = t.uid) w
-    JOIN claims_network n ON n.id = w.network_id
-    WHERE n.cluster_id = %(cluster)s
-"""
+_ROWS = statements.read("claims/workloads_by_uid")
 
 
 def _remember(cluster_id: int, scene: _Scene, before: Mapping[Key, Workload]) -> None:

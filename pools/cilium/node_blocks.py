@@ -21,6 +21,7 @@ from pools.core.cilium import ciliumnode
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.register.allocator import window
+from pools.sql import statements
 
 
 def record(
@@ -139,28 +140,19 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             _OF_GONE,
-            [
-                cluster_id,
-                ciliumnode.KIND,
-                [row.pk for row in rows],
-                [row.name for row in rows],
-                [row.uid for row in rows],
-                cluster_id,
-            ],
+            {
+                "cluster": cluster_id,
+                "kind": ciliumnode.KIND,
+                "ids": [row.pk for row in rows],
+                "names": [row.name for row in rows],
+                "uids": [row.uid for row in rows],
+            },
         )
         gone_blocks = cursor.fetchall()
     window.release([block for (block,) in gone_blocks], kind=HOLDER)
 
 
-_OF_GONE = """
-    WITH later AS (
-        SELECT name FROM pools_observedobject
-        WHERE cluster_id = %s AND kind = %s AND NOT id = ANY(%s::bigint[]))
-    SELECT DISTINCT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
-    JOIN unnest(%s::text[], %s::text[]) AS gone(name, uid) ON gone.name = b.holder_id
-    WHERE p.cluster_id = %s AND p.category = 'pod' AND b.state = 'held' AND b.holder_kind = 'node'
-      AND (b.holder_uid = gone.uid OR gone.name NOT IN (SELECT name FROM later))
-"""
+_OF_GONE = statements.read("pools/blocks_of_gone_nodes")
 
 
 def take(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
@@ -171,19 +163,14 @@ def take(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool 
     with connection.cursor() as cursor:
         if against_cooldown:
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
-        cursor.execute(_TAKE, [HOLDER, list(ids), list(names), list(uids)])
+        cursor.execute(
+            _TAKE, {"kind": HOLDER, "ids": list(ids), "names": list(names), "uids": list(uids)}
+        )
         if against_cooldown:
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'off', true)")
 
 
-_TAKE = """
-    UPDATE pools_block b
-    SET state = 'held', holder_kind = %s, holder_id = w.name, holder_uid = w.uid, org = '', env = '',
-        allocated_at = GREATEST(ipam_now(), b.released_at), released_at = NULL,
-        available_from = NULL
-    FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS w(id, name, uid)
-    WHERE b.id = w.id AND b.state <> 'held'
-"""
+_TAKE = statements.read("pools/give_blocks_to_nodes")
 
 
 @dataclass(slots=True)
@@ -243,19 +230,7 @@ def _is_withheld(fresh_block: FreshBlock) -> bool:
     )
 
 
-_INSERT = """
-    INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
-        holder_kind, holder_id, holder_uid, org, env, allocated_at)
-    SELECT p.id, p.space_id, p.category, family(f.cidr::cidr), f.cidr::cidr, 'held',
-        f.withheld::boolean, %(kind)s, f.node, COALESCE(f.uid, ''), '', '', ipam_now()
-    FROM unnest(string_to_array(%(pools)s, ','), string_to_array(%(cidrs)s, ','),
-                string_to_array(%(withheld)s, ','), string_to_array(%(nodes)s, ','),
-                string_to_array(%(uids)s, ','))
-         WITH ORDINALITY AS f(pool, cidr, withheld, node, uid, n)
-    JOIN pools_pool p ON p.id = f.pool::bigint ORDER BY f.n
-    ON CONFLICT DO NOTHING
-    RETURNING id, pool_id, cidr::text
-"""
+_INSERT = statements.read("pools/insert_node_blocks")
 
 
 def unpublished(
@@ -263,15 +238,11 @@ def unpublished(
 ) -> dict[str, list[tuple[str, addresses.Network]]]:
     """What each node was handed and has not been seen to list: (pool, CIDR) by the node's name."""
     cidrs_by_node: dict[str, list[tuple[str, addresses.Network]]] = {name: [] for name in nodes}
-    for node, pool, cidr in database.rows(_UNPUBLISHED, [cluster_id, list(nodes)]):
+    for node, pool, cidr in database.rows(
+        _UNPUBLISHED, {"cluster": cluster_id, "nodes": list(nodes)}
+    ):
         cidrs_by_node[node].append((pool, ip_network(cidr)))
     return cidrs_by_node
 
 
-_UNPUBLISHED = """
-    SELECT b.holder_id, p.name, b.cidr::text
-    FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
-    WHERE p.cluster_id = %s AND p.category = 'pod' AND b.state = 'held'
-      AND b.holder_kind = 'node' AND b.holder_id = ANY(%s::text[]) AND b.holder_uid = ''
-    ORDER BY b.cidr
-"""
+_UNPUBLISHED = statements.read("pools/unpublished_node_blocks")

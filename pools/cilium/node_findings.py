@@ -14,6 +14,7 @@ from pools.clusters.reconcile.handler import ReconcileFinding
 from pools.core.cilium.ciliumnode import KIND, NodeDemand
 from pools.models.observed import Severity
 from pools.platform import database
+from pools.sql import statements
 
 FIRST_NODES = 20
 
@@ -107,7 +108,7 @@ def _unknown_pools(pools: PodPools, statuses: Sequence[NodeStatus]) -> Iterator[
 
 def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
     with database.hash_joins_only():
-        leaked = _rows(_LEAKED, [cluster_id, GRACE, cluster_id, KIND])
+        leaked = _rows(_LEAKED, {"cluster": cluster_id, "grace": GRACE, "kind": KIND})
     for cidr, pool, node, uid in leaked:
         yield ReconcileFinding(
             "leaked_pod_cidr",
@@ -118,21 +119,11 @@ def _leaks(cluster_id: int) -> Iterator[ReconcileFinding]:
 
 
 # Only what has been held for a while: the node may have come after the list was made.
-_LEAKED = """
-    SELECT b.cidr::text, p.name, b.holder_id, b.holder_uid
-    FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
-    WHERE p.cluster_id = %s AND p.category = 'pod' AND b.state = 'held' AND b.holder_kind = 'node'
-      AND b.allocated_at <= ipam_now() - make_interval(secs => %s)
-      AND NOT EXISTS (
-        SELECT FROM pools_observedobject o
-        WHERE o.cluster_id = %s AND o.kind = %s AND o.name = b.holder_id
-          AND b.holder_uid IN ('', o.uid))
-    ORDER BY b.cidr
-"""
+_LEAKED = statements.read("pools/leaked_node_blocks")
 
 
 def _cooldowns(cluster_id: int) -> Iterator[ReconcileFinding]:
-    for cidr, pool, node, before, until in _rows(_AGAINST_COOLDOWN, [cluster_id]):
+    for cidr, pool, node, before, until in _rows(_AGAINST_COOLDOWN, {"cluster": cluster_id}):
         yield ReconcileFinding(
             "cooldown_not_kept",
             f"{cidr} {node}",
@@ -143,52 +134,21 @@ def _cooldowns(cluster_id: int) -> Iterator[ReconcileFinding]:
 
 
 # As long as the cooldown would last.
-_AGAINST_COOLDOWN = """
-    SELECT b.cidr::text, p.name, b.holder_id, e.holder_id,
-        to_char(e.available_from AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
-    FROM pools_pool p JOIN pools_block b ON b.pool_id = p.id
-    CROSS JOIN LATERAL (
-        SELECT x.holder_id, x.available_from FROM pools_blockevent x
-        WHERE x.cidr = b.cidr AND x.pool_id = b.pool_id AND x.available_from IS NOT NULL
-        ORDER BY x.pgh_id DESC LIMIT 1) e
-    WHERE p.cluster_id = %s AND p.category = 'pod' AND p.cooldown_seconds > 0
-      AND b.state = 'held' AND b.holder_kind = 'node'
-      AND b.allocated_at > ipam_now() - make_interval(secs => p.cooldown_seconds)
-      AND e.available_from > GREATEST(b.allocated_at, ipam_now()) AND e.holder_id <> b.holder_id
-    ORDER BY b.cidr
-"""
+_AGAINST_COOLDOWN = statements.read("pools/node_blocks_against_cooldown")
 
 
 def astray(cluster_id: int) -> list[str]:
     """The nodes whose blocks in the register are not those that they list, by name; one query."""
     with database.hash_joins_only():
-        return [name for (name,) in _rows(_ASTRAY, [cluster_id, KIND, cluster_id])]
+        return [name for (name,) in _rows(_ASTRAY, {"cluster": cluster_id, "kind": KIND})]
 
 
 # Texts are compared, because a node may list what is no CIDR to PostgreSQL. What a node lists in a
 # CIDR that its pool has lost is looked at too: it counts for nothing that the node asks for.
-_ASTRAY = """
-    WITH listed AS (
-        SELECT o.name, o.uid, jsonb_path_query(
-            o.manifest, '$.spec.ipam.pools.allocated[*].cidrs[*]') #>> '{}' AS cidr
-        FROM pools_observedobject o
-        WHERE o.cluster_id = %s AND o.kind = %s AND o.problem_code = '' AND o.missed_at IS NULL),
-    held AS (
-        SELECT b.holder_id AS name, b.holder_uid AS uid, b.cidr::text AS cidr,
-            p.orphaned_at IS NOT NULL
-            OR p.id IN (SELECT pool_id FROM pools_poolcidr WHERE orphaned_at IS NOT NULL)
-            AND EXISTS (
-                SELECT FROM pools_poolcidr c WHERE c.pool_id = p.id
-                AND c.orphaned_at IS NOT NULL AND b.cidr <<= c.cidr) AS gone
-        FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
-        WHERE p.cluster_id = %s AND p.category = 'pod' AND b.state = 'held'
-          AND b.holder_kind = 'node')
-    SELECT DISTINCT COALESCE(l.name, h.name) FROM listed l FULL JOIN held h USING (name, uid, cidr)
-    WHERE l.name IS NULL OR h.name IS NULL OR h.gone
-"""
+_ASTRAY = statements.read("pools/nodes_with_other_blocks")
 
 
-def _rows(statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
+def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())

@@ -149,7 +149,7 @@ def recovering(error: BaseException) -> errors.Recovering:
     return errors.Recovering(message or "", clusters=clusters or "")
 
 
-def call(statement: str, values: Sequence[object]) -> Any:
+def call(statement: str, values: Values) -> Any:
     """The one value that a statement answers, by `rows`."""
     ((value,),) = rows(statement, values)
     return value

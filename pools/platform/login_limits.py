@@ -17,6 +17,7 @@ from django.utils import crypto
 
 from pools.models import LoginFailures
 from pools.platform import database
+from pools.sql import statements
 
 WINDOW = 900  # seconds
 _SALT = "pools.login_limits"
@@ -74,17 +75,7 @@ def _network(address: str) -> str:
 
 
 # Locks rows in one order, so that no two attempts wait for each other.
-_COUNT = """
-    INSERT INTO pools_loginfailures AS f (key, failures, since)
-    SELECT key, 1, ipam_clock() FROM unnest(%(keys)s::text[]) AS key ORDER BY key
-    ON CONFLICT (key) DO UPDATE SET
-        failures = CASE WHEN f.since < ipam_clock() - make_interval(secs => %(window)s)
-            THEN 1 ELSE LEAST(f.failures + 1, 1000000) END,
-        since = CASE WHEN f.since < ipam_clock() - make_interval(secs => %(window)s)
-            THEN excluded.since ELSE f.since END
-    RETURNING key, failures,
-        GREATEST(1, extract(epoch FROM since - ipam_clock()) + %(window)s)::float8
-"""
+_COUNT = statements.read("pools/count_login_failure")
 _TAKE_BACK = """
     UPDATE pools_loginfailures SET failures = GREATEST(failures - 1, 0) WHERE key = %s RETURNING key
 """

@@ -16,6 +16,7 @@ from pools.models import Pool, PoolCIDR
 from pools.models.blocks import BlockState
 from pools.platform import database
 from pools.register.allocator import window
+from pools.sql import statements
 
 Address = IPv4Address | IPv6Address
 
@@ -143,16 +144,12 @@ def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _AddressRow]:
     return {
         address: _AddressRow(row_id, state, AddressHolder(kind, holder_id, uid))
         for row_id, address, state, kind, holder_id, uid in database.rows(
-            _ROWS, [pool.space_id, texts], prepare=False
+            _ROWS, {"space": pool.space_id, "addresses": texts}, prepare=False
         )
     }
 
 
-_ROWS = """
-    SELECT id, host(cidr), state, holder_kind, holder_id, holder_uid FROM pools_block
-    WHERE space_id = %s AND cidr = ANY(string_to_array(%s, ',')::cidr[])
-    ORDER BY id FOR UPDATE
-"""
+_ROWS = statements.read("pools/lock_blocks_at_addresses")
 
 
 def _insert(
@@ -189,19 +186,7 @@ def _joined(holders: Sequence[AddressHolder]) -> dict[str, str]:
     }
 
 
-_INSERT = """
-    INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
-        holder_kind, holder_id, holder_uid, org, env, allocated_at)
-    SELECT p.id, p.space_id, p.category, family(f.address::inet), f.address::cidr, 'held',
-        f.withheld::boolean, f.kind, f.holder, COALESCE(f.uid, ''), '', '', ipam_now()
-    FROM unnest(string_to_array(%(addresses)s, ','), string_to_array(%(withheld)s, ','),
-                string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
-                string_to_array(%(uids)s, E'\\x1f'))
-         WITH ORDINALITY AS f(address, withheld, kind, holder, uid, n)
-    JOIN pools_pool p ON p.id = %(pool)s ORDER BY f.n
-    ON CONFLICT DO NOTHING
-    RETURNING id
-"""
+_INSERT = statements.read("pools/insert_synced_blocks")
 
 
 def _give(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
@@ -217,15 +202,4 @@ def _give(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
     database.rows("SELECT set_config('ipam.skip_cooldown', 'off', true)", [])
 
 
-_GIVE = """
-    UPDATE pools_block b
-    SET holder_kind = w.kind, holder_id = w.holder, holder_uid = COALESCE(w.uid, ''),
-        org = '', env = '', state = 'held', released_at = NULL, available_from = NULL,
-        allocated_at = CASE WHEN b.state = 'held' THEN b.allocated_at
-                            ELSE GREATEST(ipam_now(), b.released_at) END
-    FROM unnest(%(blocks)s::bigint[], string_to_array(%(kinds)s, E'\\x1f'),
-                string_to_array(%(ids)s, E'\\x1f'), string_to_array(%(uids)s, E'\\x1f'))
-         AS w(id, kind, holder, uid)
-    WHERE b.id = w.id
-    RETURNING b.id
-"""
+_GIVE = statements.read("pools/hand_over_blocks")

@@ -17,6 +17,7 @@ from pools.models import Cluster, Connection, ObservedObject, Pool, PoolCIDR
 from pools.models.connections import Duty
 from pools.models.pools import Category
 from pools.platform import database
+from pools.sql import statements
 
 
 def is_written(pool: Pool) -> bool:
@@ -61,24 +62,7 @@ class CIDRChange(NamedTuple):
 
 
 # A pool whose object cannot be read (cidrs IS NULL) is left as it is.
-_CHANGES = """
-    SELECT id, CASE WHEN wanted AND NOT there THEN 'addition' ELSE '' END,
-        pending = 'removal' AND NOT there
-    FROM (
-        SELECT c.id, c.pending, %(written)s AND NOT p.follows_cluster AS wanted,
-            EXISTS (SELECT FROM pools_observedobject o
-                    WHERE o.cluster_id = p.cluster_id AND o.kind = %(kind)s AND o.name = p.name
-                      AND c.cidr = ANY (o.cidrs)) AS there
-        FROM pools_poolcidr c JOIN pools_pool p ON p.id = c.pool_id
-        WHERE p.cluster_id = %(cluster)s AND p.category = 'pod'
-          AND p.orphaned_at IS NULL AND c.orphaned_at IS NULL
-          AND NOT EXISTS (SELECT FROM pools_observedobject o
-                          WHERE o.cluster_id = p.cluster_id AND o.kind = %(kind)s
-                            AND o.name = p.name AND o.cidrs IS NULL)) found
-    WHERE pending = 'removal' AND NOT there
-       OR pending = 'addition' AND (there OR NOT wanted)
-       OR pending = '' AND wanted AND NOT there
-"""
+_CHANGES = statements.read("pools/pending_cidr_changes")
 
 
 def changes(cluster: Cluster) -> list[CIDRChange]:

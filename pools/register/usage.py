@@ -19,6 +19,7 @@ from pools.models import Block, Pool, PoolCIDR, PoolUsage, ReservedRange
 from pools.models.blocks import LIVE, BlockState
 from pools.models.fields import Now
 from pools.platform import database
+from pools.sql import statements
 
 LARGE = 50_000  # blocks in use; above it a list shows the worker's last count
 
@@ -122,13 +123,7 @@ def refresh() -> int:
 
 
 # Few rows for each pool, and none of the many small ones.
-_OF_MANY = """
-    SELECT pool_id, family, state, withheld, number FROM (
-        SELECT *, sum(number) OVER (PARTITION BY pool_id) AS many FROM (
-            SELECT pool_id, family, state, withheld, count(*) AS number FROM pools_block
-            WHERE state = ANY(%(live)s::text[]) GROUP BY pool_id, family, state, withheld) c) m
-    WHERE many > %(large)s
-"""
+_OF_MANY = statements.read("pools/block_counts_of_large_pools")
 
 
 def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:

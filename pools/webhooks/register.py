@@ -14,6 +14,7 @@ from pools.core import addresses
 from pools.models import AddressSpace, Pool, PoolCIDR
 from pools.models.pools import Category
 from pools.register.allocator import window
+from pools.sql import statements
 
 STATEMENT_MS = 500  # an API server waits for seconds, whoever waits for it for less
 FIRST = 20  # holders that are named
@@ -91,14 +92,14 @@ def in_use(places: Sequence[Place]) -> list[tuple[PoolCIDR, addresses.AddressRan
     with connection.cursor() as cursor:
         cursor.execute(
             _USED,
-            [
-                list(range(len(places))),
-                [low for low, _ in bounds],
-                [high for _, high in bounds],
-                FIRST,
-                places[0][0].space_id,
-                COUNTED + 1,
-            ],
+            {
+                "numbers": list(range(len(places))),
+                "firsts": [low for low, _ in bounds],
+                "lasts": [high for _, high in bounds],
+                "first_kinds": FIRST,
+                "space": places[0][0].space_id,
+                "most": COUNTED + 1,
+            },
         )
         return [
             (*places[number], Used(count, tuple(first)))
@@ -115,19 +116,7 @@ def _bounds(row: PoolCIDR, span: addresses.AddressRange | None) -> tuple[str, st
     return str(grid.block_at(touched.first)), str(grid.block_at(touched.last))
 
 
-_USED = """
-    SELECT place.number, few.count, few.first
-    FROM unnest(%s::int[], %s::cidr[], %s::cidr[]) AS place (number, low, high), LATERAL (
-      SELECT count(*), (array_agg(
-        holder_kind || ' ' || holder_id || ' (' || cidr::text || ', ' || state || ')' ORDER BY cidr
-      ))[:%s] AS first
-      FROM (SELECT cidr, state, holder_kind, holder_id FROM pools_block
-            WHERE space_id = %s AND cidr BETWEEN place.low AND place.high
-              AND (state = 'held' OR state = 'cooling' AND available_from > ipam_now())
-            ORDER BY cidr LIMIT %s) AS in_use) AS few
-    WHERE few.count > 0
-    ORDER BY place.number
-"""
+_USED = statements.read("pools/used_blocks_in_cidrs")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pytest
 from django.core import management
 from django.test import Client
 
-from pools.register.allocator import window
+from pools.platform import advisory_locks
 from tests import eventually, running_site
 from tests.edges import api as apis
 from tests.failure.sites import Site
@@ -66,7 +66,7 @@ def test_f25_no_request_that_was_let_in_is_lost(site: Site) -> None:
         # signal comes. It waits 2 s for the lock, and its server 2 s for it: no more than that is
         # done meanwhile.
         master, *workers = site.pids("web")
-        holder.execute("SELECT pg_advisory_xact_lock(%s, %s)", [window.LOCK, pool_id])
+        holder.execute("SELECT pg_advisory_xact_lock(%s, %s)", [advisory_locks.POOL, pool_id])
         in_flight = threads.submit(site.ask, "POST", slow, apis.holder("slow"))
         eventually.until(lambda: bool(site.one(_WAITS, pool_id)))
         os.kill(master, signal.SIGTERM)

@@ -11,6 +11,7 @@ import pytest
 from django.db import DatabaseError, close_old_connections, connection
 
 from pools.models import AuditSegment, AuditState, BlockEvent
+from pools.platform import advisory_locks
 from pools.platform.audit import event_rows, sealing, verification
 from tests import factories
 
@@ -95,7 +96,7 @@ def test_readers_are_not_waited_for() -> None:
 def test_who_seals_beside_another_does_nothing() -> None:
     factories.pool("10.0.0.0/24")
     with elsewhere() as other:
-        other.execute("SELECT pg_advisory_xact_lock(%s)", [sealing._LOCK])
+        other.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_locks.AUDIT_SEALING])
         assert sealing.seal().busy
     assert sealing.seal().events > 0
 

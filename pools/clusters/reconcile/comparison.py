@@ -15,6 +15,7 @@ from pools.clusters.reconcile.handler import ObjectKey
 from pools.models import ObservedObject
 from pools.platform import database
 from pools.platform.outbound import faults
+from pools.sql import statements
 
 GRACE = 30  # seconds between the two lists that an object has to be absent from
 LONGEST = {"uid": 64, "resourceVersion": 64, "name": 253, "namespace": 253}
@@ -58,7 +59,7 @@ def observed_rows(cluster_id: int, kind: str) -> ObservedRows:
     """The rows. Asked BEFORE the list: what came in meanwhile is not missed in it (R1)."""
     # One text, because ten thousand rows take as long to read as the list itself.
     ((text,),) = database.rows(_WELL, [cluster_id, kind])
-    others = database.rows(_OTHERS, [GRACE, cluster_id, kind])
+    others = database.rows(_OTHERS, {"grace": GRACE, "cluster": cluster_id, "kind": kind})
     return ObservedRows(
         frozenset(text.split("\n")) - {""}, {uid: ObjectRow(*values) for uid, *values in others}
     )
@@ -69,12 +70,7 @@ _WELL = """
     WHERE cluster_id = %s AND kind = %s
         AND NOT (pending OR problem_code <> '' OR missed_at IS NOT NULL)
 """
-_OTHERS = """
-    SELECT uid, id, resource_version, pending OR problem_code <> '', missed_at IS NOT NULL,
-        COALESCE(missed_at <= ipam_now() - make_interval(secs => %s), false)
-    FROM pools_observedobject WHERE cluster_id = %s AND kind = %s
-        AND (pending OR problem_code <> '' OR missed_at IS NOT NULL)
-"""
+_OTHERS = statements.read("pools/objects_to_look_at")
 
 
 def identity(manifest: Manifest) -> tuple[str, str]:

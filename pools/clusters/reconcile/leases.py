@@ -24,12 +24,11 @@ from django.db.models.functions import Greatest
 from pools.core import errors
 from pools.models import Connection
 from pools.models.fields import Clock, Now
-from pools.platform import events, leases, process_metrics
+from pools.platform import advisory_locks, events, leases, process_metrics
 from pools.platform.leases import FREE, Lease, LeaseLost
 
 FULL_EVERY = 600
 LONGEST_WAIT = 3600  # seconds that a server may ask us to stay away
-LOCK = 4243  # first key of the advisory locks of connections; the second is the connection's id
 _BACK_OFF = (5, 300)  # seconds: the first and the longest wait after failures
 
 
@@ -48,7 +47,9 @@ def due(most: int = 1000, *, overdue: float = 0) -> list[int]:
 
 def _try_lock(connection_id: int) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCK, connection_id])
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(%s, %s)", [advisory_locks.CONNECTION, connection_id]
+        )
         return bool(cursor.fetchone()[0])
 
 
@@ -96,7 +97,7 @@ def holding(lease: Lease, author: events.Author) -> Iterator[None]:
             # What a cluster shows as in use is recorded in a recovery too (pools/clusters/recovery_mode.py).
             cursor.execute(
                 "SELECT pg_advisory_xact_lock_shared(%s, %s), set_config('ipam.absorbing', 'on', true)",
-                [LOCK, lease.row_id],
+                [advisory_locks.CONNECTION, lease.row_id],
             )
         prove(lease)
         yield

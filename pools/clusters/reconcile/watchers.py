@@ -13,6 +13,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from pools.sql import statements
+
 DEAD_AFTER = 15  # seconds
 
 
@@ -33,11 +35,11 @@ def claim(name: str, most: int) -> list[Share]:
     """Be seen, and take an equal share of the clusters, at most so many; these are watched now."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_SEEN, [name])
-        cursor.execute(_QUOTA, [DEAD_AFTER])
+        cursor.execute(_QUOTA, {"dead_after": DEAD_AFTER})
         clusters, watchers = cursor.fetchone()
         quota = min(most, -(-clusters // watchers))
         cursor.execute(_LET_GO, [name, name, quota])
-        cursor.execute(_TAKE, [name, DEAD_AFTER, name, quota, name])
+        cursor.execute(_TAKE, {"name": name, "dead_after": DEAD_AFTER, "quota": quota})
         cursor.execute(_MINE, [name])
         return [
             Share(pk, access, json.loads(text), nudged)
@@ -56,26 +58,12 @@ _SEEN = """
     INSERT INTO pools_watcher (name, seen_at) VALUES (%s, ipam_clock())
     ON CONFLICT (name) DO UPDATE SET seen_at = EXCLUDED.seen_at
 """
-_QUOTA = """
-    WITH forgotten AS (DELETE FROM pools_watcher WHERE seen_at < ipam_now() - interval '1 hour')
-    SELECT (SELECT count(*) FROM pools_connection WHERE NOT paused),
-        (SELECT count(*) FROM pools_watcher WHERE seen_at > ipam_now() - make_interval(secs => %s))
-"""
+_QUOTA = statements.read("pools/watcher_quota")
 _LET_GO = """
     UPDATE pools_connection SET watched_by = '' WHERE watched_by = %s AND (paused OR id NOT IN (
         SELECT id FROM pools_connection WHERE watched_by = %s AND NOT paused ORDER BY id LIMIT %s))
 """
-_TAKE = """
-    UPDATE pools_connection SET watched_by = %s WHERE id IN (
-        SELECT c.id FROM pools_connection c
-        WHERE NOT c.paused AND NOT EXISTS (
-            SELECT FROM pools_watcher w WHERE w.name = c.watched_by
-            AND w.seen_at > ipam_now() - make_interval(secs => %s))
-        AND c.watched_by <> %s
-        ORDER BY c.id
-        LIMIT GREATEST(0, %s - (SELECT count(*) FROM pools_connection m WHERE m.watched_by = %s))
-        FOR UPDATE SKIP LOCKED)
-"""
+_TAKE = statements.read("pools/take_connections")
 _MINE = """
     SELECT id, md5(concat_ws('|', server, sealed, in_cluster, identity)), positions::text,
         CASE mode WHEN 'managed' THEN COALESCE(nudged_at::text, '') ELSE '' END

@@ -23,6 +23,7 @@ from pools.models.notices import DeliveryEvent, DeliveryState
 from pools.platform import database, leases
 from pools.platform.audit import anchors
 from pools.platform.leases import Lease
+from pools.sql import statements
 
 TRIES = 16  # about eight hours
 _FIRST, _LONGEST = 5, 3600  # seconds between two tries, doubled each time
@@ -133,17 +134,10 @@ def link(path: str) -> str:
 
 def due(most: int = 200) -> list[int]:
     """Targets with something to send, that nobody sends to now, the longest due first."""
-    return [pk for pk, _ in database.rows(_DUE, [most])]
+    return [pk for pk, _ in database.rows(_DUE, {"most": most})]
 
 
-_DUE = """
-    SELECT t.id, min(d.next_try_at) FROM pools_webhooktarget t
-    JOIN pools_delivery d ON d.target_id = t.id AND d.state = 'pending'
-        AND d.next_try_at <= ipam_clock()
-    WHERE t.enabled AND (t.leased_until IS NULL OR t.leased_until < ipam_clock())
-        AND (t.wait_until IS NULL OR t.wait_until <= ipam_clock())
-    GROUP BY t.id ORDER BY 2, 1 LIMIT %s
-"""
+_DUE = statements.read("pools/targets_with_due_deliveries")
 
 
 def take(target_id: int) -> Lease | None:
@@ -184,23 +178,26 @@ def failed(delivery: Delivery, *, status: int | None, why: str) -> None:
     """Try again later, or never; the target rests, so that what waits for it does not pile on it."""
     with transaction.atomic():
         database.rows(
-            _FAILED, [status, why[:500], TRIES, _LONGEST, _FIRST, delivery.pk], prepare=False
+            _FAILED,
+            {
+                "status": status,
+                "error": why[:500],
+                "tries": TRIES,
+                "longest": _LONGEST,
+                "first": _FIRST,
+                "delivery": delivery.pk,
+            },
+            prepare=False,
         )
-        database.rows(_REST, [_LONGEST, _FIRST, delivery.target_id], prepare=False)
+        database.rows(
+            _REST,
+            {"longest": _LONGEST, "first": _FIRST, "target": delivery.target_id},
+            prepare=False,
+        )
 
 
-_FAILED = """
-    UPDATE pools_delivery SET attempts = attempts + 1, last_status = %s, last_error = %s,
-        state = CASE WHEN attempts + 1 >= %s THEN 'failed' ELSE 'pending' END,
-        next_try_at = ipam_clock() + make_interval(
-            secs => LEAST(%s, %s * power(2, LEAST(attempts, 12))) * (0.75 + random() / 2))
-    WHERE id = %s AND state = 'pending' RETURNING id
-"""
-_REST = """
-    UPDATE pools_webhooktarget SET failures = failures + 1, wait_until = ipam_clock()
-        + make_interval(secs => LEAST(%s, %s * power(2, LEAST(failures, 12))) * (0.75 + random() / 2))
-    WHERE id = %s RETURNING id
-"""
+_FAILED = statements.read("pools/record_failed_delivery")
+_REST = statements.read("pools/pause_target")
 
 
 def switched_off(target: WebhookTarget) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pools.models import AuditState
 from pools.platform import database
 from pools.platform.audit import event_rows
+from pools.sql import statements
 
 
 def advance(state: AuditState) -> int | None:
@@ -33,13 +34,8 @@ PREPARED = "prepared"  # for two-phase commit: it lost the id by which it was kn
 
 def drawing() -> set[str]:
     """Virtual ids of the transactions, but our own, that have drawn a number and have not ended."""
-    found = database.rows(_HOLDERS, [PREPARED], prepare=False)
+    found = database.rows(_HOLDERS, {"prepared": PREPARED}, prepare=False)
     return {name for (name,) in found}
 
 
-_HOLDERS = """
-    SELECT CASE WHEN pid IS NULL THEN %s ELSE virtualtransaction END FROM pg_locks
-    WHERE locktype = 'relation' AND relation = 'pools_event_number'::regclass
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-      AND mode <> 'AccessShareLock' AND pid IS DISTINCT FROM pg_backend_pid()
-"""
+_HOLDERS = statements.read("pools/transactions_with_event_numbers")

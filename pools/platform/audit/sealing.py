@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from django.db import transaction
 
 from pools.models import AuditLayout, AuditSegment, AuditState, SegmentName, SegmentTally
-from pools.platform import database
+from pools.platform import advisory_locks, database
 from pools.platform.alerts import outbox
 from pools.platform.audit import event_rows, horizon
 from pools.platform.audit.event_rows import Row
@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 SIZE = 1000  # events of a segment, at most
 GENESIS = "0" * 64
 LONGEST = 253  # characters of a name by which segments are found
-_LOCK = 0x41554449  # advisory: one sealer at a time
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def seal(*, seconds: float = 20) -> Sealed:
 
 @transaction.atomic
 def _batch() -> tuple[list[AuditSegment], Sealed]:
-    if not database.call("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK]):
+    if not database.call("SELECT pg_try_advisory_xact_lock(%s)", [advisory_locks.AUDIT_SEALING]):
         return [], Sealed(busy=True)
     state, _ = AuditState.objects.get_or_create(pk=1)
     complete = horizon.advance(state)

@@ -18,7 +18,7 @@ from django.db import DatabaseError, transaction
 from pools.core import errors
 from pools.models import CheckRun
 from pools.models.fields import Now
-from pools.platform import database, events
+from pools.platform import advisory_locks, database, events
 from pools.platform.checks import checks, registry, reports
 from pools.platform.checks.checks import Check
 from pools.platform.checks.reports import Entry
@@ -27,7 +27,6 @@ SECONDS = 300  # a run's time limit unless another is said
 LONGEST = 480  # of a run that a worker does: below the time limit of its task
 NIGHT = 2  # the hour (UTC) from which the nightly run is due
 KEPT = 500  # runs
-_LOCK = 4260  # advisory: two ticks at once must not ask for two nightly runs
 _ABANDONED = timedelta(minutes=5)  # beyond its limit; then its worker was killed
 _CANCELLED = "57014"  # query_canceled: the statement's time was over
 
@@ -54,7 +53,7 @@ def ask(
 def due() -> list[int]:
     """The ids of runs that wait for a worker; the nightly one is asked for here, once a night."""
     with transaction.atomic():
-        database.rows("SELECT pg_advisory_xact_lock(%s)::text", [_LOCK])
+        database.rows("SELECT pg_advisory_xact_lock(%s)::text", [advisory_locks.NIGHTLY_CHECKS])
         by_worker = CheckRun.objects.filter(source=events.WORKER.source, only=[])
         night = _night(database.now())
         if _began() < night and not by_worker.filter(asked_at__gte=night).exists():

@@ -16,12 +16,11 @@ from django.db import connection, transaction
 
 from pools.models import Delivery, Notice
 from pools.models.notices import DeliveryEvent, DeliveryState, Level
-from pools.platform import database, scheduler
+from pools.platform import advisory_locks, database, scheduler
 from pools.platform.alerts import outbox
 from pools.platform.conditions import registry
 from pools.platform.conditions.registry import Found, Key
 
-LOCK = 4251
 MOST = 200  # open notices of one code; how many more there are is told by one notice
 MORE = "more"  # its subject
 
@@ -95,7 +94,7 @@ def tidy(days: int) -> int:
 
 def _alone() -> bool:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, 0)", [LOCK])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, 0)", [advisory_locks.CONDITIONS])
         return bool(cursor.fetchone()[0])
 
 

@@ -12,10 +12,11 @@ import time
 
 from django.db import connection, transaction
 
+from pools.platform import advisory_locks
 from pools.platform.audit import event_rows, horizon
+from pools.sql import statements
 
 LOG = "events"
-LOCK = 4261  # of those who count; one at a time
 STEP = 100_000  # numbers that are counted in one transaction
 
 
@@ -35,7 +36,7 @@ def count(*, seconds: float = 0.5) -> bool:
 def _step() -> bool:
     """Whether all was counted that can be."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_locks.EVENT_COUNTS])
         cursor.execute(_POSITION, [LOG])
         counted, seen, waits_for = cursor.fetchone() or (0, 0, [])
         complete = counted
@@ -60,32 +61,4 @@ _KEEP = """
     SET counted = EXCLUDED.counted, seen = EXCLUDED.seen, waits_for = EXCLUDED.waits_for
 """
 # Labels as pools.platform.process_metrics writes them; in the order of the unique index, as it does.
-_COUNT = """
-    WITH happened AS (
-        SELECT pgh_label AS label, to_json(category)::text AS category, count(*) AS times
-        FROM pools_blockevent
-        WHERE pgh_id > %(after)s AND pgh_id <= %(upto)s AND pgh_label IN ('allocated', 'released')
-        GROUP BY 1, 2),
-    failed AS (
-        SELECT to_json(category)::text AS category, to_json(code)::text AS code, count(*) AS times
-        FROM pools_failureevent WHERE pgh_id > %(after)s AND pgh_id <= %(upto)s
-        GROUP BY 1, 2),
-    totals (name, labels, times) AS (
-        SELECT 'ipam_allocations_total',
-            '{"category": ' || category || ', "result": "allocated"}', times
-        FROM happened WHERE label = 'allocated'
-        UNION ALL
-        SELECT 'ipam_releases_total', '{"category": ' || category || '}', times
-        FROM happened WHERE label = 'released'
-        UNION ALL
-        SELECT 'ipam_allocations_total',
-            '{"category": ' || category || ', "result": "failed"}', sum(times)
-        FROM failed GROUP BY category
-        UNION ALL
-        SELECT 'ipam_allocation_failures_total',
-            '{"category": ' || category || ', "reason": ' || code || '}', times
-        FROM failed)
-    INSERT INTO pools_measure AS kept (name, labels, value)
-    SELECT name, labels, times FROM totals ORDER BY name, labels
-    ON CONFLICT (name, labels) DO UPDATE SET value = kept.value + EXCLUDED.value
-"""
+_COUNT = statements.read("pools/count_events")

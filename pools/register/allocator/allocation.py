@@ -25,7 +25,7 @@ from pools.models import Block, Pool
 from pools.models.blocks import BlockState
 from pools.models.fields import Now
 from pools.models.pools import SINGLE
-from pools.platform import database, events, idempotency, prepared
+from pools.platform import advisory_locks, database, events, idempotency, prepared
 from pools.register.allocator import batches, window
 
 __all__ = [
@@ -195,7 +195,7 @@ def _allocate_all(
     with transaction.atomic():
         # As events.recorded and window.lock do it, in one round trip; the lock before any row:
         # whoever holds rows never waits for it.
-        database.rows(_BEGIN, [author.as_context(), window.LOCK, pool_id])
+        database.rows(_BEGIN, [author.as_context(), advisory_locks.POOL, pool_id])
         done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, demand)))
     return _from_stored(done.status, done.answer)
 

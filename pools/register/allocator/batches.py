@@ -17,6 +17,7 @@ from pools.models.blocks import BlockState
 from pools.models.pools import SINGLE
 from pools.platform import database
 from pools.register.allocator import window
+from pools.sql import statements
 
 Row = Mapping[str, Any]
 
@@ -235,16 +236,7 @@ _HELD = """
 # holder is looked up apart (the lock keeps the inner query from being merged with the outer one), and
 # `+ 0` keeps the planner off other indexes: when the statistics are older than the blocks, it would
 # read all blocks of the address space, or of all pools, and compare each with each holder.
-_KNOWN = """
-    SELECT b.*, b.available_from > (SELECT ipam_clock()) AS cools
-    FROM unnest(string_to_array(%(ids)s, E'\\x1f')) AS w(id) CROSS JOIN LATERAL (
-        SELECT * FROM pools_block
-        WHERE holder_id = w.id AND space_id + 0 = %(space)s AND category = %(category)s
-          AND family + 0 = %(family)s AND state IN ('held', 'cooling')
-          AND (holder_kind <> 'env' OR org = %(org)s)
-        FOR UPDATE) b
-    ORDER BY b.released_at
-"""
+_KNOWN = statements.read("pools/lock_blocks_of_holders")
 
 # The oldest blocks that may be handed out.
 _OLDEST = """
@@ -271,20 +263,7 @@ _TAKE_THESE = f"""
 """  # noqa: S608  # no value is formatted in
 
 # The ids, which are numbered in the order of the holders, and the time.
-_INSERT_HELD = """
-    WITH made AS (
-        INSERT INTO pools_block (pool_id, space_id, category, family, cidr, state, withheld,
-            holder_kind, holder_id, holder_uid, org, env, allocated_at)
-        SELECT %(pool)s, %(space)s, %(category)s, %(family)s, fresh.cidr::cidr, 'held', false,
-            fresh.kind, fresh.id, COALESCE(fresh.uid, ''), %(org)s,
-            CASE WHEN %(env)s::text = '' AND fresh.kind = 'env' THEN fresh.id ELSE %(env)s END,
-            ipam_now()
-        FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
-                    string_to_array(%(uids)s, E'\\x1f'), string_to_array(%(cidrs)s, E'\\x1f'))
-             WITH ORDINALITY AS fresh(kind, id, uid, cidr, n)
-        ORDER BY n RETURNING id)
-    SELECT string_agg(id::text, ',' ORDER BY id), ipam_now() FROM made
-"""
+_INSERT_HELD = statements.read("pools/insert_held_blocks")
 
 
 # --- one exact block ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import connection
 
 from pools.models import FailureEvent
+from pools.sql import statements
 
 COUNTED = 10_000  # blocks that end their cooldown soon are counted so far
 FAILURES = 20_000  # the newest refusals looked at
@@ -46,23 +47,12 @@ def next_endings(pool_ids: Collection[int]) -> dict[int, datetime]:
     if not pool_ids:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_NEXT, [list(pool_ids)])
+        cursor.execute(_NEXT, {"pools": list(pool_ids)})
         return dict(cursor.fetchall())
 
 
 # A look into the allocator's queue for each pool and family: its first entry in the future.
-_NEXT = """
-SELECT p.id, min(n.available_from)
-  FROM unnest(%s::bigint[]) AS p(id)
- CROSS JOIN (VALUES (4), (6)) AS f(family)
- CROSS JOIN LATERAL (
-   SELECT available_from FROM pools_block AS b
-    WHERE b.pool_id = p.id AND b.family = f.family AND b.available_from > ipam_now()
-      AND NOT b.withheld AND b.state = 'cooling'
-    ORDER BY available_from, id LIMIT 1
- ) AS n
- GROUP BY p.id
-"""
+_NEXT = statements.read("pools/next_cooldown_ends")
 
 
 @dataclass(frozen=True)

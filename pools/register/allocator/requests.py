@@ -23,6 +23,7 @@ from pools.models.fields import Now
 from pools.models.requests import RequestState
 from pools.platform import database, events, idempotency, process_metrics
 from pools.register.allocator import allocation, owners
+from pools.sql import statements
 
 RETRY_EVERY = timedelta(seconds=30)
 BATCH = 200  # pending requests of one pool tried in one cycle
@@ -261,14 +262,4 @@ def end_cooldowns(*, limit: int = 5000) -> int:
         return int(cursor.fetchone()[0])
 
 
-_END_COOLDOWNS = """
-    WITH due AS (
-        SELECT id, withheld FROM pools_block
-        WHERE state = 'cooling' AND available_from <= ipam_now()
-        ORDER BY available_from LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
-    ended AS (UPDATE pools_block SET state = 'available'
-              WHERE id = ANY(ARRAY(SELECT id FROM due WHERE NOT withheld)) RETURNING id),
-    gone AS (DELETE FROM pools_block
-             WHERE id = ANY(ARRAY(SELECT id FROM due WHERE withheld)) RETURNING id)
-    SELECT (SELECT count(*) FROM ended) + (SELECT count(*) FROM gone)
-"""
+_END_COOLDOWNS = statements.read("pools/end_cooldowns")

@@ -18,17 +18,17 @@ from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
 from pools.core import addresses, blocks, errors
 from pools.models import Block, Cluster, FreeSpan, Pool, PoolCIDR
-from pools.platform import database
+from pools.platform import advisory_locks, database
+from pools.sql import statements
 
 WINDOW = 512
 STEP = 128  # how many blocks are handed out between two looks at the window
 LOW = 160  # it is filled up when a look finds fewer: some are left for those who come meanwhile
-LOCK = 4242  # first key of the advisory locks of pools; the second is the pool's id
 
 
 def lock(pool_id: int) -> None:
     """Hold the pool's allocation lock until the transaction ends."""
-    database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", [LOCK, pool_id])
+    database.rows("SELECT pg_advisory_xact_lock(%s::int, %s::int)", [advisory_locks.POOL, pool_id])
 
 
 def layout(cidr: PoolCIDR) -> blocks.Layout:
@@ -136,24 +136,7 @@ def _look(pool_id: int, family: int, most: int) -> _Look:
 # How many blocks can be taken at once: fresh ones, and released ones when no fresh one can be drawn.
 # Notes where the oldest one is. Rows that others are taking at this moment count: a pool is exhausted
 # when they are gone for good.
-_READY = """
-    WITH bound AS MATERIALIZED (
-        SELECT ipam_available_until(%(pool)s, %(family)s::smallint) AS until),
-    ready AS (
-        SELECT available_from FROM pools_block
-        WHERE pool_id = %(pool)s AND family = %(family)s
-          AND available_from <= (SELECT until FROM bound) AND NOT withheld
-        ORDER BY available_from, id LIMIT %(most)s),
-    found AS (
-        SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
-    noted AS (
-        UPDATE pools_window w SET since = found.oldest FROM found
-        WHERE w.pool_id = %(pool)s AND w.family = %(family)s AND w.pool_name IS NOT NULL
-        RETURNING w.all_drawn)
-    SELECT found.count, found.oldest, bound.until > ipam_fresh_until(),
-        (SELECT all_drawn FROM noted)
-    FROM found, bound
-"""
+_READY = statements.read("pools/available_in_window")
 
 # What the note repeats of the pool p and its cluster c: column -> expression.
 NOTED = {
@@ -258,7 +241,9 @@ def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
 
 def cut(cidr_id: int, indexes: Sequence[int]) -> None:
     """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
-    rows = database.rows(_SPANS_OF, [database.joined(indexes), cidr_id], prepare=False)
+    rows = database.rows(
+        _SPANS_OF, {"indexes": database.joined(indexes), "pool_cidr": cidr_id}, prepare=False
+    )
     if not rows:
         return
     spans = [blocks.Span(int(first), int(last)) for _, first, last in rows]
@@ -270,13 +255,7 @@ def cut(cidr_id: int, indexes: Sequence[int]) -> None:
     )
 
 
-_SPANS_OF = """
-    SELECT DISTINCT s.id, s.first, s.last
-    FROM unnest(string_to_array(%s, ',')::numeric[]) AS taken(index) CROSS JOIN LATERAL (
-        SELECT id, first, last FROM pools_freespan f
-        WHERE f.pool_cidr_id = %s AND f.first <= taken.index ORDER BY f.first DESC LIMIT 1) s
-    WHERE s.last >= taken.index
-"""
+_SPANS_OF = statements.read("pools/free_spans_with_blocks")
 
 
 def release(ids: Sequence[int], *, kind: str = "") -> None:
@@ -288,17 +267,7 @@ def release(ids: Sequence[int], *, kind: str = "") -> None:
         database.rows(_RELEASE, {"ids": list(ids), "kind": kind}, prepare=False)
 
 
-_RELEASE = """
-    UPDATE pools_block b
-    SET state = CASE WHEN p.cooldown_seconds = 0 AND NOT b.withheld
-                     THEN 'available' ELSE 'cooling' END,
-        released_at = ipam_now(),
-        available_from = ipam_now() + make_interval(secs => p.cooldown_seconds)
-    FROM pools_pool p
-    WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
-      AND %(kind)s::text IN ('', b.holder_kind)
-    RETURNING b.id
-"""
+_RELEASE = statements.read("pools/release_held_blocks")
 
 
 def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[blocks.Span]) -> None:

@@ -7,6 +7,7 @@ from django.db import connection
 from pools.platform import events
 from pools.platform.checks import checks, repairs
 from pools.register.allocator import window
+from pools.sql import statements
 
 # Why a block lies where none of its pool can: a short text, null when it does not.
 _MISPLACED = """
@@ -78,25 +79,7 @@ STATE = checks.Check(
     proves="A held block has a holder and a beginning, a cooling one an end that is not before its"
     " release, and what is withheld is never about to be handed out.",
     steps=checks.slices("pools_block"),
-    find=checks.told("""
-        SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool_id FROM (
-            SELECT id, cidr, state, pool_id, CASE
-                WHEN state NOT IN ('available', 'held', 'cooling') THEN 'there is no such state'
-                WHEN state = 'held' AND (holder_id = '' OR holder_kind = '') THEN 'it has no holder'
-                WHEN state = 'held' AND allocated_at IS NULL THEN 'it has no time of allocation'
-                WHEN state = 'held' AND available_from IS NOT NULL
-                    THEN 'it is held and would be handed out again'
-                WHEN state <> 'held' AND available_from IS NULL
-                    THEN 'nothing says from when it may be handed out'
-                WHEN state = 'cooling' AND released_at IS NULL THEN 'it has no time of release'
-                WHEN state = 'cooling' AND available_from < released_at
-                    THEN 'its cooldown ends before its release'
-                WHEN state = 'available' AND withheld
-                    THEN 'it is withheld and stands in the window'
-                END AS why
-            FROM pools_block WHERE id > %(low)s AND id <= %(high)s) b
-        WHERE why IS NOT NULL ORDER BY id
-    """),
+    find=checks.told(statements.read("pools/check_block_state")),
 )
 
 # By the index of the address: the log has none of the blocks' ids.
@@ -106,27 +89,7 @@ HISTORY = checks.Check(
     proves="The last event of every held or cooling block tells of the state, the holder and the"
     " times that its row has; no cooldown is shorter than its event says.",
     steps=checks.slices("pools_block"),
-    find=checks.told("""
-        SELECT 'Block ' || b.cidr || ' (' || b.state || ', ' || b.holder_kind || ' ' || b.holder_id
-            || '): ' || CASE
-            WHEN e.pgh_id IS NULL THEN 'no event tells of it'
-            WHEN e.state <> b.state THEN 'its last event says ' || e.state
-            WHEN (e.holder_kind, e.holder_id, e.holder_uid, e.org, e.env)
-                <> (b.holder_kind, b.holder_id, b.holder_uid, b.org, b.env)
-                THEN 'its last event names ' || e.holder_kind || ' ' || e.holder_id
-            WHEN b.state = 'held' THEN 'its last event has another time of allocation'
-            ELSE 'its cooldown ends before the time that its last event says' END, b.pool_id
-        FROM pools_block b LEFT JOIN LATERAL (
-            SELECT * FROM pools_blockevent e WHERE e.cidr = b.cidr AND e.pgh_obj_id = b.id
-            ORDER BY e.pgh_id DESC LIMIT 1) e ON true
-        WHERE b.id > %(low)s AND b.id <= %(high)s AND b.state IN ('held', 'cooling')
-          AND (e.pgh_id IS NULL OR e.state <> b.state
-            OR (e.holder_kind, e.holder_id, e.holder_uid, e.org, e.env)
-               <> (b.holder_kind, b.holder_id, b.holder_uid, b.org, b.env)
-            OR b.state = 'held' AND e.allocated_at IS DISTINCT FROM b.allocated_at
-            OR b.state = 'cooling' AND b.available_from < e.available_from)
-        ORDER BY b.id
-    """),
+    find=checks.told(statements.read("pools/check_block_history")),
 )
 
 CHECKS: list[checks.Check] = [PLACE, FORM, STATE, HISTORY]

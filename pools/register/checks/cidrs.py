@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pools.platform.checks import checks
+from pools.sql import statements
 
 _CIDRS = """
     SELECT c.pool_id, c.cidr, p.name, CASE
@@ -35,23 +36,7 @@ RANGES = checks.Check(
     invariants="I7, I8, I2",
     proves="Every reserved range has two addresses in order, lies inside its CIDR, belongs to the"
     " same pool, and overlaps no other of the CIDR.",
-    find=checks.told("""
-        SELECT 'Reserved range ' || host(first) || '-' || host(last) || ' of ' || cidr || ': ' || why,
-            pool_id
-        FROM (
-            SELECT r.first, r.last, r.pool_id, c.cidr, CASE
-                WHEN r.pool_id <> c.pool_id THEN 'it belongs to another pool than its CIDR'
-                WHEN NOT (r.first <<= c.cidr AND r.last <<= c.cidr) THEN 'it lies outside its CIDR'
-                WHEN masklen(r.first) + masklen(r.last) <> CASE family(c.cidr) WHEN 4 THEN 64
-                    ELSE 256 END THEN 'its ends are no single addresses'
-                WHEN r.first > r.last THEN 'its end comes before its beginning'
-                WHEN r.next <= r.last THEN 'it overlaps the one that begins at ' || host(r.next)
-                END AS why
-            FROM (SELECT *, lead(first) OVER (PARTITION BY pool_cidr_id ORDER BY first) AS next
-                  FROM pools_reservedrange) r
-            JOIN pools_poolcidr c ON c.id = r.pool_cidr_id) r
-        WHERE why IS NOT NULL
-    """),
+    find=checks.told(statements.read("pools/check_reserved_ranges")),
 )
 
 CHECKS = [CIDRS, RANGES]

@@ -8,6 +8,7 @@ from django.db import connection
 
 from pools.models.pools import SINGLE
 from pools.platform.checks import checks
+from pools.sql import statements
 
 # In the order of networks, one that lies inside another follows it or one that lies inside it too:
 # neighbours tell.
@@ -16,12 +17,7 @@ UNIQUE = checks.Check(
     invariants="I1",
     proves="No address of an address space belongs to two blocks.",
     steps=checks.spaces,
-    find=checks.told("""
-        SELECT 'Block ' || cidr || ' overlaps block ' || next, pool_id FROM (
-            SELECT pool_id, cidr, lead(cidr) OVER (ORDER BY cidr) AS next
-            FROM pools_block WHERE space_id = %(at)s) b
-        WHERE next <<= cidr
-    """),
+    find=checks.told(statements.read("pools/check_overlapping_blocks")),
 )
 
 

@@ -14,6 +14,7 @@ import pghistory
 from pools.models import BlockEvent
 from pools.platform import events
 from pools.platform.checks import checks
+from pools.sql import statements
 
 # The other direction, from the row to its event, is `history` (blocks.py).
 BLOCKS = checks.Check(
@@ -21,20 +22,7 @@ BLOCKS = checks.Check(
     invariants="I12, I3",
     proves="Every block that its last event says is held or cooling has a row that says so too.",
     steps=checks.slices("pools_blockevent", key="pgh_id"),
-    find=checks.told("""
-        SELECT 'Block ' || e.cidr || ': its last event says ' || e.state || ' by ' || e.holder_kind
-            || ' ' || e.holder_id || COALESCE(', its row says ' || (
-                SELECT state FROM pools_block b WHERE b.id = e.pgh_obj_id), ', it has no row'),
-            (SELECT id FROM pools_pool p WHERE p.id = e.pool_id)
-        FROM pools_blockevent e
-        WHERE e.pgh_id > %(low)s AND e.pgh_id <= %(high)s
-          AND e.state IN ('held', 'cooling') AND e.pgh_label <> 'removed'
-          AND NOT EXISTS (SELECT FROM pools_block b
-              WHERE b.id = e.pgh_obj_id AND b.state IN ('held', 'cooling'))
-          AND NOT EXISTS (SELECT FROM pools_blockevent f
-              WHERE f.cidr = e.cidr AND f.pgh_obj_id = e.pgh_obj_id AND f.pgh_id > e.pgh_id)
-        ORDER BY e.pgh_id
-    """),
+    find=checks.told(statements.read("pools/check_row_history")),
 )
 
 

@@ -9,6 +9,7 @@ from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.platform.checks import checks
 from pools.register.allocator import requests
+from pools.sql import statements
 
 KEYS = checks.Check(
     code="idempotency_keys",
@@ -25,15 +26,7 @@ KEYS = checks.Check(
     """),
 )
 
-_ENDED = checks.told("""
-    SELECT 'Request ' || id || ' of ' || holder_kind || ' ' || holder_id || ' (' || state || '): '
-        || CASE WHEN state = 'pending' THEN 'it waits and has ended'
-                WHEN ended_at IS NULL THEN 'it has ended at no time'
-                ELSE 'it is fulfilled by no block' END, pool_id
-    FROM pools_allocationrequest WHERE id > %(low)s AND id <= %(high)s AND (
-        (state = 'pending') <> (ended_at IS NULL) OR state = 'fulfilled' AND block_ids = '{}')
-    ORDER BY id
-""")
+_ENDED = checks.told(statements.read("pools/check_allocation_requests"))
 
 
 def _requests(id_range: tuple[int, int]) -> Iterator[checks.Violation]:

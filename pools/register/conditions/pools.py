@@ -12,6 +12,7 @@ from pools.models.notices import Level
 from pools.platform import database
 from pools.platform.conditions.registry import Condition, Found, Known
 from pools.register import usage
+from pools.sql import statements
 
 NEARLY_FULL = "pool_nearly_full"
 COOLING = "cooldown_queue_long"
@@ -72,7 +73,9 @@ def _cools(family_usage: usage.Usage, before: bool) -> bool:
 
 
 def _refusing(_known: Known) -> Iterator[Found]:
-    for pool_id, name, count, message in database.rows(_REFUSED, [_NEWEST, RECENT]):
+    for pool_id, name, count, message in database.rows(
+        _REFUSED, {"newest": _NEWEST, "recent": RECENT}
+    ):
         many = f"{count} allocations were" if count > 1 else "An allocation was"
         yield Found(
             FAILING,
@@ -84,13 +87,7 @@ def _refusing(_known: Known) -> Iterator[Found]:
         )
 
 
-_REFUSED = """
-    SELECT p.id, c.name || '/' || p.name, count(*), (array_agg(e.message ORDER BY e.pgh_id DESC))[1]
-    FROM (SELECT * FROM pools_failureevent ORDER BY pgh_id DESC LIMIT %s) e
-    JOIN pools_pool p ON p.id = e.pgh_obj_id JOIN pools_cluster c ON c.id = p.cluster_id
-    WHERE e.pgh_created_at > ipam_clock() - make_interval(secs => %s)
-    GROUP BY p.id, c.name, p.name ORDER BY p.id
-"""
+_REFUSED = statements.read("pools/pools_with_refusals")
 
 ALL = (
     Condition((NEARLY_FULL, COOLING), _by_use),

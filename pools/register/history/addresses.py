@@ -13,6 +13,7 @@ from pools.core import addresses, block_fields, errors, timestamps
 from pools.models import AddressSpace, BlockEvent, ClusterEvent, Pool, PoolEvent
 from pools.models.blocks import LIVE
 from pools.platform import database
+from pools.sql import statements
 
 MOST = 1000  # events of one address
 AHEAD = timedelta(seconds=30)
@@ -148,21 +149,16 @@ def _following(events: list[Any]) -> dict[int, Any]:
     """The next event of the same block, by the number of each."""
     if not events:
         return {}
-    number_pairs = database.rows(_FOLLOWING, [[event.pgh_id for event in events]], prepare=False)
+    number_pairs = database.rows(
+        _FOLLOWING, {"events": [event.pgh_id for event in events]}, prepare=False
+    )
     pairs = dict(number_pairs)
     rows = BlockEvent.objects.in_bulk(list(pairs.values()))
     return {number: rows[after] for number, after in pairs.items()}
 
 
 # In the order of the CIDR's index, which no other index has: whatever the planner takes CIDRs for.
-_FOLLOWING = """
-    SELECT e.pgh_id, n.pgh_id FROM pools_blockevent e CROSS JOIN LATERAL (
-        SELECT p.pgh_id FROM pools_blockevent p
-        WHERE (p.cidr, p.pgh_id) > (e.cidr, e.pgh_id) AND p.cidr <= e.cidr
-          AND p.space_id = e.space_id
-        ORDER BY p.cidr, p.pgh_id LIMIT 1) n
-    WHERE e.pgh_id = ANY (%s)
-"""
+_FOLLOWING = statements.read("pools/following_events")
 
 
 def _start(event: Any) -> datetime:

@@ -24,6 +24,7 @@ from pools.platform import database
 from pools.platform.history import event_numbers
 from pools.register.history import addresses as history_addresses
 from pools.register.history.addresses import Tenure
+from pools.sql import statements
 
 SECONDS = 2.0  # of looking for holders, about
 MOST = 50_000  # blocks in cooldown that are counted
@@ -148,25 +149,7 @@ def _held(pool_id: int, family: int, moment: datetime) -> int:
 
 # Of a segment whose events are all younger the tally counts; of others, and of what is not sealed,
 # each event does.
-_SINCE = """
-    WITH later AS (
-        SELECT id, after_id, last_id, oldest_at > %(at)s AS whole FROM pools_auditsegment
-        WHERE last_id > %(low)s),
-    changes AS (
-        SELECT CASE e.pgh_label WHEN 'allocated' THEN 1 WHEN 'released' THEN -1
-            WHEN 'removed' THEN CASE e.state WHEN 'held' THEN -1 ELSE 0 END ELSE 0 END AS by
-        FROM (SELECT after_id, last_id FROM later WHERE NOT whole
-              UNION ALL SELECT COALESCE(max(last_id), %(low)s), 9223372036854775807 FROM later) s
-        JOIN pools_blockevent e ON e.pool_id = %(pool)s AND e.pgh_id > s.after_id
-            AND e.pgh_id <= s.last_id
-        WHERE e.family = %(family)s AND e.pgh_created_at > %(at)s)
-    SELECT
-        (SELECT count(*) FROM pools_block WHERE pool_id = %(pool)s AND family = %(family)s
-            AND state = 'held'),
-        (SELECT COALESCE(sum(t.held), 0) FROM pools_segmenttally t JOIN later l ON l.id = t.segment_id
-            WHERE l.whole AND t.pool_id = %(pool)s AND t.family = %(family)s),
-        (SELECT COALESCE(sum(by), 0) FROM changes)
-"""
+_SINCE = statements.read("pools/pool_events_since")
 
 
 def _cooling(pool_id: int, family: int, moment: datetime) -> int | None:
@@ -185,15 +168,7 @@ def _cooling(pool_id: int, family: int, moment: datetime) -> int | None:
     return None if number > MOST else int(number)
 
 
-_COOLING = """
-    SELECT count(*) FILTER (WHERE NOT EXISTS (
-        SELECT FROM pools_blockevent n WHERE n.cidr = e.cidr AND n.space_id = e.space_id
-            AND n.pgh_id > e.pgh_id AND n.pgh_created_at <= %(at)s)) AS number
-    FROM (SELECT cidr, space_id, pgh_id FROM pools_blockevent
-        WHERE pool_id = %(pool)s AND pgh_id > %(low)s AND pgh_id <= %(high)s AND family = %(family)s
-            AND pgh_label = 'released' AND state = 'cooling' AND pgh_created_at <= %(at)s
-            AND available_from > %(at)s LIMIT %(n)s) e
-"""
+_COOLING = statements.read("pools/blocks_cooling_at")
 
 
 def _longest_cooldown(pool_id: int) -> timedelta:
@@ -240,11 +215,4 @@ def holders(
 
 
 # The pool's events backwards: which of them is the last of its block until then?
-_LAST = """
-    SELECT e.pgh_id, e.state <> 'available' AND e.pgh_label <> 'removed' AND NOT EXISTS (
-        SELECT FROM pools_blockevent n WHERE n.cidr = e.cidr AND n.space_id = e.space_id
-            AND n.pgh_id > e.pgh_id AND n.pgh_created_at <= %(at)s)
-    FROM (SELECT * FROM pools_blockevent WHERE pool_id = %(pool)s AND pgh_id <= %(high)s
-            AND pgh_created_at <= %(at)s ORDER BY pgh_id DESC LIMIT %(n)s) e
-    ORDER BY e.pgh_id DESC
-"""
+_LAST = statements.read("pools/pool_events_before")

@@ -22,6 +22,7 @@ from django.db.models.lookups import Exact
 from pools.models import Block, Leak
 from pools.models.blocks import BlockState
 from pools.platform import database
+from pools.sql import statements
 
 if TYPE_CHECKING:
     from pools.clusters.reconcile.handler import SyncContext
@@ -239,13 +240,7 @@ def tidy() -> int:
     return len(database.rows(_TIDY, []))
 
 
-_TIDY = """
-    DELETE FROM pools_leak l WHERE NOT EXISTS (
-        SELECT FROM pools_block b WHERE b.id = l.block_id AND b.state = 'held'
-          AND (b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at)
-            = (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at))
-    RETURNING l.id
-"""
+_TIDY = statements.read("pools/delete_outdated_leaks")
 
 
 # --- nodes ----------------------------------------------------------------------------------------

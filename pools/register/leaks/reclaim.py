@@ -24,6 +24,7 @@ from pools.models.pools import Category
 from pools.platform import database, events
 from pools.register.allocator import window
 from pools.register.leaks import detection
+from pools.sql import statements
 
 BATCH = 500  # blocks in one transaction
 
@@ -116,16 +117,7 @@ _NETWORKS = """
 """
 # In the order of their ids, so that two who reclaim the same never wait for each other in a circle.
 # The leak by its block alone: a condition on its confirmation would have the index of those tried.
-_ROWS = """
-    SELECT b.*, b.cidr::text AS cidr, p.name AS pool, p.cluster_id, c.name AS cluster,
-        COALESCE((SELECT l.confirmed_at IS NOT NULL
-                AND (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
-                  = (b.holder_kind, b.holder_id, b.holder_uid, b.allocated_at)
-            FROM pools_leak l WHERE l.block_id = b.id), false) AS leaked
-    FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
-    WHERE b.id = ANY(%(ids)s::bigint[]) AND b.holder_id <> ''
-    ORDER BY b.id FOR UPDATE OF b
-"""
+_ROWS = statements.read("pools/leaks_to_reclaim")
 
 Row = Mapping[str, Any]
 
@@ -186,16 +178,7 @@ def cool(ids: Collection[int]) -> None:
     database.fetch(_COOL, {"ids": sorted(ids), "grace": grace})
 
 
-_COOL = """
-    WITH cooled AS (
-        UPDATE pools_block b
-        SET state = 'cooling', released_at = ipam_now(), available_from = ipam_now()
-            + make_interval(secs => COALESCE(NULLIF(p.cooldown_seconds, 0), %(grace)s))
-        FROM pools_pool p
-        WHERE p.id = b.pool_id AND b.id = ANY(%(ids)s::bigint[]) AND b.state = 'held'
-        RETURNING b.id)
-    DELETE FROM pools_leak l WHERE l.block_id = ANY(ARRAY(SELECT id FROM cooled)) RETURNING l.id
-"""
+_COOL = statements.read("pools/reclaim_blocks")
 
 
 def _result(

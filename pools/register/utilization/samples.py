@@ -14,12 +14,12 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from pools.models import Pool, Sample, SampleSum
-from pools.platform import database
+from pools.platform import advisory_locks, database
 from pools.register import usage
+from pools.sql import statements
 
 POOLS = 500  # pools counted by one query
 TENANTS = 500  # organisations, and environments, that have a row of their own
-_LOCK = 4245  # advisory: two samplings at once would wait for each other's rows in turn
 
 COUNTS = ("capacity", "held", "cooling", "reserved")
 
@@ -27,7 +27,7 @@ COUNTS = ("capacity", "held", "cooling", "reserved")
 def take() -> int:
     """Count all pools into today's samples; how many rows of pools that made."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_locks.UTILIZATION_SAMPLES])
         now = database.now()
         rows = list(_counted(now))
         Sample.objects.bulk_create(
@@ -121,35 +121,4 @@ def _count_tenants(now: datetime) -> None:
 
 
 # A cooldown that has passed is over, whether or not a worker has tidied it (pools.register.usage).
-_TENANTS = """
-INSERT INTO pools_samplesum (day, "by", org, name, rest, family, members, capacity, held, cooling,
-                             reserved, taken_at)
-WITH counted AS MATERIALIZED (
-  SELECT org, env, family, count(*) FILTER (WHERE state = 'held') AS held,
-         count(*) FILTER (WHERE state = 'cooling') AS cooling
-    FROM pools_block
-   WHERE state = 'held' OR state = 'cooling' AND available_from > %(now)s
-   GROUP BY org, env, family
-), tenant AS (
-  SELECT 'org' AS "by", '' AS org, org AS name, family, sum(held) AS held, sum(cooling) AS cooling
-    FROM counted GROUP BY counted.org, family
-   UNION ALL
-  SELECT 'env', org, env, family, held, cooling FROM counted WHERE env <> ''
-), total AS (
-  SELECT *, sum(held + cooling) OVER (PARTITION BY "by", org, name) AS used FROM tenant
-), ranked AS (
-  SELECT *, dense_rank() OVER (PARTITION BY "by" ORDER BY used DESC, org, name) AS rank FROM total
-), folded AS (
-  SELECT "by", CASE WHEN rank > %(most)s THEN '' ELSE org END AS org,
-         CASE WHEN rank > %(most)s THEN '' ELSE name END AS name, rank > %(most)s AS rest,
-         family, held, cooling
-    FROM ranked
-)
-SELECT %(day)s, "by", org, name, rest, family, count(*), 0, sum(held), sum(cooling), 0, %(now)s
-  FROM folded
- GROUP BY "by", org, name, rest, family
- ORDER BY "by", org, name, family, rest
-ON CONFLICT ("by", day, org, name, family, rest) DO UPDATE
-   SET members = excluded.members, held = excluded.held, cooling = excluded.cooling,
-       taken_at = excluded.taken_at
-"""
+_TENANTS = statements.read("pools/sample_tenants")

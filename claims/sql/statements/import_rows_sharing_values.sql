@@ -1,0 +1,10 @@
+-- Return the numbers of the rows of an import that share a MAC, an address or a VM with the given ones.
+-- $1 import bigint
+-- $2 number integer
+-- $3 macs text[]
+-- $4 vms text[]
+-- $5 hosts text[]
+SELECT number FROM claims_importrow
+WHERE vm_import_id = $1 AND (number = $2
+    OR mac = ANY($3::text[]::macaddr[]) OR vm = ANY($4::text[])
+    OR claims_hosts(ips) && $5::text[])

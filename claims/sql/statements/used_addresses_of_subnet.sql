@@ -1,0 +1,16 @@
+-- Return the addresses of a subnet that the register, its cooldowns or other rows of the import use.
+-- $1 network bigint
+-- $2 subnet inet
+-- $3 space bigint
+-- $4 import bigint
+-- $5 number integer
+  SELECT host(address) FROM claims_place
+  WHERE network_id = $1 AND address <<= $2::inet
+UNION
+  SELECT host(cidr) FROM pools_block
+  WHERE space_id = $3 AND cidr <<= $2::inet
+      AND (state = 'held' OR state = 'cooling' AND available_from > ipam_clock())
+UNION
+  SELECT split_part(ip, '/', 1) FROM claims_importrow r, unnest(r.ips) AS ip
+  WHERE r.vm_import_id = $4 AND r.network_id = $1 AND r.number <> $5
+      AND NOT r.skipped AND split_part(ip, '/', 1)::inet <<= $2::inet

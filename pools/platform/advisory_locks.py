@@ -1,0 +1,29 @@
+"""All advisory locks of PostgreSQL that the product takes; each ends with its transaction.
+
+POOL and CONNECTION are first keys, the second is the id of the row. The order: first the cluster (a sync
+run takes its CONNECTION lock, a change made in the register locks the connection's row by `leases.nudge`),
+then POOL locks, lowest id first, then other rows; so whoever holds rows never waits for a POOL lock. The
+others are taken one at a time, at the beginning of a periodic job. SQL files repeat the numbers:
+tests/pools/test_advisory_locks.py compares.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# The window, free spans, CIDRs and reserved ranges of one pool. The triggers of pools/sql/rules.sql
+# take it too, when CIDRs or mask sizes change.
+POOL: Final = 4242
+# The rows of one connection's cluster: shared by transactions that write them under its lease,
+# exclusive (without waiting) to find out whether one is still open.
+CONNECTION: Final = 4243
+# Utilization samples: two samplings at once would wait for each other's rows in turn.
+UTILIZATION_SAMPLES: Final = 4245
+# The evaluation of conditions (the second key is 0): one at a time; another evaluation is skipped.
+CONDITIONS: Final = 4251
+# The schedule of nightly checks: two ticks at once must not ask for two runs.
+NIGHTLY_CHECKS: Final = 4260
+# The counters that are taken from the event log: each event is counted once.
+EVENT_COUNTS: Final = 4261
+# The sealing of audit segments: one at a time; another sealing is skipped. "AUDI" in ASCII.
+AUDIT_SEALING: Final = 0x41554449

@@ -1,0 +1,20 @@
+-- Return how many blocks of a window are available, since when the oldest is, whether more than the fresh ones may be handed out, and whether all free spans are used up.
+-- $1 pool bigint
+-- $2 family smallint
+-- $3 most bigint
+WITH bound AS MATERIALIZED (
+    SELECT ipam_available_until($1, $2::smallint) AS until),
+ready AS (
+    SELECT available_from FROM pools_block
+    WHERE pool_id = $1 AND family = $2
+      AND available_from <= (SELECT until FROM bound) AND NOT withheld
+    ORDER BY available_from, id LIMIT $3),
+found AS (
+    SELECT count(*) AS count, COALESCE(min(available_from), ipam_now()) AS oldest FROM ready),
+noted AS (
+    UPDATE pools_window w SET since = found.oldest FROM found
+    WHERE w.pool_id = $1 AND w.family = $2 AND w.pool_name IS NOT NULL
+    RETURNING w.all_drawn)
+SELECT found.count, found.oldest, bound.until > ipam_fresh_until(),
+    (SELECT all_drawn FROM noted)
+FROM found, bound

@@ -1,0 +1,7 @@
+-- Record a failure of a webhook target, and let it rest.
+-- $1 longest double precision
+-- $2 first double precision
+-- $3 target bigint
+UPDATE pools_webhooktarget SET failures = failures + 1, wait_until = ipam_clock()
+    + make_interval(secs => LEAST($1, $2 * power(2, LEAST(failures, 12))) * (0.75 + random() / 2))
+WHERE id = $3 RETURNING id
