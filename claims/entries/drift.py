@@ -8,7 +8,7 @@ from claims.entries import ippool_sync
 from claims.models import IPPool
 from pools.clusters import drift
 from pools.models import ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.platform import events
 
 
@@ -34,7 +34,7 @@ def _adopt(
 
 RESOLVER = drift.DriftResolver(
     IPPOOL.kind,
-    Duty.IPPOOL_STATUS,
+    ManagedResource.IPPOOL_STATUS,
     _keep,
     _adopt,
     ("claims.add_ippool", "claims.change_ippool", "claims.change_entry"),

@@ -1,9 +1,9 @@
 """IPPools of a cluster (spec/002, deploy/crds): entries read from and written to their spec.
 
 Who is right where the register and an object differ is as with CiliumPodIPPools: the object, unless
-the cluster is managed with the duty `ippool-status` and somebody made or changed the IPPool here.
+the cluster is managed with the managed resource `ippool-status` and somebody made or changed the IPPool here.
 Nothing of another field manager is forced, and no object is ever deleted. The status (conditions and
-associated NADs) is written for every IPPool of a cluster with the duty.
+associated NADs) is written for every IPPool of a cluster with the managed resource.
 
 A network has one IPPool: a second object for it is left out, with the problem `network_has_ippool`.
 An IPPool whose object is deleted stays with its entries, so that nobody else gets their addresses,
@@ -31,7 +31,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.fields import Now
 
 KIND = ippool.KIND
@@ -55,7 +55,7 @@ class IPPoolHandler(Handler):
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         ippools = IPPool.objects.filter(cluster=context.cluster, uid__in=[row.uid for row in rows])
-        if context.connection.does(Duty.IPPOOL_STATUS):
+        if context.connection.manages(ManagedResource.IPPOOL_STATUS):
             # What the register decides is made anew.
             ippools.filter(follows_cluster=False).update(uid="", agreed="")
         ippools.filter(follows_cluster=True).update(uid="", agreed="", gone_at=Now())
@@ -64,7 +64,7 @@ class IPPoolHandler(Handler):
         notes: list[ReconcileFinding] = []
         context.notes[KIND] = notes
         catch_up(context)
-        if context.connection.does(Duty.IPPOOL_STATUS):
+        if context.connection.manages(ManagedResource.IPPOOL_STATUS):
             yield from ippool_writes.writes(context, notes)
 
     def findings(self, context: SyncContext) -> Iterator[ReconcileFinding]:
@@ -92,11 +92,13 @@ def _ingest(context: SyncContext, row: ObservedObject, ippool_spec: ippool.Writt
 def decides(context: SyncContext, existing_ippool: IPPool | None) -> bool:
     """Whether the register is right where this IPPool and its object differ."""
     is_ours = existing_ippool is not None and not existing_ippool.follows_cluster
-    return is_ours and context.connection.does(Duty.IPPOOL_STATUS)
+    return is_ours and context.connection.manages(ManagedResource.IPPOOL_STATUS)
 
 
 def _forgotten(context: SyncContext, row: ObservedObject) -> bool:
-    return context.connection.does(Duty.IPPOOL_STATUS) and ippool_writes.ours(row.manifest)
+    return context.connection.manages(ManagedResource.IPPOOL_STATUS) and ippool_writes.ours(
+        row.manifest
+    )
 
 
 def catch_up(context: SyncContext) -> None:
@@ -110,5 +112,5 @@ def catch_up(context: SyncContext) -> None:
             ippool_sync.take_in(
                 context.cluster, ippool_spec, uid=row.uid, decides=False, author=context.author
             )
-            if not context.connection.does(Duty.IPPOOL_STATUS):
+            if not context.connection.manages(ManagedResource.IPPOOL_STATUS):
                 ippool_writes.agree(pair)

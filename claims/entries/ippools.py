@@ -1,6 +1,6 @@
 """IPPools: one for each network of a cluster; their conditions and who is right about them.
 
-An IPPool that was only taken in from a cluster follows its object. In a managed cluster with the duty
+An IPPool that was only taken in from a cluster follows its object. In a managed cluster with the managed resource
 `ippool-status` it becomes the register's with the first change that somebody makes here; in any other
 cluster its object decides, and a change here is refused.
 """
@@ -24,7 +24,7 @@ from claims.networks import names
 from pools.clusters.reconcile import leases
 from pools.core import errors, holders
 from pools.models import Cluster, Connection
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.platform import database, events
 
 _CLUSTER = "cluster"  # the source of what passes over a cluster change
@@ -172,7 +172,7 @@ def follows_after(ippool_row: IPPool, author: events.Author) -> bool:
     ):
         raise errors.ClusterDecides(
             f"The IPPool {ippool_row.name} is what its object in {ippool_row.cluster} says: change it there, or have"
-            " the cluster managed with the duty ippool-status."
+            " the cluster managed with the managed resource ippool-status."
         )
     return False
 
@@ -180,7 +180,7 @@ def follows_after(ippool_row: IPPool, author: events.Author) -> bool:
 def is_written(cluster_id: int) -> bool:
     """Whether IPPools are written to the cluster."""
     connection = Connection.objects.filter(cluster=cluster_id).first()
-    return connection is not None and connection.does(Duty.IPPOOL_STATUS)
+    return connection is not None and connection.manages(ManagedResource.IPPOOL_STATUS)
 
 
 def _announce(cluster_id: int, author: events.Author) -> None:

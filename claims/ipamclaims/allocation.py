@@ -1,4 +1,4 @@
-"""Addresses for claims that have none: the duty `claims`.
+"""Addresses for claims that have none: the managed resource `claims`.
 
 All or nothing over the families of the network (I11), under the lock of its pool, and for good: a
 claim that has addresses is never changed. What cannot be granted is answered with a condition, and

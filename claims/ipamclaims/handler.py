@@ -1,4 +1,4 @@
-"""IPAMClaims: recorded as they are, or answered as OVN-Kubernetes answers them (duty claims).
+"""IPAMClaims: recorded as they are, or answered as OVN-Kubernetes answers them (managed resource claims).
 
 The register has the addresses before the cluster hears of them: granted in one transaction, then
 written to the status by a field manager of its own, never by force. What could not be granted is
@@ -38,7 +38,7 @@ from pools.clusters.reconcile.handler import (
 from pools.core.kubernetes.differences import Structure
 from pools.core.kubernetes.resources import Resource
 from pools.models import ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.platform import database
 
 _STRUCTURE = Structure(
@@ -64,7 +64,7 @@ class IPAMClaimHandler(Handler):
         return Taken(claim, ours=status_writer.wrote(manifest, MANAGER))
 
     def ingest(self, context: SyncContext, observed_objects: Sequence[ParsedObject]) -> None:
-        answering = context.connection.does(Duty.CLAIMS)
+        answering = context.connection.manages(ManagedResource.CLAIMS)
         ingest.take_in(
             context.cluster, [observed.parsed for observed in observed_objects], answering=answering
         )
@@ -82,7 +82,7 @@ class IPAMClaimHandler(Handler):
         )
         cluster_id = context.cluster.pk
         pods_known = _knows(context, POD.kind) and _knows(context, VMI.kind)
-        if not context.connection.does(Duty.CLAIMS):
+        if not context.connection.manages(ManagedResource.CLAIMS):
             with context.holding():
                 ingest.follow_pods(cluster_id, pods_known=pods_known)
             return
@@ -113,7 +113,7 @@ class IPAMClaimHandler(Handler):
         knows_vms = _knows(context, VM.kind)
         yield from ipamclaim_findings.cluster_findings(
             context.cluster.pk,
-            answering=context.connection.does(Duty.CLAIMS),
+            answering=context.connection.manages(ManagedResource.CLAIMS),
             owners=[VM.kind, *([VMI.kind] if _knows(context, VMI.kind) else [])]
             if knows_vms
             else [],

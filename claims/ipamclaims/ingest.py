@@ -1,6 +1,6 @@
 """IPAMClaims as a cluster has them, taken into the register; everything stands in a caller's transaction.
 
-A claim with addresses in its status is the truth. While the register is the one who answers (the duty
+A claim with addresses in its status is the truth. While the register is the one who answers (the managed resource
 `claims`), what it has granted stays, also when the object does not show it yet: addresses of a claim
 are never overwritten, and belong to the uid of its VM.
 """

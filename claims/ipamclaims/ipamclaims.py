@@ -1,6 +1,6 @@
 """IPAMClaims by hand: made, changed and taken back in the register.
 
-In a managed cluster with the duty `claims` the next pass writes the object, and grants the addresses;
+In a managed cluster with the managed resource `claims` the next pass writes the object, and grants the addresses;
 elsewhere the claim is recorded only, and its manifest can be downloaded. An object that is there in the
 cluster is deleted there.
 """

@@ -15,7 +15,7 @@ from claims.ipamclaims import findings as ipamclaim_findings
 from claims.models import IPAMClaim, Place, Workload
 from claims.models.workloads import WorkloadKind
 from pools.models import Connection, Finding
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 
 BOUND, PENDING, FAILED, CONFLICT, LEAKED = "bound", "pending", "failed", "conflict", "leaked"
 STATES = (BOUND, PENDING, FAILED, CONFLICT, LEAKED)
@@ -94,7 +94,9 @@ def codes(claims: Iterable[IPAMClaim]) -> dict[int, set[str]]:
 def clusters_answered(ids: Collection[int]) -> set[int]:
     """Those of the clusters in which the register grants addresses and writes objects."""
     rows = Connection.objects.filter(cluster__in=ids)
-    return {connection.cluster_id for connection in rows if connection.does(Duty.CLAIMS)}
+    return {
+        connection.cluster_id for connection in rows if connection.manages(ManagedResource.CLAIMS)
+    }
 
 
 def words_of(claim: IPAMClaim) -> str:

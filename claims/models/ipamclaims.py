@@ -13,7 +13,7 @@ class IPAMClaim(models.Model):
 
     `mac` and `ips_requested` are the requests of spec/002's decentralized form. `ips`, `owner_pod`
     and `conditions` are its status as last seen in the cluster, or as worked out here while the
-    register is the one who answers (duty `claims`). Addresses are texts with a prefix length.
+    register is the one who answers (managed resource `claims`). Addresses are texts with a prefix length.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="ipamclaims")

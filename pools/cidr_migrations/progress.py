@@ -14,7 +14,7 @@ from pools.core.cilium import podippool
 from pools.models import CIDRMigration, Connection, Drift, Pool, PoolCIDR
 from pools.models.blocks import BlockState
 from pools.models.cidr_migrations import MigrationOutcome
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.pools import Category, Pending
 from pools.register import pools
 from pools.register.allocator import window
@@ -177,7 +177,7 @@ def follows_cluster(pool: Pool) -> bool:
     if pool.category != Category.POD or not pool.follows_cluster:
         return False
     connection = Connection.objects.filter(cluster=pool.cluster_id).first()
-    return connection is not None and not connection.does(Duty.POOLS)
+    return connection is not None and not connection.manages(ManagedResource.POOLS)
 
 
 def is_unwritten(pool: Pool) -> bool:

@@ -1,4 +1,4 @@
-"""CiliumNodes: recorded as they are, or served as Cilium's operator serves them (duty pod-cidrs).
+"""CiliumNodes: recorded as they are, or served as Cilium's operator serves them (managed resource pod-cidrs).
 
 The register has a block before the cluster hears of it: handed out in one transaction, then written
 to spec.ipam.pools.allocated, until the node is seen to list it. What is open about a node (addresses
@@ -39,7 +39,7 @@ from pools.core.cilium import ciliumnode, podippool
 from pools.core.cilium.ciliumnode import NodeDemand
 from pools.core.kubernetes import resources
 from pools.models import ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.platform.outbound import faults
 
 # A node may ask for 2^63 addresses, and an object of a cluster has at most some 1.5 MB.
@@ -81,13 +81,13 @@ class CiliumNodes(Handler):
         node_blocks.forget(context.cluster.pk, rows)
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
-        """What is open is looked at again; with the duty, nodes get what they lack.
+        """What is open is looked at again; with the managed resource, nodes get what they lack.
 
         Nothing is handed out before all nodes and pools are known: until then blocks may be in use
         that the register does not know (cilium/cilium#21482).
         """
         cluster_id = context.cluster.pk
-        serving = context.connection.does(Duty.POD_CIDRS) and self._ready(context)
+        serving = context.connection.manages(ManagedResource.POD_CIDRS) and self._ready(context)
         open_ = _open(cluster_id, astray=not context.from_watch)
         if context.from_watch:
             open_ = _asked_again(context, open_)
@@ -114,7 +114,7 @@ class CiliumNodes(Handler):
     def findings(self, context: SyncContext) -> Iterable[ReconcileFinding]:
         cluster_id = context.cluster.pk
         demands = list(_open(cluster_id, astray=False).values())
-        serving = context.connection.does(Duty.POD_CIDRS)
+        serving = context.connection.manages(ManagedResource.POD_CIDRS)
         return node_findings.cluster_findings(cluster_id, demands, serving=serving)
 
     # --- the operator -----------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 Who is right where the register and an object differ:
 
-- In an observed cluster, and in a managed one without the duty `pools`, the object. The register
+- In an observed cluster, and in a managed one without the managed resource `pools`, the object. The register
   takes in every object and follows it: also what somebody changed in the register goes back.
-- With the duty `pools`, the register, for the pools that were made or changed in it. A pool that was
+- With the managed resource `pools`, the register, for the pools that were made or changed in it. A pool that was
   only ever taken in (`Pool.follows_cluster`) goes on following its object; it becomes the register's
   when somebody changes it, or takes it over (services/drift.py). Nothing of another field manager is
   forced: what is not ours to change is shown as a difference.
@@ -15,7 +15,7 @@ Who is right where the register and an object differ:
 The two versions of one CRD are views of one stored object, with one uid, so that the list of the
 preferred version has all objects, and no API server has anything to convert. What can happen is that an
 object was written in words which the served v2 does not take: a finding, with the manifest that mends it.
-With the duty `conversion` v2alpha1 is listed too, and an object that v2 does not have (each version with
+With the managed resource `conversion` v2alpha1 is listed too, and an object that v2 does not have (each version with
 a store of its own, as spec 000 thinks) is created there; what is in v2alpha1 is never written.
 """
 
@@ -52,7 +52,7 @@ from pools.core.kubernetes.resources import (
     Resource,
 )
 from pools.models import ObservedObject, Pool, PoolCIDR
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.pools import Category
 from pools.platform import database
 
@@ -92,9 +92,9 @@ class CiliumPodIPPools(Handler):
         notes: list[ReconcileFinding] = []
         context.notes[KIND] = notes
         shape = self._shape(context)
-        if context.connection.does(Duty.POOLS):
+        if context.connection.manages(ManagedResource.POOLS):
             yield from pool_writes.writes(context, shape, notes)
-        if context.connection.does(Duty.CONVERSION):
+        if context.connection.manages(ManagedResource.CONVERSION):
             yield from pool_writes.conversions(context, shape, notes)
 
     def _shape(self, context: SyncContext) -> Callable[[], pool_writes.Shaped]:
@@ -119,7 +119,7 @@ class CiliumPodIPPools(Handler):
 def registers(context: SyncContext, pool: Pool) -> bool:
     """Whether the register is right where the pool and its object differ."""
     is_own = not pool.follows_cluster and pool.orphaned_at is None
-    return is_own and context.connection.does(Duty.POOLS)
+    return is_own and context.connection.manages(ManagedResource.POOLS)
 
 
 # --- from the cluster into the register -----------------------------------------------------------
@@ -140,7 +140,11 @@ def ingest(
     ingested: list[int] = []
     for row, manifest in observed_pools:
         pool = pools_by_name.get(manifest.name)
-        if pool is None and context.connection.does(Duty.POOLS) and pool_writes.ours(row.manifest):
+        if (
+            pool is None
+            and context.connection.manages(ManagedResource.POOLS)
+            and pool_writes.ours(row.manifest)
+        ):
             continue  # it was deleted in the register, or the register forgot it
         if pool is not None and registers(context, pool):
             continue  # what is to be done is worked out in `desired`

@@ -8,7 +8,7 @@ from pools.cilium import pool_sync
 from pools.clusters import drift
 from pools.core.cilium import podippool
 from pools.models import Drift, ObservedObject, Pool
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.pools import Category
 from pools.platform import events
 from pools.platform.outbound import faults
@@ -40,7 +40,7 @@ def _adopt(
 
 
 RESOLVER = drift.DriftResolver(
-    podippool.KIND, Duty.POOLS, _keep, _adopt, ("pools.add_pool", "pools.change_pool")
+    podippool.KIND, ManagedResource.POOLS, _keep, _adopt, ("pools.add_pool", "pools.change_pool")
 )
 
 

@@ -9,7 +9,7 @@ from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import ObservedObject, Pool, PoolCIDR
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.observed import Severity
 from pools.models.pools import Category
 from pools.register import pools
@@ -90,7 +90,7 @@ def unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
     """Objects without a pool, and pools without an object, of which nothing follows by itself."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND)
     pool_rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD)
-    if context.connection.does(Duty.POOLS):
+    if context.connection.manages(ManagedResource.POOLS):
         unknown = rows.filter(problem_code="", missed_at=None)
         for row in unknown.exclude(name__in=pool_rows.values("name")).order_by("name"):
             if pool_writes.ours(row.manifest):

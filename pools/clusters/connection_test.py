@@ -102,14 +102,14 @@ def _is_missing(kind: KindResult) -> bool:
 
 
 def of_connection(connection: Connection, resources: Iterable[Resource]) -> Examination:
-    """Examine a connection for its own duties; a fault is part of the answer, never raised.
+    """Examine a connection for its own managed resources; a fault is part of the answer, never raised.
 
     `wanted` are the versions of all kinds that are read, each kind's preferred one first.
     """
     examination = Examination(connection.server)
     with _recording_fault(examination):
         access = sync.access(connection)
-        _examine(examination, access, list(resources), connection.duties, connection)
+        _examine(examination, access, list(resources), connection.managed_resources, connection)
     return examination
 
 
@@ -119,7 +119,7 @@ def of_source(
     """Examine what is about to be connected."""
     examination = Examination(source.access.server)
     with _recording_fault(examination):
-        _examine(examination, source.access, list(resources), terms.duties, None)
+        _examine(examination, source.access, list(resources), terms.managed_resources, None)
     return examination
 
 
@@ -135,7 +135,7 @@ def _examine(
     examination: Examination,
     access: Access,
     resources: Sequence[Resource],
-    duties: Sequence[str],
+    managed_resources: Sequence[str],
     connection: Connection | None,
 ) -> None:
     now = database.now()
@@ -154,11 +154,11 @@ def _examine(
             versions = [
                 resource for resource in resources if resource.kind == kind and resource in served
             ]
-            needing = permissions.duties_writing(kind, duties)
+            needing = permissions.resources_writing(kind, managed_resources)
             examination.kinds.append(_kind(client, kind, versions, needing))
         # Rights are asked for by the version that will be read.
         reads = [resource for resource in resources if resource in served]
-        for right in permissions.needed(reads, duties):
+        for right in permissions.needed(reads, managed_resources):
             granted = client.may(right.verb, right.resource, subresource=right.subresource)
             examination.rights.append((right, granted))
         examination.doubts += _doubts(examination)

@@ -22,7 +22,7 @@ from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.core.kubernetes import connection_status
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.platform import database, events
 from pools.platform.outbound import credentials, faults, secrets
@@ -52,7 +52,7 @@ class Terms:
     """What may be written to a cluster."""
 
     mode: Mode = Mode.OBSERVED
-    duties: tuple[Duty, ...] = ()
+    managed_resources: tuple[ManagedResource, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,22 +82,35 @@ class ResealedCredentials:
     failed: dict[str, str] = field(default_factory=dict)  # by the cluster's name
 
 
-def terms(mode: str, duties: Iterable[str]) -> Terms:
-    """Raises InvalidInput invalid_choice at `mode` or `duties`, duties_of_observed."""
+def terms(mode: str, managed_resources: Iterable[str]) -> Terms:
+    """Raises InvalidInput invalid_choice at `mode` or `managed_resources`, managed_resources_of_observed."""
     report = []
-    modes, duty_names = [str(choice) for choice in Mode], [str(choice) for choice in Duty]
+    modes, resource_names = (
+        [str(choice) for choice in Mode],
+        [str(choice) for choice in ManagedResource],
+    )
     if mode not in modes:
         report.append(_choice("mode", mode, modes))
-    requested_duties = set(duties)
+    requested_resources = set(managed_resources)
     report += [
-        _choice("duties", duty, duty_names) for duty in sorted(requested_duties - set(duty_names))
+        _choice("managed_resources", managed_resource, resource_names)
+        for managed_resource in sorted(requested_resources - set(resource_names))
     ]
     if report:
         raise errors.InvalidInput.all(report)
-    if mode == Mode.OBSERVED and requested_duties:
-        message = "nothing is written to an observed cluster: manage it, or leave the duties out"
-        raise errors.InvalidInput.for_field("duties", "duties_of_observed", message)
-    return Terms(Mode(mode), tuple(duty for duty in Duty if duty in requested_duties))
+    if mode == Mode.OBSERVED and requested_resources:
+        message = "nothing is written to an observed cluster: manage it, or leave the managed resources out"
+        raise errors.InvalidInput.for_field(
+            "managed_resources", "managed_resources_of_observed", message
+        )
+    return Terms(
+        Mode(mode),
+        tuple(
+            managed_resource
+            for managed_resource in ManagedResource
+            if managed_resource in requested_resources
+        ),
+    )
 
 
 def _choice(name: str, value: str, allowed: Iterable[str]) -> errors.FieldProblem:
@@ -226,7 +239,7 @@ def change(
     """Set what may be written, pause or resume; from now on, also for a pass that runs."""
     values = dict(_AT_ONCE)
     if terms is not None:
-        values |= {"mode": terms.mode, "duties": list(terms.duties)}
+        values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
     if paused is not None:
         values["paused"] = paused
     with events.recorded(author):
@@ -309,7 +322,7 @@ def _keep(
         Connection.objects.create(
             cluster=cluster,
             mode=terms.mode,
-            duties=list(terms.duties),
+            managed_resources=list(terms.managed_resources),
             identity=met.identity,
             due_at=Now(),
             **_stored(cluster, source, met),

@@ -15,7 +15,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.models import Cluster, Connection, Drift, ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.fields import Now
 from pools.platform import events
 
@@ -40,13 +40,13 @@ class ClusterObject:
 class DriftResolver:
     """How a difference of one kind of object is settled.
 
-    `duty` is the one by which the kind is written. `keep` makes the register right: how many of its
+    `managed_resource` is the one by which the kind is written. `keep` makes the register right: how many of its
     rows that had followed the object follow it no more. `adopt` makes the object right; it is given
     the object as it was last seen, answers the id of the register's row, and needs `permissions`.
     """
 
     kind: str
-    duty: Duty
+    managed_resource: ManagedResource
     keep: Callable[[ClusterObject], int]
     adopt: Callable[[ClusterObject, ObservedObject, events.Author], int]
     permissions: tuple[str, ...]
@@ -149,7 +149,7 @@ def managed(cluster_object: ClusterObject) -> Connection:
     if connection is None:
         raise errors.NotFound(f"The cluster {cluster_object.cluster} is not connected.")
     resolver = _resolver(cluster_object.kind)
-    if resolver is not None and not connection.does(resolver.duty):
+    if resolver is not None and not connection.manages(resolver.managed_resource):
         raise errors.NotManaged(
             f"Objects of kind {cluster_object.kind} are not written to {cluster_object.cluster}: its object is right."
         )

@@ -42,7 +42,7 @@ class Summary:
             "server": row.server,
             "in_cluster": row.in_cluster,
             "mode": row.mode,
-            "duties": list(row.duties),
+            "managed_resources": list(row.managed_resources),
             "paused": row.paused,
             "state": self.status.state.key,
             "message": self.status.sentence,

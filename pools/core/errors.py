@@ -333,7 +333,7 @@ class Recovering(Unavailable):
 
 
 class NotManaged(Conflict):
-    """Nothing of this kind is written to the cluster: it is observed, or the duty is off."""
+    """Nothing of this kind is written to the cluster: it is observed, or the managed resource is off."""
 
     code = "not_managed"
     reason = "NotManaged"

@@ -11,10 +11,10 @@ class Mode(models.TextChoices):
     """Who writes to the cluster."""
 
     OBSERVED = "observed", "observed"  # nothing is ever written to it
-    MANAGED = "managed", "managed"  # what the duties say is written to it
+    MANAGED = "managed", "managed"  # what the managed resources say is written to it
 
 
-class Duty(models.TextChoices):
+class ManagedResource(models.TextChoices):
     """What is written to a managed cluster; each has its own switch."""
 
     POOLS = "pools", "CiliumPodIPPools"
@@ -38,7 +38,9 @@ class Connection(models.Model):
     sealed = models.TextField(editable=False)
     in_cluster = models.BooleanField(default=False)  # credentials are those of our own pod
     mode = models.CharField(max_length=8, choices=Mode, default=Mode.OBSERVED)
-    duties = ArrayField(models.CharField(max_length=16, choices=Duty), default=list, blank=True)
+    managed_resources = ArrayField(
+        models.CharField(max_length=16, choices=ManagedResource), default=list, blank=True
+    )
     paused = models.BooleanField(default=False)
     identity = models.CharField(max_length=64, blank=True, default="", editable=False)
     version = models.CharField(max_length=64, blank=True, default="", editable=False)
@@ -79,8 +81,8 @@ class Connection(models.Model):
                 violation_error_code="same_cluster",
             ),
             models.CheckConstraint(
-                name="an_observed_cluster_has_no_duties",
-                condition=~Q(mode=Mode.OBSERVED) | Q(duties=[]),
+                name="an_observed_cluster_has_no_managed_resources",
+                condition=~Q(mode=Mode.OBSERVED) | Q(managed_resources=[]),
             ),
         ]
         indexes = [
@@ -90,9 +92,9 @@ class Connection(models.Model):
     def __str__(self) -> str:
         return f"{self.cluster} at {self.server}"
 
-    def does(self, duty: Duty) -> bool:
+    def manages(self, managed_resource: ManagedResource) -> bool:
         """Whether this is written to the cluster."""
-        return self.mode == Mode.MANAGED and duty in self.duties
+        return self.mode == Mode.MANAGED and managed_resource in self.managed_resources
 
 
 class Watcher(models.Model):

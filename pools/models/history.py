@@ -193,7 +193,8 @@ class ClusterEvent(_ClusterEvent):  # type: ignore[misc]  # made at run time
 
 
 _ConnectionEvent: Any = _whole_life(
-    Connection, ["cluster", "server", "mode", "duties", "paused", "in_cluster", "identity"]
+    Connection,
+    ["cluster", "server", "mode", "managed_resources", "paused", "in_cluster", "identity"],
 )
 
 

@@ -111,7 +111,7 @@ def credentials_replaced(connection_id: int, *, author: Author) -> None:
 
 def of_connection(connection_id: int | None, label: str, *, author: Author) -> None:
     """Record what was done about a connected cluster, or all, that changes no row of its own."""
-    columns = "cluster_id, server, mode, duties, paused, in_cluster, identity"
+    columns = "cluster_id, server, mode, managed_resources, paused, in_cluster, identity"
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,"  # noqa: S608  # our names

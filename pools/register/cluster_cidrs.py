@@ -14,7 +14,7 @@ from django.db.models import Q
 from pools.core import addresses, errors
 from pools.core.cilium import podippool
 from pools.models import Cluster, Connection, ObservedObject, Pool, PoolCIDR
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.pools import Category
 from pools.platform import database
 from pools.sql import statements
@@ -25,7 +25,7 @@ def is_written(pool: Pool) -> bool:
     if pool.category != Category.POD:
         return False
     connection = Connection.objects.filter(cluster=pool.cluster_id).first()
-    return connection is not None and connection.does(Duty.POOLS)
+    return connection is not None and connection.manages(ManagedResource.POOLS)
 
 
 def has(pool: Pool, cidr: addresses.Network) -> bool | None:
@@ -68,7 +68,7 @@ _CHANGES = statements.read("pools/pending_cidr_changes")
 def changes(cluster: Cluster) -> list[CIDRChange]:
     """The CIDRs of pod pools that do not stand as the cluster's objects, as last seen, ask for."""
     connection = Connection.objects.filter(cluster=cluster).first()
-    written = connection is not None and connection.does(Duty.POOLS)
+    written = connection is not None and connection.manages(ManagedResource.POOLS)
     values = {"cluster": cluster.pk, "kind": podippool.KIND, "written": written}
     return [CIDRChange(*row) for row in database.rows(_CHANGES, values)]
 

@@ -17,7 +17,7 @@ from pools.register import pools
 
 @dataclass(frozen=True)
 class ManifestReport:
-    """What became of one object: `verdict` is created, changed, unchanged or refused."""
+    """What became of one object: `result` is created, changed, unchanged or refused."""
 
     document: int  # counted from 0
     name: str

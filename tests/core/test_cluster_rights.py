@@ -1,4 +1,4 @@
-"""Which rights are needed, by kinds and duties."""
+"""Which rights are needed, by kinds and managed resources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ = {"get namespaces"} | {
 
 
 @pytest.mark.parametrize(
-    ("duties", "more"),
+    ("managed_resources", "more"),
     [
         ((), set()),
         (("pools",), {"create ciliumpodippools.cilium.io", "patch ciliumpodippools.cilium.io"}),
@@ -28,14 +28,14 @@ READ = {"get namespaces"} | {
     ],
     ids=["none", "pools", "pod-cidrs", "not-read"],
 )
-def test_what_is_needed(duties: tuple[str, ...], more: set[str]) -> None:
-    found = permissions.needed(SEEN, duties)
+def test_what_is_needed(managed_resources: tuple[str, ...], more: set[str]) -> None:
+    found = permissions.needed(SEEN, managed_resources)
     assert {str(right) for right in found} == READ | more
     namespaces = resources.NAMESPACE.reads_for
-    assert {right.needed_for for right in found} <= {"reading", namespaces, *duties}
+    assert {right.needed_for for right in found} <= {"reading", namespaces, *managed_resources}
 
 
-def test_a_right_of_two_duties_is_asked_for_once() -> None:
+def test_a_right_of_two_managed_resources_is_asked_for_once() -> None:
     found = permissions.needed(SEEN, ("pools", "conversion"))
     patch = [right for right in found if right.verb == "patch"]
     assert [right.needed_for for right in patch] == ["pools, conversion"]
@@ -43,7 +43,7 @@ def test_a_right_of_two_duties_is_asked_for_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("duties", "expected"),
+    ("managed_resources", "expected"),
     [
         ((), set()),
         (("pools",), {"create", "patch"}),
@@ -51,10 +51,10 @@ def test_a_right_of_two_duties_is_asked_for_once() -> None:
     ],
 )
 def test_networks_made_here_are_written_to_every_managed_cluster(
-    duties: tuple[str, ...], expected: set[str]
+    managed_resources: tuple[str, ...], expected: set[str]
 ) -> None:
     kind = resources.Resource("k8s.ovn.org", "v1", "cudns", "ClusterUserDefinedNetwork")
-    found = permissions.needed((*SEEN, kind), duties)
+    found = permissions.needed((*SEEN, kind), managed_resources)
     writes = [one for one in found if one.resource == kind and one.needed_for != "reading"]
     assert {one.verb for one in writes} == expected
     assert {one.needed_for for one in writes} <= {"networks made here"}

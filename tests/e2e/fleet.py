@@ -34,7 +34,7 @@ def observed() -> dict[str, int]:
     cluster = Cluster.objects.get(name=demo.FRANKFURT)
     Connection.objects.create(
         cluster=cluster, server="https://api.frankfurt.example:6443", mode="managed", sealed="",
-        duties=["pools", "pod-cidrs"], version="v1.33.2", identity="0f6b7c1e-1f0c-4d1c-9f2e",
+        managed_resources=["pools", "pod-cidrs"], version="v1.33.2", identity="0f6b7c1e-1f0c-4d1c-9f2e",
         due_at=Now(), succeeded_at="2026-01-01T00:00:00Z", failures=4,
         error_code="cluster_unreachable", error="the connection was refused",
     )  # fmt: skip

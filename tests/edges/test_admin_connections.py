@@ -49,11 +49,11 @@ def errors_of(answer: Any) -> dict[str, list[str]]:
 def test_a_cluster_is_connected(fake: FakeCluster, cluster: Cluster, door: str) -> None:
     text = fake.kubeconfig()
     given = text if door == "text" else SimpleUploadedFile("config", text.encode())
-    data = {door: given, "mode": "managed", "duties": ["pools", "conversion"]}
+    data = {door: given, "mode": "managed", "managed_resources": ["pools", "conversion"]}
     answer = post("connect", cluster, **data)
     assert answer.status_code == 302
     row = Connection.objects.get()
-    assert (row.mode, row.duties) == ("managed", ["pools", "conversion"])
+    assert (row.mode, row.managed_resources) == ("managed", ["pools", "conversion"])
     assert row.identity == fake.kube_system_uid
 
 
@@ -121,11 +121,11 @@ def test_tested_before_and_after(fake: FakeCluster, cluster: Cluster) -> None:
 
 def test_what_is_written_is_changed(fake: FakeCluster, cluster: Cluster) -> None:
     connected(fake, cluster)
-    assert post("terms", cluster, mode="managed", duties=["pools"]).status_code == 302
-    refused = post("terms", cluster, mode="observed", duties=["pools"])
-    assert "observed" in errors_of(refused)["duties"][0]
+    assert post("terms", cluster, mode="managed", managed_resources=["pools"]).status_code == 302
+    refused = post("terms", cluster, mode="observed", managed_resources=["pools"])
+    assert "observed" in errors_of(refused)["managed_resources"][0]
     row = Connection.objects.get()
-    assert (row.mode, row.duties) == ("managed", ["pools"])
+    assert (row.mode, row.managed_resources) == ("managed", ["pools"])
 
 
 def test_replaced_paused_reconciled_disconnected(fake: FakeCluster, cluster: Cluster) -> None:

@@ -22,7 +22,7 @@ def cluster() -> Cluster:
     cluster = factories.cluster()
     Connection.objects.create(
         cluster=cluster, server="https://10.1.2.3:6443", sealed="", due_at=Now(),
-        mode="managed", duties=["pools"],
+        mode="managed", managed_resources=["pools"],
     )  # fmt: skip
     for path, observed in (("spec.ipv4.cidrs", ["10.0.0.0/16", EVIL]), ("spec.ipv4.maskSize", 25)):
         Drift.objects.create(

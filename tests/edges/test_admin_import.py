@@ -29,20 +29,20 @@ def post(cluster: Cluster, **data: Any) -> Any:
 
 def test_the_preview_changes_nothing_and_the_second_step_does(cluster: Cluster) -> None:
     answer = post(cluster, text=GREEN)
-    assert [report.verdict for report in answer.context["reports"]] == ["created"]
+    assert [report.result for report in answer.context["reports"]] == ["created"]
     assert not Pool.objects.exists()
     assert GREEN.splitlines()[-1] in answer.context["text"]
     done = post(cluster, text=answer.context["text"], _commit="1")
     assert done.status_code == 302
     assert Pool.objects.get().name == "green-pool"
     again = post(cluster, text=GREEN)
-    assert [report.verdict for report in again.context["reports"]] == ["unchanged"]
+    assert [report.result for report in again.context["reports"]] == ["unchanged"]
 
 
 def test_one_refused_object_stops_all(cluster: Cluster) -> None:
     answer = post(cluster, text=f"{GREEN}---\n{OVERLAPPING}", _commit="1")
     reports = answer.context["reports"]
-    assert [(report.name, report.verdict) for report in reports] == [
+    assert [(report.name, report.result) for report in reports] == [
         ("green-pool", "created"),
         ("red-pool", "refused"),
     ]

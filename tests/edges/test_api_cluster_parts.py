@@ -151,7 +151,11 @@ def test_a_difference_is_applied_and_adopted(api: apis.Api) -> None:
     apis.refused(_decide(api, "apply"), 404, "not_found")  # it is not connected
     cluster = Cluster.objects.get(name="prod")
     Connection.objects.create(
-        cluster=cluster, server="https://10.1.2.3", mode="managed", duties=["pools"], due_at=Now()
+        cluster=cluster,
+        server="https://10.1.2.3",
+        mode="managed",
+        managed_resources=["pools"],
+        due_at=Now(),
     )
     assert _decide(api, "apply").json() == {"pool_id": None, "differences": []}
     ObservedObject.objects.filter(cluster=cluster, name="green").update(manifest=GREEN)

@@ -26,11 +26,17 @@ def api() -> apis.Api:
 def test_a_cluster_is_connected_and_shown(api: apis.Api, fake: FakeCluster) -> None:
     apis.refused(api("GET", PLACE), 404, "not_found")
     made = api(
-        "PUT", PLACE, {"kubeconfig": fake.kubeconfig(), "mode": "managed", "duties": ["pools"]}
+        "PUT",
+        PLACE,
+        {"kubeconfig": fake.kubeconfig(), "mode": "managed", "managed_resources": ["pools"]},
     )
     assert made.status_code == 201, made.content
     told = made.json()
-    assert (told["state"], told["mode"], told["duties"]) == ("never-synced", "managed", ["pools"])
+    assert (told["state"], told["mode"], told["managed_resources"]) == (
+        "never-synced",
+        "managed",
+        ["pools"],
+    )
     assert (told["server"], told["identity"]) == (fake.url, fake.kube_system_uid)
     assert told["warnings"] == []
     found = api("GET", PLACE).json()
@@ -52,11 +58,11 @@ def test_the_state_of_a_pass_is_told(api: apis.Api, fake: FakeCluster) -> None:
 def test_credentials_are_replaced_and_what_is_not_said_stays(
     api: apis.Api, fake: FakeCluster, other: FakeCluster
 ) -> None:
-    first = {"kubeconfig": fake.kubeconfig(), "mode": "managed", "duties": ["pools"]}
+    first = {"kubeconfig": fake.kubeconfig(), "mode": "managed", "managed_resources": ["pools"]}
     api("PUT", PLACE, first)
     token = fake.user("second", [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
     again = api("PUT", PLACE, {"kubeconfig": fake.kubeconfig(token)})
-    assert (again.status_code, again.json()["duties"]) == (200, ["pools"])
+    assert (again.status_code, again.json()["managed_resources"]) == (200, ["pools"])
     assert sync.access(Connection.objects.get()).token == token
     refused = api("PUT", PLACE, {"kubeconfig": other.kubeconfig()})
     apis.refused(refused, 409, "identity_changed")
@@ -68,14 +74,17 @@ def test_credentials_are_replaced_and_what_is_not_said_stays(
 def test_terms_are_changed(api: apis.Api, fake: FakeCluster) -> None:
     api("PUT", PLACE, {"kubeconfig": fake.kubeconfig()})
     for body, expected in (
-        ({"mode": "managed", "duties": ["pod-cidrs"]}, ("managed", ["pod-cidrs"], False)),
+        (
+            {"mode": "managed", "managed_resources": ["pod-cidrs"]},
+            ("managed", ["pod-cidrs"], False),
+        ),
         ({"paused": True}, ("managed", ["pod-cidrs"], True)),
-        ({"paused": False, "duties": []}, ("managed", [], False)),
-        ({"duties": ["conversion"]}, ("managed", ["conversion"], False)),
+        ({"paused": False, "managed_resources": []}, ("managed", [], False)),
+        ({"managed_resources": ["conversion"]}, ("managed", ["conversion"], False)),
         ({"mode": "observed"}, ("observed", [], False)),
     ):
         told = api("PATCH", PLACE, body).json()
-        assert (told["mode"], told["duties"], told["paused"]) == expected, body
+        assert (told["mode"], told["managed_resources"], told["paused"]) == expected, body
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -103,10 +112,10 @@ def test_bad_input_is_beside_its_field(
     ("body", "code"),
     [
         ({"mode": "master"}, "invalid_choice"),
-        ({"mode": "managed", "duties": ["pods"]}, "invalid_choice"),
-        ({"mode": "managed", "duties": [1]}, "wrong_type"),
-        ({"duties": "pools"}, "wrong_type"),
-        ({"duties": ["pools"]}, "duties_of_observed"),
+        ({"mode": "managed", "managed_resources": ["pods"]}, "invalid_choice"),
+        ({"mode": "managed", "managed_resources": [1]}, "wrong_type"),
+        ({"managed_resources": "pools"}, "wrong_type"),
+        ({"managed_resources": ["pools"]}, "managed_resources_of_observed"),
         ({"paused": "yes"}, "wrong_type"),
     ],
     ids=str,

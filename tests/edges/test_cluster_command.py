@@ -39,7 +39,7 @@ def test_a_cluster_is_added_connected_and_divided(fake: FakeCluster, file: str) 
     assert f"connected to {fake.url} v1." in said
     assert "managed, writes pools, pod-cidrs" in said
     row = Connection.objects.get()
-    assert (row.mode, row.duties) == ("managed", ["pools", "pod-cidrs"])
+    assert (row.mode, row.managed_resources) == ("managed", ["pools", "pod-cidrs"])
 
 
 def test_a_cluster_that_does_not_answer_is_not_added(fake: FakeCluster, file: str) -> None:
@@ -54,7 +54,7 @@ def test_a_cluster_that_does_not_answer_is_not_added(fake: FakeCluster, file: st
     ("arguments", "code"),
     [
         (["--context", "nowhere"], "context_missing"),
-        (["--enable", "pools"], "duties_of_observed"),
+        (["--enable", "pools"], "managed_resources_of_observed"),
         (["--managed", "--enable", "pods"], "invalid_choice"),
         (["--node-prefix", "2001:db8::/64"], "required"),
     ],
@@ -85,7 +85,7 @@ def test_the_list(file: str) -> None:
         "PASS",
         "OBJECTS",
         "DRIFT",
-        "DUTIES",
+        "RESOURCES",
         "VERSION",
     ]
     assert lines[1].split() == ["alone", "not", "connected"]
@@ -141,7 +141,7 @@ def test_terms_are_set(file: str) -> None:
     ):
         run("set", "prod", *arguments)
         row = Connection.objects.get()
-        assert (row.mode, row.duties, row.paused) == expected
+        assert (row.mode, row.managed_resources, row.paused) == expected
 
 
 def test_credentials_are_replaced_and_forgotten(

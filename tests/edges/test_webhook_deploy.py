@@ -17,7 +17,7 @@ from pools.core.cilium import bgp
 from pools.core.kubernetes import permissions, resources
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.platform.outbound import secrets
 from pools.webhooks import configuration
@@ -73,7 +73,7 @@ def _used(fake: FakeCluster, granted: set[Grant]) -> set[Grant]:
     return found
 
 
-def _wanted(reads: list[Resource], duties: list[str]) -> set[Grant]:
+def _wanted(reads: list[Resource], managed_resources: list[str]) -> set[Grant]:
     """What the product itself says it needs (a cluster's page shows what is missing)."""
     return {
         (
@@ -82,7 +82,7 @@ def _wanted(reads: list[Resource], duties: list[str]) -> set[Grant]:
             right.resource.plural + (f"/{right.subresource}" if right.subresource else ""),
             "",
         )
-        for right in permissions.needed(reads, duties)
+        for right in permissions.needed(reads, managed_resources)
     }
 
 
@@ -107,7 +107,7 @@ def _reads() -> list[Resource]:
     return found or [resources.CILIUM_POD_IP_POOL, resources.CILIUM_NODE]
 
 
-def _live(fake: FakeCluster, rules: list[dict[str, Any]], duties: list[str]) -> None:
+def _live(fake: FakeCluster, rules: list[dict[str, Any]], managed_resources: list[str]) -> None:
     """A connected cluster through all that happens to it, with the rights of the role."""
     token = fake.user("cadastre", rules)
     now = datetime.datetime.now(datetime.UTC)
@@ -118,8 +118,8 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], duties: list[str]) -> 
         cluster=cluster,
         server=fake.url,
         sealed=secrets.configured().seal(access.dump(), owner=sync.owner(cluster.pk)),
-        mode=Mode.MANAGED if duties else Mode.OBSERVED,
-        duties=duties,
+        mode=Mode.MANAGED if managed_resources else Mode.OBSERVED,
+        managed_resources=managed_resources,
         due_at=Now(),
     )
     _put_objects(fake)
@@ -130,9 +130,9 @@ def _live(fake: FakeCluster, rules: list[dict[str, Any]], duties: list[str]) -> 
             run = sync.run(lease, registry.HANDLERS, open_client=lambda _: gateway)
             assert run.succeeded, (run.error_code, run.error, run.kinds)
         _look_closer(gateway, _reads())
-        for right in permissions.needed(_reads(), duties):
+        for right in permissions.needed(_reads(), managed_resources):
             assert gateway.may(right.verb, right.resource, subresource=right.subresource), right
-        _write(gateway, duties)
+        _write(gateway, managed_resources)
 
 
 def _look_closer(gateway: Any, reads: list[Resource]) -> None:
@@ -149,20 +149,20 @@ def _look_closer(gateway: Any, reads: list[Resource]) -> None:
     gateway.get(resources.CILIUM_NODE, "n1")
 
 
-def _write(gateway: Any, duties: list[str]) -> None:
-    """The writes of the duties, also where no handler found anything to write."""
-    if "pools" in duties:
+def _write(gateway: Any, managed_resources: list[str]) -> None:
+    """The writes of the managed resources, also where no handler found anything to write."""
+    if "pools" in managed_resources:
         for cidr in ("10.8.0.0/16", "10.9.0.0/16"):
             gateway.apply(
                 resources.CILIUM_POD_IP_POOL, gateways.pool("applied", cidr), manager="cadastre"
             )
-    if "pod-cidrs" in duties:
+    if "pod-cidrs" in managed_resources:
         for subresource in ("", "status"):
             node = gateway.get(resources.CILIUM_NODE, "n1")
             gateway.replace(
                 resources.CILIUM_NODE, node, manager="cadastre", subresource=subresource
             )
-    if "claims" in duties:
+    if "claims" in managed_resources:
         assert gateway.schema(IPAM_CLAIM)
 
 
@@ -189,17 +189,21 @@ def test_point_19_observing_takes_what_the_role_grants(fake: FakeCluster) -> Non
     assert {verb for verb, *_ in granted} == {"get", "list", "watch"}
 
 
-def _duties() -> list[str]:
+def _managed_resources() -> list[str]:
     """Those that write kinds which are read here."""
     kinds = {each.kind for each in _reads()}
     needs = permissions._WRITES
-    return [duty for duty in Duty.values if {kind for _, kind, _ in needs[duty]} <= kinds]
+    return [
+        managed_resource
+        for managed_resource in ManagedResource.values
+        if {kind for _, kind, _ in needs[managed_resource]} <= kinds
+    ]
 
 
 def test_point_19_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
     granted = _granted(MANAGE)
-    _live(fake, MANAGE, _duties())
-    assert _used(fake, granted) | _wanted(_reads(), _duties()) == granted
+    _live(fake, MANAGE, _managed_resources())
+    assert _used(fake, granted) | _wanted(_reads(), _managed_resources()) == granted
 
 
 @pytest.mark.parametrize("rules", [OBSERVE, MANAGE], ids=["observe", "manage"])

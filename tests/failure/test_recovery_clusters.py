@@ -18,7 +18,7 @@ BY = events.Author(actor="ann", source="command", reason="restored")
 @pytest.fixture
 def world(fake: FakeCluster) -> CiliumWorld:
     """The node n1 has the first block, and the register serves the nodes."""
-    world = CiliumWorld(fake, duty=True)
+    world = CiliumWorld(fake, managed_resource=True)
     world.cidrs("a", "10.0.0.0/21")
     world.node("n1", demands={"a": 8})
     world.passed()

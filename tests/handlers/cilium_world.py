@@ -20,10 +20,10 @@ Open = Callable[[Connection], ClusterClient]
 
 
 class CiliumWorld(World):
-    """Pools live in the cluster and are followed; with `duty` nodes are served."""
+    """Pools live in the cluster and are followed; with `managed_resource` nodes are served."""
 
-    def __init__(self, fake: FakeCluster, *, duty: bool = False) -> None:
-        super().__init__(fake, duty=duty)
+    def __init__(self, fake: FakeCluster, *, managed_resource: bool = False) -> None:
+        super().__init__(fake, managed_resource=managed_resource)
         self.pools = CiliumPodIPPools()
 
     def cidrs(self, name: str, *cidrs: str, **spec: Any) -> dict[str, Any]:

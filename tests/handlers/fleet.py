@@ -9,7 +9,7 @@ from pools.cilium.ciliumpodippools import CiliumPodIPPools
 from pools.clusters.reconcile import leases, sync
 from pools.core.cilium import podippool
 from pools.models import Connection, Drift, Finding, ObservedObject, Pool, Run
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
 from pools.register import pools
@@ -28,10 +28,12 @@ class Fleet:
             cluster=self.cluster, server=server.url, due_at=Now()
         )
 
-    def manage(self, *duties: Duty) -> None:
-        """From now on these duties; none: observed."""
-        mode = Mode.MANAGED if duties else Mode.OBSERVED
-        Connection.objects.filter(pk=self.connection.pk).update(mode=mode, duties=list(duties))
+    def manage(self, *managed_resources: ManagedResource) -> None:
+        """From now on these managed resources; none: observed."""
+        mode = Mode.MANAGED if managed_resources else Mode.OBSERVED
+        Connection.objects.filter(pk=self.connection.pk).update(
+            mode=mode, managed_resources=list(managed_resources)
+        )
 
     def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> Run:
         """A full pass, as a worker makes it."""

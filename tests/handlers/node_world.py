@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pools.models import Pool
     from tests.kube.fake import FakeCluster
 
-DUTY = ["pod-cidrs"]
+MANAGED_RESOURCES = ["pod-cidrs"]
 
 
 class World:
-    """`duty` hands out PodCIDRs; without it the cluster's own operator does, and we record."""
+    """`managed_resource` hands out PodCIDRs; without it the cluster's own operator does, and we record."""
 
-    def __init__(self, fake: FakeCluster, *, duty: bool = False) -> None:
+    def __init__(self, fake: FakeCluster, *, managed_resource: bool = False) -> None:
         self.fake = fake
         self.cluster = factories.cluster()
         self.handler = CiliumNodes()
         self.connection = Connection.objects.create(
             cluster=self.cluster, server=fake.url, sealed="-", due_at=Now(),
-            mode=Mode.MANAGED if duty else Mode.OBSERVED, duties=DUTY if duty else [],
+            mode=Mode.MANAGED if managed_resource else Mode.OBSERVED, managed_resources=MANAGED_RESOURCES if managed_resource else [],
         )  # fmt: skip
 
     def pool(self, name: str, *cidrs: str, mask: int | dict[int, int] = 24, **more: Any) -> Pool:

@@ -52,7 +52,7 @@ def calm() -> Iterator[FakeCluster]:
 @pytest.fixture
 def world(fake: FakeCluster) -> CiliumWorld:
     """Pools and nodes that were seen, with blocks in use."""
-    world = CiliumWorld(fake, duty=True)
+    world = CiliumWorld(fake, managed_resource=True)
     world.cidrs("a", "10.0.0.0/22")
     world.cidrs("b", "10.1.0.0/22")
     world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24"]})
@@ -75,7 +75,7 @@ def _nothing_is_lost(
     """Two passes in trouble, far apart; another cluster is served between them; then all is well."""
     before, pools, listed = world.held(), world.names(), world.listed()
     asks = world.node("n3", demands={"a": 8})
-    other = CiliumWorld(calm, duty=True)
+    other = CiliumWorld(calm, managed_resource=True)
     other.cidrs("a", "10.0.0.0/22")
     other.node("n1", demands={"a": 8})
     for failures in (1, 2):

@@ -32,7 +32,7 @@ def _skewed(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 def test_point_14_clock_skew(
     worker: float, made: str, fake: FakeCluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(fake, duty=True)
+    world = World(fake, managed_resource=True)
     world.pool("a", "10.0.0.0/24", cooldown=2 * HOUR)
     node = manifest("n1", lists={"a": ["10.0.0.0/24"]})
     node["metadata"]["creationTimestamp"] = made
@@ -58,7 +58,7 @@ def test_point_14_the_databases_clock_is_set_back(
     back: float, fake: FakeCluster, clock: Clock
 ) -> None:
     """It gets longer, and never shorter."""
-    world = World(fake, duty=True)
+    world = World(fake, managed_resource=True)
     world.pool("a", "10.0.0.0/24", cooldown=HOUR)
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.passed()

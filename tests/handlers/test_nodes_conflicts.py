@@ -22,7 +22,7 @@ ONE = r"ciliumnodes/n1\?"
 
 @pytest.fixture
 def world(fake: FakeCluster) -> World:
-    world = World(fake, duty=True)
+    world = World(fake, managed_resource=True)
     world.pool("a", "10.0.0.0/21")
     return world
 

@@ -37,10 +37,10 @@ class Crashing(CiliumNodes):
         raise Crash
 
 
-@pytest.fixture(params=[False, True], ids=["observed", "with the duty"])
+@pytest.fixture(params=[False, True], ids=["observed", "with the managed resource"])
 def world(fake: FakeCluster, request: pytest.FixtureRequest) -> World:
     """A node that somebody has deleted, and that a finalizer keeps."""
-    world = World(fake, duty=request.param)
+    world = World(fake, managed_resource=request.param)
     world.pool("a", "10.0.0.0/22")
     node = manifest("n1", lists={"a": ["10.0.0.0/24"]})
     node["metadata"]["finalizers"] = THEIRS

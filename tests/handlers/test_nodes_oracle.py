@@ -30,7 +30,7 @@ from pools.models.connections import Mode
 from pools.models.fields import Now
 from pools.register import manifests, pools
 from tests import factories
-from tests.handlers.node_world import DUTY, manifest
+from tests.handlers.node_world import MANAGED_RESOURCES, manifest
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +53,10 @@ class Both:
     def __init__(self) -> None:
         self.cluster = factories.cluster()
         self.connection = Connection.objects.create(
-            cluster=self.cluster, due_at=Now(), mode=Mode.MANAGED, duties=DUTY
+            cluster=self.cluster,
+            due_at=Now(),
+            mode=Mode.MANAGED,
+            managed_resources=MANAGED_RESOURCES,
         )
         self.handler = CiliumNodes()
         self.operator = pod_cidr_operator.Operator()

@@ -11,7 +11,7 @@ from pools.clusters.reconcile import leases, watch_events, watch_positions
 from pools.models import Connection, ObservedObject
 from pools.models.connections import Mode
 from pools.models.fields import Now
-from tests.handlers.node_world import DUTY, World
+from tests.handlers.node_world import MANAGED_RESOURCES, World
 
 if TYPE_CHECKING:
     from tests.kube.fake import FakeCluster
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def world(fake: FakeCluster) -> World:
-    world = World(fake, duty=True)
+    world = World(fake, managed_resource=True)
     world.pool("a", "10.0.0.0/22")
     return world
 
@@ -61,9 +61,9 @@ def test_r5_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -
 
 def test_r5_what_another_operator_did_meanwhile_is_told_first(world: World) -> None:
     world.passed()
-    Connection.objects.update(mode=Mode.OBSERVED, duties=[])
+    Connection.objects.update(mode=Mode.OBSERVED, managed_resources=[])
     theirs = world.node("n2", lists={"a": ["10.0.0.0/24"]})
-    Connection.objects.update(mode=Mode.MANAGED, duties=DUTY)
+    Connection.objects.update(mode=Mode.MANAGED, managed_resources=MANAGED_RESOURCES)
     asking = world.node("n1", demands={"a": 8})
     assert world.tell(("ADDED", theirs), ("ADDED", asking)).succeeded
     assert world.lists("n1") == ["10.0.1.0/24"]

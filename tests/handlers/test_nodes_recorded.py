@@ -1,4 +1,4 @@
-"""Without the duty the register has what the cluster's own operator did, and nothing is written."""
+"""Without the managed resource the register has what the cluster's own operator did, and nothing is written."""
 
 from __future__ import annotations
 

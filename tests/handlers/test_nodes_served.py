@@ -1,4 +1,4 @@
-"""With the duty we are the operator: a block in the register first, then in the node's spec."""
+"""With the managed resource we are the operator: a block in the register first, then in the node's spec."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from pools.models import Block, Connection
 from pools.models.connections import Mode
 from tests import factories
-from tests.handlers.node_world import DUTY, World
+from tests.handlers.node_world import MANAGED_RESOURCES, World
 
 if TYPE_CHECKING:
     from tests.kube.fake import FakeCluster
@@ -20,7 +20,7 @@ NODES = "ciliumnodes"
 
 @pytest.fixture
 def world(fake: FakeCluster) -> World:
-    return World(fake, duty=True)
+    return World(fake, managed_resource=True)
 
 
 def _converged(world: World) -> None:
@@ -68,7 +68,7 @@ def test_nothing_of_the_object_but_allocated_is_touched(world: World) -> None:
     assert after["spec"] == before["spec"]
 
 
-def test_without_the_duty_nothing_is_handed_out(fake: FakeCluster) -> None:
+def test_without_the_managed_resource_nothing_is_handed_out(fake: FakeCluster) -> None:
     world = World(fake)
     world.pool("a", "10.0.0.0/22")
     world.node("n1", demands={"a": 300})
@@ -76,7 +76,7 @@ def test_without_the_duty_nothing_is_handed_out(fake: FakeCluster) -> None:
     assert world.held() == {}
     assert not fake.log.writes
     # Switched on later, an object that did not change since is served.
-    Connection.objects.update(mode=Mode.MANAGED, duties=DUTY)
+    Connection.objects.update(mode=Mode.MANAGED, managed_resources=MANAGED_RESOURCES)
     world.passed()
     assert len(world.lists()) == 2
 

@@ -21,7 +21,7 @@ from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import Block, Event, ObservedObject, Pool
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.handlers.conftest import SHIPPED
@@ -37,7 +37,7 @@ _cidrs = st.lists(st.sampled_from(PLACES), min_size=1, max_size=3, unique=True)
 
 
 class World(stateful.RuleBasedStateMachine):
-    duties: tuple[Duty, ...] = ()
+    managed_resources: tuple[ManagedResource, ...] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class World(stateful.RuleBasedStateMachine):
         server = self.stack.enter_context(FakeCluster())
         server.crds(SHIPPED)
         self.fleet, self.clock = Fleet(server), Clock()
-        self.fleet.manage(*self.duties)
+        self.fleet.manage(*self.managed_resources)
         self.held: dict[str, str] = {}  # CIDR by holder
         self.holders = 0
 
@@ -167,13 +167,13 @@ class World(stateful.RuleBasedStateMachine):
 
 
 class Managed(World):
-    duties = (Duty.POOLS,)
+    managed_resources = (ManagedResource.POOLS,)
 
 
 class Elsewhere(World):
     """Managed, but not its pools."""
 
-    duties = (Duty.POD_CIDRS,)
+    managed_resources = (ManagedResource.POD_CIDRS,)
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pools.models import ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests.handlers.conftest import PROPOSAL, SHIPPED
 from tests.handlers.fleet import Fleet, manifest, reserved
 from tests.kube import gateways
@@ -28,7 +28,7 @@ RANGE = reserved(A, ("10.0.0.0", "10.0.0.99"))
 
 @pytest.fixture
 def converting(fleet: Fleet) -> Fleet:
-    fleet.manage(Duty.CONVERSION)
+    fleet.manage(ManagedResource.CONVERSION)
     return fleet
 
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_converted_is_told(converting: Fleet) -> None:
     assert (converting.there(), converting.found()) == ({}, [("not_converted", "old")])
 
 
-def test_without_the_duty_nothing_is_converted(fleet: Fleet) -> None:
+def test_without_the_managed_resource_nothing_is_converted(fleet: Fleet) -> None:
     _old_store(fleet, manifest("old", A, version="v2alpha1"))
     fleet.passed()
     assert fleet.there() == {}
@@ -103,7 +103,7 @@ def test_without_the_duty_nothing_is_converted(fleet: Fleet) -> None:
 
 def test_converted_objects_are_not_the_registers(converting: Fleet) -> None:
     _old_store(converting, manifest("old", A, version="v2alpha1"))
-    converting.manage(Duty.CONVERSION, Duty.POOLS)
+    converting.manage(ManagedResource.CONVERSION, ManagedResource.POOLS)
     for _ in range(2):
         converting.passed()
     assert converting.pool("old").follows_cluster

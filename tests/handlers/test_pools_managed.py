@@ -1,4 +1,4 @@
-"""With the duty `pools` the register is right for its own pools, and nothing of others is forced."""
+"""With the managed resource `pools` the register is right for its own pools, and nothing of others is forced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pools.clusters import drift
 from pools.core import errors
 from pools.core.cilium import podippool
 from pools.models import Drift, Finding
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.observed import Trigger
 from pools.register import pools
 from tests import factories
@@ -24,7 +24,7 @@ SPAN = "10.0.0.0-10.0.0.99"
 
 @pytest.fixture
 def managed(fleet: Fleet) -> Fleet:
-    fleet.manage(Duty.POOLS)
+    fleet.manage(ManagedResource.POOLS)
     return fleet
 
 

@@ -15,8 +15,8 @@ from tests.pools.conftest import Clock
 
 @pytest.fixture
 def world(fake: FakeCluster) -> CiliumWorld:
-    world = CiliumWorld(fake, duty=True)
-    world.connection.duties = ["pools", "pod-cidrs"]
+    world = CiliumWorld(fake, managed_resource=True)
+    world.connection.managed_resources = ["pools", "pod-cidrs"]
     world.connection.save()
     world.pool("a", "10.0.0.0/22")
     world.node("n1", demands={"a": 8})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests.handlers.conftest import OLD, SHIPPED
 from tests.handlers.fleet import Fleet, manifest
 from tests.kube.fake import CRDS, FakeCluster
@@ -62,7 +62,7 @@ def test_point_20_the_version_that_is_served_is_read(fleet: Fleet, served: str) 
 
 def test_point_20_the_version_that_is_served_is_written(fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
-    fleet.manage(Duty.POOLS, Duty.CONVERSION)
+    fleet.manage(ManagedResource.POOLS, ManagedResource.CONVERSION)
     fleet.make("mine", B)
     assert fleet.counted()["written"] == 1
     assert isinstance(fleet.server, FakeCluster)

@@ -15,14 +15,14 @@ from tests.kube.fake import FakeCluster
 from tests.pools.conftest import Clock
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "pool-webhook.md"
-DUTIES = ["pools", "pod-cidrs"]
+MANAGED_RESOURCES = ["pools", "pod-cidrs"]
 
 
 @pytest.fixture
 def world(fake: FakeCluster) -> CiliumWorld:
     """A managed cluster with a pool of the register's own, and a node."""
-    world = CiliumWorld(fake, duty=True)
-    world.connection.duties = DUTIES
+    world = CiliumWorld(fake, managed_resource=True)
+    world.connection.managed_resources = MANAGED_RESOURCES
     world.connection.save()
     world.pool("a", "10.0.0.0/22")
     world.node("n1", demands={"a": 8})

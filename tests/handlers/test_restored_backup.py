@@ -23,9 +23,9 @@ from tests.pools.conftest import Clock
 A = "10.0.0.0/21"
 
 
-@pytest.fixture(params=[False, True], ids=["observed", "with the duty"])
+@pytest.fixture(params=[False, True], ids=["observed", "with the managed resource"])
 def world(fake: FakeCluster, request: pytest.FixtureRequest) -> CiliumWorld:
-    world = CiliumWorld(fake, duty=request.param)
+    world = CiliumWorld(fake, managed_resource=request.param)
     world.cidrs("a", A)
     world.node("n1", demands={"a": 8}, lists={"a": ["10.0.0.0/24"]})
     world.node("n2", demands={"a": 8}, lists={"a": ["10.0.1.0/24"]})
@@ -148,7 +148,7 @@ def test_f22_when_the_older_position_is_gone_the_nodes_are_listed_first(
     _settled(world)
 
 
-@pytest.mark.parametrize("world", [True], ids=["with the duty"], indirect=True)
+@pytest.mark.parametrize("world", [True], ids=["with the managed resource"], indirect=True)
 def test_f22_a_block_that_was_about_to_be_told(world: CiliumWorld) -> None:
     """The backup is of the moment between our transaction and our write: another node has it now."""
     asks = world.node("n3", demands={"a": 8})

@@ -35,7 +35,7 @@ class Machines(World):
         clock: Clock,
         subnets: tuple[str, ...] = ("10.0.0.0/24", "2001:db8::/64"),
     ) -> None:
-        super().__init__(server, duty=False)
+        super().__init__(server, managed_resource=False)
         self.fake = server
         self.clock = clock
         self.blue = self.network(*subnets, cooldown=0)

@@ -106,16 +106,16 @@ def test_another_cluster_behind_the_address_is_refused(fake: FakeCluster) -> Non
         )
 
 
-def test_duties_are_of_managed_clusters_only() -> None:
+def test_managed_resources_are_of_managed_clusters_only() -> None:
     found = connections.terms("managed", ["pod-cidrs", "pools", "pools"])
-    assert found.duties == ("pools", "pod-cidrs")
-    for mode, duties, code in (
-        ("observed", ["pools"], "duties_of_observed"),
+    assert found.managed_resources == ("pools", "pod-cidrs")
+    for mode, managed_resources, code in (
+        ("observed", ["pools"], "managed_resources_of_observed"),
         ("managed", ["typo"], "invalid_choice"),
         ("master", [], "invalid_choice"),
     ):
         with pytest.raises(errors.InvalidInput) as refused:
-            connections.terms(mode, duties)
+            connections.terms(mode, managed_resources)
         assert refused.value.code == code
 
 

@@ -39,11 +39,11 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
 
 def _examined(
     fake: FakeCluster,
-    *duties: str,
+    *managed_resources: str,
     token: str = "",
     wanted: tuple[resources.Resource, ...] = WANTED,
 ) -> connection_test.Examination:
-    terms = connections.terms("managed" if duties else "observed", duties)
+    terms = connections.terms("managed" if managed_resources else "observed", managed_resources)
     source = connections.from_kubeconfig(fake.kubeconfig(token or None))
     return connection_test.of_source(source, terms, wanted)
 
@@ -86,14 +86,14 @@ def test_a_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
     assert found.succeeded
 
 
-def test_a_kind_that_a_duty_needs_is_missed(fake: FakeCluster) -> None:
+def test_a_kind_that_a_managed_resource_needs_is_missed(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
     found = _examined(fake, "pools")
     assert 'but "pools" (CiliumPodIPPools) is switched on' in found.kinds[0].note
     assert not found.succeeded
 
 
-def test_the_rights_that_are_missing_for_the_duties(fake: FakeCluster) -> None:
+def test_the_rights_that_are_missing_for_the_managed_resources(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     token = fake.user("reader", [{**READ, "resources": PLURALS}, SYSTEM])
     assert _examined(fake, token=token).succeeded

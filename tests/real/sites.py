@@ -28,9 +28,9 @@ KUBEVIRT = ("kubevirt.io_virtualmachines", "kubevirt.io_virtualmachineinstances"
 CILIUM = ("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
 
 
-def connect(kube: RealCluster, *duties: Any) -> Connection:
-    """The server as a cluster of the register, managed when it has duties."""
-    return small.connect(kube, duties=duties)  # type: ignore[arg-type]  # the fake's interface
+def connect(kube: RealCluster, *managed_resources: Any) -> Connection:
+    """The server as a cluster of the register, managed when it has managed resources."""
+    return small.connect(kube, managed_resources=managed_resources)  # type: ignore[arg-type]  # the fake's interface
 
 
 def reconcile(connection: Connection, kube: RealCluster) -> Run:

@@ -10,7 +10,7 @@ import pytest
 from claims.ipamclaims import ipamclaims
 from claims.models import Network
 from pools.models import Run, Watcher
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.observed import Trigger
 from pools.platform import events
 from tests import eventually
@@ -35,7 +35,7 @@ def test_the_watcher_answers_claims_of_the_register(kube: RealCluster, settings:
     kube.crds(*sites.OVN, *sites.KUBEVIRT, *sites.CILIUM)
     kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}})
     kube.put(ovn.cudn("prod"))
-    connection = sites.connect(kube, Duty.CLAIMS)
+    connection = sites.connect(kube, ManagedResource.CLAIMS)
     assert sites.reconcile(connection, kube).succeeded
     network = Network.objects.get(name="cluster_udn_prod")
     with sites.running("watch"):

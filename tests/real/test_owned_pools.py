@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pools.models import Drift
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.handlers.fleet import manifest, reserved
@@ -59,7 +59,7 @@ def test_observed_nothing_is_ever_written(owned: Owned) -> None:
 
 
 def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(owned: Owned) -> None:
-    owned.manage(Duty.POOLS)
+    owned.manage(ManagedResource.POOLS)
     owned.passed()
     before = owned.owners()
     pool = owned.pool("green")
@@ -90,7 +90,7 @@ def test_managed_reserved_ranges_and_labels_are_written_and_nothing_is_stolen(ow
 
 
 def test_managed_a_list_of_somebody_else_holds_up_nothing_but_itself(owned: Owned) -> None:
-    owned.manage(Duty.POOLS)
+    owned.manage(ManagedResource.POOLS)
     owned.passed()
     pool = owned.pool("green")
     factories.reserve(pool, A)
@@ -124,7 +124,7 @@ def _fields(stored: dict[str, Any], manager: str) -> set[str]:
 @pytest.mark.parametrize("owner", ["kubectl-client-side"])
 @pytest.mark.parametrize("version", ["v2"])
 def test_what_the_register_made_is_its_own(owned: Owned) -> None:
-    owned.manage(Duty.POOLS)
+    owned.manage(ManagedResource.POOLS)
     pool = owned.make("blue", C, reserved=["10.2.0.0-10.2.0.9"])
     assert owned.counted()["written"] == 1
     assert owned.stored("blue")["spec"]["ipv4"]["pool"] == [reserved(C, ("10.2.0.0", "10.2.0.9"))]

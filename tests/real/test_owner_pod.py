@@ -8,7 +8,7 @@ import pytest
 
 from claims.models import IPAMClaim
 from pools.models import Watcher
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests import eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
@@ -50,7 +50,7 @@ def test_after_a_stop(kube: RealCluster, vms: kubevirt.KubeVirt, answering: bool
             uid=vm["metadata"]["uid"], status=None if answering else said,
         )
     )  # fmt: skip
-    connection = sites.connect(kube, *([Duty.CLAIMS] if answering else []))
+    connection = sites.connect(kube, *([ManagedResource.CLAIMS] if answering else []))
     assert sites.reconcile(connection, kube).succeeded
     assert _status(kube)["ownerPod"] == {"name": "virt-launcher-web-a"}
     with sites.running("watch"):

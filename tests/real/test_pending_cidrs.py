@@ -12,7 +12,7 @@ from pools.cidr_migrations.progress import MigrationStatus, MigrationStep
 from pools.cilium import preflights
 from pools.core import addresses, errors
 from pools.models import CIDRMigration, PoolCIDR
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.register import pools, usage
 from tests import factories
 from tests.edges import api as apis
@@ -40,7 +40,7 @@ def owner(request: pytest.FixtureRequest) -> str:
 def owned(kube: RealCluster, kubectl: Callable[..., str], owner: str, version: str) -> Owned:
     kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, version)
-    owned.manage(Duty.POOLS)
+    owned.manage(ManagedResource.POOLS)
     owned.apply("green", A, B)
     owned.passed()
     return owned

@@ -8,7 +8,7 @@ import pytest
 
 from claims.ipamclaims import pod_events
 from claims.models import IPPool, Network
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests.claims import worlds
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
@@ -65,7 +65,7 @@ def _reconciled(connection: Connection, kube: RealCluster, **access: Any) -> Non
 
 
 def test_a_claim_that_is_refused(kube: RealCluster, vms: kubevirt.KubeVirt) -> None:
-    connection = sites.connect(kube, Duty.CLAIMS)
+    connection = sites.connect(kube, ManagedResource.CLAIMS)
     _reconciled(connection, kube)
     (event,) = _events(kube)
     pod = kube.object("pods", "virt-launcher-full-a", NAMESPACE)
@@ -92,7 +92,7 @@ def test_a_claim_that_is_refused(kube: RealCluster, vms: kubevirt.KubeVirt) -> N
 def test_what_a_webhook_declined(kube: RealCluster, vms: kubevirt.KubeVirt) -> None:
     """At admission the pod has no uid: the event comes when the pod was seen."""
     vms.remove("ipamclaims", "full.default")
-    connection = sites.connect(kube, Duty.CLAIMS)
+    connection = sites.connect(kube, ManagedResource.CLAIMS)
     _reconciled(connection, kube)
     network = Network.objects.get(name="cluster_udn_prod")
     pool = IPPool.objects.create(cluster=connection.cluster, network=network, name="prod")
@@ -107,8 +107,10 @@ def test_what_a_webhook_declined(kube: RealCluster, vms: kubevirt.KubeVirt) -> N
     assert event["involvedObject"]["uid"] == pod["metadata"]["uid"]
 
 
-def test_without_the_duty_nothing_is_written(kube: RealCluster, vms: kubevirt.KubeVirt) -> None:
-    _reconciled(sites.connect(kube, Duty.POOLS), kube)
+def test_without_the_managed_resource_nothing_is_written(
+    kube: RealCluster, vms: kubevirt.KubeVirt
+) -> None:
+    _reconciled(sites.connect(kube, ManagedResource.POOLS), kube)
     assert _events(kube) == []
 
 
@@ -119,6 +121,6 @@ def test_without_the_right_nothing_fails(kube: RealCluster) -> None:
         {"apiGroups": ["k8s.cni.cncf.io"], "resources": ["*"], "verbs": ["*"]},
     ]
     token = kube.user("without events", rules)
-    connection = sites.connect(kube, Duty.CLAIMS)
+    connection = sites.connect(kube, ManagedResource.CLAIMS)
     _reconciled(connection, kube, token=token)
     assert _events(kube) == []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.register import pools
 from tests import factories
 from tests.e2e.conftest import browser, chromium, visit  # noqa: F401  # fixtures
@@ -30,7 +30,7 @@ def owned(
     kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, *request.param)
     reachable(owned, kube)
-    owned.manage(Duty.POOLS)
+    owned.manage(ManagedResource.POOLS)
     owned.apply("green", A, B)
     owned.passed()
     pools.remove_cidr(owned.cidr(A).pk, author=factories.BY)

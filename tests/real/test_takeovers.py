@@ -10,7 +10,7 @@ from django.urls import reverse
 from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import connecting
 from pools.models import Connection, Event
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.platform.outbound import secrets
 from pools.register import pools
 from tests import factories, people
@@ -46,7 +46,7 @@ def owned(
     kube.crds("cilium.io_ciliumpodippools.v2", "cilium.io_ciliumnodes")
     owned = Owned(kube, kubectl, owner, version)
     reachable(owned, kube)
-    owned.manage(Duty.POOLS)
+    owned.manage(ManagedResource.POOLS)
     owned.apply("green", A, B, metadata={"labels": {"app": "theirs"}})
     owned.passed()
     factories.reserve(owned.pool("green"), "10.1.0.0-10.1.0.9")
@@ -90,7 +90,7 @@ def proposed(
     kubectl(*OWNERS[owner], "-f", "-", manifest=said)
     kube.crds(definitions[1])
     reachable(owned, kube)
-    owned.manage(Duty.POOLS)
+    owned.manage(ManagedResource.POOLS)
     owned.passed()
     factories.reserve(owned.pool("green"), "10.1.0.0-10.1.0.9")
     owned.passed()

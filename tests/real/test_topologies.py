@@ -77,12 +77,12 @@ def _reconcile() -> str:
     return output.getvalue()
 
 
-def _connect(kube: RealCluster, *duties: str) -> None:
+def _connect(kube: RealCluster, *managed_resources: str) -> None:
     api = apis.Api()
     api.cluster()
     body: dict[str, Any] = {"kubeconfig": kube.kubeconfig(), "mode": "observed"}
-    if duties:
-        body |= {"mode": "managed", "duties": list(duties)}
+    if managed_resources:
+        body |= {"mode": "managed", "managed_resources": list(managed_resources)}
     answer = api("PUT", "clusters/prod/connection/", body)
     assert answer.status_code == 201, answer.content
 
@@ -102,11 +102,11 @@ def test_a_cluster_of_any_kind_is_healthy(
     definitions = (*CILIUM[cilium], *OVN[ovn], *OPENSHIFT[openshift])
     kube.crds(*definitions)
     _objects(kube, definitions)
-    duties = [
+    managed_resources = [
         *(["pools", "pod-cidrs"] if CILIUM[cilium] else []),
         *(["claims"] if OVN[ovn] else []),
     ]
-    _connect(kube, *(duties if mode == "managed" else []))
+    _connect(kube, *(managed_resources if mode == "managed" else []))
 
     tested = apis.Api()("POST", "clusters/prod/connection/test/", {}).json()
     assert tested["succeeded"], tested
@@ -137,7 +137,7 @@ def _cluster() -> int:
 
 
 @pytest.mark.parametrize(
-    ("duty", "kind"),
+    ("managed_resource", "kind"),
     [
         ("pools", "CiliumPodIPPool"),
         ("pod-cidrs", "CiliumNode"),
@@ -146,16 +146,21 @@ def _cluster() -> int:
         ("conversion", "CiliumPodIPPool"),
     ],
 )
-def test_a_kind_that_a_switch_needs_is_a_fault(kube: RealCluster, duty: str, kind: str) -> None:
-    _connect(kube, duty)
-    with pytest.raises(Exception, match=f'does not serve {kind}, but "{duty}"'):
+def test_a_kind_that_a_switch_needs_is_a_fault(
+    kube: RealCluster, managed_resource: str, kind: str
+) -> None:
+    _connect(kube, managed_resource)
+    with pytest.raises(Exception, match=f'does not serve {kind}, but "{managed_resource}"'):
         _reconcile()
     state, message = _state()
     assert state == "crd-missing"
     assert f"install the CRD of {kind}, or switch it off" in message
     tested = apis.Api()("POST", "clusters/prod/connection/test/", {}).json()
     assert not tested["succeeded"]
-    assert apis.Api()("PATCH", "clusters/prod/connection/", {"duties": []}).status_code == 200
+    assert (
+        apis.Api()("PATCH", "clusters/prod/connection/", {"managed_resources": []}).status_code
+        == 200
+    )
     _reconcile()
     assert _state()[0] == "healthy"
 

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from pools.models import Connection, Finding
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests.handlers.fleet import manifest
 from tests.real import sites
 from tests.real.owned_pools import KIND, OWNERS, A, B
@@ -66,7 +66,7 @@ def test_objects_where_v2_has_strings(kube: RealCluster, kubectl: Callable[..., 
 def test_nothing_is_ever_converted(
     kube: RealCluster, kubectl: Callable[..., str], crd: str
 ) -> None:
-    """Both versions show one object with one uid: the duty has nothing to do."""
+    """Both versions show one object with one uid: the managed resource has nothing to do."""
     kube.crds(f"cilium.io_ciliumpodippools.{crd}", "cilium.io_ciliumnodes")
     kubectl("apply", "-f", "-", manifest=manifest("green", A, version="v2alpha1"))
     views: list[dict[str, Any]] = [
@@ -74,7 +74,7 @@ def test_nothing_is_ever_converted(
         for version in ("v2alpha1", "v2")
     ]
     assert len({view["metadata"]["uid"] for view in views}) == 1
-    connection = sites.connect(kube, Duty.CONVERSION)
+    connection = sites.connect(kube, ManagedResource.CONVERSION)
     run = sites.reconcile(connection, kube)
     assert run.kinds["CiliumPodIPPool"]["written"] == 0
     assert kube.object(KIND, "green")["metadata"]["uid"] == views[0]["metadata"]["uid"]

@@ -19,7 +19,7 @@ from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK
 from claims.models import Decision, IPAMClaim, Network, Place
 from claims.webhooks import hooks
 from pools.models import Block, ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests import eventually
 from tests.claims.ipamclaims import world
 from tests.claims.networks import ovn
@@ -65,7 +65,7 @@ def connection(kube: RealCluster, tmp_path: pathlib.Path) -> Iterator[Connection
             "store", NAMESPACE, role="secondary", subnets="10.1.0.0/16", allowPersistentIPs=True
         )
     )
-    made = sites.connect(kube, Duty.CLAIMS)
+    made = sites.connect(kube, ManagedResource.CLAIMS)
     _reconcile(made, kube)
     with own_site.serving(tmp_path) as url:
         printed = StringIO()

@@ -100,7 +100,7 @@ def main() -> None:
     handler.wanted = lambda context: [
         small.labelled(row.name)
         for row in small.rows(context.connection)
-        if context.connection.duties
+        if context.connection.managed_resources
     ]
     registry.HANDLERS = [handler]
     if sys.argv[1] == "watch":

@@ -21,7 +21,7 @@ from pools.core import errors
 from pools.core.kubernetes import resources
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection, ObservedObject, Run
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
 from pools.platform.outbound import secrets
@@ -85,15 +85,17 @@ def sealed(fake: FakeCluster, cluster_id: int, *, token: str = "") -> str:
     return secrets.configured().seal(access.dump(), owner=connecting.owner(cluster_id))
 
 
-def connect(fake: FakeCluster, *, token: str = "", duties: Sequence[Duty] = ()) -> Connection:
-    """A cluster that is due; managed when it has duties."""
+def connect(
+    fake: FakeCluster, *, token: str = "", managed_resources: Sequence[ManagedResource] = ()
+) -> Connection:
+    """A cluster that is due; managed when it has managed resources."""
     cluster = factories.cluster()
     return Connection.objects.create(
         cluster=cluster,
         server=fake.url,
         sealed=sealed(fake, cluster.pk, token=token),
-        mode=Mode.MANAGED if duties else Mode.OBSERVED,
-        duties=list(duties),
+        mode=Mode.MANAGED if managed_resources else Mode.OBSERVED,
+        managed_resources=list(managed_resources),
         due_at=Now(),
     )
 

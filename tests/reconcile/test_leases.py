@@ -14,7 +14,7 @@ from django.db import transaction
 from pools.clusters.reconcile import leases, sync
 from pools.core import errors
 from pools.models import Connection, Run
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests import eventually, factories
 from tests.concurrent import threads
 from tests.kube.fake import FakeCluster
@@ -147,7 +147,7 @@ def test_a_long_answer_does_not_cost_the_lease(
 
 @pytest.mark.django_db(transaction=True)
 def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeCluster) -> None:
-    row = small.connect(fake, duties=[Duty.POD_CIDRS])
+    row = small.connect(fake, managed_resources=[ManagedResource.POD_CIDRS])
     for name in "ab":
         fake.put(small.node(name))
     stopped = threading.Event()
@@ -180,7 +180,7 @@ def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeC
 def test_f02_killed_in_the_middle_the_next_worker_completes_it(
     verb: str, fake: FakeCluster, nodes: small.Small
 ) -> None:
-    row = small.connect(fake, duties=[Duty.POD_CIDRS])
+    row = small.connect(fake, managed_resources=[ManagedResource.POD_CIDRS])
     for name in "abc":
         fake.put(small.node(name))
     reached = threading.Event()

@@ -9,7 +9,7 @@ import pytest
 
 from pools.clusters.reconcile import leases, registry, sync
 from pools.models import Block, Connection, Run
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests import eventually, factories
 from tests.kube.fake import FakeCluster
 from tests.reconcile import processes, small
@@ -22,7 +22,7 @@ LONG = 120  # seconds that a process may take to start and to end on a slow mach
 @pytest.fixture
 def connection(fake: FakeCluster, transactional_db: None) -> Connection:
     """Nodes that ask for addresses, which this register hands out."""
-    row = small.connect(fake, duties=[Duty.POD_CIDRS])
+    row = small.connect(fake, managed_resources=[ManagedResource.POD_CIDRS])
     factories.pool("10.0.0.0/20", within=row.cluster, name="default", category="pod", mask=24)
     for number in range(NODES):
         fake.put(small.node(f"n{number:02}"))

@@ -8,7 +8,7 @@ import pytest
 
 from pools.clusters.reconcile import watchers
 from pools.models import Connection, Run, Watcher
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.models.observed import Trigger
 from tests import eventually
 from tests.kube.fake import FakeCluster
@@ -49,7 +49,7 @@ def test_what_happens_reaches_the_register(fake: FakeCluster, connection: Connec
 def test_what_follows_is_written_and_does_not_trigger_itself(
     fake: FakeCluster, transactional_db: None
 ) -> None:
-    connection = small.connect(fake, duties=[Duty.POD_CIDRS])
+    connection = small.connect(fake, managed_resources=[ManagedResource.POD_CIDRS])
     small.reconcile(connection, small.Small())
     with processes.started("watch"):
         eventually.until(lambda: streams(fake))
@@ -162,7 +162,7 @@ def test_f23_a_cluster_that_hangs_holds_up_no_other(
 ) -> None:
     with FakeCluster() as slow:
         slow.crds("cilium.io_ciliumnodes")
-        hanging = small.connect(slow, duties=[Duty.POD_CIDRS])
+        hanging = small.connect(slow, managed_resources=[ManagedResource.POD_CIDRS])
         small.reconcile(hanging, small.Small())
         slow.faults.add(verb="patch", effect="hang", times=None)
         with processes.started("watch"):

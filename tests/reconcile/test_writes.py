@@ -136,7 +136,7 @@ def test_what_the_cluster_does_not_keep_is_shown_and_sent_once(
 def test_shown_and_not_sent(
     node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
-    """Where a duty is off, the difference is for people."""
+    """Where a managed resource is off, the difference is for people."""
     wish = small.labelled("a")
     nodes.wanted = lambda _: [Write(wish.resource, wish.name, wish.make, send=False)]
     assert counted(small.reconcile(connection, nodes)) == (0, 0)

@@ -87,7 +87,7 @@ class StateFilter(lists.Choice):
 
 @admin.register(Cluster)
 class ClusterAdmin(lists.Listed[Cluster]):
-    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_duties", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
+    list_display = ("shown_name", "shown_state", "shown_pass", "shown_objects", "shown_drift", "shown_managed_resources", "shown_version", "shown_pools", "shown_prefix")  # fmt: skip
     list_filter = (StateFilter,)
     list_display_links = None
     search_fields = ("name", "description")
@@ -142,11 +142,11 @@ class ClusterAdmin(lists.Listed[Cluster]):
         return display.link(url, display.number(cluster.summary.drift))
 
     @admin.display(description="written")
-    def shown_duties(self, cluster: Any) -> SafeString | str:
+    def shown_managed_resources(self, cluster: Any) -> SafeString | str:
         if not cluster.summary:
             return display.DASH
         row = cluster.summary.connection
-        return ", ".join(row.duties) or row.get_mode_display()
+        return ", ".join(row.managed_resources) or row.get_mode_display()
 
     @admin.display(description="version")
     def shown_version(self, cluster: Any) -> SafeString | str:

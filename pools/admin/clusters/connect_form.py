@@ -16,7 +16,7 @@ from pools.clusters import connections
 from pools.clusters.client import kubeconfig
 from pools.core import errors
 from pools.models import Cluster
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.platform.admin import forms as fields
 from pools.platform.admin import pages
 from pools.platform.outbound import faults, secrets
@@ -35,9 +35,9 @@ class TermsForm(forms.Form):
         initial=Mode.OBSERVED,
         widget=fields.select(),
     )
-    duties = forms.MultipleChoiceField(
+    managed_resources = forms.MultipleChoiceField(
         label="What is written",
-        choices=[(str(value), str(label)) for value, label in Duty.choices],
+        choices=[(str(value), str(label)) for value, label in ManagedResource.choices],
         required=False,
         widget=forms.CheckboxSelectMultiple(),
         help_text="Only of a managed cluster. Each can be switched on and off at any time.",
@@ -48,7 +48,9 @@ class TermsForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         said = self.cleaned_data
         try:
-            self.terms = connections.terms(said.get("mode") or "", said.get("duties") or ())
+            self.terms = connections.terms(
+                said.get("mode") or "", said.get("managed_resources") or ()
+            )
         except errors.InvalidInput as error:
             pages.put(self, error)
         return said
@@ -76,7 +78,7 @@ class ConnectForm(TermsForm):
         widget=fields.tick(),
         help_text="Who it is, is then found out by the first pass.",
     )
-    field_order = ("text", "file", "context", "mode", "duties", "offline")
+    field_order = ("text", "file", "context", "mode", "managed_resources", "offline")
 
     def __init__(self, *args: Any, request: HttpRequest, cluster: Cluster, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -89,7 +91,7 @@ class ConnectForm(TermsForm):
     def to_replace(cls, *args: Any, **options: Any) -> ConnectForm:
         """Credentials only: what is written stays as it is."""
         form = cls(*args, **options)
-        del form.fields["mode"], form.fields["duties"]
+        del form.fields["mode"], form.fields["managed_resources"]
         return form
 
     def clean(self) -> dict[str, Any]:
@@ -165,4 +167,4 @@ def _with_paths(error: errors.IpamError) -> errors.IpamError:
 
 def place(problem: errors.FieldProblem) -> str | None:
     """Where a refusal of the service is shown: what is wrong with the source, beside the text."""
-    return problem.field if problem.field in {"mode", "duties"} else "text"
+    return problem.field if problem.field in {"mode", "managed_resources"} else "text"

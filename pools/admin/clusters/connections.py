@@ -66,7 +66,7 @@ def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     found: connection_test.Examination | None = None
     if request.method == "POST" and form.is_valid() and form.source is not None:
         if "_test" in request.POST:
-            wanted = connections.terms(row.mode, row.duties) if row else form.terms
+            wanted = connections.terms(row.mode, row.managed_resources) if row else form.terms
             found = connection_test.of_source(form.source, wanted, registry.resources())
         else:
             try:
@@ -114,7 +114,7 @@ def terms(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     cluster = _cluster(cluster_id)
     row = _connection(cluster)
     form = connect_form.TermsForm(
-        request.POST or None, initial={"mode": row.mode, "duties": row.duties}
+        request.POST or None, initial={"mode": row.mode, "managed_resources": row.managed_resources}
     )
     if request.method == "POST" and form.is_valid():
         connections.change(row, author=admin_pages.author(request), terms=form.terms)

@@ -17,7 +17,7 @@ from pools.models import Connection, Run
 from pools.models.connections import Mode
 from pools.platform.rest import parsing, views
 
-_SOURCE = ("kubeconfig", "context", "in_cluster", "mode", "duties")
+_SOURCE = ("kubeconfig", "context", "in_cluster", "mode", "managed_resources")
 _LATEST = 10  # passes told with an answer
 
 
@@ -53,7 +53,7 @@ class ConnectionView(views.View):
 
     @extend_schema(**cluster_schema.CONNECTION_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
-        body = parsing.changes(request, "mode", "duties", "paused")
+        body = parsing.changes(request, "mode", "managed_resources", "paused")
         row = _of(cluster)
         paused = body.flag("paused") if body.has("paused") else None
         wanted = _terms(body, row)
@@ -121,17 +121,17 @@ def _source(body: object_reader.Fields) -> connections.ConnectionSource:
 
 
 def _terms(body: object_reader.Fields, known: Connection | None) -> connections.Terms:
-    """As the body says, otherwise as they were; to observe it takes the duties away."""
-    was = (known.mode, known.duties) if known else (Mode.OBSERVED, [])
+    """As the body says, otherwise as they were; to observe it takes the managed resources away."""
+    was = (known.mode, known.managed_resources) if known else (Mode.OBSERVED, [])
     mode = body.parse("mode", _text) if body.has("mode") else was[0]
-    duties: list[str] = []
-    for at, value in body.items("duties"):
+    managed_resources: list[str] = []
+    for at, value in body.items("managed_resources"):
         with body.report.collecting():
-            duties.append(_text(value, at))
-    if not body.has("duties") and mode != Mode.OBSERVED:
-        duties = list(was[1])
+            managed_resources.append(_text(value, at))
+    if not body.has("managed_resources") and mode != Mode.OBSERVED:
+        managed_resources = list(was[1])
     with body.report.collecting():
-        return connections.terms(Mode.OBSERVED if mode is None else mode, duties)
+        return connections.terms(Mode.OBSERVED if mode is None else mode, managed_resources)
     return connections.Terms()
 
 

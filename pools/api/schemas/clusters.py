@@ -27,7 +27,7 @@ STATES = (
     "incomplete", "identity-changed", "failing", "paused",
 )  # fmt: skip
 _MODE: Schema = {"type": "string", "enum": ["observed", "managed"]}
-_DUTIES = listed(
+_MANAGED_RESOURCES = listed(
     {
         "type": "string",
         "enum": ["pools", "pod-cidrs", "claims", "ippool-status", "conversion"],
@@ -37,8 +37,8 @@ _ERROR = null(shape("code message", code=TEXT, message=TEXT))
 _ANY: Schema = {"nullable": True, "description": "any JSON value; null where the field is absent"}
 _MAP: Schema = {"type": "object", "additionalProperties": True}
 _CONNECTION = shape(
-    "cluster server mode duties state message",
-    cluster=TEXT, cluster_id=WHOLE, server=TEXT, in_cluster=FLAG, mode=_MODE, duties=_DUTIES,
+    "cluster server mode managed_resources state message",
+    cluster=TEXT, cluster_id=WHOLE, server=TEXT, in_cluster=FLAG, mode=_MODE, managed_resources=_MANAGED_RESOURCES,
     paused=FLAG, state={"type": "string", "enum": list(STATES)}, message=TEXT, identity=TEXT,
     version=TEXT, expires_at=TIME, succeeded_at=TIME, tried_at=TIME, due_at=TIME, failures=WHOLE,
     failed_objects=WHOLE, served=null({"type": "object", "additionalProperties": TEXT}), shows=TEXT,
@@ -50,7 +50,7 @@ _SOURCE = {
     "context": TEXT,
     "in_cluster": FLAG,
     "mode": _MODE,
-    "duties": _DUTIES,
+    "managed_resources": _MANAGED_RESOURCES,
 }  # fmt: skip
 _EXAMINATION = shape(
     "succeeded server code message kinds rights endings",
@@ -121,7 +121,7 @@ CONNECTION_PATCH = says(
     "Change what is written to a cluster, pause or resume",
     {200: _CONNECTION},
     fails="404 411 413 415",
-    **body(shape(mode=_MODE, duties=_DUTIES, paused=FLAG) | SOMETHING),
+    **body(shape(mode=_MODE, managed_resources=_MANAGED_RESOURCES, paused=FLAG) | SOMETHING),
 )
 CONNECTION_DELETE = says(
     "Forget a cluster's credentials; what it holds stays", {204: None}, fails="404"

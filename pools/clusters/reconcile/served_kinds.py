@@ -14,7 +14,7 @@ from pools.clusters.reconcile.handler import Handler, ReconcileFinding, SyncCont
 from pools.clusters.reconcile.sync_runs import KindCounts
 from pools.core.kubernetes import permissions
 from pools.models import Connection, ObservedObject
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from pools.platform.outbound import faults
 
 GONE = "kind_not_served"
@@ -70,9 +70,14 @@ def absent(
             f"({number} object{'s' * (number > 1)}), and nothing is released."
         )
         findings.append(ReconcileFinding(GONE, handler.kind, counts.message))
-    if duties := permissions.duties_writing(handler.kind, context.connection.duties):
+    if managed_resources := permissions.resources_writing(
+        handler.kind, context.connection.managed_resources
+    ):
         counts.not_served = False
-        counts.code, counts.message = faults.KindAbsent.code, needed(handler.kind, duties)
+        counts.code, counts.message = (
+            faults.KindAbsent.code,
+            needed(handler.kind, managed_resources),
+        )
     if not context.dry_run:
         with context.holding():
             differences.keep_findings(
@@ -80,10 +85,13 @@ def absent(
             )
 
 
-def needed(kind: str, duties: Sequence[str]) -> str:
+def needed(kind: str, managed_resources: Sequence[str]) -> str:
     """Return the sentence that says which switches need a kind, and what to do."""
-    switches = " and ".join(f'"{duty}" ({Duty(duty).label})' for duty in duties)
-    are, them = ("are", "them") if len(duties) > 1 else ("is", "it")
+    switches = " and ".join(
+        f'"{managed_resource}" ({ManagedResource(managed_resource).label})'
+        for managed_resource in managed_resources
+    )
+    are, them = ("are", "them") if len(managed_resources) > 1 else ("is", "it")
     return (
         f"The cluster does not serve {kind}, but {switches} {are} switched on: install the CRD of "
         f"{kind}, or switch {them} off."

@@ -1,4 +1,4 @@
-"""Which rights the credentials for a cluster need, by what is read and by the duties."""
+"""Which rights the credentials for a cluster need, by what is read and by the managed resources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRITES: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "conversion": (("create", "CiliumPodIPPool", ""), ("patch", "CiliumPodIPPool", "")),
 }
-# Whatever its duties are, a managed cluster may be given networks that are made here.
+# Whatever its managed resources are, a managed cluster may be given networks that are made here.
 _MANAGED = (
     ("create", "ClusterUserDefinedNetwork", ""),
     ("patch", "ClusterUserDefinedNetwork", ""),
@@ -34,9 +34,13 @@ _NETWORKS = "networks made here"
 _EVENT_VERBS = ("get", "create", "patch")
 
 
-def duties_writing(kind: str, duties: Iterable[str]) -> list[str]:
-    """Return those of the duties that cannot be done in a cluster that does not serve the kind."""
-    return [duty for duty in duties if any(kind == written for _, written, _ in _WRITES[duty])]
+def resources_writing(kind: str, managed_resources: Iterable[str]) -> list[str]:
+    """Return those of the managed resources that cannot be done in a cluster that does not serve the kind."""
+    return [
+        managed_resource
+        for managed_resource in managed_resources
+        if any(kind == written for _, written, _ in _WRITES[managed_resource])
+    ]
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,9 @@ class Right:
         return f"{self.verb} {resource_name}" + (f"/{self.subresource}" if self.subresource else "")
 
 
-def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
+def needed(resources: Iterable[Resource], managed_resources: Iterable[str]) -> list[Right]:
     """What is needed for kinds that are read through these versions; a right is of all versions."""
-    duties = list(duties)
+    managed_resources = list(managed_resources)
     by_kind: dict[str, Resource] = {}
     for resource in resources:
         by_kind.setdefault(resource.kind, resource)
@@ -73,7 +77,11 @@ def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
         for verb in READ
     ]
     writes: dict[tuple[str, str, str], list[str]] = {}
-    needed_writes = [(write, duty) for duty in duties for write in _WRITES[duty]]
+    needed_writes = [
+        (write, managed_resource)
+        for managed_resource in managed_resources
+        for write in _WRITES[managed_resource]
+    ]
     if needed_writes:
         needed_writes += [(write, _NETWORKS) for write in _MANAGED]
     for write, purpose in needed_writes:
@@ -85,6 +93,6 @@ def needed(resources: Iterable[Resource], duties: Iterable[str]) -> list[Right]:
     ]
     # Asked for while a person waits, who wants to know which pool a pod gets.
     rights.append(Right("get", NAMESPACE, needed_for=NAMESPACE.reads_for))
-    if "claims" in duties and "IPAMClaim" in by_kind:
+    if "claims" in managed_resources and "IPAMClaim" in by_kind:
         rights += [Right(verb, EVENT, needed_for=EVENT.reads_for) for verb in _EVENT_VERBS]
     return rights

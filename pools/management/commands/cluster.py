@@ -22,7 +22,7 @@ from pools.clusters.client import kubeconfig
 from pools.clusters.reconcile import registry
 from pools.core import addresses, errors, holders
 from pools.models import Cluster, Connection, Pool
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.platform import database, events
 from pools.register import clusters
 from pools.webhooks import configuration
@@ -127,7 +127,7 @@ class Command(base.BaseCommand):
             row = connections.connect(cluster, source, wanted, author=_AUTHOR, offline=offline)
         else:
             row = connections.get_connection(cluster)
-            wanted = _terms(options, Mode(row.mode), row.duties)
+            wanted = _terms(options, Mode(row.mode), row.managed_resources)
             if source is not None:
                 row = connections.replace(row, source, author=_AUTHOR, offline=offline)
             paused = options["pause"] if options["pause"] or options["resume"] else None
@@ -141,7 +141,7 @@ class Command(base.BaseCommand):
         self.stdout.write(f"The credentials of {options['name']} were forgotten.")
 
     def _connected(self, row: Connection) -> None:
-        writes = ", ".join(row.duties) or "nothing"
+        writes = ", ".join(row.managed_resources) or "nothing"
         self.stdout.write(f"  connected to {row.server} {row.version}, {row.mode}, writes {writes}")
         if row.served is not None:
             self.stdout.write(f"  {served_kinds_text.sentence(row)}")
@@ -158,7 +158,7 @@ class Command(base.BaseCommand):
             self.stdout.write(json.dumps(found, indent=2))
             return
         table: list[tuple[str, ...]] = [
-            ("NAME", "STATE", "LAST PASS", "OBJECTS", "DRIFT", "DUTIES", "VERSION")
+            ("NAME", "STATE", "LAST PASS", "OBJECTS", "DRIFT", "RESOURCES", "VERSION")
         ]
         now = database.now()
         for cluster in every:
@@ -172,7 +172,7 @@ class Command(base.BaseCommand):
                 age = f"{_duration((now - row.succeeded_at).total_seconds())} ago"
             table.append(
                 (cluster.name, one.status.state.word, age, *map(str, counts),
-                 ",".join(row.duties) or row.mode, row.version)
+                 ",".join(row.managed_resources) or row.mode, row.version)
             )  # fmt: skip
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for line in table:
@@ -228,9 +228,13 @@ def _add_source(sub: argparse.ArgumentParser) -> None:
     source.add_argument("--kubeconfig", metavar="FILE", help="- reads the standard input")
     source.add_argument("--in-cluster", action="store_true", help="by our pod's service account")
     sub.add_argument("--context", default="", help="of the kubeconfig, instead of its current one")
-    sub.add_argument("--managed", action="store_true", help="duties may write to it")
-    duties = ",".join(str(duty) for duty in Duty)
-    sub.add_argument("--enable", metavar="DUTIES", help=f"what is written: of {duties}")
+    sub.add_argument(
+        "--managed", action="store_true", help="Cadastre may write its managed resources to it"
+    )
+    managed_resources = ",".join(str(managed_resource) for managed_resource in ManagedResource)
+    sub.add_argument(
+        "--enable", metavar="RESOURCES", help=f"what is written: of {managed_resources}"
+    )
     sub.add_argument("--offline", action="store_true", help="do not ask the cluster now")
 
 
@@ -251,15 +255,15 @@ def _source(options: dict[str, Any]) -> connections.ConnectionSource | None:
     return connections.from_kubeconfig(text, context=options["context"])
 
 
-def _terms(options: dict[str, Any], mode: Mode, duties: Any) -> connections.Terms:
+def _terms(options: dict[str, Any], mode: Mode, managed_resources: Any) -> connections.Terms:
     """As the options say, otherwise as they were."""
     if options.get("observed"):
-        mode, duties = Mode.OBSERVED, ()
+        mode, managed_resources = Mode.OBSERVED, ()
     elif options["managed"]:
         mode = Mode.MANAGED
     if options["enable"] is not None:
-        duties = [one.strip() for one in options["enable"].split(",") if one.strip()]
-    return connections.terms(mode, duties)
+        managed_resources = [one.strip() for one in options["enable"].split(",") if one.strip()]
+    return connections.terms(mode, managed_resources)
 
 
 def _as_json(cluster: Cluster, found: fleet.Summary | None) -> dict[str, Any]:

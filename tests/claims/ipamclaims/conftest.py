@@ -26,7 +26,7 @@ def world(server: Cluster, db: None) -> World:
 @pytest.fixture
 def observed(server: Cluster, db: None) -> World:
     """Nothing is written to the cluster."""
-    return World(server, duty=False)
+    return World(server, managed_resource=False)
 
 
 both = pytest.mark.parametrize("definition", [SHIPPED, SPEC_002])

@@ -1,4 +1,4 @@
-"""With the duty, a claim without addresses is granted some, in the words of the cluster's CRD."""
+"""With the managed resource, a claim without addresses is granted some, in the words of the cluster's CRD."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_fields_of_another_manager_are_shown_and_not_forced(world: World) -> Non
     assert world.held() == {"10.0.0.2": "blue/vm1"}
 
 
-def test_without_the_duty_it_is_only_recorded(observed: World) -> None:
+def test_without_the_managed_resource_it_is_only_recorded(observed: World) -> None:
     observed.network()
     observed.claim()
     observed.claim("vm2", status={"ips": ["10.0.0.8/24"], "ownerPod": {"name": "launcher"}})

@@ -223,7 +223,7 @@ def test_a_managed_cluster_is_due_after_a_change(api: apis.Api, network: Network
     cluster = Cluster.objects.get(name="prod")
     connection = Connection.objects.create(
         cluster=cluster, server="https://x", sealed="-", due_at="2100-01-01T00:00:00Z",
-        mode=Mode.MANAGED, duties=["claims"],
+        mode=Mode.MANAGED, managed_resources=["claims"],
     )  # fmt: skip
     made = api.made(PATH, body())
     assert made["next_step"] == "Wait for the next pass over the cluster."

@@ -1,4 +1,4 @@
-"""Claims that are made here: recorded, and written to a managed cluster that has the duty."""
+"""Claims that are made here: recorded, and written to a managed cluster that has the managed resource."""
 
 from __future__ import annotations
 

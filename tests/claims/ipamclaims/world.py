@@ -13,7 +13,7 @@ from claims.models import IPAMClaim, Network
 from pools.clusters.reconcile import leases, sync, watch_events, watch_positions
 from pools.clusters.reconcile.handler import Handler
 from pools.models import Block, Connection, Finding, Run
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
 from pools.platform import events
@@ -45,9 +45,9 @@ class Machines(Handler):
 
 
 class World:
-    """`duty`: the register answers; without it, it records. One network with two free addresses."""
+    """`managed_resource`: the register answers; without it, it records. One network with two free addresses."""
 
-    def __init__(self, server: Cluster, *, duty: bool = True) -> None:
+    def __init__(self, server: Cluster, *, managed_resource: bool = True) -> None:
         self.server = server
         for name in ("blue", "green"):
             server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -56,13 +56,13 @@ class World:
             cluster=self.cluster, server=server.url, sealed="-", due_at=Now()
         )
         self.handler: Any = IPAMClaimHandler()
-        self.manage(duty=duty)
+        self.manage(managed_resource=managed_resource)
 
-    def manage(self, *, duty: bool) -> None:
-        mode = Mode.MANAGED if duty else Mode.OBSERVED
-        self.connection.duties = [Duty.CLAIMS] if duty else []
+    def manage(self, *, managed_resource: bool) -> None:
+        mode = Mode.MANAGED if managed_resource else Mode.OBSERVED
+        self.connection.managed_resources = [ManagedResource.CLAIMS] if managed_resource else []
         self.connection.mode = mode
-        self.connection.save(update_fields=["duties", "mode"])
+        self.connection.save(update_fields=["managed_resources", "mode"])
 
     def network(self, *subnets: str, name: str = BLUE, cooldown: int = 0, **more: Any) -> Network:
         """With the gateway reserved, as networks that are taken in have it."""

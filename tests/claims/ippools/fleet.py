@@ -11,7 +11,7 @@ from claims.entries.ippool_handler import IPPoolHandler
 from claims.models import Entry, IPPool, Network
 from pools.clusters.reconcile import leases, sync
 from pools.models import Cluster, Connection, Drift, Finding, ObservedObject, Run
-from pools.models.connections import Duty, Mode
+from pools.models.connections import ManagedResource, Mode
 from pools.models.fields import Now
 from pools.models.observed import Trigger
 from tests.claims import worlds
@@ -29,10 +29,12 @@ class Fleet:
             cluster=self.cluster, server=server.url, due_at=Now()
         )
 
-    def manage(self, *duties: Duty) -> None:
-        """From now on these duties; none: observed."""
-        mode = Mode.MANAGED if duties else Mode.OBSERVED
-        Connection.objects.filter(pk=self.connection.pk).update(mode=mode, duties=list(duties))
+    def manage(self, *managed_resources: ManagedResource) -> None:
+        """From now on these managed resources; none: observed."""
+        mode = Mode.MANAGED if managed_resources else Mode.OBSERVED
+        Connection.objects.filter(pk=self.connection.pk).update(
+            mode=mode, managed_resources=list(managed_resources)
+        )
 
     def passed(self, *, trigger: Trigger = Trigger.SCHEDULE) -> Run:
         lease = leases.take(self.connection.pk, "test")

@@ -1,4 +1,4 @@
-"""With the duty `ippool-status` the register writes its own IPPools, and the status of all."""
+"""With the managed resource `ippool-status` the register writes its own IPPools, and the status of all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from claims.models import NAD, Entry
 from pools.clusters import drift
 from pools.core import errors
 from pools.models import Finding
-from pools.models.connections import Duty
+from pools.models.connections import ManagedResource
 from tests.claims import worlds
 from tests.claims.ippools.fleet import Fleet, manifest
 from tests.pools.conftest import Clock
@@ -22,7 +22,7 @@ CLEAN = {"Success": "True", "DuplicateMACAddresses": "False", "DuplicateIPAddres
 
 @pytest.fixture
 def managed(fleet: Fleet) -> Fleet:
-    fleet.manage(Duty.IPPOOL_STATUS)
+    fleet.manage(ManagedResource.IPPOOL_STATUS)
     return fleet
 
 
@@ -126,7 +126,7 @@ def test_one_that_was_deleted_there_is_made_again(managed: Fleet, clock: Clock) 
     assert managed.written() == {A: ["10.0.0.5/24"]}
 
 
-def test_without_the_duty_the_object_is_right_again(managed: Fleet) -> None:
+def test_without_the_managed_resource_the_object_is_right_again(managed: Fleet) -> None:
     managed.make("prod", EntrySpec(A, ("10.0.0.5/24",)))
     managed.settled()
     managed.manage()
@@ -162,7 +162,7 @@ def test_one_that_followed_its_object_becomes_the_registers(managed: Fleet) -> N
     assert managed.written() == {A: ["10.0.0.5/24"]}
 
 
-def test_nothing_is_applied_without_the_duty(fleet: Fleet) -> None:
+def test_nothing_is_applied_without_the_managed_resource(fleet: Fleet) -> None:
     fleet.put("prod", {A: ["10.0.0.5/24"]})
     fleet.passed()
     with pytest.raises(errors.NotManaged):
