@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v1'],
+            names=['clock.v2'],
         ),
         migrations.CreateModel(
             name='Event',
@@ -183,7 +183,7 @@ class Migration(migrations.Migration):
                 ('sealed', models.TextField(editable=False)),
                 ('in_cluster', models.BooleanField(default=False)),
                 ('mode', models.CharField(choices=[('observed', 'observed'), ('managed', 'managed')], default='observed', max_length=8)),
-                ('duties', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
+                ('managed_resources', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
                 ('paused', models.BooleanField(default=False)),
                 ('identity', models.CharField(blank=True, default='', editable=False, max_length=64)),
                 ('version', models.CharField(blank=True, default='', editable=False, max_length=64)),
@@ -216,7 +216,7 @@ class Migration(migrations.Migration):
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('server', models.CharField(max_length=500)),
                 ('mode', models.CharField(choices=[('observed', 'observed'), ('managed', 'managed')], default='observed', max_length=8)),
-                ('duties', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
+                ('managed_resources', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('pools', 'CiliumPodIPPools'), ('pod-cidrs', 'PodCIDRs of CiliumNodes'), ('claims', 'status of IPAMClaims'), ('ippool-status', 'status of IPPools'), ('conversion', 'v2 objects for pools of a separate v2alpha1 store')], max_length=16), blank=True, default=list, size=None)),
                 ('paused', models.BooleanField(default=False)),
                 ('in_cluster', models.BooleanField(default=False)),
                 ('identity', models.CharField(blank=True, default='', editable=False, max_length=64)),
@@ -1169,19 +1169,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='connection',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('mode', 'observed'), _negated=True), ('duties', []), _connector='OR'), name='an_observed_cluster_has_no_duties'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('mode', 'observed'), _negated=True), ('managed_resources', []), _connector='OR'), name='an_observed_cluster_has_no_managed_resources'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='connection',
-            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_connectionevent" ("cluster_id", "duties", "identity", "in_cluster", "mode", "paused", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "server") VALUES (NEW."cluster_id", NEW."duties", NEW."identity", NEW."in_cluster", NEW."mode", NEW."paused", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."server"); RETURN NULL;', hash='2051118c88dc6c4b18e86391c872ba58220dd23c', operation='INSERT', pgid='pgtrigger_created_insert_07e43', table='pools_connection', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='created_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_connectionevent" ("cluster_id", "identity", "in_cluster", "managed_resources", "mode", "paused", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "server") VALUES (NEW."cluster_id", NEW."identity", NEW."in_cluster", NEW."managed_resources", NEW."mode", NEW."paused", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'created\', NEW."id", NEW."server"); RETURN NULL;', hash='266f525daa1d35386cad4d4f0cdaae9416284d8d', operation='INSERT', pgid='pgtrigger_created_insert_07e43', table='pools_connection', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='connection',
-            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."duties" IS DISTINCT FROM (NEW."duties") OR OLD."identity" IS DISTINCT FROM (NEW."identity") OR OLD."in_cluster" IS DISTINCT FROM (NEW."in_cluster") OR OLD."mode" IS DISTINCT FROM (NEW."mode") OR OLD."paused" IS DISTINCT FROM (NEW."paused") OR OLD."server" IS DISTINCT FROM (NEW."server"))', func='INSERT INTO "pools_connectionevent" ("cluster_id", "duties", "identity", "in_cluster", "mode", "paused", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "server") VALUES (NEW."cluster_id", NEW."duties", NEW."identity", NEW."in_cluster", NEW."mode", NEW."paused", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."server"); RETURN NULL;', hash='3b0c46bd90439f802ff63eabf366a685b22dd8ed', operation='UPDATE', pgid='pgtrigger_changed_update_e0d68', table='pools_connection', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='changed_update', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD."cluster_id" IS DISTINCT FROM (NEW."cluster_id") OR OLD."identity" IS DISTINCT FROM (NEW."identity") OR OLD."in_cluster" IS DISTINCT FROM (NEW."in_cluster") OR OLD."managed_resources" IS DISTINCT FROM (NEW."managed_resources") OR OLD."mode" IS DISTINCT FROM (NEW."mode") OR OLD."paused" IS DISTINCT FROM (NEW."paused") OR OLD."server" IS DISTINCT FROM (NEW."server"))', func='INSERT INTO "pools_connectionevent" ("cluster_id", "identity", "in_cluster", "managed_resources", "mode", "paused", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "server") VALUES (NEW."cluster_id", NEW."identity", NEW."in_cluster", NEW."managed_resources", NEW."mode", NEW."paused", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'changed\', NEW."id", NEW."server"); RETURN NULL;', hash='435a30fc9f3a96b8367dd4fe81578521cf6b81a1', operation='UPDATE', pgid='pgtrigger_changed_update_e0d68', table='pools_connection', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='connection',
-            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_connectionevent" ("cluster_id", "duties", "identity", "in_cluster", "mode", "paused", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "server") VALUES (OLD."cluster_id", OLD."duties", OLD."identity", OLD."in_cluster", OLD."mode", OLD."paused", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."server"); RETURN NULL;', hash='fc8cb4536cef4d84302496571e0f9617a0a29f86', operation='DELETE', pgid='pgtrigger_deleted_delete_8952d', table='pools_connection', when='AFTER')),
+            trigger=pgtrigger.compiler.Trigger(name='deleted_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func='INSERT INTO "pools_connectionevent" ("cluster_id", "identity", "in_cluster", "managed_resources", "mode", "paused", "pgh_context", "pgh_created_at", "pgh_label", "pgh_obj_id", "server") VALUES (OLD."cluster_id", OLD."identity", OLD."in_cluster", OLD."managed_resources", OLD."mode", OLD."paused", COALESCE(NULLIF(CURRENT_SETTING(\'pghistory.context_metadata\', TRUE), \'\'), NULL)::JSONB, ipam_now(), \'deleted\', OLD."id", OLD."server"); RETURN NULL;', hash='7d94ab0dcab9e24b38fe8227f84fbe13b1fb16c9', operation='DELETE', pgid='pgtrigger_deleted_delete_8952d', table='pools_connection', when='AFTER')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='connectionevent',

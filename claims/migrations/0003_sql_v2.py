@@ -9,12 +9,13 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('pools', '0002_initial_data'),
+        ('claims', '0002_initial_data'),
+        ('pools', '0003_sql_v2'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='pools',
-            names=['rules.v1', 'allocate.v1', 'observed_cidrs.v1', 'recovery.v1', 'event_log.v1', 'pgtrigger.v1', 'storage.v1'],
+            app='claims',
+            names=['memberships.v2', 'verdicts.v2', 'storage.v2', 'event_log.v2', 'pgtrigger.v2'],
         ),
     ]

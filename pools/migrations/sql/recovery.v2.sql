@@ -75,9 +75,9 @@ BEGIN
   UPDATE pools_connection SET due_at = ipam_clock(), leased_by = '', leased_until = NULL,
     fence = GREATEST(fence + 1, extract(epoch FROM ipam_clock())::bigint);
   INSERT INTO pools_connectionevent (pgh_created_at, pgh_label, pgh_obj_id, pgh_context,
-      cluster_id, server, mode, duties, paused, in_cluster, identity)
+      cluster_id, server, mode, managed_resources, paused, in_cluster, identity)
     SELECT ipam_now(), 'recovery_began', id, in_context::jsonb,
-      cluster_id, server, mode, duties, paused, in_cluster, identity FROM pools_connection;
+      cluster_id, server, mode, managed_resources, paused, in_cluster, identity FROM pools_connection;
   RETURN true;
 END $$;
 

@@ -9,13 +9,12 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v1'),
+        ('pools', '0002_initial_data'),
     ]
 
     operations = [
         pools.sql.Install(
-            app='claims',
-            names=['memberships.v1', 'verdicts.v1', 'storage.v1', 'event_log.v1', 'pgtrigger.v1'],
+            app='pools',
+            names=['rules.v2', 'allocate.v2', 'observed_cidrs.v2', 'recovery.v2', 'event_log.v2', 'pgtrigger.v2', 'storage.v2'],
         ),
     ]
