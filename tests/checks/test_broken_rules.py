@@ -93,3 +93,34 @@ def test_nothing_is_left_of_the_comparison() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()")
         assert cursor.fetchone() == (0,)
+
+
+_RULES_OF_TABLES = """
+    SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', c.conrelid::regclass, c.conname),
+        format('ALTER TABLE %s ADD CONSTRAINT %I %s', c.conrelid::regclass, c.conname,
+            pg_get_constraintdef(c.oid)), pg_get_constraintdef(c.oid)
+    FROM pg_constraint c WHERE c.contype IN ('c', 'x') AND c.conrelid <> 0
+      AND c.connamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT format('DROP INDEX %s', i.indexrelid::regclass), pg_get_indexdef(i.indexrelid),
+        pg_get_indexdef(i.indexrelid)
+    FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
+    WHERE t.relnamespace = 'public'::regnamespace AND i.indpred IS NOT NULL
+      AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)
+    ORDER BY 1
+"""
+
+
+def test_rules_as_a_restore_makes_them_are_right() -> None:
+    """A restore makes each rule from PostgreSQL's own text, and some read differently afterwards."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(_RULES_OF_TABLES)
+        before = cursor.fetchall()
+        for drop, create, _ in before:
+            cursor.execute(drop)
+            cursor.execute(create)
+        cursor.execute(_RULES_OF_TABLES)
+        assert {text for *_, text in cursor.fetchall()} != {text for *_, text in before}
+    run = check(only=["constraints"])
+    assert wrong(run) == {}, texts(run)

@@ -2,7 +2,8 @@
 
 What the models say is built beside the tables, as empty temporary ones of the same names in a
 transaction that is rolled back, and PostgreSQL's own text of both is compared: a rule of the right name
-that says something weaker is found too.
+that says something weaker is found too. A restored database has each rule as PostgreSQL reads its own
+text, which flattens nested ANDs; so each rule is built a second time from that text.
 """
 
 from __future__ import annotations
@@ -77,40 +78,63 @@ def _foreign(name: str, target: type[models.Model], of: str, valid: bool) -> Ite
 
 def _rules(model: type[models.Model], table: _Table) -> Iterator[str]:
     name = model._meta.db_table
-    wanted = _wanted(model)
-    for kind, has, should in (
-        ("constraint", table.constraints, wanted.constraints),
-        ("index", table.indexes, wanted.indexes),
+    original, restored = _rules_of_model(model)
+    for kind, has, should, after_restore in (
+        ("constraint", table.constraints, original.constraints, restored.constraints),
+        ("index", table.indexes, original.indexes, restored.indexes),
     ):
         for rule, (text, _) in should.items():
-            if kind == "index" and rule in wanted.constraints:
+            if kind == "index" and rule in original.constraints:
                 continue  # it comes and goes with its constraint
             if rule not in has:
                 yield f"The {kind} {rule} of {name} is missing"
             elif not has[rule][1]:
                 yield f"The {kind} {rule} of {name} is not valid: rows may contradict it"
-            elif has[rule][0] != text:
+            elif has[rule][0] not in {text, after_restore[rule][0]}:
                 yield f"The {kind} {rule} of {name} says {has[rule][0]} instead of {text}"
 
 
-def _wanted(model: type[models.Model]) -> _Table:
-    """The constraints and indexes that the model names, as this PostgreSQL would write them."""
+def _rules_of_model(model: type[models.Model]) -> tuple[_Table, _Table]:
+    """Return the constraints and indexes that the model names: as this PostgreSQL writes them when they
+    are made, and when they are made from that text, as a restore does.
+    """
     editor = connection.SchemaEditorClass(connection, collect_sql=True)
     statements = [
-        str(made)
-        for one in (*model._meta.constraints, *model._meta.indexes)
-        if (made := one.create_sql(model, editor)) is not None
+        str(statement)
+        for rule in (*model._meta.constraints, *model._meta.indexes)
+        if (statement := rule.create_sql(model, editor)) is not None
     ]
     if not statements:
-        return _Table()
+        return _Table(), _Table()
     name = connection.ops.quote_name(model._meta.db_table)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE {name} (LIKE public.{name})")
         for statement in statements:
             cursor.execute(statement)
-        found = _tables("WHERE relnamespace = pg_my_temp_schema()")[model._meta.db_table]
+        original = _tables(_TEMPORARY)[model._meta.db_table]
+        cursor.execute(_TEXTS, [model._meta.db_table] * 2)
+        for drop, create in cursor.fetchall():
+            cursor.execute(drop)
+            cursor.execute(create)
+        restored = _tables(_TEMPORARY)[model._meta.db_table]
         transaction.set_rollback(True)
-    return found
+    return original, restored
+
+
+_TEMPORARY = "WHERE relnamespace = pg_my_temp_schema()"
+# What drops each rule of a temporary table, and what makes it again from its own text.
+_TEXTS = """
+    SELECT format('ALTER TABLE %%s DROP CONSTRAINT %%I', t.oid::regclass, c.conname),
+        format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', t.oid::regclass, c.conname,
+            pg_get_constraintdef(c.oid))
+    FROM pg_class t JOIN pg_constraint c ON c.conrelid = t.oid AND c.contype IN ('c', 'x', 'u')
+    WHERE t.relnamespace = pg_my_temp_schema() AND t.relname = %s
+    UNION ALL
+    SELECT format('DROP INDEX %%s', i.indexrelid::regclass), pg_get_indexdef(i.indexrelid)
+    FROM pg_class t JOIN pg_index i ON i.indrelid = t.oid
+    WHERE t.relnamespace = pg_my_temp_schema() AND t.relname = %s
+      AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)
+"""
 
 
 def _tables(where: str) -> dict[str, _Table]:
