@@ -25,7 +25,7 @@ def test_nothing_is_handed_out_before_all_nodes_were_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wants", "flags", "blocks"),
+    ("demands", "flags", "blocks"),
     [
         (0, {}, 0),
         (1, {}, 1),
