@@ -53,7 +53,7 @@ def test_the_shipped_form() -> None:
     assert (claim.mac, claim.ips_requested, claim.problems) == (None, (), ())
 
 
-def test_the_decentralized_form_of_spec_002() -> None:
+def test_the_decentralized_form_of_the_proposal() -> None:
     claim = ipamclaim.parse(
         manifest(mac="02:03:04:05:06:07", ips=["192.168.1.5"], status={"ownerPod": "launcher"})
     )

@@ -25,7 +25,7 @@ def schema(name: str) -> dict[str, Any]:
 
 
 SHIPPED = words.dialect(schema("k8s.cni.cncf.io_ipamclaims"))
-SPEC = words.dialect(schema("k8s.cni.cncf.io_ipamclaims.spec-002"))
+SPEC = words.dialect(schema("k8s.cni.cncf.io_ipamclaims.proposal"))
 
 
 def test_dialects_are_told_by_the_schema() -> None:
@@ -72,7 +72,7 @@ def test_a_condition_is_read_by_its_status_first(condition: Any, expected: Outco
     assert words.outcome_of(condition) is expected
 
 
-def test_the_texts_of_spec_002() -> None:
+def test_the_texts_of_the_proposal() -> None:
     assert words.allocated(["192.168.1.5/24"]) == "IP 192.168.1.5 allocated successfully"
     assert words.allocated(["10.0.0.5/24", "fd00::5/64"]) == (
         "IPs 10.0.0.5, fd00::5 allocated successfully"

@@ -32,7 +32,7 @@ def test_capacity(cidr: str, mask_size: int, usable: int) -> None:
     assert layout.host_sized == (mask_size == ip_network(cidr).max_prefixlen)
 
 
-def test_spec_000_withholds_the_first_block() -> None:
+def test_a_range_at_the_beginning_withholds_the_first_block() -> None:
     layout = blocks.Layout(ip_network("10.20.0.0/16"), 24)
     reserved = [addresses.parse_range("10.20.0.0-10.20.0.99")]
     assert layout.withheld(reserved) == [blocks.Span(0, 0)]

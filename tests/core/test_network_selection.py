@@ -32,7 +32,7 @@ def _one(**members: Any) -> str:
     return json.dumps([{"name": "default", **members}])
 
 
-def test_the_element_of_spec_002() -> None:
+def test_the_element_of_the_proposal() -> None:
     assert selection.default_network(SPEC_002) == ELEMENT
     assert selection.render([ELEMENT]) == (
         '[{"name":"default","namespace":"ovn-kubernetes","mac":"02:03:04:05:06:07",'

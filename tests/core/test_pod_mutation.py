@@ -41,7 +41,7 @@ def _element(manifest: Manifest, outcome: Outcome) -> Any:
     return found
 
 
-def test_the_element_of_spec_002() -> None:
+def test_the_element_of_the_proposal() -> None:
     outcome = _decide(pod())
     assert outcome.code == "patched"
     assert _element(pod(), outcome) == OURS

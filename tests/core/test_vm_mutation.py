@@ -52,7 +52,7 @@ def test_dual_stack() -> None:
 
 
 @pytest.mark.parametrize("kind", ["VirtualMachine", VMI])
-def test_the_element_of_spec_002(kind: str) -> None:
+def test_the_element_of_the_proposal(kind: str) -> None:
     manifest = vm_manifest(kind=kind)
     outcome = _decide(manifest, settings=Settings())
     element = {

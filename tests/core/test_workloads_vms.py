@@ -59,7 +59,7 @@ def test_the_pods_annotation_counts_first() -> None:
     assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24", "10.0.0.9/24"), ("a",))
 
 
-def test_r6_a_live_migration_is_one_workload() -> None:
+def test_a_live_migration_is_one_workload() -> None:
     pods = [launcher("b", "10.0.0.5/24", node="n2", mac=OTHER), launcher("a", "10.0.0.5/24")]
     (found,) = running.of_vm(vmi(), pods, KNOWN)
     assert (found.mac, found.ips, found.pods) == (MAC, ("10.0.0.5/24",), ("a", "b"))

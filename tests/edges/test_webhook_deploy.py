@@ -94,7 +94,7 @@ def fake(settings: Any) -> Iterator[FakeCluster]:
     plurals |= {bgp.ADVERTISEMENT.plural, bgp.PEERING_POLICY.plural}
     with FakeCluster() as running:
         for path in sorted([*CRDS.glob("*.yaml"), *(FOLDER.parent / "crds").glob("*.yaml")]):
-            if path.stem.endswith(("proposal", "v2alpha1", "spec-002")):
+            if path.stem.endswith(("proposal", "v2alpha1")):
                 continue
             for manifest in definitions(path):
                 if manifest["spec"]["names"]["plural"] in plurals:
@@ -182,7 +182,7 @@ def _put_objects(fake: FakeCluster) -> None:
     fake.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": config, "data": {}})
 
 
-def test_point_19_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
+def test_observing_takes_what_the_role_grants(fake: FakeCluster) -> None:
     granted = _granted(OBSERVE)
     _live(fake, OBSERVE, [])
     assert _used(fake, granted) | _wanted(_reads(), []) == granted
@@ -200,14 +200,14 @@ def _managed_resources() -> list[str]:
     ]
 
 
-def test_point_19_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
+def test_managing_takes_what_the_role_grants(fake: FakeCluster) -> None:
     granted = _granted(MANAGE)
     _live(fake, MANAGE, _managed_resources())
     assert _used(fake, granted) | _wanted(_reads(), _managed_resources()) == granted
 
 
 @pytest.mark.parametrize("rules", [OBSERVE, MANAGE], ids=["observe", "manage"])
-def test_point_19_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
+def test_nothing_is_granted_at_large(rules: list[dict[str, Any]]) -> None:
     for verb, group, resource, name in _granted(rules):
         assert "*" not in verb + group + resource
         assert resource not in {"secrets", "pods/exec", "nodes"}

@@ -55,13 +55,13 @@ def _without(key: str) -> dict[str, Any]:
         (review(None, None), "required"),
     ],
 )  # fmt: skip
-def test_point_15_what_is_no_review(door: Door, body: Any, code: str) -> None:
+def test_what_is_no_review(door: Door, body: Any, code: str) -> None:
     answer = door.post(body)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
 @pytest.mark.parametrize("uid", [UID, "x", "a" * 300, '\u00fc\n"', "0" * 36])
-def test_point_15_the_uid_of_the_question_is_echoed(door: Door, uid: str) -> None:
+def test_the_uid_of_the_question_is_echoed(door: Door, uid: str) -> None:
     for asked in (review(manifest("green", CIDR), uid=uid), review(manifest("x" * 300), uid=uid)):
         answer = door.post(asked)
         assert (answer.status_code, answer.json()["response"]["uid"]) == (200, uid)
@@ -78,7 +78,7 @@ def test_other_media_types(door: Door) -> None:
     assert door.post(body.encode(), HTTP_CONTENT_ENCODING="gzip").status_code == 415
 
 
-def test_point_15_a_body_of_three_mebibytes(door: Door) -> None:
+def test_a_body_of_three_mebibytes(door: Door) -> None:
     asked = review(manifest("green", CIDR))
     asked["request"]["options"]["filler"] = ""
     room = reviews.LARGEST - len(json.dumps(asked).encode())
@@ -107,9 +107,7 @@ def _everything(door: Door) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_f19_point_15_nothing_is_written_and_asking_twice_is_the_same(
-    door: Door, dry_run: bool
-) -> None:
+def test_nothing_is_written_and_asking_twice_is_the_same(door: Door, dry_run: bool) -> None:
     pool = factories.pool(CIDR, within=door.cluster, name="green", category="pod", mask=24)
     factories.take(pool)
     events, made = Event.objects.count(), Cluster.objects.get(pk=door.cluster.pk)
@@ -157,7 +155,7 @@ def test_few_statements_whatever_the_size(door: Door) -> None:
     assert counts[0] == counts[1] <= 10
 
 
-def test_f19_when_the_database_is_away(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_the_database_is_away(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Any] = []
 
     def ask() -> None:
@@ -177,7 +175,7 @@ def test_f19_when_the_database_is_away(door: Door, monkeypatch: pytest.MonkeyPat
     assert UID not in answers[0].content.decode()
 
 
-def test_f19_a_slow_statement_is_given_up(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_statement_is_given_up(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(register, "STATEMENT_MS", 50)
     monkeypatch.setattr(register, "_OVERLAPS_HERE", f"SELECT pg_sleep(20){8 * ', %s'}")
     assert door.post(review(manifest("green", CIDR))).status_code == 503

@@ -61,7 +61,7 @@ def test_a_pool_that_nothing_holds_goes(door: Door) -> None:
     assert warned(door.ask(None, manifest("green", *TWO))) == ""
 
 
-def test_f19_a_deletion_without_the_old_object(door: Door) -> None:
+def test_a_deletion_without_the_old_object(door: Door) -> None:
     _node(_pool(door), "n1")
     refused(door.ask(None, None, name="green"), "pool_in_use")
 

@@ -93,7 +93,7 @@ def _fill(superuser: psycopg.Connection) -> None:
                 )
 
 
-def test_f9_what_needs_space_is_503_until_there_is_some(full: psycopg.Connection) -> None:
+def test_what_needs_space_is_503_until_there_is_some(full: psycopg.Connection) -> None:
     api = apis.Api()
     api.cluster()
     pool = api.vm_pool("10.0.0.0/16")

@@ -32,7 +32,7 @@ def _well(site: Site) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_well")
-def test_f25_no_request_that_was_let_in_is_lost(site: Site) -> None:
+def test_no_request_that_was_let_in_is_lost(site: Site) -> None:
     pool = site.pool("drained", "10.30.0.0/22")
     slow = site.pool("slow", "10.31.0.0/24")
     pool_id = int(slow.split("/")[1])

@@ -87,7 +87,7 @@ def proxy(committed: None) -> Iterator[Proxy]:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it was done", "after it was done"])
 @pytest.mark.parametrize("count", [1, 3], ids=["one", "a batch"])
-def test_f7_an_answer_that_was_lost_is_found_with_its_key(
+def test_an_answer_that_was_lost_is_found_with_its_key(
     proxy: Proxy, after: bool, count: int
 ) -> None:
     api = apis.Api()
@@ -125,7 +125,7 @@ def _other() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("limit", ["lock_timeout", "statement_timeout"])
-def test_f8_rows_that_stay_locked_are_503_and_nothing_is_half_done(limit: str) -> None:
+def test_rows_that_stay_locked_are_503_and_nothing_is_half_done(limit: str) -> None:
     api = apis.Api()
     api.cluster()
     pool = api.vm_pool("10.0.0.0/24")

@@ -26,7 +26,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     return world
 
 
-def test_f22_the_first_pass_records_what_is_used_and_the_next_one_serves(
+def test_the_first_pass_records_what_is_used_and_the_next_one_serves(
     world: CiliumWorld,
 ) -> None:
     recovery_mode.begin(author=BY)

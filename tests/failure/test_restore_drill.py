@@ -24,7 +24,7 @@ def _command(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_f22_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
+def test_the_drill(fake: FakeCluster, tmp_path: pathlib.Path) -> None:
     world = CiliumWorld(fake, managed_resource=True)
     world.cidrs("a", "10.0.0.0/21")
     world.node("n1", demands={"a": 8})

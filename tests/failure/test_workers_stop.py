@@ -47,7 +47,7 @@ def test_without_workers_cooldowns_end_and_requests_wait(site: Site) -> None:
     assert site.one(_EVENTS, used["id"], "allocated") == 2
 
 
-def test_f3_f11_two_beats_and_tripled_messages_change_nothing_more(site: Site) -> None:
+def test_two_beats_and_tripled_messages_change_nothing_more(site: Site) -> None:
     pool = site.pool("tripled", "10.21.0.1/32", cooldown=1)
     environment = {
         **os.environ,

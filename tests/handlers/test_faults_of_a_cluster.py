@@ -98,7 +98,7 @@ def _nothing_is_lost(
 
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", ANSWERS)
-def test_f16_nothing_is_released(
+def test_nothing_is_released(
     name: str, where: str, world: CiliumWorld, calm: FakeCluster, clock: Clock
 ) -> None:
     code, fault = ANSWERS[name]
@@ -109,7 +109,7 @@ def test_f16_nothing_is_released(
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_f16_a_write_that_fails_is_done_by_the_next_pass(
+def test_a_write_that_fails_is_done_by_the_next_pass(
     name: str, world: CiliumWorld, calm: FakeCluster, clock: Clock
 ) -> None:
     """Nodes are served, and the cluster takes what was tried out and not what is written then."""
@@ -146,14 +146,12 @@ def _no_tls() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("address", [_silent, _no_tls], ids=["connect time-out", "no handshake"])
-def test_f16_no_connection(
-    address: Any, world: CiliumWorld, calm: FakeCluster, clock: Clock
-) -> None:
+def test_no_connection(address: Any, world: CiliumWorld, calm: FakeCluster, clock: Clock) -> None:
     with address() as url:
         reached = _impatient(world, server=url)
         _nothing_is_lost(world, calm, clock, "cluster_unreachable", reached)
 
 
-def test_f16_a_tls_error(world: CiliumWorld, calm: FakeCluster, clock: Clock) -> None:
+def test_a_tls_error(world: CiliumWorld, calm: FakeCluster, clock: Clock) -> None:
     reached = _impatient(world, (5, 10), ca=certificates.Authority().pem)
     _nothing_is_lost(world, calm, clock, "cluster_tls", reached)

@@ -34,7 +34,7 @@ def world(fake: FakeCluster) -> World:
     return world
 
 
-def test_r6_a_holder_keeps_its_block_while_nodes_come_and_go(world: World, clock: Clock) -> None:
+def test_a_holder_keeps_its_block_while_nodes_come_and_go(world: World, clock: Clock) -> None:
     machines = factories.pool("10.9.0.0/24", category="instance", within=world.cluster)
     owner = allocation.Holder("instance", "vm-1", UID)
     block = factories.take(machines, owner)
@@ -51,7 +51,7 @@ def test_r6_a_holder_keeps_its_block_while_nodes_come_and_go(world: World, clock
     assert Block.objects.filter(holder_id="vm-1", state="held").count() == 1
 
 
-def test_r6_another_owner_of_the_name_does_not_release_it(world: World) -> None:
+def test_another_owner_of_the_name_does_not_release_it(world: World) -> None:
     """The name is the same, the uid is not: what ends is the other one."""
     machines = factories.pool("10.9.0.0/24", category="instance", within=world.cluster)
     block = factories.take(machines, allocation.Holder("instance", "vm-1", UID))
@@ -62,7 +62,7 @@ def test_r6_another_owner_of_the_name_does_not_release_it(world: World) -> None:
     assert factories.row(block).state == "held"
 
 
-def test_r6_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
+def test_a_block_that_moves_between_nodes_is_never_free(world: World) -> None:
     world.node("source", lists={"a": ["10.0.0.0/24"]})
     world.passed()
     world.node("target", lists={"a": ["10.0.0.0/24"]})  # both list it for a while
@@ -76,7 +76,7 @@ def test_r6_a_block_that_moves_between_nodes_is_never_free(world: World) -> None
 
 
 @pytest.mark.parametrize("order", [("source", "target"), ("target", "source")])
-def test_r6_two_objects_that_name_one_uid_are_one(world: World, order: tuple[str, str]) -> None:
+def test_two_objects_that_name_one_uid_are_one(world: World, order: tuple[str, str]) -> None:
     """No API server says so; were it told, nothing is held twice and nothing is lost."""
     stored = world.node("source", lists={"a": ["10.0.0.0/24"]})
     world.passed()

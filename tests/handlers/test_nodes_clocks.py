@@ -29,7 +29,7 @@ def _skewed(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 @pytest.mark.parametrize("worker", [0, HOUR, -HOUR, 30 * 24 * HOUR])
 @pytest.mark.parametrize("made", ["1970-01-01T00:00:00Z", "2099-12-31T23:59:59Z"])
-def test_point_14_clock_skew(
+def test_clock_skew(
     worker: float, made: str, fake: FakeCluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(fake, managed_resource=True)
@@ -54,9 +54,7 @@ def test_point_14_clock_skew(
 
 
 @pytest.mark.parametrize("back", [HOUR, 24 * HOUR])
-def test_point_14_the_databases_clock_is_set_back(
-    back: float, fake: FakeCluster, clock: Clock
-) -> None:
+def test_the_databases_clock_is_set_back(back: float, fake: FakeCluster, clock: Clock) -> None:
     """It gets longer, and never shorter."""
     world = World(fake, managed_resource=True)
     world.pool("a", "10.0.0.0/24", cooldown=HOUR)

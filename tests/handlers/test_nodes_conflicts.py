@@ -27,7 +27,7 @@ def world(fake: FakeCluster) -> World:
     return world
 
 
-def test_f14_point_07_what_the_agent_wrote_meanwhile_is_kept(world: World) -> None:
+def test_what_the_agent_wrote_meanwhile_is_kept(world: World) -> None:
     """A 409: the object is read again, and what to write worked out anew."""
     world.node("n1", demands={"a": 600}, lists={"a": ["10.0.3.0/24", "10.0.4.0/24"]})
 
@@ -47,7 +47,7 @@ def test_f14_point_07_what_the_agent_wrote_meanwhile_is_kept(world: World) -> No
 
 @pytest.mark.parametrize("effect", ["cut", "lost"])
 @pytest.mark.parametrize("restart", [False, True], ids=["same process", "another process"])
-def test_f18_a_write_that_failed_costs_no_second_block(
+def test_a_write_that_failed_costs_no_second_block(
     world: World, effect: Literal["cut", "lost"], restart: bool
 ) -> None:
     world.node("n1", demands={"a": 8})
@@ -116,7 +116,7 @@ def test_an_orphan_stays_with_its_node_and_counts_for_nothing(world: World) -> N
     assert not world.fake.log.writes
 
 
-def test_r3_a_cidr_that_the_pool_lost_serves_nobody(world: World) -> None:
+def test_a_cidr_that_the_pool_lost_serves_nobody(world: World) -> None:
     """What a node has of it stays with the node, which gets others in its place."""
     world.node("n1", demands={"a": 8})
     world.passed()
@@ -145,7 +145,7 @@ def test_no_block_under_a_cidr_of_another_size_is_handed_out(world: World) -> No
     assert world.lists("n2") == ["10.0.2.128/25", "10.0.3.0/24"]
 
 
-def test_point_12_what_newer_versions_keep_beside_the_cidrs_stays(world: World) -> None:
+def test_what_newer_versions_keep_beside_the_cidrs_stays(world: World) -> None:
     node = world.node("n1", demands={"a": 300}, lists={"a": ["10.0.0.0/24"]})
     node["spec"]["ipam"]["pools"]["resourcepools"] = {"x": 1}
     world.fake.put(node, manager="cilium-agent")

@@ -58,7 +58,7 @@ def _gone(world: World) -> None:
     world.fake.remove(NODES, "n1")
 
 
-def test_point_10_it_keeps_its_blocks_while_it_is_there(world: World, clock: Clock) -> None:
+def test_it_keeps_its_blocks_while_it_is_there(world: World, clock: Clock) -> None:
     world.fake.log.clear()
     for _ in range(3):
         world.passed()
@@ -74,7 +74,7 @@ def test_point_10_it_keeps_its_blocks_while_it_is_there(world: World, clock: Clo
     assert world.held() == {}
 
 
-def test_point_10_what_a_watch_tells(world: World) -> None:
+def test_what_a_watch_tells(world: World) -> None:
     """MODIFIED when it is deleted, DELETED when it is gone."""
     last = world.fake.object(NODES, "n1")
     world.tell(("MODIFIED", last))
@@ -84,7 +84,7 @@ def test_point_10_what_a_watch_tells(world: World) -> None:
     assert (world.held(), ObservedObject.objects.count()) == ({}, 0)
 
 
-def test_point_10_a_crash_between_release_and_the_end(world: World) -> None:
+def test_a_crash_between_release_and_the_end(world: World) -> None:
     last = world.fake.object(NODES, "n1")
     _gone(world)
     world.handler = Crashing()

@@ -23,7 +23,7 @@ def world(fake: FakeCluster) -> World:
     return world
 
 
-def test_point_18_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
+def test_two_nodes_with_one_block_the_first_keeps_it(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
@@ -36,7 +36,7 @@ def test_point_18_two_nodes_with_one_block_the_first_keeps_it(world: World) -> N
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-def test_point_18_the_other_takes_it_over_when_the_first_lets_go(world: World) -> None:
+def test_the_other_takes_it_over_when_the_first_lets_go(world: World) -> None:
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
@@ -46,7 +46,7 @@ def test_point_18_the_other_takes_it_over_when_the_first_lets_go(world: World) -
     assert not world.findings()
 
 
-def test_point_18_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
+def test_a_cidr_outside_its_pool_is_an_orphan(world: World) -> None:
     world.node("n1", lists={"a": ["10.9.0.0/24", "10.0.0.0/24"]})
     world.passed()
     assert world.held() == {"10.0.0.0/24": "n1"}
@@ -82,7 +82,7 @@ def test_a_cidr_that_the_cluster_lost_is_still_in_use(world: World) -> None:
     assert Block.objects.get(cidr="10.0.1.0/24").withheld
 
 
-def test_r3_a_block_listed_under_the_pools_former_name_is_in_use(world: World) -> None:
+def test_a_block_listed_under_the_pools_former_name_is_in_use(world: World) -> None:
     """cilium/cilium#41986: the CIDR came back under another pool, and was handed out twice."""
     world.pool("new", "10.5.0.0/23")
     world.node("n1", lists={"old": ["10.5.0.0/24"]})
@@ -111,7 +111,7 @@ def test_a_cidr_of_another_size_is_no_block(world: World) -> None:
     assert world.findings() == {"pod_cidr_size": ["10.0.0.0/25 n1"]}
 
 
-def test_r1_a_block_whose_node_comes_after_the_list_is_no_leak(world: World, clock: Clock) -> None:
+def test_a_block_whose_node_comes_after_the_list_is_no_leak(world: World, clock: Clock) -> None:
     """whereabouts#207: the owner was made between the two lists."""
     pool = world.cluster.pools.get()
     factories.take(pool, factories.holder("n9", kind="node"))

@@ -42,7 +42,7 @@ def test_a_deletion_that_was_told_is_its_end(world: World) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 429, 500, 503])
-def test_r4_a_list_that_failed_is_not_an_empty_one(world: World, clock: Clock, status: int) -> None:
+def test_a_list_that_failed_is_not_an_empty_one(world: World, clock: Clock, status: int) -> None:
     world.fake.remove(NODES, "n1")
     world.fake.faults.add(verb="list", path=NODES, status=status, times=None)
     for _ in range(3):
@@ -51,7 +51,7 @@ def test_r4_a_list_that_failed_is_not_an_empty_one(world: World, clock: Clock, s
     assert len(world.held()) == 2
 
 
-def test_r2_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clock) -> None:
+def test_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clock) -> None:
     """whereabouts#176: the same name, another uid."""
     world.fake.remove(NODES, "n1")
     world.node("n1", lists={"a": ["10.0.0.0/24"]})
@@ -64,7 +64,7 @@ def test_r2_a_node_of_the_same_name_keeps_what_it_lists(world: World, clock: Clo
     assert not world.findings()
 
 
-def test_point_11_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) -> None:
+def test_the_end_of_the_old_object_takes_nothing_from_the_new_one(world: World) -> None:
     old = world.fake.object(NODES, "n1")
     world.fake.remove(NODES, "n1")
     new = world.node("n1", lists={"a": ["10.0.1.0/24", "10.0.2.0/24"]})
@@ -72,7 +72,7 @@ def test_point_11_the_end_of_the_old_object_takes_nothing_from_the_new_one(world
     assert world.held() == {"10.0.1.0/24": "n1", "10.0.2.0/24": "n1"}
 
 
-def test_point_05_an_old_event_releases_nothing(world: World) -> None:
+def test_an_old_event_releases_nothing(world: World) -> None:
     """A watch may tell of a version that is older than what was written since."""
     before = world.fake.object(NODES, "n1")
     world.node("n1", lists={"a": ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"]})
@@ -84,13 +84,13 @@ def test_point_05_an_old_event_releases_nothing(world: World) -> None:
     assert len(world.held()) == 3
 
 
-def test_point_05_what_a_watch_tells_twice_of_a_release_is_asked_and_done(world: World) -> None:
+def test_what_a_watch_tells_twice_of_a_release_is_asked_and_done(world: World) -> None:
     now = world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.tell(("MODIFIED", now), ("MODIFIED", now))
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-def test_r4_when_it_cannot_be_asked_nothing_is_released(world: World) -> None:
+def test_when_it_cannot_be_asked_nothing_is_released(world: World) -> None:
     now = world.node("n1", lists={"a": ["10.0.0.0/24"]})
     world.fake.faults.add(verb="get", path=NODES, status=503, times=None)
     assert not world.tell(("MODIFIED", now)).succeeded
@@ -100,7 +100,7 @@ def test_r4_when_it_cannot_be_asked_nothing_is_released(world: World) -> None:
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-def test_point_13_a_node_that_cannot_be_understood_keeps_what_it_has(world: World) -> None:
+def test_a_node_that_cannot_be_understood_keeps_what_it_has(world: World) -> None:
     world.fake.faults.add(verb="list", path=NODES, body=_garbled(world))
     world.node("n2", lists={"a": ["10.0.3.0/24"]})
     world.run()

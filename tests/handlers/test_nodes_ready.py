@@ -24,14 +24,14 @@ def world(fake: FakeCluster) -> World:
     return world
 
 
-def test_r5_a_first_pass_hands_out_nothing_that_the_last_node_lists(world: World) -> None:
+def test_a_first_pass_hands_out_nothing_that_the_last_node_lists(world: World) -> None:
     world.node("n1", demands={"a": 300})
     world.node("n2", lists={"a": ["10.0.0.0/24", "10.0.2.0/24"]})
     world.passed()
     assert world.lists("n1") == ["10.0.1.0/24", "10.0.3.0/24"]
 
 
-def test_r5_a_process_that_started_goes_on_from_what_the_register_knows(world: World) -> None:
+def test_a_process_that_started_goes_on_from_what_the_register_knows(world: World) -> None:
     world.node("n2", lists={"a": ["10.0.0.0/24"]})
     world.passed()
     world.restarted()
@@ -40,7 +40,7 @@ def test_r5_a_process_that_started_goes_on_from_what_the_register_knows(world: W
     assert world.lists("n1") == ["10.0.1.0/24"]
 
 
-def test_r5_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -> None:
+def test_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -> None:
     """After a 410 the kind has no position until it was listed again."""
     world.passed()
     world.connection.refresh_from_db()
@@ -59,7 +59,7 @@ def test_r5_nobody_is_served_by_events_that_do_not_follow_a_list(world: World) -
     assert world.lists("n1") == ["10.0.0.0/24"]
 
 
-def test_r5_what_another_operator_did_meanwhile_is_told_first(world: World) -> None:
+def test_what_another_operator_did_meanwhile_is_told_first(world: World) -> None:
     world.passed()
     Connection.objects.update(mode=Mode.OBSERVED, managed_resources=[])
     theirs = world.node("n2", lists={"a": ["10.0.0.0/24"]})
@@ -80,7 +80,7 @@ def test_next_fit_goes_on_in_another_process(world: World) -> None:
     assert world.lists("n3") == ["10.0.1.0/24"]
 
 
-def test_r5_a_list_that_failed_makes_nobody_ready(world: World) -> None:
+def test_a_list_that_failed_makes_nobody_ready(world: World) -> None:
     world.node("n1", demands={"a": 8})
     world.fake.faults.add(verb="list", path="ciliumnodes", status=503, times=None)
     world.run()
@@ -90,7 +90,7 @@ def test_r5_a_list_that_failed_makes_nobody_ready(world: World) -> None:
     assert len(world.held()) == 1
 
 
-def test_r5_nor_is_anybody_served_while_the_pools_cannot_be_listed(world: World) -> None:
+def test_nor_is_anybody_served_while_the_pools_cannot_be_listed(world: World) -> None:
     ObservedObject.objects.create(
         cluster=world.cluster, kind="CiliumPodIPPool", name="a", uid="u", manifest={},
         first_seen_at=Now(), changed_at=Now(),
@@ -101,7 +101,7 @@ def test_r5_nor_is_anybody_served_while_the_pools_cannot_be_listed(world: World)
     assert world.error("n1") == ""
 
 
-def test_point_01_cold_start_with_many_nodes(world: World) -> None:
+def test_cold_start_with_many_nodes(world: World) -> None:
     world.pool("b", "10.8.0.0/14")
     for number in range(700):
         world.node(f"n{number}", demands={"b": 8})

@@ -76,7 +76,7 @@ def test_a_block_that_had_a_row_is_taken_again(world: World) -> None:
     assert world.held() == {"10.0.0.0/24": "n1"}
 
 
-def test_point_09_a_second_pass_writes_nothing(world: World) -> None:
+def test_a_second_pass_writes_nothing(world: World) -> None:
     world.node("n1", demands={"a": 300}, lists={"a": ["10.0.0.0/24"]})
     world.passed()
     before = Block.objects.values_list("pk", "allocated_at", "holder_uid").first()

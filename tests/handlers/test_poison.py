@@ -143,7 +143,7 @@ def _poisoned(plural: str, poison: Poison) -> Manifest:
 @pytest.mark.parametrize(
     ("plural", "name", "poison"), CASES, ids=[f"{plural}: {name}" for plural, name, _ in CASES]
 )
-def test_f21_one_object(
+def test_one_object(
     plural: str, name: str, poison: Poison, world: CiliumWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = _shown(world, plural, _poisoned(plural, poison))
@@ -189,7 +189,7 @@ def test_f21_one_object(
     ],
     ids=["invalid UTF-8", "no end", "two values", "no items", "no JSON"],
 )
-def test_f21_a_list_that_is_none_concludes_nothing(
+def test_a_list_that_is_none_concludes_nothing(
     damage: Callable[[bytes], bytes], plural: str, world: CiliumWorld
 ) -> None:
     world.passed()

@@ -81,7 +81,7 @@ def test_a_plan_writes_nothing(managed: Fleet) -> None:
     assert managed.pool("green").agreed == ""
 
 
-def test_point_17_an_object_that_was_deleted_is_made_again(managed: Fleet, clock: Clock) -> None:
+def test_an_object_that_was_deleted_is_made_again(managed: Fleet, clock: Clock) -> None:
     managed.make("green", A)
     managed.passed()
     managed.remove("green")
@@ -110,7 +110,7 @@ def test_a_change_in_the_register_makes_a_pool_its_own(managed: Fleet) -> None:
     assert not managed.pool("green").follows_cluster
 
 
-def test_point_08_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> None:
+def test_what_another_manager_owns_is_shown_and_not_forced(managed: Fleet) -> None:
     managed.put(manifest("green", A))
     managed.passed()
     pools.add_cidr(managed.pool("green").pk, factories.entry(B), author=factories.BY)
@@ -123,7 +123,7 @@ def test_point_08_what_another_manager_owns_is_shown_and_not_forced(managed: Fle
     assert [one.path for one in drift.apply(_of(managed), author=factories.BY)] == [row.path]
 
 
-def test_point_17_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
+def test_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
     with gateways.to(managed.server) as gateway:
@@ -133,7 +133,7 @@ def test_point_17_what_nobody_else_owns_is_corrected(managed: Fleet) -> None:
     assert (managed.cidrs("green"), managed.drift()) == ([A], [])
 
 
-def test_point_17_applying_makes_the_register_right(managed: Fleet) -> None:
+def test_applying_makes_the_register_right(managed: Fleet) -> None:
     """Of a pool that was only taken in: from now on its object is followed no more."""
     managed.put(manifest("green", A))
     managed.passed()
@@ -148,7 +148,7 @@ def test_point_17_applying_makes_the_register_right(managed: Fleet) -> None:
     assert managed.drift() == []
 
 
-def test_point_17_adopting_takes_the_objects_values(managed: Fleet) -> None:
+def test_adopting_takes_the_objects_values(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
     managed.put(manifest("green", B, A))
@@ -160,7 +160,7 @@ def test_point_17_adopting_takes_the_objects_values(managed: Fleet) -> None:
     assert not managed.pool("green").follows_cluster
 
 
-def test_point_17_ignored_until_a_value_changes(managed: Fleet) -> None:
+def test_ignored_until_a_value_changes(managed: Fleet) -> None:
     managed.make("green", A)
     managed.passed()
     managed.put(manifest("green", B, A))

@@ -91,7 +91,7 @@ def test_a_lost_cidr_in_use_is_an_orphan_until_it_comes_back(fleet: Fleet) -> No
     assert Block.objects.get(holder_id="n1").cidr == factories.row(block).cidr
 
 
-def test_r3_an_orphan_is_not_given_to_another_pool(fleet: Fleet) -> None:
+def test_an_orphan_is_not_given_to_another_pool(fleet: Fleet) -> None:
     """Cilium #41986: remove an in-use CIDR, add it again under another pool's name."""
     fleet.put(manifest("green", A, B))
     fleet.passed()
@@ -150,7 +150,7 @@ def test_a_name_that_another_category_has(fleet: Fleet) -> None:
     assert fleet.problems() == {"green": "already_exists"}
 
 
-def test_point_13_one_bad_object_fails_alone(fleet: Fleet) -> None:
+def test_one_bad_object_fails_alone(fleet: Fleet) -> None:
     fleet.put(manifest("a", A))
     fleet.put(manifest("b", B, "10.1.3.0/24"))
     fleet.put(manifest("c", C))
@@ -181,7 +181,7 @@ def test_a_deleted_pool_goes_or_is_an_orphan(fleet: Fleet, clock: Clock, in_use:
     assert (fleet.found(), fleet.cidrs("green")) == ([], [A])
 
 
-def test_r2_a_pool_made_again_with_another_mask_size(fleet: Fleet, clock: Clock) -> None:
+def test_a_pool_made_again_with_another_mask_size(fleet: Fleet, clock: Clock) -> None:
     """R2: the same name, a new uid."""
     fleet.put(manifest("green", A))
     fleet.passed()
@@ -208,7 +208,7 @@ def test_pools_that_the_cluster_never_had_are_left_alone(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("definition", [PROPOSAL])
-def test_point_20_both_versions_of_the_proposal_are_read(fleet: Fleet) -> None:
+def test_both_versions_of_the_proposal_are_read(fleet: Fleet) -> None:
     pool = manifest("green")
     pool["spec"]["ipv4"]["cidrs"] = [
         {"cidr": A, "reservedRange": "10.0.0.0-10.0.0.99"}, {"cidr": B},
@@ -221,7 +221,7 @@ def test_point_20_both_versions_of_the_proposal_are_read(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("definition", [OLD])
-def test_point_20_v2alpha1_only(fleet: Fleet) -> None:
+def test_v2alpha1_only(fleet: Fleet) -> None:
     fleet.put(manifest("old", A, version="v2alpha1"))
     assert fleet.counted()["changed"] == 1
     assert fleet.cidrs("old") == [A]

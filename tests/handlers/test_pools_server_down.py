@@ -24,7 +24,7 @@ def world(fake: FakeCluster) -> CiliumWorld:
     return world
 
 
-def test_point_13_the_register_stays_authoritative(world: CiliumWorld, clock: Clock) -> None:
+def test_the_register_stays_authoritative(world: CiliumWorld, clock: Clock) -> None:
     before = world.held()
     world.fake.faults.add(status=503, times=None)
     machines = factories.pool("10.9.0.0/24", within=world.cluster)
@@ -49,7 +49,7 @@ def test_point_13_the_register_stays_authoritative(world: CiliumWorld, clock: Cl
     assert not world.fake.log.writes
 
 
-def test_point_13_changes_do_not_hammer_at_a_server_that_is_down(world: CiliumWorld) -> None:
+def test_changes_do_not_hammer_at_a_server_that_is_down(world: CiliumWorld) -> None:
     """The pass that is due waits as long as the back-off says, however much is changed here."""
     world.fake.faults.add(status=503, times=None)
     for _ in range(6):

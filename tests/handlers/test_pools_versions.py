@@ -48,7 +48,7 @@ def _read(fleet: Fleet) -> list[str]:
     return [path for path in paths if not path.startswith("/apis/apiext")]
 
 
-def test_point_20_the_version_that_is_served_is_read(fleet: Fleet, served: str) -> None:
+def test_the_version_that_is_served_is_read(fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
     fleet.put(manifest("green", A, version=version))
     assert fleet.counted()["changed"] == 1
@@ -60,7 +60,7 @@ def test_point_20_the_version_that_is_served_is_read(fleet: Fleet, served: str) 
     assert fleet.counted()["changed"] == 0
 
 
-def test_point_20_the_version_that_is_served_is_written(fleet: Fleet, served: str) -> None:
+def test_the_version_that_is_served_is_written(fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
     fleet.manage(ManagedResource.POOLS, ManagedResource.CONVERSION)
     fleet.make("mine", B)
@@ -71,7 +71,7 @@ def test_point_20_the_version_that_is_served_is_written(fleet: Fleet, served: st
     assert fleet.counted()["written"] == 0
 
 
-def test_point_20_an_upgrade_in_between(fleet: Fleet, served: str) -> None:
+def test_an_upgrade_in_between(fleet: Fleet, served: str) -> None:
     """The same stored objects through another version: known by their uid."""
     version = "v2alpha1" if served == "v2alpha1" else "v2"
     fleet.put(manifest("green", A, version=version))
@@ -84,7 +84,7 @@ def test_point_20_an_upgrade_in_between(fleet: Fleet, served: str) -> None:
     assert (fleet.pool("green").pk, fleet.names(), fleet.found()) == (before, ["green"], [])
 
 
-def test_point_20_what_cannot_be_discovered_is_not_absent(fleet: Fleet, served: str) -> None:
+def test_what_cannot_be_discovered_is_not_absent(fleet: Fleet, served: str) -> None:
     version = "v2alpha1" if served == "v2alpha1" else "v2"
     fleet.put(manifest("green", A, version=version))
     fleet.passed()

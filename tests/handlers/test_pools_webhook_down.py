@@ -38,7 +38,7 @@ def _down(world: CiliumWorld, policy: str) -> None:
     world.fake.put(configuration.manifest(hook, client, failure_policy=policy))
 
 
-def test_point_16_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumWorld) -> None:
+def test_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumWorld) -> None:
     _down(world, "Fail")
     world.pool("b", "10.1.0.0/22")
     world.node("n2", demands={"a": 8})
@@ -58,9 +58,7 @@ def test_point_16_with_fail_writes_of_pools_wait_and_nothing_else(world: CiliumW
     assert not Drift.objects.exists()
 
 
-def test_point_16_with_ignore_what_was_not_judged_is_found(
-    world: CiliumWorld, clock: Clock
-) -> None:
+def test_with_ignore_what_was_not_judged_is_found(world: CiliumWorld, clock: Clock) -> None:
     _down(world, "Ignore")
     world.pool("b", "10.1.0.0/22")
     world.passed()
@@ -73,7 +71,7 @@ def test_point_16_with_ignore_what_was_not_judged_is_found(
     assert world.held() == world.listed()
 
 
-def test_point_16_it_is_documented() -> None:
+def test_it_is_documented() -> None:
     text = GUIDE.read_text()
     _, down = text.split("## Failure policy\n")
     for policy in ("Fail", "Ignore"):

@@ -56,7 +56,7 @@ def _settled(world: CiliumWorld) -> None:
     assert not world.findings()
 
 
-def test_f22_what_was_handed_out_since_is_recorded_and_not_given_again(world: CiliumWorld) -> None:
+def test_what_was_handed_out_since_is_recorded_and_not_given_again(world: CiliumWorld) -> None:
     with lost(world):
         world.node("n3", lists={"a": ["10.0.2.0/24", "10.0.3.0/24"]})
     assert len(world.held()) == 2
@@ -69,7 +69,7 @@ def test_f22_what_was_handed_out_since_is_recorded_and_not_given_again(world: Ci
     assert not {"10.0.2.0/24", "10.0.3.0/24"} & set(given)
 
 
-def test_f22_a_block_that_moved_to_another_node(world: CiliumWorld) -> None:
+def test_a_block_that_moved_to_another_node(world: CiliumWorld) -> None:
     """The register has it for the first one, which gave it back long ago."""
     with lost(world):
         world.node("n1", demands={"a": 8}, lists={"a": ["10.0.4.0/24"]})
@@ -81,7 +81,7 @@ def test_f22_a_block_that_moved_to_another_node(world: CiliumWorld) -> None:
     assert world.held()["10.0.4.0/24"] == "n1"
 
 
-def test_f22_nodes_that_came_and_went(world: CiliumWorld, clock: Clock) -> None:
+def test_nodes_that_came_and_went(world: CiliumWorld, clock: Clock) -> None:
     with lost(world):
         world.fake.remove("ciliumnodes", "n1")
         world.fake.remove("ciliumnodes", "n2")
@@ -92,7 +92,7 @@ def test_f22_nodes_that_came_and_went(world: CiliumWorld, clock: Clock) -> None:
     assert set(world.held().values()) == {"n2"}
 
 
-def test_f22_pools_that_changed_since(world: CiliumWorld) -> None:
+def test_pools_that_changed_since(world: CiliumWorld) -> None:
     with lost(world):
         world.cidrs("a", A, "10.7.0.0/21")
         world.cidrs("b", "10.8.0.0/21")
@@ -104,7 +104,7 @@ def test_f22_pools_that_changed_since(world: CiliumWorld) -> None:
     assert world.held().items() >= {"10.7.0.0/24": "n3", "10.8.0.0/24": "n3"}.items()
 
 
-def test_f22_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
+def test_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> None:
     """Its events are those that the register forgot: told before anybody is served."""
     world.connection.refresh_from_db()
     at = watch_positions.read(world.connection.positions, CiliumNodes.kind)
@@ -127,7 +127,7 @@ def test_f22_the_watch_goes_on_from_the_older_position(world: CiliumWorld) -> No
     _settled(world)
 
 
-def test_f22_when_the_older_position_is_gone_the_nodes_are_listed_first(
+def test_when_the_older_position_is_gone_the_nodes_are_listed_first(
     world: CiliumWorld,
 ) -> None:
     world.connection.refresh_from_db()
@@ -149,7 +149,7 @@ def test_f22_when_the_older_position_is_gone_the_nodes_are_listed_first(
 
 
 @pytest.mark.parametrize("world", [True], ids=["with the managed resource"], indirect=True)
-def test_f22_a_block_that_was_about_to_be_told(world: CiliumWorld) -> None:
+def test_a_block_that_was_about_to_be_told(world: CiliumWorld) -> None:
     """The backup is of the moment between our transaction and our write: another node has it now."""
     asks = world.node("n3", demands={"a": 8})
     world.fake.faults.add(verb="update", path="ciliumnodes/n3", status=503, times=None)

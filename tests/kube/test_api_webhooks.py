@@ -165,7 +165,7 @@ def test_a_wrong_uid_is_a_failure(api: Api, webhook: Webhook, name: str) -> None
     assert "failed calling webhook" in refused.json["message"]
 
 
-def test_f19_point_16_when_it_is_down_the_policy_decides(
+def test_when_it_is_down_the_policy_decides(
     api: Api, cluster: Cluster, webhook: Webhook, name: str
 ) -> None:
     down = webhook.configuration()

@@ -95,9 +95,7 @@ def test_the_old_version_is_judged_too(api: Api, register: Any, name: str) -> No
     assert "spec.ipv4.cidrs.0" in refused.json["message"]
 
 
-def test_f19_point_15_a_dry_run_is_judged_and_changes_nothing(
-    api: Api, register: Any, name: str
-) -> None:
+def test_a_dry_run_is_judged_and_changes_nothing(api: Api, register: Any, name: str) -> None:
     _taken(register, name, "10.6.0.0/16")
     assert api.call("POST", POOLS, pool(name, "10.6.0.0/16")).status == 201
     assert api.call("DELETE", f"{POOLS}/{name}", dryRun="All").status == 403

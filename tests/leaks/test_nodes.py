@@ -42,7 +42,7 @@ def test_a_node_that_comes_back_is_not_suspected(nodes: Nodes) -> None:
     assert not Leak.objects.exists()
 
 
-def test_r1_a_block_that_was_allocated_while_the_cluster_was_listed(
+def test_a_block_that_was_allocated_while_the_cluster_was_listed(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its node may have come after the list was made."""
@@ -59,14 +59,14 @@ def test_r1_a_block_that_was_allocated_while_the_cluster_was_listed(
     assert not Leak.objects.exists()
 
 
-def test_r2_another_node_of_the_name_is_not_the_holder(nodes: Nodes) -> None:
+def test_another_node_of_the_name_is_not_the_holder(nodes: Nodes) -> None:
     nodes.node("n1")
     nodes.holds("n1", uid="of an older one")
     nodes.twice()
     assert nodes.leaked() == ["n1"]
 
 
-def test_r2_a_holder_without_a_uid_is_told_by_its_name(nodes: Nodes) -> None:
+def test_a_holder_without_a_uid_is_told_by_its_name(nodes: Nodes) -> None:
     nodes.node("n1")
     nodes.holds("n1")
     nodes.holds("n2", uid=nodes.node("n2")["metadata"]["uid"])
@@ -74,7 +74,7 @@ def test_r2_a_holder_without_a_uid_is_told_by_its_name(nodes: Nodes) -> None:
     assert not Leak.objects.exists()
 
 
-def test_r3_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(
+def test_a_cidr_that_is_removed_while_in_use_and_comes_back_in_another_pool(
     nodes: Nodes,
 ) -> None:
     """The node goes on using the block: it is no leak, whatever pool its CIDR is in."""
@@ -109,7 +109,7 @@ TROUBLES["second page"] = lambda fake: fake.faults.add(
 
 @pytest.mark.parametrize("name", TROUBLES)
 @pytest.mark.parametrize("before", [0, 1])
-def test_r4_an_error_is_no_observation(nodes: Nodes, name: str, before: int) -> None:
+def test_an_error_is_no_observation(nodes: Nodes, name: str, before: int) -> None:
     """It neither makes a suspicion nor confirms one, nor clears it."""
     for number in range(501 if name == "second page" else 1):
         nodes.fake.put(manifest(f"n{number}"))
@@ -126,7 +126,7 @@ def test_r4_an_error_is_no_observation(nodes: Nodes, name: str, before: int) -> 
     assert nodes.suspected() == ["gone"] * before
 
 
-def test_r5_after_a_restart_nothing_is_concluded_before_a_full_pass(nodes: Nodes) -> None:
+def test_after_a_restart_nothing_is_concluded_before_a_full_pass(nodes: Nodes) -> None:
     nodes.node("n1", lists={"a": ["10.0.0.0/24"]})
     nodes.holds("gone")
     nodes.passed()
@@ -138,7 +138,7 @@ def test_r5_after_a_restart_nothing_is_concluded_before_a_full_pass(nodes: Nodes
     assert nodes.leaked() == [], "nor does what is tried out"
 
 
-def test_r5_a_cluster_that_was_never_listed_has_no_leaks(nodes: Nodes) -> None:
+def test_a_cluster_that_was_never_listed_has_no_leaks(nodes: Nodes) -> None:
     nodes.holds("n1")
     nodes.fake.faults.add(verb="list", path=_PATH, times=None, status=503)
     nodes.run()

@@ -58,7 +58,7 @@ def test_a_snapshot_replaces_and_a_delta_adds_and_removes(feed: Feed) -> None:
     assert sorted(found) == ["", "2"]
 
 
-def test_r2_the_same_name_with_another_uid_is_not_the_holder(feed: Feed) -> None:
+def test_the_same_name_with_another_uid_is_not_the_holder(feed: Feed) -> None:
     feed.holds("i-1", "u-1")
     feed.holds("i-2")
     feed.holds("i-3", "u-3")
@@ -66,7 +66,7 @@ def test_r2_the_same_name_with_another_uid_is_not_the_holder(feed: Feed) -> None
     assert feed.leaked() == ["i-1"]
 
 
-def test_r6_two_pods_of_one_vm_name_it_twice(feed: Feed) -> None:
+def test_two_pods_of_one_vm_name_it_twice(feed: Feed) -> None:
     """A live migration: tooling that goes by pods says the VM, by its uid, twice."""
     feed.kind = "vm"
     feed.holds("blue/vm1", "u-1")

@@ -50,14 +50,14 @@ def test_the_claims_way_gives_back_all_addresses_of_the_claim(vms: Machines) -> 
     assert set(reasons) == {factories.WITH_REASON.reason}
 
 
-def test_r2_a_vm_that_was_made_anew_is_not_the_owner(vms: Machines) -> None:
+def test_a_vm_that_was_made_anew_is_not_the_owner(vms: Machines) -> None:
     vms.machine()
     vms.claim(uid="of an older one", status={"ips": ["10.0.0.8/24"]})
     vms.times(2)
     assert vms.leaked() == ["10.0.0.8"]
 
 
-def test_r6_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> None:
+def test_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> None:
     uid = vms.vm_with_claim()
     pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c", "image": "i"}]}}
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "vm1"}
@@ -84,7 +84,7 @@ def test_r6_during_a_live_migration_the_address_is_the_vms(vms: Machines) -> Non
 
 
 @pytest.mark.parametrize("without", ["VirtualMachine", "VirtualMachineInstance", "IPAMClaim"])
-def test_i16_without_one_of_the_kinds_nothing_is_concluded(vms: Machines, without: str) -> None:
+def test_without_one_of_the_kinds_nothing_is_concluded(vms: Machines, without: str) -> None:
     vms.vm_with_claim()
     vms.times(1)
     vms.fake.remove("virtualmachines", "vm1", "blue")
@@ -94,7 +94,7 @@ def test_i16_without_one_of_the_kinds_nothing_is_concluded(vms: Machines, withou
 
 @pytest.mark.parametrize("status", [401, 403, 410, 500, 503])
 @pytest.mark.parametrize("kind", ["virtualmachines", "virtualmachineinstances"])
-def test_r4_an_error_of_one_list_is_no_observation(vms: Machines, kind: str, status: int) -> None:
+def test_an_error_of_one_list_is_no_observation(vms: Machines, kind: str, status: int) -> None:
     vms.vm_with_claim()
     vms.times(1)
     vms.fake.remove("virtualmachines", "vm1", "blue")

@@ -21,7 +21,7 @@ def later(seconds: float) -> None:
     rows.update(missed_at=F("missed_at") - timedelta(seconds=seconds))
 
 
-def test_r4_one_list_without_it_is_not_its_end(
+def test_one_list_without_it_is_not_its_end(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
@@ -35,7 +35,7 @@ def test_r4_one_list_without_it_is_not_its_end(
 @pytest.mark.parametrize(
     ("seconds", "forgotten"), [(comparison.GRACE - 5, []), (comparison.GRACE, ["a"])]
 )
-def test_r4_two_complete_lists_apart(
+def test_two_complete_lists_apart(
     seconds: float,
     forgotten: list[str],
     fake: FakeCluster,
@@ -52,7 +52,7 @@ def test_r4_two_complete_lists_apart(
     assert small.names(connection) == ([] if forgotten else ["a"])
 
 
-def test_r4_a_failed_list_between_two_counts_for_nothing(
+def test_a_failed_list_between_two_counts_for_nothing(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
@@ -75,7 +75,7 @@ def test_it_is_back(fake: FakeCluster, connection: Connection, nodes: small.Smal
 
 
 @pytest.mark.django_db(transaction=True)
-def test_r1_what_came_in_after_the_list_began_is_not_missed(
+def test_what_came_in_after_the_list_began_is_not_missed(
     fake: FakeCluster, nodes: small.Small
 ) -> None:
     """The rows are read first, the list second: a row that is younger than the list is not judged."""
@@ -96,7 +96,7 @@ def test_r1_what_came_in_after_the_list_began_is_not_missed(
     assert [each.missed_at is None for each in small.rows(row)] == [True, False]
 
 
-def test_r2_the_same_name_and_another_uid_is_another_object(
+def test_the_same_name_and_another_uid_is_another_object(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     first = fake.put(small.node("a"))["metadata"]["uid"]
@@ -114,7 +114,7 @@ def test_r2_the_same_name_and_another_uid_is_another_object(
     assert small.names(connection) == ["a", "b"]
 
 
-def test_point_11_replaced_while_it_was_missed(
+def test_replaced_while_it_was_missed(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
@@ -127,7 +127,7 @@ def test_point_11_replaced_while_it_was_missed(
     assert len(small.rows(connection)) == 1
 
 
-def test_point_02_an_event_that_was_lost_is_found_by_the_next_list(
+def test_an_event_that_was_lost_is_found_by_the_next_list(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
@@ -140,9 +140,7 @@ def test_point_02_an_event_that_was_lost_is_found_by_the_next_list(
     assert small.rows(connection)[0].manifest["metadata"]["labels"] == {"zone": "z"}
 
 
-def test_f15_point_03_a_list_begins_again_when_its_continue_expired(
-    db: None, nodes: small.Small
-) -> None:
+def test_a_list_begins_again_when_its_continue_expired(db: None, nodes: small.Small) -> None:
     with FakeCluster() as fake:
         fake.crds("cilium.io_ciliumnodes")
         for number in range(501):

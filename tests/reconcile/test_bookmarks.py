@@ -65,7 +65,7 @@ def _moved(fake: FakeCluster, stream: Stream) -> tuple[list[object], Position]:
     return told, taken[1]
 
 
-def test_point_04_a_bookmark_moves_the_position_and_no_object(
+def test_a_bookmark_moves_the_position_and_no_object(
     fake: FakeCluster, connection: Connection, at: Position, watch: list[Stream]
 ) -> None:
     runs, before = Run.objects.count(), small.rows(connection)
@@ -79,7 +79,7 @@ def test_point_04_a_bookmark_moves_the_position_and_no_object(
     assert (Run.objects.count(), small.rows(connection)) == (runs, before)
 
 
-def test_point_04_whoever_watches_next_goes_on_from_it(
+def test_whoever_watches_next_goes_on_from_it(
     fake: FakeCluster, connection: Connection, at: Position, watch: list[Stream]
 ) -> None:
     """What was told before it is not told again, and nothing that comes after it is left out."""

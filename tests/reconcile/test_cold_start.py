@@ -28,7 +28,7 @@ def written() -> dict[str, int]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 1_203])
-def test_point_01_cold_start(
+def test_cold_start(
     count: int, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     for number in range(count):
@@ -51,14 +51,14 @@ def large() -> Iterator[FakeCluster]:
         yield running
 
 
-def test_point_01_ten_thousand(large: FakeCluster, db: None, nodes: small.Small) -> None:
+def test_ten_thousand(large: FakeCluster, db: None, nodes: small.Small) -> None:
     connection = small.connect(large)
     run = small.reconcile(connection, nodes)
     assert run.kinds["CiliumNode"]["changed"] == len(small.rows(connection)) == 10_000
     assert small.reconcile(connection, nodes).kinds["CiliumNode"]["changed"] == 0
 
 
-def test_r5_a_kind_that_was_never_listed_concludes_nothing(
+def test_a_kind_that_was_never_listed_concludes_nothing(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     """After a restart: neither what is desired is asked, nor what is odd, before the first list."""
@@ -72,7 +72,7 @@ def test_r5_a_kind_that_was_never_listed_concludes_nothing(
     assert len(asked) == 2
 
 
-def test_point_09_a_second_pass_writes_nothing(
+def test_a_second_pass_writes_nothing(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     for name in ("a", "b", "c"):

@@ -52,7 +52,7 @@ def test_one_message_for_each_cluster_that_is_due(
     assert tasks.reconcile_due() == 1, "a lost message is repaired by the next tick"
 
 
-def test_f11_a_doubled_message_does_nothing(connection: Connection, fake: FakeCluster) -> None:
+def test_a_doubled_message_does_nothing(connection: Connection, fake: FakeCluster) -> None:
     assert [tasks.reconcile(connection.pk) for _ in range(3)] == [True, False, False]
     assert Run.objects.count() == 1
 

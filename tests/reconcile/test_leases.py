@@ -26,7 +26,7 @@ def expire() -> None:
         cursor.execute("UPDATE pools_connection SET leased_until = ipam_clock() - interval '1 s'")
 
 
-def test_point_06_one_at_a_time(connection: Connection) -> None:
+def test_one_at_a_time(connection: Connection) -> None:
     first = leases.take(connection.pk, "one")
     assert first is not None
     assert leases.take(connection.pk, "two") is None
@@ -146,7 +146,7 @@ def test_a_long_answer_does_not_cost_the_lease(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeCluster) -> None:
+def test_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeCluster) -> None:
     row = small.connect(fake, managed_resources=[ManagedResource.POD_CIDRS])
     for name in "ab":
         fake.put(small.node(name))
@@ -177,7 +177,7 @@ def test_f20_a_worker_that_was_stopped_past_its_lease_writes_nothing(fake: FakeC
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["list", "patch", "get"])
-def test_f02_killed_in_the_middle_the_next_worker_completes_it(
+def test_killed_in_the_middle_the_next_worker_completes_it(
     verb: str, fake: FakeCluster, nodes: small.Small
 ) -> None:
     row = small.connect(fake, managed_resources=[ManagedResource.POD_CIDRS])

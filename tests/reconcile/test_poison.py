@@ -45,7 +45,9 @@ POISON: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", POISON)
-def test_f21(name: str, fake: FakeCluster, connection: Connection, nodes: small.Small) -> None:
+def test_a_poisonous_object_fails_alone(
+    name: str, fake: FakeCluster, connection: Connection, nodes: small.Small
+) -> None:
     manifest, code = POISON[name]
     fake.put(manifest)
     for sibling in ("a", "z"):
@@ -81,7 +83,7 @@ TROUBLES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_i22_the_culprit_is_found_and_tried_again(
+def test_the_culprit_is_found_and_tried_again(
     name: str, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     for number in range(9):
@@ -161,13 +163,13 @@ def test_rows_are_made_by_position(fake: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "a\ud800b", "\\\0"])
-def test_f21_what_no_database_holds_has_no_text(text: str) -> None:
+def test_what_no_database_holds_has_no_text(text: str) -> None:
     (item,) = next(storage.batches([named("odd", text)]))
     assert item.text == ""
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), None, 1 << 64, -(10**400), 1.5])
-def test_f21_numbers_are_stored_as_they_are_or_not_at_all(number: float | None) -> None:
+def test_numbers_are_stored_as_they_are_or_not_at_all(number: float | None) -> None:
     manifest = small.node("odd") | {"odd": number}
     (item,) = next(storage.batches([manifest]))
     if isinstance(number, float) and not math.isfinite(number):

@@ -63,7 +63,7 @@ def test_events_are_taken_in(fake: FakeCluster, listed: Connection, nodes: small
     assert (listed.due_at, listed.leased_until) == (due, None)
 
 
-def test_point_05_doubled_events_change_nothing(
+def test_doubled_events_change_nothing(
     fake: FakeCluster, listed: Connection, nodes: small.Small
 ) -> None:
     new = fake.put(small.node("b"))
@@ -73,9 +73,7 @@ def test_point_05_doubled_events_change_nothing(
     assert Run.objects.filter(trigger=Trigger.WATCH).count() == 1
 
 
-def test_point_05_late_events_are_dropped(
-    fake: FakeCluster, listed: Connection, nodes: small.Small
-) -> None:
+def test_late_events_are_dropped(fake: FakeCluster, listed: Connection, nodes: small.Small) -> None:
     """Of a watcher that slept, while a pass has seen what came after."""
     since = at(listed)
     old = fake.put(small.node("a", zone="old"))
@@ -102,9 +100,7 @@ def test_the_last_event_of_an_object_counts(
     assert small.rows(listed)[1].manifest["metadata"]["labels"] == {"zone": "2"}
 
 
-def test_r2_deleted_and_made_again(
-    fake: FakeCluster, listed: Connection, nodes: small.Small
-) -> None:
+def test_deleted_and_made_again(fake: FakeCluster, listed: Connection, nodes: small.Small) -> None:
     (old,) = small.rows(listed)
     fake.remove("ciliumnodes", "a")
     new = fake.put(small.node("a"))
@@ -157,7 +153,7 @@ def test_a_kind_that_follows_is_asked_too(
     assert context.served["CiliumPodIPPool"] == small.POOL
 
 
-def test_f17_another_cluster_is_not_written_to(
+def test_another_cluster_is_not_written_to(
     fake: FakeCluster, listed: Connection, nodes: small.Small
 ) -> None:
     nodes.wanted = small.labelling("b")

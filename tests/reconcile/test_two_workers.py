@@ -50,7 +50,7 @@ def each_has_one(fake: FakeCluster) -> None:
     assert sorted(lists(fake).values()) == [f"n{number:02}" for number in range(NODES)]
 
 
-def test_f20_a_lease_is_one_workers(connection: Connection) -> None:
+def test_a_lease_is_one_workers(connection: Connection) -> None:
     first = leases.take(connection.pk, "one")
     assert first is not None
     assert leases.take(connection.pk, "two") is None
@@ -68,7 +68,7 @@ def test_f20_a_lease_is_one_workers(connection: Connection) -> None:
     leases.prove(second)
 
 
-def test_f20_point_06_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
+def test_replicas_at_once(fake: FakeCluster, connection: Connection) -> None:
     """Three processes want to pass over one cluster, and all of them do, one after the other."""
     arguments = ("cilium", str(connection.pk))
     with (
@@ -87,7 +87,7 @@ def test_f20_point_06_replicas_at_once(fake: FakeCluster, connection: Connection
 
 
 @pytest.mark.parametrize("where", ["list", "update"])
-def test_f20_point_06_stopped_for_longer_than_its_lease(
+def test_stopped_for_longer_than_its_lease(
     where: str, fake: FakeCluster, connection: Connection
 ) -> None:
     """SIGSTOP in the midst of a pass; another worker takes over and ends it; SIGCONT."""
@@ -117,7 +117,7 @@ def test_f20_point_06_stopped_for_longer_than_its_lease(
     each_has_one(fake)
 
 
-def test_f20_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Connection) -> None:
+def test_killed_in_the_midst_of_its_pass(fake: FakeCluster, connection: Connection) -> None:
     """SIGKILL: the lease ends by itself, and another worker ends what was begun."""
     killed: list[Any] = []
     with processes.started("cilium", str(connection.pk)) as first:

@@ -73,9 +73,7 @@ def _impatient(fake: FakeCluster, name: str) -> Callable[[Connection], Any]:
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_f15_f16_f17_i16_unknown_is_not_absent(
-    name: str, db: None, many: FakeCluster, nodes: small.Small
-) -> None:
+def test_unknown_is_not_absent(name: str, db: None, many: FakeCluster, nodes: small.Small) -> None:
     code, trouble = TROUBLES[name]
     connection = small.connect(many)
     assert small.reconcile(connection, nodes).succeeded
@@ -98,7 +96,7 @@ def test_f15_f16_f17_i16_unknown_is_not_absent(
     assert connection.leased_until is None
 
 
-def test_f17_a_crd_that_is_uninstalled_is_a_finding_and_ends_nothing(
+def test_a_crd_that_is_uninstalled_is_a_finding_and_ends_nothing(
     db: None, fake: FakeCluster, nodes: small.Small
 ) -> None:
     fake.put(small.node("node-1"))
@@ -117,7 +115,7 @@ def test_f17_a_crd_that_is_uninstalled_is_a_finding_and_ends_nothing(
     assert (connection.error_code, connection.failures) == ("", 0)
 
 
-def test_f17_another_cluster_behind_the_address(
+def test_another_cluster_behind_the_address(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a"))
@@ -168,7 +166,7 @@ def test_a_kind_that_may_be_absent(objects: int, fake: FakeCluster, connection: 
     assert len(small.rows(connection, "IPAMClaim")) == objects
 
 
-def test_f16_retry_after_is_kept_to_within_reason(
+def test_retry_after_is_kept_to_within_reason(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     def waits(retry_after: int) -> float:
@@ -183,7 +181,7 @@ def test_f16_retry_after_is_kept_to_within_reason(
     assert waits(10**9) < 2 * 3600
 
 
-def test_point_13_back_off_grows_and_has_jitter(
+def test_back_off_grows_and_has_jitter(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.faults.add(status=503, times=None)

@@ -66,7 +66,7 @@ def test_what_follows_is_written_and_does_not_trigger_itself(
     assert Run.objects.filter(trigger=Trigger.WATCH).count() == 2
 
 
-def test_f15_point_03_point_04_gone_is_listed_again_and_bookmarks_move_on(
+def test_gone_is_listed_again_and_bookmarks_move_on(
     fake: FakeCluster, connection: Connection
 ) -> None:
     with processes.started("watch"):
@@ -157,9 +157,7 @@ def test_what_changes_is_followed_within_seconds(
         assert streams(fake) == asked
 
 
-def test_f23_a_cluster_that_hangs_holds_up_no_other(
-    fake: FakeCluster, connection: Connection
-) -> None:
+def test_a_cluster_that_hangs_holds_up_no_other(fake: FakeCluster, connection: Connection) -> None:
     with FakeCluster() as slow:
         slow.crds("cilium.io_ciliumnodes")
         hanging = small.connect(slow, managed_resources=[ManagedResource.POD_CIDRS])

@@ -36,7 +36,7 @@ def taints(name: str, value: str) -> Write:
 
 @pytest.mark.parametrize("times", [1, 4])
 @pytest.mark.parametrize("how", ["apply", "replace"])
-def test_f14_point_07_a_conflict_is_tried_again_with_what_is_there_now(
+def test_a_conflict_is_tried_again_with_what_is_there_now(
     times: int,
     how: str,
     node: Manifest,
@@ -67,7 +67,7 @@ def test_f14_point_07_a_conflict_is_tried_again_with_what_is_there_now(
     assert (stored["metadata"]["labels"].get("cadastre") == "yes") == (how == "apply")
 
 
-def test_f14_after_five_times_it_is_shown(
+def test_after_five_times_it_is_shown(
     node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     nodes.wanted = small.labelling("a")
@@ -77,7 +77,7 @@ def test_f14_after_five_times_it_is_shown(
     assert Drift.objects.get().conflict == "changed"
 
 
-def test_point_08_fields_of_another_manager_are_shown_and_not_forced(
+def test_fields_of_another_manager_are_shown_and_not_forced(
     node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     fake.put(small.node("a", cadastre="theirs"), manager="kubectl")
@@ -96,7 +96,7 @@ def test_point_08_fields_of_another_manager_are_shown_and_not_forced(
     assert not Drift.objects.exists()
 
 
-def test_point_12_fields_that_are_unknown_and_finalizers_of_others_are_kept(
+def test_fields_that_are_unknown_and_finalizers_of_others_are_kept(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     manifest = small.node("a")
@@ -160,7 +160,7 @@ def test_what_is_ignored_stays_so_until_it_changes(
     assert (Drift.objects.get().ignored_reason, Drift.objects.get().observed) == ("", "other")
 
 
-def test_i22_point_13_one_refused_object_does_not_stop_the_others(
+def test_one_refused_object_does_not_stop_the_others(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     for name in "abc":
@@ -199,7 +199,7 @@ def test_what_a_handler_gets_wrong_is_that_objects_trouble(
 
 
 @pytest.mark.parametrize("effect", ["lost", "cut", "cut-body"])
-def test_f18_written_and_the_answer_lost(
+def test_written_and_the_answer_lost(
     effect: Any, node: Manifest, fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     nodes.wanted = small.labelling("a")
@@ -216,7 +216,7 @@ def test_f18_written_and_the_answer_lost(
     assert not fake.log.of("patch")
 
 
-def test_f18_half_of_the_objects_written(
+def test_half_of_the_objects_written(
     fake: FakeCluster, connection: Connection, nodes: small.Small
 ) -> None:
     for name in "abcd":

@@ -197,7 +197,7 @@ def test_an_address_that_the_pool_has_given_to_another(world: World, holder: str
 
 
 @decentralized
-def test_r6_an_address_of_an_older_vm_of_the_same_name(world: World) -> None:
+def test_an_address_of_an_older_vm_of_the_same_name(world: World) -> None:
     """Its claim is left over; the new VM is another one."""
     world.network()
     world.claim(name="vm1.old", uid="old", ips=["10.0.0.5"], mac=MAC)

@@ -49,7 +49,7 @@ def test_a_claim_whose_vm_is_gone_is_leaked(observed: World, clock: Clock) -> No
     assert observed.held() == {"10.0.0.8": "blue/vm1"}, "it is shown, and nothing is taken"
 
 
-def test_r2_the_owner_is_told_by_its_uid(observed: World, clock: Clock) -> None:
+def test_the_owner_is_told_by_its_uid(observed: World, clock: Clock) -> None:
     observed.network()
     observed.machine()
     observed.claim(uid="an older one", status={"ips": ["10.0.0.8/24"]})
@@ -59,7 +59,7 @@ def test_r2_the_owner_is_told_by_its_uid(observed: World, clock: Clock) -> None:
     assert leaks(observed) == ["blue/vm1.podnet"]
 
 
-def test_r1_a_claim_that_is_younger_than_the_list_of_vms(observed: World) -> None:
+def test_a_claim_that_is_younger_than_the_list_of_vms(observed: World) -> None:
     """Its VM may have come after the VMs were listed."""
     observed.network()
     observed.machine("other")

@@ -27,7 +27,7 @@ def _gone(world: World, name: str = "vm1.podnet") -> None:
 
 
 @both
-def test_r6_migration_changes_the_owner_pod_and_nothing_else(world: World, definition: str) -> None:
+def test_migration_changes_the_owner_pod_and_nothing_else(world: World, definition: str) -> None:
     network = world.network()
     world.claim()
     running = worlds.workload(
@@ -110,7 +110,7 @@ def test_a_claim_that_is_being_deleted_keeps_its_addresses(world: World) -> None
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
 
 
-def test_r2_r6_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
+def test_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
     world.network(cooldown=3600)
     world.claim()
     world.passed()
@@ -122,7 +122,7 @@ def test_r2_r6_a_vm_of_the_same_name_is_another_vm(world: World) -> None:
     assert (world.held(), world.cooling()) == ({"10.0.0.3": "blue/vm1"}, ["10.0.0.2"])
 
 
-def test_r6_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World) -> None:
+def test_a_claim_made_anew_for_the_same_vm_gets_its_addresses_back(world: World) -> None:
     world.network()
     world.claim("vm0")
     world.claim()
@@ -150,7 +150,7 @@ def test_a_vm_that_comes_back_within_the_cooldown_gets_its_address_back(
 
 
 @pytest.mark.parametrize("fault", [faults.Forbidden, faults.ServerFault, faults.Unreachable])
-def test_r4_a_list_that_fails_releases_nothing(
+def test_a_list_that_fails_releases_nothing(
     world: World, fault: type[faults.ClusterFault], monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     world.network()
@@ -169,7 +169,7 @@ def test_r4_a_list_that_fails_releases_nothing(
     assert world.held() == {"10.0.0.2": "blue/vm1"}
 
 
-def test_r5_nothing_is_granted_before_all_is_known(
+def test_nothing_is_granted_before_all_is_known(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A kind that was seen before and cannot be listed now may hold addresses."""

@@ -41,7 +41,7 @@ def _annotation(manifest: Any) -> Any:
     return name, json.loads(value)
 
 
-def test_the_default_network_element_of_spec_002(api: apis.Api, network: Network) -> None:
+def test_the_default_network_element_of_the_proposal(api: apis.Api, network: Network) -> None:
     worlds.entry(worlds.ippool(network), MAC, "10.0.0.5/24")
     manifest = api("POST", _path(network), ASKED).json()
     assert (manifest["apiVersion"], manifest["kind"]) == ("kubevirt.io/v1", "VirtualMachine")

@@ -45,7 +45,7 @@ def _code() -> str:
     return Decision.objects.latest("pk").code
 
 
-def test_the_element_of_spec_002(door: Door) -> None:
+def test_the_element_of_the_proposal(door: Door) -> None:
     see(door.cluster, vm_manifest())
     assert _element(door.mutated(pod())) == {
         "name": "default",

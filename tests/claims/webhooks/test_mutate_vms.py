@@ -46,7 +46,7 @@ def test_bare_addresses(door: Door, kind: str) -> None:
     )  # fmt: skip
 
 
-def test_the_element_of_spec_002(door: Door) -> None:
+def test_the_element_of_the_proposal(door: Door) -> None:
     NetworkSettings.objects.update(annotation="default-network")
     element = {
         "name": "default",

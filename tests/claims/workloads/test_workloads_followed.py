@@ -53,7 +53,7 @@ def test_in_whatever_order(cluster: KubeVirt, late: str) -> None:
     assert [row.interface for row in cluster.rows()] == ["default"]
 
 
-def test_r6_a_live_migration(cluster: KubeVirt) -> None:
+def test_a_live_migration(cluster: KubeVirt) -> None:
     vm = cluster.vm("db")
     vmi = cluster.vmi(vm, "10.0.0.5")
     cluster.launcher("virt-launcher-db-1", vmi, FIVE)

@@ -32,7 +32,7 @@ def _config(**user: Any) -> str:
     return str(yaml.safe_dump(config))
 
 
-def test_s13_no_program_is_run_and_no_file_is_read(target: Target, tmp_path: pathlib.Path) -> None:
+def test_no_program_is_run_and_no_file_is_read(target: Target, tmp_path: pathlib.Path) -> None:
     marker = tmp_path / "a-marker-file"
     run = {
         "command": "touch",
@@ -59,7 +59,7 @@ def canary() -> Any:
         yield server
 
 
-def test_s14_no_address_of_this_machine_is_reached(target: Target, canary: socket.socket) -> None:
+def test_no_address_of_this_machine_is_reached(target: Target, canary: socket.socket) -> None:
     for url in URLS:
         text = kubeconfigs.text(url.format(canary.getsockname()[1]), CA, token="t")
         refused = target.rest("PUT", PLACE, {"kubeconfig": text})
@@ -70,7 +70,7 @@ def test_s14_no_address_of_this_machine_is_reached(target: Target, canary: socke
         canary.accept()
 
 
-def test_s14_no_message_goes_to_this_machine(target: Target, canary: socket.socket) -> None:
+def test_no_message_goes_to_this_machine(target: Target, canary: socket.socket) -> None:
     """The address is judged when it is dialled: a name may lead elsewhere by then."""
     port = canary.getsockname()[1]
     assert target.rest("POST", "webhook-targets/", {"name": "n", "url": "http://x/"}).status == 400

@@ -21,7 +21,7 @@ def reader(target: Target) -> Visitor:
     return visitor
 
 
-def test_s22_no_page_runs_what_somebody_wrote(target: Target, reader: Visitor) -> None:
+def test_no_page_runs_what_somebody_wrote(target: Target, reader: Visitor) -> None:
     made = target.rest("POST", "clusters/", {"name": "written", "description": SCRIPT})
     assert made.status == 201, made.text
     part = {"mask_size": 32, "cidrs": ["10.88.0.0/29"]}
@@ -49,7 +49,7 @@ def test_s22_no_page_runs_what_somebody_wrote(target: Target, reader: Visitor) -
     assert answer.headers["Content-Type"] == "application/json"
 
 
-def test_s23_no_spreadsheet_computes_what_somebody_wrote(target: Target, reader: Visitor) -> None:
+def test_no_spreadsheet_computes_what_somebody_wrote(target: Target, reader: Visitor) -> None:
     for number, formula in enumerate(FORMULAS):
         body = {"name": f"formula-{number}", "description": formula}
         assert target.rest("POST", "clusters/", body).status == 201
@@ -64,7 +64,7 @@ def test_s23_no_spreadsheet_computes_what_somebody_wrote(target: Target, reader:
 INJECTIONS = ("1' OR '1'='1", "1;DROP TABLE pools_pool", "id);SELECT pg_sleep(60)--", "cluster__name", "-password")  # fmt: skip
 
 
-def test_s24_no_filter_or_order_is_sql(target: Target, reader: Visitor) -> None:
+def test_no_filter_or_order_is_sql(target: Target, reader: Visitor) -> None:
     for text in INJECTIONS:
         value = quote(text)
         for path in (

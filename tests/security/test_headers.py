@@ -23,7 +23,7 @@ def _policy(text: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/admin/login/"])
-def test_s20_every_answer_is_fenced_in(target: Target, path: str) -> None:
+def test_every_answer_is_fenced_in(target: Target, path: str) -> None:
     visitor = Visitor(target)
     if path != "/admin/login/":
         visitor.login("administrator")
@@ -41,14 +41,14 @@ def test_s20_every_answer_is_fenced_in(target: Target, path: str) -> None:
     assert "gunicorn/" not in str(headers)
 
 
-def test_s21_a_host_that_is_not_ours_gets_nothing(target: Target) -> None:
+def test_a_host_that_is_not_ours_gets_nothing(target: Target) -> None:
     for path in ("/admin/login/", "/api/v1/pools/"):
         assert target.ask("GET", path, Host="evil.example").status == 400
     answer = target.ask("GET", "/admin/", X_Forwarded_Host="evil.example")
     assert "evil.example" not in answer.headers.get("Location", "")
 
 
-def test_s21_the_settings_of_production_have_no_warning() -> None:
+def test_the_settings_of_production_have_no_warning() -> None:
     env = os.environ | {"IPAM_HTTPS": "1", "ALLOWED_HOSTS": "ipam.example.org"}
     done = subprocess.run(
         [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
@@ -57,7 +57,7 @@ def test_s21_the_settings_of_production_have_no_warning() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_s21_debug_pages_are_not_to_be_had_in_production() -> None:
+def test_debug_pages_are_not_to_be_had_in_production() -> None:
     env = os.environ | {"DEBUG": "1"}
     done = subprocess.run(
         [sys.executable, "manage.py", "check"],

@@ -8,7 +8,7 @@ from tests.security.target import Target
 CANARY = "canary-word-b7e2c9"
 
 
-def test_s26_what_callers_send_wrongly_is_in_no_log(target: Target) -> None:
+def test_what_callers_send_wrongly_is_in_no_log(target: Target) -> None:
     token = target.tokens["viewer"]
     target.ask("GET", "/api/v1/pools/", Authorization=f"Bearer {CANARY}")
     target.ask("POST", "/api/v1/pools/", f'{{"password": "{CANARY}", ', token="administrator")
@@ -23,7 +23,7 @@ def test_s26_what_callers_send_wrongly_is_in_no_log(target: Target) -> None:
     assert not [person for person, kept in target.tokens.items() if kept in logged]
 
 
-def test_s27_metrics_are_for_those_who_may_and_name_nobody(target: Target) -> None:
+def test_metrics_are_for_those_who_may_and_name_nobody(target: Target) -> None:
     assert target.ask("GET", "/metrics").status == 401
     assert target.ask("GET", "/metrics", token="vera").status == 403
     text = target.ask("GET", "/metrics", token="viewer").text
