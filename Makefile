@@ -22,11 +22,11 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule release-schema freeze-sql squash-migrations
+.PHONY: help run test tests check fmt test-core test-database test-cluster test-e2e screenshots bench chaos clean lock sbom prometheus-rule release-schema freeze-sql squash-migrations messages
 
 help:
 	@sed -n '2,4s/^# \{0,3\}//p' Makefile
-	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema, freeze-sql, squash-migrations"
+	@echo "also: check, fmt, test-core, test-database, test-e2e, test-cluster, bench, chaos, clean, lock, sbom, prometheus-rule, release-schema, freeze-sql, squash-migrations, messages"
 
 # --- set-up ---------------------------------------------------------------------------------------
 
@@ -78,6 +78,7 @@ check: $(DEV)
 	$(PY) deploy/container/advisories.py
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
 	$(bare) $(PY) -m tests.deploy.frozen --check
+	$(bare) $(PY) -m tests.translation.messages
 	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
@@ -145,6 +146,10 @@ prometheus-rule:
 		'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' '  name: cadastre' \
 		'  namespace: cadastre' '  labels: {app.kubernetes.io/name: cadastre}' 'spec:'; \
 		sed -n '/^groups:/,$$s/^\(.\)/  \1/p' deploy/prometheus/cadastre.rules.yaml; } > $(RULE)
+
+# The texts for translators: checked, and with LOCALE=de written to locale/de (CONTRIBUTING.md).
+messages: $(DEV)
+	$(bare) $(PY) -m tests.translation.messages $(if $(LOCALE),--locale $(LOCALE))
 
 # A migration with frozen copies of the SQL objects that were edited (CONTRIBUTING.md).
 freeze-sql: $(DEV)

@@ -166,7 +166,10 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# The language of the whole site, whatever a browser asks for: the register keeps texts, too (events,
+# notes, conditions in clusters), and those have to be of one language.
 LANGUAGE_CODE = "en-us"
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True

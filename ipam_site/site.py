@@ -34,11 +34,11 @@ class SignIn(forms.AuthenticationForm):
             self.retry_after = attempt.retry_after
             minutes = math.ceil(attempt.retry_after / 60)
             message = ngettext(
-                "Too many sign-ins have failed. Try again in %d minute.",
-                "Too many sign-ins have failed. Try again in %d minutes.",
+                "Too many sign-ins have failed. Try again in %(minutes)d minute.",
+                "Too many sign-ins have failed. Try again in %(minutes)d minutes.",
                 minutes,
             )
-            raise ValidationError(message % minutes, code="too_many_attempts")
+            raise ValidationError(message % {"minutes": minutes}, code="too_many_attempts")
         cleaned = super().clean()
         login_limits.succeeded(attempt)
         return cleaned
