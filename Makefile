@@ -79,6 +79,7 @@ check: $(DEV)
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
 	$(bare) $(PY) -m tests.deploy.frozen --check
 	$(bare) $(PY) -m tests.translation.messages
+	$(PY) -m tests.docs.rules
 	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		IPAM_KEY_RING=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(32))') \
 		$(PY) manage.py check --deploy --fail-level WARNING

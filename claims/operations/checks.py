@@ -70,7 +70,7 @@ def _mend(span: Span, _by: events.Author) -> int:
 
 PLACES = checks.Check(
     code="places",
-    invariants="I10, I18",
+    invariants="mac-has-one-owner, duplicates-are-reported",
     proves="The index of who names which MAC and which address says what the entries, claims and"
     " workloads say.",
     steps=_owners,
@@ -125,7 +125,7 @@ def _mend_flags(network_id: int, _by: events.Author) -> int:
 
 DUPLICATES = checks.Check(
     code="duplicates",
-    invariants="I10, I18",
+    invariants="mac-has-one-owner, duplicates-are-reported",
     proves="Every MAC and every address of a network that two contradict each other about is flagged as"
     " a duplicate, and nothing else is.",
     steps=_networks,
@@ -136,7 +136,7 @@ DUPLICATES = checks.Check(
 # A claim that only asks for an address has none.
 BLOCKS = checks.Check(
     code="network_blocks",
-    invariants="I1, I13",
+    invariants="address-has-one-holder, pending-work-is-a-row",
     proves="Every address that an entry, a claim or a workload has in its network's pool is held.",
     steps=_networks,
     find=checks.told(statements.read("claims/check_held_addresses")),

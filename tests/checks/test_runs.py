@@ -27,7 +27,9 @@ class Slow:
     def __init__(self, steps: int) -> None:
         self.looked: list[int] = []
         self.steps = steps
-        self.check = checks.Check("slow", "I0", "Nothing.", find=self.find, steps=self.all)
+        self.check = checks.Check(
+            "slow", "usage-adds-up", "Nothing.", find=self.find, steps=self.all
+        )
 
     def all(self, after: int | None) -> Iterator[tuple[int, int]]:
         return ((one, one) for one in range((after or 0) + 1, 11))
@@ -81,7 +83,7 @@ def test_what_was_not_looked_at_is_said_and_comes_first(slow: Slow) -> None:
 
 def test_a_statement_does_not_outlast_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     sleeping = checks.Check(
-        "asleep", "I0", "Nothing.", find=checks.told("SELECT 'x', 1 FROM pg_sleep(60)")
+        "asleep", "usage-adds-up", "Nothing.", find=checks.told("SELECT 'x', 1 FROM pg_sleep(60)")
     )
     monkeypatch.setattr(registry, "CHECKS", [sleeping])
     run = check(seconds=1)
@@ -92,7 +94,7 @@ def test_a_statement_does_not_outlast_the_run(monkeypatch: pytest.MonkeyPatch) -
 def test_a_check_that_fails_is_a_violation_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    broken = checks.Check("broken", "I0", "Nothing.", find=checks.told("SELECT 1 / 0"))
+    broken = checks.Check("broken", "usage-adds-up", "Nothing.", find=checks.told("SELECT 1 / 0"))
     monkeypatch.setattr(registry, "CHECKS", [broken, registry.get("leases")])
     run = check()
     assert (_entry(run, "broken")["state"], _entry(run, "leases")["state"]) == ("failed", "clean")

@@ -50,7 +50,7 @@ class Check:
     """
 
     code: str
-    invariants: str  # by their numbers, as docs/reference/consistency-checks.md has them
+    invariants: str  # names of rules (docs/rules.md), with commas
     proves: str
     find: Callable[[Any], Iterable[Violation]]
     steps: Steps = once

@@ -197,7 +197,8 @@ _INDEXES = """
 
 CHECK = checks.Check(
     code="constraints",
-    invariants="I1, I2, I5, I8, I10, I14",
+    invariants="address-has-one-holder, canonical-addresses, one-answer-per-key,"
+    " cidrs-never-overlap, mac-has-one-owner, one-worker-for-a-cluster",
     proves="Every table, column, foreign key, constraint and index of the models is in the database,"
     " valid, and says what the model says.",
     find=_find,

@@ -117,7 +117,8 @@ def _plain(text: str) -> str:
 
 CHECK = checks.Check(
     code="triggers",
-    invariants="I3, I6, I7, I9, I12",
+    invariants="no-reuse-while-cooling, release-names-its-holder, block-lies-in-one-cidr,"
+    " used-cidr-stays, every-change-has-an-event",
     proves="Every trigger, function and view of the register is in the database, switched on, and as"
     " this version of the software writes it.",
     find=_find,

@@ -50,7 +50,7 @@ def _remove_from_windows(id_range: tuple[int, int], _by: events.Author) -> int:
 
 PLACE = checks.Check(
     code="block_place",
-    invariants="I7, I9",
+    invariants="block-lies-in-one-cidr, used-cidr-stays",
     proves="Every block lies inside exactly one CIDR of its pool, is of the pool's mask size, and has"
     " its pool's address space and category.",
     steps=checks.slices("pools_block"),
@@ -63,7 +63,7 @@ PLACE = checks.Check(
 
 FORM = checks.Check(
     code="canonical_form",
-    invariants="I2",
+    invariants="canonical-addresses",
     proves="No block is stored as an IPv4 address that is mapped into IPv6, so that an address has one"
     " form only.",
     steps=checks.slices("pools_block"),
@@ -75,7 +75,7 @@ FORM = checks.Check(
 
 STATE = checks.Check(
     code="block_state",
-    invariants="I1, I3",
+    invariants="address-has-one-holder, no-reuse-while-cooling",
     proves="A held block has a holder and a beginning, a cooling one an end that is not before its"
     " release, and what is withheld is never about to be handed out.",
     steps=checks.slices("pools_block"),
@@ -85,7 +85,7 @@ STATE = checks.Check(
 # By the index of the address: the log has none of the blocks' ids.
 HISTORY = checks.Check(
     code="history",
-    invariants="I12, I3",
+    invariants="every-change-has-an-event, no-reuse-while-cooling",
     proves="The last event of every held or cooling block tells of the state, the holder and the"
     " times that its row has; no cooldown is shorter than its event says.",
     steps=checks.slices("pools_block"),

@@ -22,7 +22,7 @@ _CIDRS = """
 """
 CIDRS = checks.Check(
     code="cidrs",
-    invariants="I8, I2",
+    invariants="cidrs-never-overlap, canonical-addresses",
     proves="The CIDRs of an address space never overlap, hold a block of their pool's mask size, and"
     " lie in the address space of their pool and of its cluster.",
     find=checks.told(
@@ -33,7 +33,7 @@ CIDRS = checks.Check(
 
 RANGES = checks.Check(
     code="reserved_ranges",
-    invariants="I7, I8, I2",
+    invariants="block-lies-in-one-cidr, cidrs-never-overlap, canonical-addresses",
     proves="Every reserved range has two addresses in order, lies inside its CIDR, belongs to the"
     " same pool, and overlaps no other of the CIDR.",
     find=checks.told(statements.read("pools/check_reserved_ranges")),

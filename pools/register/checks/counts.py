@@ -78,7 +78,7 @@ def _mend(pool_id: int, _by: events.Author) -> int:
 
 CHECK = checks.Check(
     code="counts",
-    invariants="I19",
+    invariants="usage-adds-up",
     proves="Held, cooling, reserved and free blocks of every pool sum to its capacity; the stored"
     " counts of large pools are of this hour and no further off than what happened since.",
     steps=checks.pools,
@@ -116,7 +116,7 @@ def _mend_windows(_at: Any, _by: events.Author) -> int:
 
 WINDOWS = checks.Check(
     code="windows",
-    invariants="I19",
+    invariants="usage-adds-up",
     proves="The allocator's notes are of families that their pools have, say what pool and cluster say,"
     " and their windows do not begin ahead of the clock.",
     find=checks.told(

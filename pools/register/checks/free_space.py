@@ -160,7 +160,7 @@ def _mend(pool_id: int, _by: events.Author) -> int:
 
 CHECK = checks.Check(
     code="free_space",
-    invariants="I19, I7",
+    invariants="usage-adds-up, block-lies-in-one-cidr",
     proves="Every block of a pool that no reserved range touches has a row or lies in one free span,"
     " and no other block does: none is lost, none can be handed out twice.",
     steps=checks.pools,

@@ -14,7 +14,7 @@ from pools.sql import statements
 # neighbours tell.
 UNIQUE = checks.Check(
     code="one_block_per_address",
-    invariants="I1",
+    invariants="address-has-one-holder",
     proves="No address of an address space belongs to two blocks.",
     steps=checks.spaces,
     find=checks.told(statements.read("pools/check_overlapping_blocks")),
@@ -41,9 +41,9 @@ def _by_holder(after: str | None) -> Iterator[tuple[str, tuple[str, str]]]:
 
 SINGLES = checks.Check(
     code="one_block_per_holder",
-    invariants="I1",
+    invariants="one-block-per-holder",
     proves="A node, an instance or an environment holds at most one block of a family, of each"
-    " category of which one is the rule (spec/003).",
+    " category of which one is the rule.",
     steps=_by_holder,
     find=checks.told(f"""
         SELECT min(holder_kind) || ' ' || holder_id || ' holds ' || count(*) || ' '

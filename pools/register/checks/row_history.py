@@ -19,7 +19,7 @@ from pools.sql import statements
 # The other direction, from the row to its event, is `history` (blocks.py).
 BLOCKS = checks.Check(
     code="event_blocks",
-    invariants="I12, I3",
+    invariants="every-change-has-an-event, no-reuse-while-cooling",
     proves="Every block that its last event says is held or cooling has a row that says so too.",
     steps=checks.slices("pools_blockevent", key="pgh_id"),
     find=checks.told(statements.read("pools/check_row_history")),
@@ -78,7 +78,7 @@ def _statement(log: Any) -> str:
 
 ROWS = checks.Check(
     code="row_history",
-    invariants="I12",
+    invariants="every-change-has-an-event",
     proves="Every row whose changes are events (pools, CIDRs, reserved ranges, clusters, connections,"
     " webhooks, networks, entries, claims, memberships, …) is as its last event says.",
     steps=_tables,

@@ -13,7 +13,7 @@ from pools.sql import statements
 
 KEYS = checks.Check(
     code="idempotency_keys",
-    invariants="I5",
+    invariants="one-answer-per-key",
     proves="Under one key of one client there is one answer, complete, to one request.",
     find=checks.told("""
         SELECT 'The key ' || left(key, 40) || ' of user ' || user_id || ' has ' || count(*)
@@ -53,7 +53,7 @@ def _can_be_tried(demand_text: str) -> bool:
 
 REQUESTS = checks.Check(
     code="requests",
-    invariants="I13, I23",
+    invariants="pending-work-is-a-row, exhaustion-is-definite",
     proves="Every waiting request can be tried; every other one has ended, and a fulfilled one names"
     " its blocks.",
     steps=checks.slices("pools_allocationrequest"),
@@ -62,7 +62,7 @@ REQUESTS = checks.Check(
 
 LEASES = checks.Check(
     code="leases",
-    invariants="I14",
+    invariants="one-worker-for-a-cluster",
     proves="Nobody has a cluster for longer than a lease lasts, a lease has an owner, and every"
     " cluster is due within two hours.",
     find=checks.told(f"""

@@ -98,7 +98,7 @@ def _mend(pool_id: int, _by: events.Author) -> int:
 
 CHECK = checks.Check(
     code="reserved_blocks",
-    invariants="I7, I9",
+    invariants="block-lies-in-one-cidr, used-cidr-stays",
     proves="What a reserved range touches, or lies in a CIDR that its cluster has lost, is withheld"
     " and in no window; nothing else is withheld.",
     steps=checks.pools,

@@ -1,0 +1,78 @@
+"""docs/rules.md and those who refer to it agree, and each way in which they could not is found."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+from tests.docs import pages, rules
+
+FILES = rules.tracked_files(pages.ROOT)
+PROVED = "| `a-rule` | It holds. | `code.py` | `tests/test_it.py::test_it` |"
+UNBUILT = f"\n{rules.NOT_BUILT}\n\n| `a-plan` | It would hold. | Not built. |\n"
+
+
+@pytest.fixture
+def root(tmp_path: pathlib.Path) -> pathlib.Path:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text("def test_it() -> None: ...\n")
+    (tmp_path / "code.py").write_text("def hold(): ...\n")
+    return tmp_path
+
+
+def complaints(root: pathlib.Path, row: str = PROVED, **sources: str) -> list[str]:
+    files = {f"{name}.py": text for name, text in sources.items()}
+    return rules.complaints(root, {rules.PAGE: row + UNBUILT, **files})
+
+
+def test_nothing_is_wrong() -> None:
+    assert rules.complaints() == []
+
+
+def test_what_resolves_is_right(root: pathlib.Path) -> None:
+    assert complaints(root, a='"""Rules `a-rule` and\n`a-plan`."""', b="# rule\n# `a-rule`") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# rule `no-rule`",
+        '"""Rules `a-rule`,\n    `no-rule`."""',
+        "-- as rule\n-- `no-rule` says",
+        'CHECK = Check("x", invariants="a-rule, no-rule")',
+    ],
+)
+def test_a_name_that_resolves_nowhere(root: pathlib.Path, text: str) -> None:
+    assert complaints(root, a=text) == ["a.py: rule `no-rule` is not in docs/rules.md"]
+
+
+def test_a_column_of_names_is_read() -> None:
+    table = "| check | rules |\n|---|---|\n| `one` | `a-rule`, `no-rule` |\n"
+    assert rules.references("page.md", table) == {"a-rule", "no-rule"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (PROVED.replace("`tests/test_it.py::test_it`", "none"), "has no test"),
+        (PROVED.replace("::test_it", "::test_gone"), "which is no test"),
+        (PROVED.replace("tests/test_it.py", "tests/test_gone.py"), "which is no test"),
+        (PROVED.replace("::test_it", ""), "which is no test"),
+        (PROVED.replace("`code.py`", "somewhere"), "is enforced nowhere"),
+        (PROVED.replace("code.py", "gone.py"), "which does not exist"),
+        (PROVED.replace("code.py", "code.py::gone"), "which does not exist"),
+        (PROVED.replace("code.py", "pools_block_gone"), "which does not exist"),
+        (f"{PROVED}\n{PROVED}", "is there twice"),
+    ],
+)
+def test_a_rule_without_a_place_or_a_test(root: pathlib.Path, broken: str, says: str) -> None:
+    assert says in complaints(root, broken)[0]
+
+
+def test_every_row_of_the_page_is_read() -> None:
+    page = FILES[rules.PAGE]
+    rows = re.findall(r"^\| (?!Rule \|)(.*?) \|", page, re.MULTILINE)
+    assert [f"`{name}`" for name in rules.defined_names(page)] == rows
+    assert len(rows) > 100
