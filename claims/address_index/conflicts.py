@@ -247,7 +247,7 @@ _MISCOUNTED = f"""{_COUNTED}
 def counted(
     ippool: IPPool, *, limit: int = 50
 ) -> tuple[list[tuple[str, int]], list[tuple[str, list[str]]]]:
-    """The duplicates among the entries alone, as the conditions of spec/002 tell them.
+    """The duplicates among the entries alone, as the conditions of an IPPool tell them.
 
     MACs with the number of their entries, addresses with the MACs that have them; at most `limit` of
     each, in order.

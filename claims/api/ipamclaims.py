@@ -327,7 +327,7 @@ def _name(value: object, at: str) -> str:
     except errors.InvalidInput as error:
         if error.code != "k8s_name":
             raise
-        # spec/002 calls a claim <vm>.<logical network name>, which often is no name of an object.
+        # <vm>.<logical network name>, the enhancement proposal's name, is often no name of an object.
         message = (
             f"{error.message}; ipam-extensions writes dots for all others, without a name it is so"
         )

@@ -134,7 +134,7 @@ class IPPoolManifest(views.View):
 
 
 class AddressesForMAC(views.View):
-    """getIPsForMAC of spec/002: what is provisioned for a MAC address, else what was claimed."""
+    """getIPsForMAC of the enhancement proposal: what is provisioned for a MAC address, else what was claimed."""
 
     needs = {"GET": ("claims.view_network", "claims.view_entry")}
 

@@ -1,9 +1,9 @@
 """One entry of an IPPool, read the same way at every door: a MAC address and its addresses.
 
-Addresses are host addresses with the prefix length of their network (`10.0.0.5/24`), as spec/002
-has them; a network address, which an example there shows, is refused. Several addresses of one
-family are taken, because that example has them too, and warned of: OVN-Kubernetes takes at most one
-of each family (facts B39).
+Addresses are host addresses with the prefix length of their network (`10.0.0.5/24`; rule
+`entry-is-a-host-address`); a network address, which an example of the enhancement proposal shows, is
+refused. Several addresses of one family are taken, because that example has them too, and warned of:
+OVN-Kubernetes takes at most one of each family (rule `entry-addresses-are-a-list`).
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.FieldProb
 
 
 def pairs(written: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """MAC and addresses of spec/002's map; a key that its text had several times, several times."""
+    """MAC and addresses of the map of an IPPool; a key that its text had several times, several times."""
     for mac, ips in written.items():
         if isinstance(ips, object_reader.Repeated):
             yield from ((mac, each) for each in ips)

@@ -1,6 +1,6 @@
-"""The IPPool of spec/002 (ippool.k8s.cni.cncf.io/v1alpha): its manifest and its conditions.
+"""The IPPool of the enhancement proposal (ippool.k8s.cni.cncf.io/v1alpha): its manifest and its conditions.
 
-No project has this CRD; ours (deploy/crds) keeps the names of spec/002. A map cannot hold two equal
+No project has this CRD; ours (deploy/crds) keeps the names of the proposal. A map cannot hold two equal
 keys, so that duplicates in an object are MAC addresses that are equal after normalising; a text that
 has a key twice is caught before a map is made of it (pools/platform/documents.py, entries.pairs).
 """
@@ -149,7 +149,7 @@ class Standing:
 def conditions(
     standing: Standing, *, before: Sequence[object_reader.Json] = (), now: str
 ) -> list[object_reader.Json]:
-    """Success, DuplicateMACAddresses and DuplicateIPAddresses (spec/002) as metav1.Conditions.
+    """Success, DuplicateMACAddresses and DuplicateIPAddresses as metav1.Conditions.
 
     `now` is an RFC 3339 text; a condition whose status is as `before` keeps its time. Without
     observedGeneration, which is that of an object.

@@ -1,4 +1,4 @@
-"""One parser for MAC addresses, for every door (B42-B50)."""
+"""One parser for MAC addresses, for every door (rule `mac-has-one-form`)."""
 
 from __future__ import annotations
 

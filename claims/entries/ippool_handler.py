@@ -1,4 +1,4 @@
-"""IPPools of a cluster (spec/002, deploy/crds): entries read from and written to their spec.
+"""IPPools of a cluster (deploy/crds): entries read from and written to their spec.
 
 Who is right where the register and an object differ is as with CiliumPodIPPools: the object, unless
 the cluster is managed with the managed resource `ippool-status` and somebody made or changed the IPPool here.

@@ -18,7 +18,7 @@ _WITHHELD = {"gateway", "infrastructure", "reserved_range"}
 def check(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
     """Whether somebody may have these entries; each names a VM and a namespace of their own.
 
-    What others have, or the network itself, is refused without a word of who (B41); contradictions
+    What others have, or the network itself, is refused by rule `taken-address-names-nobody`; contradictions
     among what they see themselves are theirs to have, as an administrator may have them. Raises
     NotAllowed, InvalidInput, AlreadyAllocated, ReservedAddress.
     """

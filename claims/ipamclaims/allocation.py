@@ -1,8 +1,8 @@
 """Addresses for claims that have none: the managed resource `claims`.
 
-All or nothing over the families of the network (I11), under the lock of its pool, and for good: a
+All or nothing over the families of the network (rule `all-or-nothing`), under the lock of its pool, and for good: a
 claim that has addresses is never changed. What cannot be granted is answered with a condition, and
-tried again whenever this is called (R8).
+tried again whenever this is called (rule `refused-claim-is-tried-again`).
 """
 
 from __future__ import annotations

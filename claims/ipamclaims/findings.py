@@ -132,8 +132,8 @@ def _leaked(row: _Row) -> ReconcileFinding:
     )  # fmt: skip
 
 
-# The claim was read before its owner was missed (R1), and a while ago (I17). An owner that one list
-# was without is still there.
+# The claim was read before its owner was missed (rule `younger-than-the-list-is-not-missed`), and a
+# while ago (rule `leak-needs-two-observations`). An owner that one list was without is still there.
 _LEAKED = statements.read("claims/leaked_claims")
 
 

@@ -222,7 +222,9 @@ _OWN_VMS = """
 
 
 def follow_pods(cluster_id: int, *, pods_known: bool) -> None:
-    """The owner pod is one that runs the VM; while it migrates, the one that was it before (R6).
+    """The owner pod is one that runs the VM; while it migrates, the one that was it before.
+
+    So holds rule `migration-keeps-the-address`.
 
     `known` says that all pods and VM instances of the cluster are: then a pod that is gone is named no
     more, be it that OVN-Kubernetes still names it.

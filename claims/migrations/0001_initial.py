@@ -319,7 +319,7 @@ class Migration(migrations.Migration):
             name='NetworkSettings',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (spec/002)'), ('addresses', "network.kubevirt.io/addresses on VMs (today's ipam-extensions)")], default='default-network', max_length=16)),
+                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (enhancement proposal)'), ('addresses', "network.kubevirt.io/addresses on VMs (today's ipam-extensions)")], default='default-network', max_length=16)),
                 ('default_nad_namespace', models.CharField(default='ovn-kubernetes', max_length=63)),
                 ('default_nad_name', models.CharField(default='default', max_length=253)),
                 ('cluster', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='network_settings', to='pools.cluster')),
@@ -335,7 +335,7 @@ class Migration(migrations.Migration):
                 ('pgh_created_at', models.DateTimeField(auto_now_add=True)),
                 ('pgh_label', models.TextField(help_text='The event label.')),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
-                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (spec/002)'), ('addresses', "network.kubevirt.io/addresses on VMs (today's ipam-extensions)")], default='default-network', max_length=16)),
+                ('annotation', models.CharField(choices=[('default-network', 'v1.multus-cni.io/default-network on pods (enhancement proposal)'), ('addresses', "network.kubevirt.io/addresses on VMs (today's ipam-extensions)")], default='default-network', max_length=16)),
                 ('default_nad_namespace', models.CharField(default='ovn-kubernetes', max_length=63)),
                 ('default_nad_name', models.CharField(default='default', max_length=253)),
                 ('pgh_id', models.BigIntegerField(db_default=models.Func(models.Value('pools_event_number'), function='nextval'), primary_key=True, serialize=False)),

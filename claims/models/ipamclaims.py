@@ -11,8 +11,8 @@ from pools.models import Cluster
 class IPAMClaim(models.Model):
     """The claim of a VM's interface to addresses that outlive its pods (k8s.cni.cncf.io/v1alpha1).
 
-    `mac` and `ips_requested` are the requests of spec/002's decentralized form. `ips`, `owner_pod`
-    and `conditions` are its status as last seen in the cluster, or as worked out here while the
+    `mac` and `ips_requested` are the requests of the enhancement proposal's decentralized form. `ips`,
+    `owner_pod` and `conditions` are its status as last seen in the cluster, or as worked out here while the
     register is the one who answers (managed resource `claims`). Addresses are texts with a prefix length.
     """
 

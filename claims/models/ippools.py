@@ -20,7 +20,9 @@ class EntrySource(models.TextChoices):
 
 
 class IPPool(models.Model):
-    """Which MAC address has which addresses on one logical network (spec/002, centralized).
+    """Which MAC address has which addresses on one logical network.
+
+    The centralized form of the enhancement proposal.
 
     One for each network of a cluster. `conditions` are those of its status (claims/core/ippool.py),
     kept with their transition times. `problems` are the parts of the cluster's object that could not

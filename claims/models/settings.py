@@ -8,7 +8,10 @@ from pools.models import Cluster
 class Annotation(models.TextChoices):
     """Which annotation the mutating webhook writes."""
 
-    DEFAULT_NETWORK = "default-network", "v1.multus-cni.io/default-network on pods (spec/002)"
+    DEFAULT_NETWORK = (
+        "default-network",
+        "v1.multus-cni.io/default-network on pods (enhancement proposal)",
+    )
     ADDRESSES = "addresses", "network.kubevirt.io/addresses on VMs (today's ipam-extensions)"
 
 

@@ -1,8 +1,9 @@
 """Who refers to the addresses of VM networks, for the leaks of the register (pools/register/leaks/detection.py).
 
 The owner is the VM, by its uid, not the pods that run it: during a live migration there are two of them
-(R6). An entry is somebody's word that its address is used. A claim stands for its VM: it refers to its
-addresses unless the VM that owned it is known to be gone; of any other owner nothing is known.
+(rule `migration-keeps-the-address`). An entry is somebody's word that its address is used. A claim stands
+for its VM: it refers to its addresses unless the VM that owned it is known to be gone; of any other owner
+nothing is known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""environments/: which tenant lacks addresses, and since when (spec/003)."""
+"""environments/: which tenant lacks addresses, and since when."""
 
 from __future__ import annotations
 

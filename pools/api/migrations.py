@@ -1,4 +1,4 @@
-"""pools/{}/migrations/: the two-step migration of a CIDR (spec/000), step by step."""
+"""pools/{}/migrations/: the two-step migration of a CIDR, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two-step migration of a CIDR (spec/000): reserve it, let it drain, remove it.
+"""The two-step migration of a CIDR: reserve it, let it drain, remove it.
 
 A row says what somebody wants; how far it is follows from the register (migration_progress), so that
 a step that was done elsewhere, by hand or in a manifest, counts as done. Nothing in use is ever freed

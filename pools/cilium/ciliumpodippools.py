@@ -16,7 +16,7 @@ The two versions of one CRD are views of one stored object, with one uid, so tha
 preferred version has all objects, and no API server has anything to convert. What can happen is that an
 object was written in words which the served v2 does not take: a finding, with the manifest that mends it.
 With the managed resource `conversion` v2alpha1 is listed too, and an object that v2 does not have (each version with
-a store of its own, as spec 000 thinks) is created there; what is in v2alpha1 is never written.
+a store of its own, as CFP-42466 thinks) is created there; what is in v2alpha1 is never written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a node will request, and what it would get of the pools as they are (spec/001)."""
+"""What a node will request, and what it would get of the pools as they are."""
 
 from __future__ import annotations
 

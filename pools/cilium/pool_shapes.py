@@ -1,7 +1,7 @@
 """Pools that were written in words which the version that the cluster serves does not take.
 
 One CRD stores an object once, as it was written: strings in `cidrs` by v2alpha1 and by the shipped v2,
-objects by the v2 of the proposal (spec 000). An API server shows the strings through a v2 that has
+objects by the v2 of the proposal (CFP-42466). An API server shows the strings through a v2 that has
 objects, which no reader of that v2 can decode, and hides objects from a version that has strings
 (`cidrs: [{}]`; tests/real/test_unreadable_pools.py). Whoever applied the object has to write it anew.
 """

@@ -250,7 +250,7 @@ def _spec_differences(ours: Manifest, theirs: Manifest) -> list[conversion.Versi
     return [difference for difference in all_differences if difference.field.startswith("spec.")]
 
 
-# --- lazy conversion (spec/000) -------------------------------------------------------------------
+# --- lazy conversion ------------------------------------------------------------------------------
 
 
 def conversions(

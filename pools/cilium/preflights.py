@@ -1,4 +1,4 @@
-"""Whether a cluster is fit for Cilium's multi-pool mode (spec/001), asked while a person waits."""
+"""Whether a cluster is fit for Cilium's multi-pool mode, asked while a person waits."""
 
 from __future__ import annotations
 

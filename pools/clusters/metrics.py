@@ -11,7 +11,7 @@ from pools.models import Cluster, Connection, Finding, Leak, PoolCIDR
 from pools.models.observed import Severity
 from pools.platform.metrics.values import Value, value
 
-HOLDER_KINDS = ("node", "instance", "env")  # those of spec/003
+HOLDER_KINDS = ("node", "instance", "env")
 MOST_KINDS = 20  # of holders that have a series of their own; callers choose them freely
 OTHER = "other"
 SAME_POD_CIDR = "pod_cidr_overlap"  # a finding: two nodes use addresses of the same CIDR

@@ -131,7 +131,7 @@ class _FieldText:
 
 
 def parse_address(value: object, *, field: str = "", door: Door = Door.API) -> Address:
-    """An address without prefix length; an IPv4-mapped one is its IPv4 address (B3).
+    """An address without prefix length; an IPv4-mapped one is its IPv4 address.
 
     Raises InvalidInput: wrong_type, blank, invisible_character, non_ascii_digit, leading_zero,
     zone_id_not_allowed, not_an_address.
@@ -193,7 +193,7 @@ def _plain(value: object) -> IPv4Network | None:
 
 
 def parse_interface(value: object, *, field: str = "", door: Door = Door.API) -> Interface:
-    """The address of an interface with the prefix length of its network: `10.0.0.5/24` (B1).
+    """The address of an interface with the prefix length of its network: `10.0.0.5/24`.
 
     Raises InvalidInput with the codes of parse_address and prefix_required, prefix_length,
     wildcard_mask, non_contiguous_mask, ipv4_mapped, special_purpose (nobody can have the address).
@@ -267,7 +267,7 @@ def family_of(thing: Address | Network | AddressRange) -> int:
 
 
 def warnings_for(cidr: Network, *, field: str = "") -> list[errors.FieldProblem]:
-    """What is odd but allowed about a pool of this CIDR (B20).
+    """What is odd but allowed about a pool of this CIDR.
 
     Codes: documentation_network, shared_address_space.
     """

@@ -17,7 +17,7 @@ from pools.core import addresses, errors
 
 MANY_BLOCKS = 1 << 31
 _LAST_IPV6 = (1 << 128) - 1
-LONGEST_CLUSTER_PREFIX = 64  # spec/003: "at least /64"
+LONGEST_CLUSTER_PREFIX = 64  # rule `cluster-prefix-is-divided`
 
 
 @dataclass(frozen=True, order=True)
@@ -188,7 +188,7 @@ class Layout:
         return [ntop(family, number.to_bytes(16, "big")) + suffix for number in numbers]
 
     def warnings(self, *, field: str = "") -> list[errors.FieldProblem]:
-        """What is odd but allowed (B31); code many_blocks."""
+        """What is odd but allowed; code many_blocks."""
         if self.count <= MANY_BLOCKS:
             return []
         message = f"{self.cidr} has {self.count} blocks of /{self.mask_size}"
@@ -232,7 +232,7 @@ def divide_cluster_prefix(
     instance: IPv6Network | None = None,
     field: str = "cluster_prefix",
 ) -> tuple[IPv6Network, IPv6Network]:
-    """The node prefix and the instance prefix of a cluster (spec/003).
+    """The node prefix and the instance prefix of a cluster.
 
     By default the first and the second /64, and of a /64 the first and the second /80. A part that
     is given stays; the other is then the nearest such piece that is free. Raises InvalidInput

@@ -26,7 +26,7 @@ _UNFIT = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 def parse_name(
     value: object, *, field: str = "", kind: Literal["subdomain", "label"] = "subdomain"
 ) -> str:
-    """The name of a Kubernetes object: a DNS-1123 subdomain, or one label of it (B72).
+    """The name of a Kubernetes object: a DNS-1123 subdomain, or one label of it.
 
     Raises InvalidInput wrong_type, k8s_name.
     """
@@ -78,7 +78,7 @@ def parse_reason(
 
 
 def parse_cooldown(value: object, *, field: str = "") -> int:
-    """A cooldown in whole seconds, 0 to ten years (B69).
+    """A cooldown in whole seconds, 0 to ten years.
 
     Raises InvalidInput wrong_type, out_of_range.
     """

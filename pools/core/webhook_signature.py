@@ -1,7 +1,7 @@
 """How receivers of webhooks know who sent a message, and that it is not an old one.
 
-HMAC-SHA256 over `<timestamp>.<body>` with the target's secret (facts: S17); docs/reference/alerts.md has the
-receiver's side.
+HMAC-SHA256 over `<timestamp>.<body>` with the target's secret (rule `messages-are-signed`);
+docs/reference/alerts.md has the receiver's side.
 """
 
 from __future__ import annotations

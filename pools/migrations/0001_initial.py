@@ -164,7 +164,7 @@ class Migration(migrations.Migration):
                 ('pgh_label', models.TextField(help_text='The event label.')),
                 ('pgh_context', pghistory.utils.JSONField(null=True)),
                 ('name', models.CharField(max_length=253)),
-                ('cluster_prefix', netfields.fields.CidrAddressField(blank=True, help_text='IPv6, at least /64; divided into node and instance prefixes (spec/003).', max_length=43, null=True)),
+                ('cluster_prefix', netfields.fields.CidrAddressField(blank=True, help_text='IPv6, at least /64; divided into node and instance prefixes.', max_length=43, null=True)),
                 ('instance_gateway', pools.models.fields.HostAddressField(default='fe80::1', max_length=39)),
                 ('instance_mtu', models.PositiveIntegerField(default=1420)),
                 ('instance_dns', django.contrib.postgres.fields.ArrayField(base_field=pools.models.fields.HostAddressField(max_length=39), blank=True, default=list, size=None)),
@@ -837,7 +837,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=253, unique=True)),
-                ('cluster_prefix', netfields.fields.CidrAddressField(blank=True, help_text='IPv6, at least /64; divided into node and instance prefixes (spec/003).', max_length=43, null=True)),
+                ('cluster_prefix', netfields.fields.CidrAddressField(blank=True, help_text='IPv6, at least /64; divided into node and instance prefixes.', max_length=43, null=True)),
                 ('instance_gateway', pools.models.fields.HostAddressField(default='fe80::1', max_length=39)),
                 ('instance_mtu', models.PositiveIntegerField(default=1420)),
                 ('instance_dns', django.contrib.postgres.fields.ArrayField(base_field=pools.models.fields.HostAddressField(max_length=39), blank=True, default=list, size=None)),

@@ -18,7 +18,7 @@ class MigrationOutcome(models.TextChoices):
 
 
 class CIDRMigration(models.Model):
-    """That a CIDR of a pool, or a range of it, shall be emptied in favour of another (spec/000).
+    """That a CIDR of a pool, or a range of it, shall be emptied in favour of another.
 
     Only what somebody wants: how far it is follows from the pool, its ranges and its blocks,
     whoever changes them. `first` and `last` are what is emptied, `to` the CIDR that takes its place,

@@ -7,7 +7,7 @@ from netfields import CidrAddressField
 
 from pools.models.fields import HostAddressField
 
-DEFAULT_GATEWAY = "fe80::1"  # spec/003: the host's side of every instance's link
+DEFAULT_GATEWAY = "fe80::1"  # the host's side of every instance's link
 DEFAULT_MTU = 1420  # WireGuard over 1500 bytes of Ethernet, IPv6 outside
 
 
@@ -18,7 +18,7 @@ class Cluster(models.Model):
     cluster_prefix = CidrAddressField(
         null=True,
         blank=True,
-        help_text="IPv6, at least /64; divided into node and instance prefixes (spec/003).",
+        help_text="IPv6, at least /64; divided into node and instance prefixes.",
     )
     instance_gateway = HostAddressField(default=DEFAULT_GATEWAY)
     instance_mtu = models.PositiveIntegerField(default=DEFAULT_MTU)

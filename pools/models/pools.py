@@ -10,7 +10,7 @@ from pools.models.clusters import AddressSpace, Cluster
 from pools.models.fields import HostAddressField, no_overlap, same
 
 DAY = 24 * 60 * 60
-INSTANCE_COOLDOWN_MIN = 60 * 60  # spec/003: "reuse only after 1 hour minimum"
+INSTANCE_COOLDOWN_MIN = 60 * 60  # rule `instance-cools-an-hour`
 
 
 class Category(models.TextChoices):
@@ -23,7 +23,7 @@ class Category(models.TextChoices):
     VM = "vm", "VM networks"
 
 
-# One live block of each family per holder (spec/003).
+# One live block of each family per holder (rule `one-block-per-holder`).
 SINGLE = (Category.NODE, Category.INSTANCE, Category.IPV4)
 
 DEFAULT_COOLDOWN = {
@@ -38,8 +38,8 @@ DEFAULT_COOLDOWN = {
 class Pool(models.Model):
     """A list of CIDRs, each with its reserved ranges, and a mask size per family.
 
-    Category, address space and mask sizes never change (spec/001: "The mask size of a pool is
-    immutable"); a trigger holds that.
+    Category, address space and mask sizes never change; a trigger holds that (rule
+    `mask-size-never-changes`).
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="pools")

@@ -10,7 +10,7 @@ from pools.models.pools import Pool
 
 
 class Environment(models.Model):
-    """A tenant's environment and whether it lacks addresses (spec/003: `env_status_view`)."""
+    """A tenant's environment and whether it lacks addresses (`env_status_view`)."""
 
     # Without an index of its own: the unique one begins with it, and each allocation looks there.
     cluster = models.ForeignKey(

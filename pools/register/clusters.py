@@ -1,4 +1,4 @@
-"""Clusters, and the division of a cluster's IPv6 prefix into node and instance pools (spec/003)."""
+"""Clusters, and the division of a cluster's IPv6 prefix into node and instance pools."""
 
 from __future__ import annotations
 

@@ -470,7 +470,7 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
 
 
 def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
-    """Nodes and instances get addresses of their cluster's prefix, where it has one (spec/003)."""
+    """Nodes and instances get addresses of their cluster's prefix, where it has one."""
     prefix = _locked_prefix(pool)
     if prefix is None:
         return

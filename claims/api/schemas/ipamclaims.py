@@ -79,7 +79,7 @@ CLAIM_CREATE = writes(
     _IN,
     examples=[
         OpenApiExample(
-            "the decentralized form of spec/002",
+            "the decentralized form of the enhancement proposal",
             {
                 "cluster": "prod", "namespace": "blue", "network": "cluster_udn_prod", "vm": "vm1",
                 "mac": "02:03:04:05:06:07", "ips_requested": ["10.0.0.5/24"],

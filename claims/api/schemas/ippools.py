@@ -115,7 +115,7 @@ ENTRIES_ADD = writes(
 )
 _MAP = {"type": "object", "additionalProperties": IPS}
 ENTRIES_REPLACE = says(
-    "Make these all entries: a list, or the map of spec/002, also inside `entries` or a manifest",
+    "Make these all entries: a list, or the map of an IPPool, also inside `entries` or a manifest",
     {
         200: shape(
             "created changed deleted unchanged duplicates",

@@ -1,8 +1,8 @@
 """The two dialects of an IPAMClaim's status: its conditions, read and written.
 
-OVN-Kubernetes ships the type `IPsAllocated` and an `ownerPod` that is an object; spec/002 has
-`IPAllocated`, other reasons, and an `ownerPod` that is a text. What is written is what the cluster's
-own CRD has.
+OVN-Kubernetes ships the type `IPsAllocated` and an `ownerPod` that is an object; the enhancement
+proposal has `IPAllocated`, other reasons, and an `ownerPod` that is a text. What is written is what the
+cluster's own CRD has.
 """
 
 from __future__ import annotations
@@ -135,12 +135,12 @@ def outcome_of(condition: Condition | None) -> Outcome | None:
 
 
 def allocated(ips: Sequence[str]) -> str:
-    """`IP 192.168.1.5 allocated successfully`, the text of spec/002."""
+    """`IP 192.168.1.5 allocated successfully`, the text of the proposal."""
     return f"{_named(ips)} allocated successfully"
 
 
 def ip_conflict(ips: Sequence[str]) -> str:
-    """`Requested IP 192.168.1.5 is already assigned in the network`, the text of spec/002."""
+    """`Requested IP 192.168.1.5 is already assigned in the network`, the text of the proposal."""
     verb = "is" if len(ips) == 1 else "are"
     return f"Requested {_named(ips)} {verb} already assigned in the network"
 

@@ -1,7 +1,7 @@
 """IPAMClaims (k8s.cni.cncf.io/v1alpha1), read in every form that there is, and written.
 
-The `mac` and `ips` of the spec are the requests of spec/002's decentralized form, which the CRD that
-OVN-Kubernetes ships does not have; claims/core/ipamclaims/dialects.py knows what a cluster's CRD has.
+The `mac` and `ips` of the spec are the requests of the enhancement proposal's decentralized form, which the
+CRD that OVN-Kubernetes ships does not have; claims/core/ipamclaims/dialects.py knows what a cluster's CRD has.
 """
 
 from __future__ import annotations

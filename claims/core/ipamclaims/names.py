@@ -1,6 +1,6 @@
 """How IPAMClaims are called, and where two VMs or networks would get one name.
 
-spec/002 calls a claim `<vm>.<logical network name>`, which is often no name of an object at all
+The enhancement proposal calls a claim `<vm>.<logical network name>`, which is often no name of an object
 (`cluster_udn_prod` has underscores). kubevirt/ipam-extensions makes one of it (pkg/claims/claims.go,
 ComposeKey), of the VM's name and what the VM calls its network.
 """
@@ -30,7 +30,7 @@ def compose_key(vm: str, network: str) -> str:
 
 
 def spec_name(vm: str, network: str) -> str:
-    """`<vm>.<logical network name>`, as spec/002 writes it; not always a name that an object has."""
+    """`<vm>.<logical network name>`, as the proposal writes it; not always a name that an object has."""
     return f"{vm}{SEPARATOR}{network}"
 
 

@@ -1,7 +1,7 @@
 """Can a network hold VMs whose addresses are given to them: yes, or no, because.
 
-spec/002 calls layer2 and the IPAM lifecycle Persistent a must, and speaks of primary networks of
-ClusterUserDefinedNetworks. OVN-Kubernetes refuses requested addresses on any other network
+The enhancement proposal demands layer2 and the IPAM lifecycle Persistent, and speaks of primary networks
+of ClusterUserDefinedNetworks. OVN-Kubernetes refuses requested addresses on any other network
 (enable-preconfigured-udn-addresses: primary and layer2 only).
 """
 
@@ -93,7 +93,7 @@ def _notes(network: Judged, nads: Sequence[bool], *, gone: bool) -> list[Reason]
     found = []
     if network.kind == udn.UDN_KIND:
         message = (
-            "It is a UserDefinedNetwork of one namespace; spec/002 speaks of"
+            "It is a UserDefinedNetwork of one namespace; the enhancement proposal speaks of"
             " ClusterUserDefinedNetworks only."
         )
         found.append(Reason("not_cluster_udn", message))

@@ -49,7 +49,7 @@ class Element:
     other: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Its members in the order in which spec/002 writes them; empty ones are left out."""
+        """Its members in the order in which the enhancement proposal has them; empty ones are left out."""
         members = {
             "name": self.name,
             "namespace": self.namespace,

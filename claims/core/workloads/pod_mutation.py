@@ -1,4 +1,4 @@
-"""What a virt-launcher pod is told of its VM's addresses, as spec/002 describes it.
+"""What a virt-launcher pod is told of its VM's addresses, as the enhancement proposal says.
 
 The multus default-network element asks OVN-Kubernetes for MAC and addresses. Others write it too: the
 owner of the VM (KubeVirt carries the annotation from VM to pod), and kubevirt/ipam-extensions, which

@@ -238,7 +238,7 @@ def _whose(entry: Entry) -> str:
 
 
 def _of_claim(vm: VM, claim: Claim | None) -> _Wanted | None:
-    """What the VM's claim asks for, in the decentralized form of spec/002."""
+    """What the VM's claim asks for, in the decentralized form."""
     if claim is None or not (claim.requested or claim.mac):
         return None
     mac = _mac(vm)

@@ -1,7 +1,7 @@
 """What a VirtualMachine or VirtualMachineInstance is told of its addresses.
 
 By the cluster's setting either `network.kubevirt.io/addresses`, which kubevirt/ipam-extensions reads
-off the VMI, or the default-network element of spec/002, without the IPAMClaim, which the webhook for
+off the VMI, or the default-network element of the proposal, without the IPAMClaim, which the webhook for
 pods adds. In a VM they stand in the template, from which KubeVirt makes each VMI.
 """
 

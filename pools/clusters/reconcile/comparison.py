@@ -1,7 +1,7 @@
 """What a cluster has, compared with what was seen before; only differences are read or written.
 
 A list is taken for an object's end only when it was complete, and only the second time: the object
-may have been created between two pages, or a cache may have answered (I16, I17).
+may have been created between two pages, or a cache may have answered (rule `absence-needs-two-lists`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def observed_rows(cluster_id: int, kind: str) -> ObservedRows:
-    """The rows. Asked BEFORE the list: what came in meanwhile is not missed in it (R1)."""
+    """The rows. Read BEFORE the list (rule `younger-than-the-list-is-not-missed`)."""
     # One text, because ten thousand rows take as long to read as the list itself.
     ((text,),) = database.rows(_WELL, [cluster_id, kind])
     others = database.rows(_OTHERS, {"grace": GRACE, "cluster": cluster_id, "kind": kind})

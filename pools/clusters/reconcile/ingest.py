@@ -1,4 +1,4 @@
-"""Taking in what is seen: many objects in one transaction, and a bad one fails alone (I22)."""
+"""Taking in what is seen: many objects in one transaction, and a bad one fails alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Who is told of a full pass, when all of it is done: what the lists were without, and since when.
 
 A pass that was begun by a watch, or that is tried out, observes nothing. Of a kind whose list was not
-complete, or could not be taken in, nothing may be concluded (I16): it is not among the kinds told.
+complete, or could not be taken in, nothing may be concluded (rule
+`unknown-is-not-absent`): it is not among the kinds told.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pools.clusters.reconcile.handler import SyncContext
 from pools.clusters.reconcile.sync_runs import KindCounts
 
 # The pass, the kinds that were listed and taken in whole, and when it began, by the database's clock:
-# before anything was listed (R1).
+# before anything was listed.
 Observer = Callable[[SyncContext, Collection[str], datetime], None]
 OBSERVERS: list[Observer] = []  # filled by pools.extension
 

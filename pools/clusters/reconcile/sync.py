@@ -1,8 +1,8 @@
 """One pass over one cluster: identity, discovery, the lists, then each kind: absorb, desired, write.
 
-Level-driven: a pass brings any state nearer, two bring it home, the next one writes nothing (I15).
-Unknown is not absent: a kind whose list failed or is not served concludes nothing (I16). One bad
-object fails alone (I22), one bad kind too; a fault of the cluster ends the pass.
+Level-driven: two passes reach the desired state from any other (rule `reconcile-converges`). A kind whose
+list failed or is not served concludes nothing (rule `unknown-is-not-absent`). One bad object fails alone
+(rule `bad-object-fails-alone`), one bad kind too; a fault of the cluster ends the pass.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def send(
     `listed` is the object as it was seen last (None: there was none); with `fresh` False it is read
     first. What is true of this object alone (a field of another manager, a rule of the API server, a
     webhook) is in the result; a fault of the cluster is raised. After a StaleVersion the object is
-    read again and what to send is worked out anew (F14). Raises LeaseLost, ConnectionPaused.
+    read again and what to send is worked out anew. Raises LeaseLost, ConnectionPaused.
     """
     field_differences: _Differences = ()
     last: errors.IpamError | None = None

@@ -1,6 +1,6 @@
 """The pools that Cilium's operator creates at its start: the text of `auto-create-cilium-pod-ip-pools`.
 
-It is what the chart makes of the Helm value autoCreateCiliumPodIPPools (spec/001), such as
+It is what the chart makes of the Helm value autoCreateCiliumPodIPPools, such as
 `default=ipv4-cidrs:10.10.0.0/16,10.11.0.0/16;ipv4-mask-size:24,other=…`. The operator never
 changes a pool that is there.
 """

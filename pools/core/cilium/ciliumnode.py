@@ -1,7 +1,7 @@
 """CiliumNode manifests: what a node asks for and holds, and the way back into spec.ipam.pools.
 
 The spec has two writers. The agent owns `requested` and takes entries from `allocated`; the
-operator adds to `allocated` (spec/001). So nothing but `allocated` is ever changed here, and what
+operator adds to `allocated`. So nothing else is ever changed here (rule `only-allocated-is-written`), and what
 an entry of it has beside `pool` and `cidrs` (newer Cilium keeps allowFirstIP and allowLastIP
 there) stays with its pool.
 """

@@ -1,4 +1,4 @@
-"""From v2alpha1 pools to v2: the lazy conversion of spec/000, and which shape a CRD has.
+"""From v2alpha1 pools to v2: the lazy conversion of CFP-42466, and which shape a CRD has.
 
 v2 wins where both versions have an object of one name, an object that is there in v2alpha1 only
 is converted when the cluster's switch is on, and the v2alpha1 object is left alone. On a real API server

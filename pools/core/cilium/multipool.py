@@ -1,4 +1,4 @@
-"""The arithmetic of Cilium's multi-pool mode (spec/001): addresses of a block, of a node.
+"""The arithmetic of Cilium's multi-pool mode: addresses of a block, of a node.
 
 How many addresses a node asks for is written in two ways. The documentation has
 `roundUp(inUse + pending + preAlloc, preAlloc)`; the agent (pkg/ipam/multipool_manager.go) takes
@@ -39,7 +39,7 @@ def usable_addresses(
 
 
 def documented_need(*, in_use: int, pending: int = 0, pre_allocated: int) -> int:
-    """The addresses that a node asks for, by the formula of spec/001."""
+    """The addresses that a node asks for, by the formula of Cilium's documentation."""
     demand = in_use + pending + pre_allocated
     return -(-demand // pre_allocated) * pre_allocated if pre_allocated else demand
 

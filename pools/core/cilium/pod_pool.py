@@ -1,4 +1,4 @@
-"""From which pool a pod gets its addresses (spec/001; pkg/ipam/metadata/manager.go of Cilium).
+"""From which pool a pod gets its addresses (pkg/ipam/metadata/manager.go of Cilium).
 
 For each IP family apart, the first of these that says something: an annotation of the pod, one of
 its namespace, the selectors of the pools, the default pool. Cilium looks only when the pod is

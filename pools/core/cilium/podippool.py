@@ -1,7 +1,7 @@
 """CiliumPodIPPool manifests in every shape that people have, and back.
 
-Read are the list of strings of v2alpha1 (spec/001), the objects with `reservedRange` of the
-proposal (spec/000), the `pool: [{cidr, reservedRanges: [{start, end}]}]` that Cilium shipped
+Read are the list of strings of v2alpha1, the objects with `reservedRange` of the
+proposal (CFP-42466), the `pool: [{cidr, reservedRanges: [{start, end}]}]` that Cilium shipped
 (cilium/cilium#46880), the Helm value `autoCreateCiliumPodIPPools`, and lists of these. All become
 one value: a CIDR has any number of reserved ranges, and only the writer has to know a shape.
 """
@@ -30,7 +30,7 @@ class Shape(enum.Enum):
 
     V2ALPHA1 = "v2alpha1"  # not at all
     V2 = "v2"  # pool: [{cidr, reservedRanges: [{start, end}]}], as shipped
-    V2_PROPOSAL = "v2-proposal"  # cidrs: [{cidr, reservedRange: "first-last"}], spec/000
+    V2_PROPOSAL = "v2-proposal"  # cidrs: [{cidr, reservedRange: "first-last"}], CFP-42466
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _listed_cidrs(part: object_reader.Fields, number: int) -> Iterator[_ParsedCI
 
 
 def _proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | None:
-    """An object of spec/000: {cidr, reservedRange: "first-last"}."""
+    """An object of CFP-42466: {cidr, reservedRange: "first-last"}."""
     item.only("cidr", "reservedRange")
     cidr = item.parse("cidr", functools.partial(_parse_cidr, number))
     span = item.parse("reservedRange", _parse_range) if item.has("reservedRange") else None

@@ -1,7 +1,7 @@
-"""Which conditions and limitations of Cilium's multi-pool mode a cluster meets (spec/001).
+"""Which conditions and limitations of Cilium's multi-pool mode a cluster meets.
 
 What depends on a ConfigMap that could not be read is unknown, and never guessed. Some limitations
-of spec/001 are gone in newer releases; they hold unless the release is known to be one of these.
+of its documentation are gone in newer releases; they hold unless the release is known to be one of these.
 """
 
 from __future__ import annotations

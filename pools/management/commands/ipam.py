@@ -1,4 +1,4 @@
-"""`manage.py ipam VERB`: the operator's tools (spec/003, "Operational requirements").
+"""`manage.py ipam VERB`: the operator's tools.
 
 Exit status: 0 done; 1 refused, as `code: message`; 2 a wrong command line; 3 it looked, and the answer
 is bad or nobody.

@@ -68,7 +68,7 @@ UNION ALL
     e.name || ' at ' || e.host
   FROM pools_webhooktargetevent e;
 
--- spec/003: the status of each environment, for whoever reads the database.
+-- The status of each environment (rule `exhaustion-is-definite`), for whoever reads the database.
 CREATE OR REPLACE VIEW env_status_view AS
   SELECT c.name AS cluster, e.org, e.env,
     CASE WHEN e.degraded_since IS NULL THEN 'ok' ELSE 'degraded' END AS status,

@@ -96,8 +96,8 @@ def fields(
 ) -> object_reader.Fields:
     """The JSON object of the body; its unknown fields are reported, `report.raise_any` ends it.
 
-    A body that says nothing, none or `{}`, is object_expected: nothing can be meant by it (B59), unless
-    it is `optional`.
+    A body that says nothing, none or `{}`, is object_expected: rule `empty-body-is-refused`, unless it
+    is `optional`.
     """
     text = body(request, limit=limit)
     if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:

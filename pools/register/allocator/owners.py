@@ -1,7 +1,6 @@
 """Who an instance's or a public IPv4 address serves must be said when it is allocated.
 
-spec/003: "you can map any instance IPv6 back to (org, env, instance)", "link allocation to env_id and
-org_id". IPAM_ALLOW_UNOWNED_ALLOCATIONS relaxes it.
+Rule `owner-is-named`. IPAM_ALLOW_UNOWNED_ALLOCATIONS relaxes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Allocation as the edges ask for it: refusals are recorded, and a request may wait for space.
 
-A refusal changes nothing but its event and the status of the environment (spec/003: "mark env as
-degraded with clear reason"). A pending request is a row; workers try it again each cycle and when
+A refusal changes nothing but its event and the status of the environment (rule
+`exhaustion-is-definite`). A pending request is a row; workers try it again each cycle and when
 space is released.
 """
 

@@ -19,13 +19,13 @@ COOLING = "cooldown_queue_long"
 FAILING = "allocation_failing"
 STEADY = 5  # per cent below a threshold at which what was above it has ended
 COOLING_SHARE = 20  # per cent of what may be in use
-RECENT = 300  # seconds; spec/003: "Alert when allocation failures occur (rate > 0 for 5 minutes)"
+RECENT = 300  # seconds; rule `full-pools-raise-alerts`
 _TOGETHER = 500  # pools that are counted by one statement
 _NEWEST = 5000  # refusals that are looked at
 
 
 def _by_use(active_levels: Known) -> Iterator[Found]:
-    """spec/003: "Alert when pool utilization exceeds 80%"."""
+    """Pools over a threshold (rule `full-pools-raise-alerts`)."""
     rows = Pool.objects.filter(orphaned_at=None).select_related("cluster").order_by("pk")
     last = 0
     while pools := list(rows.filter(pk__gt=last)[:_TOGETHER]):

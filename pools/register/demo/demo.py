@@ -46,7 +46,7 @@ BY = events.Author(actor="demo", source="command")
 
 _DRAINED = ("10.50.0.0/20", "10.50.0.0/20", "moves to 10.50.16.0/20")
 
-# spec/000, "Proposed structure".
+# The shape that CFP-42466 proposes.
 GREEN_POOL_V2 = b"""\
 apiVersion: cilium.io/v2
 kind: CiliumPodIPPool
@@ -60,7 +60,7 @@ spec:
       - cidr: 10.30.0.0/16
     maskSize: 24
 """
-# spec/001, "Multi-pool".
+# The shape of Cilium's documentation of multi-pool.
 GREEN_POOL_V2ALPHA1 = b"""\
 apiVersion: cilium.io/v2alpha1
 kind: CiliumPodIPPool

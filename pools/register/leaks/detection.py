@@ -1,10 +1,10 @@
-"""Blocks that nobody refers to any more (spec/003, "Operational requirements"; I17).
+"""Blocks that nobody refers to any more (rule `leak-needs-two-observations`).
 
 A held block leaked when two complete observations, at least IPAM_LEAK_GRACE_SECONDS apart by the
 database's clock, did not see its holder. Observations are the complete reports of tooling
 (pools/register/leaks/references.py) and the full passes over clusters. Whoever is seen by one source is
-referenced, whatever another one missed; and what is not known is not absent: no list that failed, was
-partial or is not served makes or confirms a leak (R4, R5).
+referenced, whatever another one missed. By rule `unknown-is-not-absent` no list that failed, was partial
+or is not served makes or confirms a leak.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def judge(
 ) -> LeakObservation:
     """Note what a complete observation missed; whom it saw is no longer suspected.
 
-    `began` is when the owners began to be read: a block that was allocated later is not missed (R1).
+    `began` is when the owners began to be read: a block that was allocated later is not missed.
     Two statements, however many blocks there are; they stand in a transaction of the caller.
     """
     values = {
@@ -110,7 +110,7 @@ def _of_cluster(cluster_id: int) -> dict[str, list[int]]:
 def _references(holders: Collection[str]) -> Iterator[str]:
     """What says of holders of these kinds that they are there.
 
-    Without a uid, or without an organisation, any of that name is meant (R2).
+    Without a uid, or without an organisation, any of that name is meant.
     """
     yield _REPORTED
     for source in SOURCES:

@@ -39,7 +39,7 @@ class ReferencedHolder(NamedTuple):
 class ReferenceReport:
     """`holders` are all that there are, or with `complete` False those that came; `removed` went.
 
-    Both are sets: two pods of one VM that is migrated name it twice, and it is one holder (R6).
+    Both are sets: two pods of one VM that is migrated name it twice, and it is one holder.
     `observed_at` is when the reporter began to read, where it says so.
     """
 
