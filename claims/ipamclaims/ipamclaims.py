@@ -242,7 +242,7 @@ def dialect_of(claim: IPAMClaim) -> Dialect:
         "ownerPod"
     )
     asks = bool(claim.mac or claim.ips_requested)
-    words = dialects.SPEC_002 if isinstance(pod, str) or asks else dialects.SHIPPED
+    words = dialects.PROPOSED if isinstance(pod, str) or asks else dialects.SHIPPED
     return dialects.taking_requests(words)
 
 

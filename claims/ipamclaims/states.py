@@ -55,7 +55,7 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
 def _refusal_query(*outcomes: Outcome) -> Q:
     """Whose condition says that they got nothing, for one of these reasons."""
     query = Q(pk__in=[])
-    for words in (dialects.SHIPPED, dialects.SPEC_002):
+    for words in (dialects.SHIPPED, dialects.PROPOSED):
         condition = {"type": words.condition, "status": "False"}
         if Outcome.ERROR in outcomes:  # whatever the reason
             query |= Q(conditions__contains=[condition])

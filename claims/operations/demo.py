@@ -141,7 +141,7 @@ def _claims(cluster: Cluster) -> None:
     failed = _claim(network, "bank", "bank-99", "02:42:0a:80:ff:02")
     failed.ips_requested = [_ip(7)]
     refusal = dialects.condition(
-        Outcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.SPEC_002
+        Outcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.PROPOSED
     )
     failed.conditions = dialects.merged([], refusal, now=now)
     leaked = _bound(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))

@@ -1,4 +1,4 @@
-"""B86: key material that cannot work is refused before it is kept, and never shown."""
+"""Rule `credentials-can-work`, and key material is never shown."""
 
 from __future__ import annotations
 

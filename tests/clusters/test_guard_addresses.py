@@ -1,4 +1,4 @@
-"""S14: where a server's name leads is judged before anything is sent there."""
+"""Rule `outbound-addresses-are-guarded`: a name is judged by where it leads before anything is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""B84, S14: a server's URL is read in one strict way."""
+"""Rule `server-url-is-strict`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""B85, S13: a kubeconfig gives an address and credentials, and makes nothing happen on our machine."""
+"""Rule `kubeconfig-runs-nothing`: it gives an address and credentials."""
 
 from __future__ import annotations
 

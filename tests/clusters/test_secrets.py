@@ -1,4 +1,4 @@
-"""S10: credentials at rest are sealed, bound to their cluster, and outlive a rotation of keys."""
+"""Rule `credentials-are-sealed`: bound to their cluster, and through a rotation of keys."""
 
 from __future__ import annotations
 

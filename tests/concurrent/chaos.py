@@ -130,7 +130,7 @@ _DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_dat
 # By the database's own record; each must be empty. An event is dated by the beginning of its
 # transaction, which may have waited for a lock or been paused: hence the tolerance, below a cooldown.
 AUDITS = {
-    "I1 held by two at a time, I3 given away while cooling": """
+    "held by two at a time, or given away while cooling": """
         SELECT cidr, holder_id, former, allocated_at, free_from FROM (
             SELECT cidr, pgh_label, holder_id, allocated_at,
                 lag(pgh_label) OVER w AS before, lag(holder_id) OVER w AS former,
@@ -138,16 +138,16 @@ AUDITS = {
             FROM pools_blockevent WINDOW w AS (PARTITION BY space_id, cidr ORDER BY pgh_id)) AS e
         WHERE pgh_label = 'allocated' AND (
             before = 'allocated' OR former <> holder_id AND allocated_at < free_from - interval '0.8 s')""",
-    "I5 one allocation for each key": """
+    "one allocation for each key": """
         SELECT holder_id, count(*) FROM pools_blockevent WHERE pgh_label = 'allocated'
         GROUP BY holder_id HAVING count(*) > 1""",
-    "I12 rows and events agree": """
+    "rows and events agree": """
         SELECT b.cidr, b.state, e.state FROM pools_block b LEFT JOIN LATERAL (
             SELECT state, holder_id FROM pools_blockevent v WHERE v.pgh_obj_id = b.id
             ORDER BY pgh_id DESC LIMIT 1) e ON true
         WHERE b.holder_id <> '' AND (e.state IS DISTINCT FROM b.state
                                      OR e.holder_id IS DISTINCT FROM b.holder_id)""",
-    "I19 rows and free spans make up the pool": """
+    "rows and free spans make up the pool": """
         SELECT p.name, r.n, f.n FROM pools_pool p,
           LATERAL (SELECT count(*) AS n FROM pools_block WHERE pool_id = p.id) r,
           LATERAL (SELECT COALESCE(sum(s.last - s.first + 1), 0) AS n FROM pools_freespan s

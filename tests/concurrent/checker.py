@@ -3,12 +3,15 @@
 No false alarms by construction: only what a client knows counts. A *definite hold* of an address
 lasts from the answer of its allocation to the moment its owner first asked to release it.
 
-- double_holder: two definite holds of one address overlap (I1)
+- double_holder: two definite holds of one address overlap (rule `address-has-one-holder`)
 - cooldown_reuse: an address was given out sooner than its cooldown after the release was asked
-  for, which even the kindest order of events does not excuse (I3)
-- idempotency: a replay of a key was answered otherwise than the first time (I5)
-- taken_away: the first release of a block was refused although its owner held it (I6)
-- lost_after_commit: acknowledged, never released, and yet not held by its owner at the end (I4)
+  for, which even the kindest order of events does not excuse (rule `no-reuse-while-cooling`)
+- idempotency: a replay of a key was answered otherwise than the first time (rule
+  `one-answer-per-key`)
+- taken_away: the first release of a block was refused although its owner held it (rule
+  `release-names-its-holder`)
+- lost_after_commit: acknowledged, never released, and yet not held by its owner at the end (rule
+  `acknowledged-is-durable`)
 - not_released: the release was acknowledged, and yet its owner holds it at the end
 - dup_rows: at the end, two held rows of one key, or of one address
 - unexpected: an answer that the contract does not know

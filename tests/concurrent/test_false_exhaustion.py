@@ -1,4 +1,4 @@
-"""409 `ipam_exhausted` is a definite answer (I23): never said of a block in passing hands."""
+"""409 `ipam_exhausted` is never said of a block in passing hands (rule `exhaustion-is-definite`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division of a cluster prefix into node and instance prefixes (spec/003)."""
+"""Rule `cluster-prefix-is-divided`: node and instance prefixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lazy conversion of v2alpha1 pools (spec/000), and what two objects of one name say."""
+"""The lazy conversion of v2alpha1 pools (rule `v2-wins`), and what two objects of one name say."""
 
 from __future__ import annotations
 

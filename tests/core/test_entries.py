@@ -1,4 +1,4 @@
-"""Entries of IPPools: what is read, and what is refused by which code (B36-B41)."""
+"""Entries of IPPools: what is read, and what is refused by which code."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def test_what_is_said_of_the_vm() -> None:
 @pytest.mark.parametrize(
     ("ip", "code"),
     [
-        ("10.0.0.0/24", "network_address_not_host"),  # spec/002's own example (B36)
+        ("10.0.0.0/24", "network_address_not_host"),  # the proposal's own example
         ("10.0.0.255/24", "broadcast_address_not_host"),
         ("fd00:1::/64", "network_address_not_host"),
-        ("10.0.0.5/16", "prefix_mismatch"),  # B37
+        ("10.0.0.5/16", "prefix_mismatch"),
         ("10.0.0.5/32", "prefix_mismatch"),
         ("10.0.0.0/16", "network_address_not_host"),
         ("10.0.0.255/16", "broadcast_address_not_host"),  # in its subnet
@@ -59,7 +59,7 @@ def test_what_is_said_of_the_vm() -> None:
         ("", "blank"),
         (5, "wrong_type"),
         (None, "wrong_type"),
-        (["10.0.0.5/24"], "wrong_type"),  # B40, a nested list
+        (["10.0.0.5/24"], "wrong_type"),  # a nested list
     ],
 )
 def test_an_address_that_is_refused(ip: object, code: str) -> None:
@@ -69,9 +69,9 @@ def test_an_address_that_is_refused(ip: object, code: str) -> None:
 @pytest.mark.parametrize(
     ("ips", "code"),
     [
-        ("10.0.0.5/24", "wrong_type"),  # B40
+        ("10.0.0.5/24", "wrong_type"),
         ({"10.0.0.5/24": 1}, "wrong_type"),
-        ([], "empty_list"),  # B39
+        ([], "empty_list"),
         (None, "required"),
         (["10.0.0.5/24"] * 17, "too_many"),
         (["10.0.0.5/24", "10.0.0.5/24"], "repeated_address"),
@@ -83,7 +83,7 @@ def test_addresses_that_are_no_list_of_addresses(ips: object, code: str) -> None
 
 
 def test_one_address_in_two_spellings_of_an_unknown_network() -> None:
-    """B38: the same address with another prefix length is the same address."""
+    """Rule `spellings-are-one-address`: the same address with another prefix length is the same address."""
     assert codes({"mac": MAC, "ips": ["10.0.0.5/24", "10.0.0.5/32"]}, UNKNOWN) == [
         "repeated_address"
     ]
@@ -118,7 +118,7 @@ def test_a_form_fills_in_the_prefix_length() -> None:
 
 
 def test_several_addresses_of_a_family_are_warned_of() -> None:
-    """B39; spec/002's example has them, and OVN-Kubernetes refuses them."""
+    """Rule `entry-addresses-are-a-list`; the proposal's example has them, OVN-Kubernetes refuses them."""
     said = entries.parse_ips(["10.0.0.2/24", "10.0.0.3/24", "fd00:1::5/64"], KNOWN)
     (warning,) = entries.warnings(said)
     assert (warning.code, warning.value) == ("one_per_family", "10.0.0.2/24, 10.0.0.3/24")

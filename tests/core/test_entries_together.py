@@ -1,4 +1,4 @@
-"""Many entries: spec/002's map, lists, and texts whose keys are there twice."""
+"""Many entries: the map of an IPPool, lists, and texts whose keys are there twice."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_no_map(value: object) -> None:
 
 
 def test_a_bare_mac_of_digits_in_yaml() -> None:
-    """B49: YAML 1.1 makes a number of it; keys are texts here, and values say what to do."""
+    """YAML 1.1 makes a number of it; keys are texts here, and values say what to do."""
     (document,) = documents.load_yaml("spec:\n  entries:\n    02:22:33:44:55:06: [10.0.0.5/24]\n")
     (found,) = entries.parse_map(document.data["spec"]["entries"], UNKNOWN)
     assert found.mac == "02:22:33:44:55:06"

@@ -1,4 +1,4 @@
-"""IPPool manifests and their conditions, word for word as in spec/002."""
+"""IPPool manifests and their conditions, word for word as in the enhancement proposal."""
 
 from __future__ import annotations
 

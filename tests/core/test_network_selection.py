@@ -1,4 +1,4 @@
-"""Annotations of pods and VMs that select networks and addresses (B77, B78)."""
+"""Annotations that select networks and addresses, and rule `annotation-faults-are-told`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pools.core import errors
 ELEMENT = Element(
     "default", "ovn-kubernetes", "02:03:04:05:06:07", ("10.0.0.5/24",), "vm-server.podnet"
 )
-SPEC_002 = """[{
+PROPOSED_ELEMENT = """[{
   "name": "default",
   "namespace": "ovn-kubernetes",
   "mac": "02:03:04:05:06:07",
@@ -33,7 +33,7 @@ def _one(**members: Any) -> str:
 
 
 def test_the_element_of_the_proposal() -> None:
-    assert selection.default_network(SPEC_002) == ELEMENT
+    assert selection.default_network(PROPOSED_ELEMENT) == ELEMENT
     assert selection.render([ELEMENT]) == (
         '[{"name":"default","namespace":"ovn-kubernetes","mac":"02:03:04:05:06:07",'
         '"ips":["10.0.0.5/24"],"ipam-claim-reference":"vm-server.podnet"}]'

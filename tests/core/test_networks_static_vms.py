@@ -1,4 +1,4 @@
-"""Can a network hold static VMs: the musts of spec/002, and what is only to be minded."""
+"""Can a network hold static VMs: the musts of the enhancement proposal, and what is only to be minded."""
 
 from __future__ import annotations
 

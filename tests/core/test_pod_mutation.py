@@ -94,7 +94,7 @@ def test_once_more_changes_nothing(operation: str) -> None:
     "without", [["ips"], ["mac", "ips"], ["ipam-claim-reference"], ["namespace", "ips"]]
 )
 def test_what_is_missing_is_added(without: list[str], operation: str) -> None:
-    """What ipam-extensions has written before, and VMs by the flow of spec/002."""
+    """What ipam-extensions has written before, and VMs by the flow of the proposal."""
     there = {key: value for key, value in OURS.items() if key not in without}
     outcome = _decide(_with(there), operation=operation)
     assert outcome.code == "completed"

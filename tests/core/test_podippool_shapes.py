@@ -96,14 +96,14 @@ PLAIN_V4 = _family(("10.20.0.0/16",), ("10.30.0.0/16",), mask_size=24)
 @pytest.mark.parametrize(
     ("text", "families"),
     [
-        pytest.param(CURRENT, {4: PLAIN_V4}, id="spec-000-current"),
+        pytest.param(CURRENT, {4: PLAIN_V4}, id="cfp-42466-current"),
         pytest.param(
             PROPOSED,
             {4: _family(("10.20.0.0/16", "10.20.0.0-10.20.0.99"), ("10.30.0.0/16",), mask_size=24)},
-            id="spec-000-proposed",
+            id="cfp-42466-proposed",
         ),
         pytest.param(
-            DUAL_STACK, {4: PLAIN_V4, 6: _family(("fd00::/104",), mask_size=120)}, id="spec-001"
+            DUAL_STACK, {4: PLAIN_V4, 6: _family(("fd00::/104",), mask_size=120)}, id="documented"
         ),
         pytest.param(
             SHIPPED,
@@ -154,7 +154,7 @@ VALUE = "autoCreateCiliumPodIPPools"
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        pytest.param(HELM, f"ipam.operator.{VALUE}.", id="spec-001-values"),
+        pytest.param(HELM, f"ipam.operator.{VALUE}.", id="documented-values"),
         pytest.param(
             _indented(HELM, "cilium"), f"cilium.ipam.operator.{VALUE}.", id="chart-of-charts"
         ),

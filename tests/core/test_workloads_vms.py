@@ -1,4 +1,4 @@
-"""VMs: their interfaces, and one workload of an instance with its launcher pods (R6)."""
+"""VMs: their interfaces, and one workload of an instance with its launcher pods."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _LINE_END = re.compile(r"\s*\n\s*(?:#|--|\|)?\s*")
 _NAMES = re.compile(r"\b[Rr]ules? ((?:`[^`]+`(?:, | and | or |, and )?)+)")
 _TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_NUMBER = re.compile(r"\bspec[/ -]00\d|(?<![\w/\"=:;+$.])[BFIRS][1-9]\d?(?![\w/%]|:[A-Z\"])")
+_NUMBER = re.compile(r"\b(?i:spec)[/ _-]00\d|(?<![\w/\"=:;+$.])[BFIRS][1-9]\d?(?![\w/%]|:[A-Z\"])")
 _NUMBERED_TEST = re.compile(r"\bdef (test_(?:point_\d|[birfs]\d)\w*)")
 
 
@@ -161,6 +161,7 @@ def complaints(root: pathlib.Path = pages.ROOT, files: dict[str, str] | None = N
             f"{path}: rule `{name}` is not in {PAGE}"
             for name in sorted(references(path, text) - set(names))
         ]
+        found += [f"{path}: {number} resolves nowhere" for number in numbers(text)]
     return found
 
 

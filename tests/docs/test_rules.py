@@ -71,6 +71,25 @@ def test_a_rule_without_a_place_or_a_test(root: pathlib.Path, broken: str, says:
     assert says in complaints(root, broken)[0]
 
 
+@pytest.mark.parametrize(
+    "number",
+    ["I1", "B42", "F5", "S10: it holds", "R6.", f"spec/{3:03}", "spec 003", "SPEC_002"],
+)
+def test_a_number_of_a_document_elsewhere(root: pathlib.Path, number: str) -> None:
+    (complaint,) = complaints(root, a=f"# As {number}\n")
+    assert complaint.endswith("resolves nowhere")
+
+
+@pytest.mark.parametrize("name", ["test_point_07_it", "test_f14_it", "test_s03_it", "test_i16"])
+def test_a_test_that_is_named_after_a_number(root: pathlib.Path, name: str) -> None:
+    assert complaints(root, a=f"def {name}() -> None: ...\n") == [f"a.py: {name} resolves nowhere"]
+
+
+def test_what_only_looks_like_a_number(root: pathlib.Path) -> None:
+    text = '# 4096F2, T0/B0/x, A1:B7, ref="B7:A1", #F00, 0xB1, RFC 2131, S3_BUCKET, IPv6, F-16'
+    assert complaints(root, a=text) == []
+
+
 def test_every_row_of_the_page_is_read() -> None:
     page = FILES[rules.PAGE]
     rows = re.findall(r"^\| (?!Rule \|)(.*?) \|", page, re.MULTILINE)

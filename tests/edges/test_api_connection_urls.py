@@ -1,4 +1,4 @@
-"""B84, B85 at the door: addresses and kubeconfigs that act on our side are refused, nothing is sent or run."""
+"""Rules `server-url-is-strict` and `kubeconfig-runs-nothing` over REST: nothing is sent or run."""
 
 from __future__ import annotations
 

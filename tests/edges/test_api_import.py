@@ -1,4 +1,4 @@
-"""pools/import/: the examples of spec/000 and spec/001 word for word, all or nothing, with a report."""
+"""pools/import/: the examples of CFP-42466 and of Cilium's documentation, all or nothing, with a report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.edges import api as apis
 
 pytestmark = pytest.mark.django_db
 
-# spec/000, "Current structure".
+# CFP-42466, "Current structure".
 V2ALPHA1 = """\
 apiVersion: cilium.io/v2alpha1
 kind: CiliumPodIPPool
@@ -24,7 +24,7 @@ spec:
       - 10.30.0.0/16
     maskSize: 24
 """
-# spec/000, "Proposed structure".
+# CFP-42466, "Proposed structure".
 PROPOSED = """\
 apiVersion: cilium.io/v2
 kind: CiliumPodIPPool
@@ -38,7 +38,7 @@ spec:
       - cidr: 10.30.0.0/16
     maskSize: 24
 """
-# spec/001, "Architecture".
+# Cilium's documentation of multi-pool, "Architecture".
 DUAL_STACK = (
     V2ALPHA1
     + """\
@@ -48,7 +48,7 @@ DUAL_STACK = (
     maskSize: 120
 """
 )
-# spec/001, "Configuration".
+# Cilium's documentation of multi-pool, "Configuration".
 HELM = """\
 ipam:
   mode: multi-pool

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from pools.models import Cluster, Pool
 
 pytestmark = pytest.mark.django_db
-SPEC_000 = """\
+CFP_PROPOSED = """\
 apiVersion: cilium.io/v2
 kind: CiliumPodIPPool
 metadata:
@@ -68,7 +68,7 @@ def test_a_refusal_names_its_code(arguments: list[str], code: str) -> None:
 def test_the_pools_of_a_file(tmp_path: Path) -> None:
     _run("cluster", "add", "prod")
     file = tmp_path / "pools.yaml"
-    file.write_text(SPEC_000)
+    file.write_text(CFP_PROPOSED)
     assert "created" in _run("pools", "import", str(file), "--cluster", "prod", "--dry-run")
     assert not Pool.objects.exists()
     assert "created" in _run("pools", "import", str(file), "--cluster", "prod")

@@ -1,4 +1,4 @@
-"""S10, S26: after connecting through each door, no token or key is anywhere but sealed in its column."""
+"""Rules `credentials-are-sealed` and `logs-hold-no-secret`, after connecting through each door."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""F9: PostgreSQL's disk is full. What needs space is 503, nothing is half done, and nothing to repair."""
+"""Rule `full-disk-changes-nothing`: what needs space is 503, and there is nothing to repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""F25: SIGTERM under load. First red, then the end: who was let in before gets an answer."""
+"""Rule `accepted-requests-are-answered`: SIGTERM under load, first red, then the end."""
 
 from __future__ import annotations
 

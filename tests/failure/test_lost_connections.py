@@ -1,4 +1,4 @@
-"""F1, F7, F8: the connection goes in the middle, or rows are locked: 503, and a key tells the truth."""
+"""Rules `lost-answer-is-found-by-its-key` and `transaction-is-repeated-whole`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""F5: without PostgreSQL nothing is allocated, everybody is told so in time, and all resumes by itself.
+"""Rule `no-database-no-allocation`: everybody is told so in time, and all resumes by itself.
 
-Killed, stopped in order, or standing still: against a real `manage.py up`. spec/003, "IPAM database
-unavailable".
+Killed, stopped in order, or standing still: against a real `manage.py up`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""F22: a recovery goes on until each connected cluster was listed once; what it shows is recorded."""
+"""Rule `restored-register-waits`: until each connected cluster was listed; what it shows is recorded."""
 
 from __future__ import annotations
 

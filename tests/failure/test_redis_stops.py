@@ -1,4 +1,4 @@
-"""F4: Redis is the bell only. Without it allocation, release and pages go on; workers resume alone."""
+"""Rule `redis-only-triggers-work`: allocation, release and pages go on; workers resume alone."""
 
 from __future__ import annotations
 

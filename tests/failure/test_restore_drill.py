@@ -1,4 +1,4 @@
-"""F22: back up, go on in the cluster, restore, recover: no block twice. The whole way, with the commands."""
+"""Rule `restored-register-waits`: back up, go on, restore, recover; no block twice. With the commands."""
 
 from __future__ import annotations
 

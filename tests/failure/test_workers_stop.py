@@ -1,4 +1,4 @@
-"""F2, F3, F11: workers and beat stand still, are there twice, or get each message three times."""
+"""Rule `workers-may-stop-or-double`: workers and beat stop, run twice, get messages three times."""
 
 from __future__ import annotations
 

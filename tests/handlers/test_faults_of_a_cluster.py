@@ -1,4 +1,4 @@
-"""F16: whatever a cluster answers, nothing is released for it, others do not notice, and it heals."""
+"""Rule `unknown-is-not-absent`: whatever a cluster answers, nothing is released; then it heals."""
 
 from __future__ import annotations
 

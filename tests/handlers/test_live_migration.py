@@ -1,4 +1,4 @@
-"""R6 (kubevirt#13709): while two objects stand for one owner, its address is neither lost nor doubled.
+"""Rule `migration-keeps-the-address`, also where two objects stand for one owner (kubevirt#13709).
 
 What of it belongs to clusters: a block stays with its holder's uid whichever node it is on, a block
 that moves between nodes has one holder at every moment, and two objects with one uid are one. The

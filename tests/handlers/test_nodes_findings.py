@@ -1,4 +1,4 @@
-"""What is odd about PodCIDRs is told as long as it is so, and never resolved by guessing (I18)."""
+"""What is odd about PodCIDRs is told as long as it is so (rule `duplicates-are-reported`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that is gone loses its blocks; one that only could not be seen keeps them (I16, I17)."""
+"""A node that is gone loses its blocks; rule `unknown-is-not-absent` for one not seen."""
 
 from __future__ import annotations
 

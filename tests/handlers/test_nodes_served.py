@@ -24,7 +24,7 @@ def world(fake: FakeCluster) -> World:
 
 
 def _converged(world: World) -> None:
-    """I15: the pass after this one writes nothing."""
+    """The pass after this one writes nothing (rule `reconcile-converges`)."""
     world.passed()
     before = list(Block.objects.order_by("pk").values())
     world.fake.log.clear()

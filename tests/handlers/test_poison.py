@@ -1,4 +1,4 @@
-"""F21: objects that no one should have made. Each is in trouble alone, once, and briefly told."""
+"""Rule `bad-object-fails-alone`: each is in trouble alone, once, and briefly told."""
 
 from __future__ import annotations
 

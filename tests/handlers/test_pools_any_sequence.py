@@ -1,4 +1,4 @@
-"""Any sequence of edits in the cluster, edits in the register, and passes (hypothesis; I15, R3).
+"""Any sequence of edits in the cluster, edits in the register, and passes: rule `reconcile-converges`.
 
 When it is quiet, two passes bring both to one another and a third one writes nothing, neither to the
 cluster nor to the register. Whoever holds a block keeps it all the way, and no address has two holders.

@@ -1,4 +1,4 @@
-"""Lazy conversion (spec/000): v2 wins, v2alpha1 alone is converted and never touched.
+"""Rule `v2-wins`: v2alpha1 alone is converted and never touched.
 
 In the CRDs both versions are views of one stored object, so that nothing is converted. Two objects of
 one name exist where each version has a store of its own; the fake is made to answer so.

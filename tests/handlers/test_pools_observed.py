@@ -182,7 +182,7 @@ def test_a_deleted_pool_goes_or_is_an_orphan(fleet: Fleet, clock: Clock, in_use:
 
 
 def test_a_pool_made_again_with_another_mask_size(fleet: Fleet, clock: Clock) -> None:
-    """R2: the same name, a new uid."""
+    """The same name, a new uid (rule `uid-is-identity`)."""
     fleet.put(manifest("green", A))
     fleet.passed()
     block = factories.take(fleet.pool("green"))

@@ -1,4 +1,4 @@
-"""F22: the register is an hour older than its cluster. What the cluster uses is recorded, not given.
+"""Rule `restored-register-waits`: what a cluster uses that is ahead of the register is recorded, not given.
 
 A savepoint is the backup, its roll-back the restore: every row is as it was, also those of the engine.
 """

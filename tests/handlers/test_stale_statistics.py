@@ -1,4 +1,4 @@
-"""I21: passes over nodes read each row a few times, whatever the planner knows of their cluster."""
+"""Rule `nothing-enumerates-a-network` of nodes, whatever the planner knows of their cluster."""
 
 from __future__ import annotations
 

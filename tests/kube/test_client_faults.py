@@ -1,4 +1,4 @@
-"""F16, F17, I16: each thing that goes wrong is a fault of its own; none of them is an empty list.
+"""Rule `unknown-is-not-absent`: each thing that goes wrong is a fault, and no empty list.
 
 The same for reading a list and for applying, because callers act alike on both. What only a list, a
 watch or a write can meet is tested with them.
@@ -188,7 +188,7 @@ def test_an_answer_without_end_is_cut_off() -> None:
 
 
 def test_an_answer_that_drips_is_cut_off() -> None:
-    """F23: each byte comes in time, the whole never would."""
+    """Rule `slow-cluster-delays-only-itself`: each byte comes in time, the whole never would."""
 
     def drip(connection: Any) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")

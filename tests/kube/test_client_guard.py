@@ -1,4 +1,4 @@
-"""S14: the gateway goes where the guard allows, and nowhere else: a canary listens and hears nothing."""
+"""Rule `outbound-addresses-are-guarded` of the client: a canary listens and hears nothing."""
 
 from __future__ import annotations
 

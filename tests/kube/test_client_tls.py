@@ -1,4 +1,4 @@
-"""S12: TLS is always verified, and client certificates leave nothing behind."""
+"""Rule `tls-is-verified`, and client certificates leave nothing behind."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_bookmarks_are_asked_for_and_move_the_version(
 def test_a_version_that_is_too_old_as_http(
     fake: FakeCluster, gateway: api_client.ClusterClient
 ) -> None:
-    """F15"""
+    """Rule `expired-list-begins-again`."""
     fake.faults.add(verb="watch", status=410)
     with pytest.raises(faults.Gone):
         list(gateway.watch(POOLS, "1", seconds=1))

@@ -88,7 +88,7 @@ def test_create_refuses_what_exists(gateway: api_client.ClusterClient, name: str
 def test_replace_is_of_a_version(
     cluster: Cluster, gateway: api_client.ClusterClient, name: str
 ) -> None:
-    """F14"""
+    """Rule `conflict-is-recomputed`."""
     read = gateway.create(POOLS, gateways.pool(name), manager="cadastre")
     cluster.put(gateways.pool(name, labels={"changed": "meanwhile"}))
     with pytest.raises(faults.StaleVersion):

@@ -1,4 +1,4 @@
-"""Full passes over a cluster observe its nodes: R1 to R5, and I16 of leaks."""
+"""Full passes over a cluster observe its nodes, and rule `unknown-is-not-absent` holds for leaks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""I21 of leaks: what is done to all of them reads each block a few times, also where the planner last
-looked at empty tables."""
+"""Rule `nothing-enumerates-a-network`: what is done to all leaks reads each block a few times,
+also where the planner last looked at empty tables."""
 
 from __future__ import annotations
 

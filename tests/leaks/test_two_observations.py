@@ -1,4 +1,4 @@
-"""A block leaked when two complete observations, a grace apart, did not see its holder (I17)."""
+"""Rule `leak-needs-two-observations`: complete ones, a grace apart, that did not see the holder."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_another_tenure_of_the_block_is_another_suspicion(feed: Feed) -> None:
 
 
 def test_a_reader_that_began_early_misses_nothing_that_came_later(feed: Feed) -> None:
-    """R1: what was allocated after the observation began is not missed by it."""
+    """Rule `younger-than-the-list-is-not-missed` of an observation."""
     began = database.now()
     feed.clock.advance(10)
     feed.holds("i-1")

@@ -1,4 +1,4 @@
-"""What claims and VMs say of addresses of VM networks; R6, and giving back the claims' way."""
+"""What claims and VMs say of addresses of VM networks; and giving back the claims' way."""
 
 from __future__ import annotations
 

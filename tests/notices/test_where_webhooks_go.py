@@ -1,4 +1,4 @@
-"""S14 for receivers of webhooks: https, addresses that were judged, no redirects; a canary hears nothing."""
+"""Rule `outbound-addresses-are-guarded` of webhook targets: https, no redirects; a canary hears nothing."""
 
 from __future__ import annotations
 

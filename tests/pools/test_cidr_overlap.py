@@ -1,4 +1,4 @@
-"""CIDRs of one address space never overlap (I8); another space may have the same ones."""
+"""Rule `cidrs-never-overlap`; another space may have the same ones."""
 
 from __future__ import annotations
 

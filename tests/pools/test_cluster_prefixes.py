@@ -1,4 +1,4 @@
-"""A cluster's IPv6 prefix, divided into node and instance pools (spec/003)."""
+"""Rule `cluster-prefix-is-divided`: node and instance pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every change leaves one event, with its author, in the same transaction (I12)."""
+"""Rule `every-change-has-an-event`: with its author, in the same transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A refusal changes nothing but its event and the status of the environment (spec/003, I23)."""
+"""A refusal changes only its event and its environment (rule `exhaustion-is-definite`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: one answer for one request for 24 hours, in the transaction of the work (I5)."""
+"""Idempotency-Key: rule `one-answer-per-key`, in the transaction of the work."""
 
 from __future__ import annotations
 

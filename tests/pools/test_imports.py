@@ -9,7 +9,7 @@ from pools.models import Cluster, Pool
 from pools.register import manifests, pools
 from tests import factories
 
-SPEC_000_OLD = """
+CFP_TODAY = """
 apiVersion: cilium.io/v2alpha1
 kind: CiliumPodIPPool
 metadata:
@@ -21,7 +21,7 @@ spec:
       - 10.30.0.0/16
     maskSize: 24
 """
-SPEC_000_NEW = """
+CFP_PROPOSED = """
 apiVersion: cilium.io/v2
 kind: CiliumPodIPPool
 metadata:
@@ -34,7 +34,7 @@ spec:
       - cidr: 10.30.0.0/16
     maskSize: 24
 """
-SPEC_001 = """
+DOCUMENTED = """
 apiVersion: cilium.io/v2alpha1
 kind: CiliumPodIPPool
 metadata:
@@ -50,7 +50,7 @@ spec:
       - fd00::/104
     maskSize: 120
 """
-SPEC_001_HELM = """
+DOCUMENTED_HELM = """
 ipam:
   mode: multi-pool
   operator:
@@ -83,15 +83,15 @@ spec:
 """
 GREEN = ("10.20.0.0/16", "10.30.0.0/16")
 SHAPES = [
-    pytest.param(SPEC_000_OLD, {"green-pool": (GREEN, ())}, id="spec/000 today"),
+    pytest.param(CFP_TODAY, {"green-pool": (GREEN, ())}, id="CFP-42466 today"),
     pytest.param(
-        SPEC_000_NEW, {"green-pool": (GREEN, ("10.20.0.0-10.20.0.99",))}, id="spec/000 proposed"
+        CFP_PROPOSED, {"green-pool": (GREEN, ("10.20.0.0-10.20.0.99",))}, id="CFP-42466 proposed"
     ),
-    pytest.param(SPEC_001, {"green-pool": ((*GREEN, "fd00::/104"), ())}, id="spec/001"),
+    pytest.param(DOCUMENTED, {"green-pool": ((*GREEN, "fd00::/104"), ())}, id="documented"),
     pytest.param(
-        SPEC_001_HELM,
+        DOCUMENTED_HELM,
         {"default": (("10.10.0.0/16",), ()), "other": (("10.20.0.0/16",), ())},
-        id="spec/001 Helm values",
+        id="documented Helm values",
     ),
     pytest.param(
         SHIPPED,
@@ -122,20 +122,20 @@ def test_every_shape(text: str, expected: dict[str, tuple[tuple[str, ...], tuple
 
 def test_the_same_pool_in_its_next_shape_is_a_change() -> None:
     cluster = factories.cluster()
-    _load(SPEC_000_OLD, cluster)
+    _load(CFP_TODAY, cluster)
     held = factories.take(Pool.objects.get())
-    assert _load(SPEC_000_NEW, cluster) == [("green-pool", "changed")]
+    assert _load(CFP_PROPOSED, cluster) == [("green-pool", "changed")]
     assert factories.row(held).withheld
     assert factories.take(Pool.objects.get())["cidr"] == "10.20.1.0/24"
-    assert _load(SPEC_001, cluster) == [("green-pool", "changed")]
+    assert _load(DOCUMENTED, cluster) == [("green-pool", "changed")]
     assert factories.take(Pool.objects.get(), family=6)["cidr"] == "fd00::/120"
 
 
 def test_several_documents_all_or_nothing() -> None:
     cluster = factories.cluster()
-    overlapping = SPEC_000_OLD.replace("green-pool", "other")
-    fine = SPEC_001_HELM.replace("other", "third").replace("10.20.", "10.40.")
-    text = "---".join([SPEC_000_OLD, overlapping, fine])
+    overlapping = CFP_TODAY.replace("green-pool", "other")
+    fine = DOCUMENTED_HELM.replace("other", "third").replace("10.20.", "10.40.")
+    text = "---".join([CFP_TODAY, overlapping, fine])
     reports = manifests.pools_from(text.encode(), cluster, author=factories.BY)
     assert [(report.name, report.result) for report in reports] == [
         ("green-pool", "created"),
@@ -148,10 +148,10 @@ def test_several_documents_all_or_nothing() -> None:
 
 
 REFUSED = [
-    pytest.param(SPEC_000_OLD.replace("24", "25"), "immutable_in_use", id="mask size"),
-    pytest.param(SPEC_000_OLD.replace("10.20.0.0", "10.21.0.0"), "cidr_in_use", id="CIDR in use"),
+    pytest.param(CFP_TODAY.replace("24", "25"), "immutable_in_use", id="mask size"),
+    pytest.param(CFP_TODAY.replace("10.20.0.0", "10.21.0.0"), "cidr_in_use", id="CIDR in use"),
     pytest.param(
-        SPEC_000_OLD.replace("  ipv4:", "  allowFirstIP: true\n  ipv4:"),
+        CFP_TODAY.replace("  ipv4:", "  allowFirstIP: true\n  ipv4:"),
         "immutable_in_use",
         id="first address",
     ),
@@ -161,7 +161,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "code"), REFUSED)
 def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
     cluster = factories.cluster()
-    _load(SPEC_000_OLD, cluster)
+    _load(CFP_TODAY, cluster)
     factories.take(Pool.objects.get())
     (report,) = manifests.pools_from(text.encode(), cluster, author=factories.BY)
     assert (report.result, [problem.code for problem in report.problems]) == ("refused", [code])
@@ -170,7 +170,7 @@ def test_a_change_that_the_rules_forbid(text: str, code: str) -> None:
 
 def test_a_pool_of_another_category_is_not_taken_over() -> None:
     pool = factories.pool("10.0.0.0/24", name="green-pool", category="vm")
-    assert _load(SPEC_000_OLD, pool.cluster) == [("green-pool", "refused")]
+    assert _load(CFP_TODAY, pool.cluster) == [("green-pool", "refused")]
 
 
 def test_what_is_no_manifest_at_all() -> None:

@@ -1,4 +1,4 @@
-"""Many at once, for one holder or one for each, of one or both families: all or nothing (I11)."""
+"""Many at once, for one holder or one for each, of one or both families: rule `all-or-nothing`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of every size: tiny ones, whole blocks, and IPv6 without enumeration (I21)."""
+"""Pools of every size: tiny ones, whole blocks, IPv6 by rule `nothing-enumerates-a-network`."""
 
 from __future__ import annotations
 

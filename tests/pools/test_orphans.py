@@ -64,7 +64,7 @@ def test_the_same_pool_gets_it_back(pool: Pool) -> None:
 
 
 def test_another_pool_does_not_get_it(pool: Pool) -> None:
-    """R3, cilium/cilium#41986: removed while in use, added again under another pool's name."""
+    """cilium/cilium#41986: removed while in use, added again under another pool's name."""
     _bring(pool, SECOND)
     with pytest.raises(errors.CIDROverlap, match=r"10\.0\.0\.0/28 of the pool .*green"):
         pool_sync.take_in(pool.cluster, [_says("10.0.0.0/29", name="blue")], author=BY)

@@ -1,4 +1,4 @@
-"""I21: what is done to one holder reads what belongs to it, also where statistics are out of date.
+"""Rule `nothing-enumerates-a-network`, also where statistics are out of date.
 
 The planner last looked at empty tables, and twenty thousand blocks came since; each statement runs
 so often that PostgreSQL may settle on a plan that fits no particular values.

@@ -1,4 +1,4 @@
-"""How full a pool is: `held + cooling + reserved + free = capacity`, always (I19)."""
+"""How full a pool is: `held + cooling + reserved + free = capacity` (rule `usage-adds-up`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who works on a cluster: one at a time, and one that slept past its lease writes nothing (I14)."""
+"""Who works on a cluster: rules `one-worker-for-a-cluster` and `stale-worker-writes-nothing`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""I22, F21: an object that cannot be taken in fails alone, is tried again, and is well one day."""
+"""Rule `bad-object-fails-alone`: it is tried again, and is well one day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a watch told: doubled, late, out of order, or of another list's time (point 5, F11-F13)."""
+"""What a watch told, and rule `repeated-and-late-events-change-nothing`."""
 
 from __future__ import annotations
 

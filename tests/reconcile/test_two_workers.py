@@ -1,4 +1,4 @@
-"""F20: whoever has the lease works; whoever slept past it writes nothing, here or there."""
+"""Rule `stale-worker-writes-nothing`: here or in the cluster."""
 
 from __future__ import annotations
 

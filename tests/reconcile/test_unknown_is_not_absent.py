@@ -1,4 +1,4 @@
-"""An answer that is none, or not whole, ends nothing: no object, no right, no kind (I16, F15-F17)."""
+"""Rule `unknown-is-not-absent`: no object, no right and no kind ends by an answer that is not whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S10: the credential of a cluster is nowhere but sealed, and sealed for that cluster."""
+"""Rule `credentials-are-sealed`, on a running site."""
 
 from __future__ import annotations
 

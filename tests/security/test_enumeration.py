@@ -1,4 +1,4 @@
-"""S32: neither the login nor a token nor an id tells who and what there is."""
+"""Rule `answers-tell-no-names`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S3: a page of somebody else's makes the browser of an administrator send requests."""
+"""Rule `forged-requests-fail`: another page makes the browser of an administrator send requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S20, S21: what every answer tells the browser, and which hosts the site answers for."""
+"""Rules `browser-is-fenced-in` and `production-settings-are-strict`."""
 
 from __future__ import annotations
 

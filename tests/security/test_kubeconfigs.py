@@ -1,4 +1,4 @@
-"""S13, S14: a kubeconfig runs nothing and reads nothing here, and leads to no address of ours."""
+"""Rules `kubeconfig-runs-nothing` and `outbound-addresses-are-guarded`, on a running site."""
 
 from __future__ import annotations
 

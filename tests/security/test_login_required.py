@@ -1,4 +1,4 @@
-"""S1: every address but those for anybody wants a login or a token."""
+"""Rule `login-required`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S26, S27: neither logs nor metrics tell what callers keep secret."""
+"""Rules `logs-hold-no-secret` and `metrics-name-nobody`."""
 
 from __future__ import annotations
 

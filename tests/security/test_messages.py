@@ -1,4 +1,4 @@
-"""S11: who can write to Redis cannot have a worker run code."""
+"""Rule `messages-carry-no-code`, for who can write to Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S33: what overrides a rule needs a role and a reason, and leaves both in an event."""
+"""Rule `overrides-need-a-reason`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S2: cookies of a session, which is another one after the login and ends with the logout."""
+"""Rule `sessions-end`: cookies, the login, the logout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S4: tokens are nowhere but with their owner, and end."""
+"""Rule `tokens-are-digests`, and tokens end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S9: no field is written that the endpoint does not name."""
+"""Rule `unknown-fields-are-refused`."""
 
 from __future__ import annotations
 

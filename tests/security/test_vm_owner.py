@@ -1,4 +1,4 @@
-"""S8: a VM owner asks for addresses of VMs in their namespaces, and changes nothing else."""
+"""Rule `vm-owner-asks-for-own-vms`."""
 
 from __future__ import annotations
 

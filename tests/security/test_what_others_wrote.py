@@ -1,4 +1,4 @@
-"""S22 to S24: names and words that are markup, a formula or SQL for whoever reads them."""
+"""Rules `markup-is-escaped`, `exports-hold-no-formula` and `input-is-never-sql`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ SHIPPED = Dialect(
     },
     pod_is_object=True,
 )
-SPEC_002 = Dialect(
+PROPOSED = Dialect(
     condition="IPAllocated",
     reasons={
         Outcome.ALLOCATED: "SuccessfulAllocation",
@@ -68,9 +68,9 @@ SPEC_002 = Dialect(
     },
     pod_is_object=False,
 )
-TYPES = (SHIPPED.condition, SPEC_002.condition)
+TYPES = (SHIPPED.condition, PROPOSED.condition)
 _OUTCOMES = {
-    reason: outcome for one in (SHIPPED, SPEC_002) for outcome, reason in one.reasons.items()
+    reason: outcome for one in (SHIPPED, PROPOSED) for outcome, reason in one.reasons.items()
 }
 
 
@@ -81,7 +81,7 @@ def dialect(schema: Mapping[str, Any] | None) -> Dialect:
     spec, status = _part(schema, "spec"), _part(schema, "status")
     owner = _properties(status).get("ownerPod")
     text = isinstance(owner, Mapping) and owner.get("type") == "string"
-    named = SPEC_002 if text else SHIPPED
+    named = PROPOSED if text else SHIPPED
     return Dialect(
         condition=named.condition,
         reasons=named.reasons,

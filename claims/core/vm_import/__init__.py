@@ -1,1 +1,1 @@
-"""VMs and their addresses as the files of administrators have them (facts: RVTools, PowerCLI, MTV)."""
+"""VMs and their addresses as the files of administrators have them: those of RVTools, PowerCLI and MTV."""

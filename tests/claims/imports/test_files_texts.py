@@ -1,4 +1,4 @@
-"""Tables as text: encodings, delimiters, line ends, quotes, headers (facts/bad-input 3e, B87-B92)."""
+"""Encodings, delimiters, line ends, quotes and headers of texts (rule `tables-are-read-strictly`)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.claims.ipamclaims.world import MACHINES, NADS, SHIPPED, SPEC_002, World
+from tests.claims.ipamclaims.world import MACHINES, NADS, PROPOSED, SHIPPED, World
 from tests.kube.api import Cluster
 
 
@@ -29,5 +29,5 @@ def observed(server: Cluster, db: None) -> World:
     return World(server, managed_resource=False)
 
 
-both = pytest.mark.parametrize("definition", [SHIPPED, SPEC_002])
-decentralized = pytest.mark.parametrize("definition", [SPEC_002])
+both = pytest.mark.parametrize("definition", [SHIPPED, PROPOSED])
+decentralized = pytest.mark.parametrize("definition", [PROPOSED])

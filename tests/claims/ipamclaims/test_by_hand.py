@@ -14,7 +14,7 @@ from pools.models.fields import Now
 from tests import factories
 from tests.claims import worlds
 from tests.claims.ipamclaims.conftest import both, decentralized
-from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, SHIPPED, SPEC_002, World
+from tests.claims.ipamclaims.world import BY, MAC, OTHER_MAC, PROPOSED, SHIPPED, World
 
 pytestmark = pytest.mark.django_db
 NAME = "vm1.cluster.udn.blue"
@@ -33,7 +33,7 @@ def test_a_managed_cluster_gets_the_object_and_the_answer(world: World, definiti
     world.passed()
     there = world.there(NAME)
     assert there["metadata"]["labels"] == {"kubevirt.io/vm": "vm1"}
-    asked = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == SPEC_002 else {}
+    asked = {"mac": MAC, "ips": ["10.0.0.7/24"]} if definition == PROPOSED else {}
     assert there["spec"] == {"network": "cluster_udn_blue", "interface": ""} | asked
     assert there["status"]["ips"] == ["10.0.0.7/24"]
     row = world.row(NAME)

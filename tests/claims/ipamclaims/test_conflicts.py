@@ -1,4 +1,4 @@
-"""What stands in the way of a claim is said in its condition, and it is tried again (R8)."""
+"""A condition says what stands in the way of a claim, and rule `refused-claim-is-tried-again`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_address_that_another_has(world: World, holder: str) -> None:
 
 @decentralized
 def test_an_address_is_free_again(world: World) -> None:
-    """R8: a claim with an old error is tried again when the conflict clears."""
+    """A claim with an old error is tried again when the conflict clears."""
     network = world.network()
     entry = worlds.entry(worlds.ippool(network), OTHER_MAC, "10.0.0.5/24")
     world.claim(mac=MAC, ips=["10.0.0.5"])
@@ -131,7 +131,7 @@ def test_requests_that_can_never_be_granted(world: World, spec: dict[str, object
 
 @both
 def test_a_full_subnet_and_space_that_frees(world: World) -> None:
-    """R8, and nothing of one family is kept when the other one is full (I11)."""
+    """Nothing of one family is kept when the other one is full (rule `all-or-nothing`)."""
     world.network("10.0.0.0/24", "fd00::/126")
     for number in (1, 2, 3):
         world.claim(f"vm{number}")

@@ -72,7 +72,7 @@ def test_a_claim_that_is_younger_than_the_list_of_vms(observed: World) -> None:
 def test_unknown_is_not_absent(
     observed: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """I16: VMs that cannot be listed are not gone."""
+    """Rule `unknown-is-not-absent`: VMs that cannot be listed are not gone."""
     observed.network()
     observed.claim(status={"ips": ["10.0.0.8/24"]})
     observed.passed()

@@ -74,7 +74,7 @@ def test_a_claim_that_is_gone_gives_its_addresses_back_into_the_cooldown(
     world.passed()
     _gone(world)
     world.passed()
-    assert world.held() == {"10.0.0.2": "blue/vm1"}, "one list without it is no proof (I16)"
+    assert world.held() == {"10.0.0.2": "blue/vm1"}, "one list without it is no proof"
     clock.advance(comparison.GRACE + 1)
     world.passed()
     assert (world.held(), world.cooling()) == ({}, ["10.0.0.2"])
@@ -226,7 +226,7 @@ def test_a_worker_that_is_killed_in_between(
 def test_a_claim_that_breaks_an_answer_fails_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """I22"""
+    """Rule `bad-object-fails-alone`."""
     world.network()
     for number in range(3):
         world.claim(f"vm{number}")

@@ -25,7 +25,7 @@ from tests.kube.api import MERGE, Api, Cluster
 from tests.kube.fake import FakeCluster
 
 SHIPPED = "k8s.cni.cncf.io_ipamclaims"
-SPEC_002 = "k8s.cni.cncf.io_ipamclaims.proposal"
+PROPOSED = "k8s.cni.cncf.io_ipamclaims.proposal"
 MACHINES = "kubevirt.io_virtualmachines"
 NADS = "k8s.cni.cncf.io_network-attachment-definitions"  # VMs are read where these are
 BLUE = "cluster_udn_blue"

@@ -30,7 +30,7 @@ def ippool(network: Network) -> IPPool:
 
 @pytest.fixture
 def unknown() -> IPPool:
-    """Of a network that nobody saw: spec/002 does not say its subnets."""
+    """Of a network that nobody saw: the examples do not say its subnets."""
     return ippools.create(worlds.cluster(), "later", "later", author=worlds.BY)
 
 
