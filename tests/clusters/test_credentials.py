@@ -1,4 +1,4 @@
-"""Rule `credentials-can-work`, and key material is never shown."""
+"""Rule `credentials-are-usable`, and key material is never shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations that select networks and addresses, and rule `annotation-faults-are-told`."""
+"""Annotations that select networks and addresses, and rule `annotation-faults-are-reported`."""
 
 from __future__ import annotations
 

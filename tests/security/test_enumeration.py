@@ -1,4 +1,4 @@
-"""Rule `answers-tell-no-names`."""
+"""Rule `answers-name-nobody`."""
 
 from __future__ import annotations
 

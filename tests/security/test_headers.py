@@ -1,4 +1,4 @@
-"""Rules `browser-is-fenced-in` and `production-settings-are-strict`."""
+"""Rules `security-headers-are-sent` and `production-settings-are-strict`."""
 
 from __future__ import annotations
 

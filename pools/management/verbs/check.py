@@ -13,7 +13,7 @@ from pools.platform.checks import registry, reports, runs
 
 HELP = "Prove the invariants of the register (status 3: something is wrong)."
 _BY = events.Author(actor="manage.py", source="command")
-_COLUMNS = ("check", "invariants", "state", "violations", "repaired", "seconds", "example")
+_COLUMNS = ("check", "state", "violations", "repaired", "seconds", "example", "invariants")
 _MOST_SECONDS = 24 * 60 * 60
 
 
