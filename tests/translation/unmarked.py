@@ -32,6 +32,8 @@ NAMES = {
     "VM",
     "MTU",
     "IPPool",
+    "IPv",
+    "UTC",
     "v4",
     "v6",
 }
@@ -61,7 +63,10 @@ def find_unmarked(source: str) -> list[Text]:
             word = token.contents.split()[0]
             if match := _BLOCKTRANSLATE.match(word):
                 is_marked = not match[1]
-            is_comment = word == "comment" or (is_comment and word != "endcomment")
+            if token.contents == "block bodyclass":  # names of styles
+                is_comment = True
+            elif word in {"comment", "endcomment", "endblock"}:
+                is_comment = word == "comment"
         if token.token_type is TokenType.TEXT:
             page.feed(blank if is_marked or is_comment else token.contents)
             continue
@@ -94,8 +99,8 @@ class _Page(html.parser.HTMLParser):
         self._code: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in CODE:
-            self._code.append(tag)
+        if tag in CODE or "material-symbols-outlined" in (dict(attrs).get("class") or ""):
+            self._code.append(tag)  # an icon's text is its name
         self._add(*(value or "" for name, value in attrs if name in ATTRIBUTES))
 
     def handle_endtag(self, tag: str) -> None:
