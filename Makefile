@@ -78,6 +78,7 @@ check: $(DEV)
 	$(PY) deploy/container/advisories.py
 	$(bare) $(PY) -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
 	$(bare) $(PY) -m tests.deploy.frozen --check
+	$(PY) -m tests.translation.unmarked
 	$(bare) $(PY) -m tests.translation.messages
 	$(PY) -m tests.docs.rules
 	$(bare) SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') \

@@ -32,8 +32,8 @@ def test_the_demo_fleet_in_all_sections() -> None:
     text = page()
     for words in (
         "Utilization by category", "Utilization by cluster", "In use by organisation",
-        "In use by environment", "Fullest pools", "Blocks in use by category", "Cooling down",
-        "Free within a week", "Refused within 24 hours", "ipam_exhausted", "Last events",
+        "In use by environment", "Most utilized pools", "Blocks in use by category", "In cooldown",
+        "Free within a week", "Failed allocations in the last 24 hours", "ipam_exhausted", "Last events",
         "blue-pool is forecast to be full in about",
     ):  # fmt: skip
         assert words in text, words
@@ -80,7 +80,7 @@ def test_a_large_register_shows_the_newest_samples_and_their_age(
     factories.take(pool)
     young = factories.pool("10.9.0.0/28", name="young")
     text = page()
-    assert "its numbers were counted" in text
+    assert "These numbers were counted" in text
     found = {one.name: families for one, families in series.measured().pools}
     assert found["counted"][4].held == 1
     assert found[young.name][4].free == 14  # no sample of it yet: counted now

@@ -56,7 +56,7 @@ def test_duplicates_are_told_while_somebody_types(visit: Visit) -> None:
     told.get_by_text("is the address of the network").wait_for()
     page.fill("input[name=ips]", "10.0.0.42")
     told.locator("p").wait_for(state="detached")
-    page.click("button:has-text('Add the entry')")
+    page.click("button:has-text('Add entry')")
     page.wait_for_url("**/change/")
     assert Entry.objects.get(mac="02:00:00:00:00:0c").ips == ["10.0.0.42/24"]
 

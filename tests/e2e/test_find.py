@@ -35,7 +35,7 @@ def _is_found(visit: Visit, label: str) -> bool:
     visit.page.fill("#find", label)
     visit.page.press("#find", "Enter")
     visit.page.wait_for_load_state()
-    return visit.page.get_by_text("Nothing is known of").count() == 0
+    return visit.page.get_by_text("No results for").count() == 0
 
 
 def test_each_kind_of_label(visit: Visit) -> None:

@@ -51,8 +51,8 @@ def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
     page.get_by_text("saturday.csv,").wait_for()
     page.select_option("select[name=where]", label="prod: as the port groups say")
     page.fill("input[name=namespace]", "shop")
-    page.click("text=Make a draft")
-    page.get_by_role("heading", name="Where the rows go: 2 rows have no network yet").wait_for()
+    page.click("text=Upload and preview")
+    page.get_by_role("heading", name="Network mapping: 2 rows have no network yet").wait_for()
     page.select_option("select[name=group-1-network]", value=str(network.pk))
     page.click("button[value=map]")
     page.get_by_text("All rows were judged again: 1 new, 1 conflict.").wait_for()
@@ -87,7 +87,7 @@ def test_a_refused_row_says_why(visit: Visit) -> None:
     page.get_by_text("saturday.csv,").wait_for()
     page.select_option("select[name=where]", label="prod: as the port groups say")
     page.fill("input[name=namespace]", "shop")
-    page.click("text=Make a draft")
+    page.click("text=Upload and preview")
     page.select_option("select[name=group-1-network]", value=str(network.pk))
     page.click("button[value=map]")
     page.get_by_role("link", name="refused 1").click()
@@ -114,7 +114,7 @@ def test_one_vm_is_warned_about_while_it_is_typed(visit: Visit) -> None:
     page.fill("input[name=ips]", "10.0.0.41")
     told.locator("p").wait_for(state="detached")
     page.fill("input[name=namespace]", "shop")
-    page.click("text=Make a draft")
+    page.click("text=Upload and preview")
     page.click("text=Write it")
     page.get_by_text("Written: 1 new.").wait_for()
     assert visit.complaints == []
@@ -133,8 +133,8 @@ def test_a_file_that_is_too_large_is_not_sent(visit: Visit) -> None:
         }""",
         size,
     )
-    visit.page.get_by_text("A file has at most 20 MiB; divide it.").wait_for()
-    assert visit.page.locator("button:has-text('Make a draft')").is_disabled()
+    visit.page.get_by_text("The file is larger than 20 MiB. Split it.").wait_for()
+    assert visit.page.locator("button:has-text('Upload and preview')").is_disabled()
 
 
 def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -> None:
@@ -211,7 +211,7 @@ def test_no_network_is_chosen_but_the_one_of_the_addresses(visit: Visit) -> None
     agent = _nic(2, "10.0.0.22", VM="vCLS-7", Template="False")
     page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), agent))
     page.fill("input[name=namespace]", "elsewhere")
-    page.click("text=Make a draft")
+    page.click("text=Upload and preview")
     page.get_by_text(f"No network was chosen: {network.name} is the only one").wait_for()
     assert page.get_by_text("VMs of vSphere Cluster Services are left out: vCLS-7.").is_visible()
     words = f"The namespace elsewhere has no network attachment definition of {network.name}"

@@ -80,6 +80,6 @@ def test_names_and_paths_keep_their_letters(visit: Visit) -> None:
     )
     visit.open(f"/admin/pools/cluster/{pool.cluster_id}/connect/")
     visit.page.fill("[name=text]", config)
-    visit.page.get_by_role("button", name="Test first").click()
+    visit.page.get_by_role("button", name="Test connection").click()
     visit.page.get_by_text("users.eks.exec").first.wait_for()
     assert "Users.eks" not in visit.page.content()

@@ -61,7 +61,7 @@ def test_the_map_is_walked_by_keyboard_and_zoomed(visit: Visit) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("map="))
     assert page.locator(".cad-map-head").inner_text().startswith("2001:db8:10:1::/64")
-    page.get_by_text("Zoom to what is in use").click()
+    page.get_by_text("Zoom to used blocks").click()
     page.wait_for_url(re.compile(r"/84"))
 
 

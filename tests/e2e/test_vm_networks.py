@@ -87,7 +87,7 @@ def test_an_owner_starts_with_what_to_do(owner: Visit) -> None:
     content = page.content()
     assert "ledger" not in content
     assert "bank" not in content
-    manifest = _card(page, "The manifest of shop/db").locator("pre")
+    manifest = _card(page, "Manifest of shop/db").locator("pre")
     assert f"macAddress: {B}" in manifest.inner_text()
     assert owner.complaints == []
     assert not owner.scrolls_sideways()
@@ -97,14 +97,14 @@ def test_an_owner_meets_nothing_of_others(owner: Visit) -> None:
     own, foreign = (Entry.objects.get(vm=vm).pk for vm in ("web", "ledger"))
     page = owner.page
     owner.open(f"/admin/claims/entry/{own}/change/")
-    assert page.get_by_role("heading", name="The VM, ready to copy").is_visible()
+    assert page.get_by_role("heading", name="VM manifest").is_visible()
     assert "also somebody else" in page.locator("#content").inner_text()
     owner.expected.add(404)
     assert page.goto(f"{owner.url}/admin/claims/entry/{foreign}/change/").status == 404
     owner.open("/admin/find/?q=shop/web")
     assert _card(page, "MAC entries").get_by_text(A).is_visible()
     owner.open("/admin/find/?q=bank/ledger")
-    assert page.get_by_text("Nothing is known of").is_visible()
+    assert page.get_by_text("No results for").is_visible()
     owner.open("/admin/claims/entry/")
     assert page.locator("#result_list tbody tr").count() == 2
     assert "ledger" not in page.content()
@@ -121,7 +121,7 @@ def test_an_owner_asks_for_an_address_and_is_warned_while_typing(owner: Visit) -
     page.fill("input[name=vm]", "new")
     page.fill("input[name=namespace]", "shop")
     told.locator("p").wait_for(state="detached")
-    page.get_by_role("button", name="Request the address").click()
+    page.get_by_role("button", name="Request address").click()
     page.wait_for_url("**/change/")
     assert "macAddress: 02:00:00:00:00:0c" in page.locator("#manifest pre").inner_text()
     assert owner.complaints == []
@@ -154,8 +154,8 @@ def test_a_new_network_tells_first_what_is_immutable(visit: Visit) -> None:
     page.select_option("select[name=cluster]", label="prod")
     page.fill("input[name=object_name]", "green")
     page.fill("textarea[name=subnets]", "10.0.0.0/24")
-    page.click("button:has-text('Show what it would be')")
-    never = _card(page, "This can never be changed afterwards")
+    page.click("button:has-text('Preview')")
+    never = _card(page, "Settings that cannot be changed later")
     assert "10.0.0.0/24" in never.inner_text()
     assert "Persistent" in never.inner_text()
     assert page.get_by_role("button", name="Copy").first.is_visible()

@@ -109,13 +109,13 @@ def test_what_is_wrong_stands_beside_the_field(cluster: Cluster, given: str, mes
 @pytest.mark.usefixtures("handlers")
 def test_tested_before_and_after(fake: FakeCluster, cluster: Cluster) -> None:
     answer = post("connect", cluster, text=fake.kubeconfig(), mode="observed", _test="1")
-    assert "would succeed" in answer.content.decode()
+    assert "Connection test succeeded" in answer.content.decode()
     assert not Connection.objects.exists()
     connected(fake, cluster)
-    assert "would succeed" in post("test", cluster).content.decode()
+    assert "Connection test succeeded" in post("test", cluster).content.decode()
     fake.revoke(fake.token)
     page = post("test", cluster).content.decode()
-    assert "would fail" in page
+    assert "Connection test failed" in page
     assert "cluster_unauthorized" in page
 
 

@@ -54,7 +54,7 @@ def test_a_count_that_stopped_says_so(name: str, monkeypatch: pytest.MonkeyPatch
         factories.take(pool, env=f"e-{number}", org="o")
     url = reverse(f"admin:{name}_changelist")
     page = people.browser().get(url).content.decode()
-    assert "These are the first 2 " in page
+    assert "This list shows the first 2 " in page
     assert re.search(r"the first\s+2 ", page)
     monkeypatch.setattr(lists, "REACH", 1000)
     assert "the first" not in people.browser().get(url).content.decode()

@@ -73,12 +73,12 @@ def test_preflight(cluster: Cluster) -> None:
 
 
 def test_overlaps_and_their_filters(cluster: Cluster) -> None:
-    assert "No addresses are used twice." in _page("overlaps")
+    assert "No overlapping CIDRs." in _page("overlaps")
     other = factories.pool("10.20.4.0/24", name="vms")
     page = _page("overlaps")
     assert "1 overlap</h2>" in page
     assert f"{other}</a>" in page
-    assert "None of that kind." in _page("overlaps", kind="overlay")
+    assert "No overlap matches this filter." in _page("overlaps", kind="overlay")
     assert "1 overlap</h2>" in _page("overlaps", kind="vm-network", within="10.20.4.7")
     assert "cad-error" in _page("overlaps", within="10.20.4")
 

@@ -45,7 +45,7 @@ def test_the_whole_way(pool: Pool) -> None:
     browser = people.browser()
     block = factories.take(pool, factories.holder("vm-1"))
     shown = _text(_begin(browser, pool))
-    assert "1 block has to leave." in shown
+    assert "1 block must be released." in shown
     assert "10.30.0.0/28 adds 14 blocks" in shown
     assert not CIDRMigration.objects.exists()
     shown = _text(_begin(browser, pool, _begin="1", reason="the site moves"))
@@ -54,7 +54,7 @@ def test_the_whole_way(pool: Pool) -> None:
     _take(browser, "reserve")
     shown = _take(browser, "add")
     assert 'value="0" max="1"' in shown
-    assert "0 of 1 block has left" in shown
+    assert "0 of 1 block released" in shown
     assert "has 1 held or cooling block: vm vm-1" in _take(browser, "remove")
     factories.give_back(block)
     assert "10.20.0.0/28 was removed." in _take(browser, "remove")
@@ -67,10 +67,10 @@ def test_what_cannot_be_is_beside_its_field(pool: Pool) -> None:
     shown = _text(_begin(people.browser(), pool, range="10.21.0.0/28"))
     assert "is not wholly inside 10.20.0.0/28" in shown
     shown = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
-    assert "It would not end well" not in shown
+    assert "This migration cannot finish as planned" not in shown
     factories.drain(pool)
     shown = _text(_begin(people.browser(), pool, to="10.30.0.0/31"))
-    assert "It would not end well" in shown
+    assert "This migration cannot finish as planned" in shown
 
 
 def test_the_pool_leads_to_an_open_migration(pool: Pool) -> None:
@@ -110,7 +110,7 @@ def test_a_pool_that_follows_its_cluster_is_told_what_to_apply() -> None:
     Connection.objects.create(cluster=pool.cluster, server="https://k.example", sealed="", due_at=Now())  # fmt: skip
     browser = people.browser()
     shown = _text(_begin(browser, pool, _begin="1"))
-    assert "do the steps there" in shown
+    assert "Carry out the steps in the cluster" in shown
     assert "start: 10.20.0.0" in shown
     assert "- 10.30.0.0/28" in shown
     assert 'value="reserve"' not in shown
@@ -136,9 +136,9 @@ def test_to_widen_is_shown_first_and_confirmed(pool: Pool) -> None:
     _begin(browser, pool, _begin="1", range="10.20.0.0-10.20.0.7")
     _take(browser, "reserve")
     shown = _take(browser, "widen")
-    assert "What it would do to reserve all of it" in shown
+    assert "Effect of reserving the whole CIDR" in shown
     assert "10.20.0.8-10.20.0.15" in shown
-    assert "1 block has to leave." in shown
+    assert "1 block must be released." in shown
     assert [str(one) for one in pool.reserved_ranges.all()] == ["10.20.0.0-10.20.0.7"]
     row = CIDRMigration.objects.get()
     url = reverse("admin:pools_pool_migration", args=[row.pool_id, row.pk])

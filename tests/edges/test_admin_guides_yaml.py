@@ -36,7 +36,7 @@ def test_what_a_shape_cannot_say() -> None:
     pool = factories.pool("10.20.0.0/16", category="pod", mask=24, reserved=["10.20.0.0/24"])
     page = _page(pool.pk)
     assert "v2alpha1 holds at most 0 reserved ranges for 10.20.0.0/16." in page
-    assert page.count("It cannot be said so") == 2
+    assert page.count("Not supported") == 2
 
 
 def test_as_a_cluster_takes_it(fake: FakeCluster) -> None:
@@ -49,4 +49,4 @@ def test_as_a_cluster_takes_it(fake: FakeCluster) -> None:
 
 
 def test_a_pool_that_is_no_manifest() -> None:
-    assert "Only pools of pod CIDRs" in _page(factories.pool("10.20.0.0/24").pk)
+    assert "Only pools of the category pod CIDR" in _page(factories.pool("10.20.0.0/24").pk)

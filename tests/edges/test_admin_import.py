@@ -47,7 +47,7 @@ def test_one_refused_object_stops_all(cluster: Cluster) -> None:
         ("red-pool", "refused"),
     ]
     assert "overlaps" in answer.content.decode()
-    assert "Nothing was changed" in answer.content.decode()
+    assert "Not imported" in answer.content.decode()
     assert not Pool.objects.exists()
 
 

@@ -54,7 +54,7 @@ def test_counting_stops_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) ->
     url = reverse("admin:pools_block_changelist")
     answer = client.get(url)
     assert answer.context["cl"].result_count == 250
-    assert "These are the first 250 blocks" in answer.content.decode()
+    assert "This list shows the first 250 blocks" in answer.content.decode()
     assert len(client.get(f"{url}?p=3").context["cl"].result_list) == 50
 
 

@@ -48,4 +48,4 @@ def test_the_start_page_of_somebody_without_rights_tells_nothing() -> None:
     client: Client = people.browser(())
     text = client.get(reverse("admin:index")).content.decode()
     assert "demo-frankfurt" not in text
-    assert "may not see the register" in text
+    assert "has no permissions yet" in text

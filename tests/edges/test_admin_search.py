@@ -79,7 +79,7 @@ def test_find_tells_everything_of_an_address() -> None:
     for part in ("vm-now", "vm-before", "acme/shop", str(pool), "10.0.0.2"):
         assert part in page, part
     assert "reserved" in found("10.0.0.9")
-    assert "Nothing is known of 10.9.9.9" in found("10.9.9.9")
-    assert "What this holder had" in found("vm-before")
+    assert "No results for 10.9.9.9" in found("10.9.9.9")
+    assert "Previous allocations" in found("vm-before")
     assert pool.name in found(pool.name)
     assert "did you mean 10.0.0.0/24" in found("10.0.0.7/24")

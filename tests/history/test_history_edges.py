@@ -226,7 +226,7 @@ def test_pages(told: dict[str, Any]) -> None:
     url = reverse("admin:history")
     then = told["first"]
     for query, words in (
-        ({}, "What was?"),
+        ({}, "Search the history"),
         ({"q": "10.0.0.1", "at": then}, ">a</a>"),
         ({"q": "a"}, "released"),
         ({"at": then}, "cidr added"),

@@ -42,7 +42,7 @@ def hidden(text: str) -> dict[str, list[str]]:
 
 
 def test_an_empty_page_explains_itself(browser: Client) -> None:
-    assert "Nothing leaked" in page(browser, LIST)
+    assert "No leaks." in page(browser, LIST)
 
 
 def test_leaks_and_suspicions(feed: Feed, browser: Client) -> None:
@@ -54,7 +54,7 @@ def test_leaks_and_suspicions(feed: Feed, browser: Client) -> None:
     assert "i-1" in text
     assert "i-2" not in text
     assert "did not name instance i-1" in text
-    assert "Reports of tooling" in text
+    assert "Inventory reports" in text
     assert "i-2" in page(browser, LIST, state="suspected")
     assert "i-1" not in page(browser, LIST, kind="node")
     assert "i-1" in page(browser, LIST, source="tooling", cluster=feed.cluster.pk)

@@ -91,7 +91,7 @@ def _networks(kube: RealCluster, kubectl: Callable[..., str]) -> None:
 def test_a_cluster_that_serves_none() -> None:
     _reconcile()
     assert _announced("prod") is None
-    assert "the cluster shows no RouteAdvertisements" in _page("prod")
+    assert "RouteAdvertisements cannot be read from the cluster" in _page("prod")
 
 
 def test_networks_are_selected_by_label(kube: RealCluster, kubectl: Callable[..., str]) -> None:
@@ -106,7 +106,7 @@ def test_networks_are_selected_by_label(kube: RealCluster, kubectl: Callable[...
     _reconcile()
     assert _announced("prod") == [{"name": "cudns", "accepted": None}]
     assert _announced("test") == []
-    assert "not answered yet" in _page("prod")
+    assert "status unknown" in _page("prod")
     assert "no RouteAdvertisements selects this network" in _page("test")
 
 

@@ -16,7 +16,7 @@ import sys
 from django.template.base import Lexer, Token, TokenType
 
 PROJECT = pathlib.Path(__file__).parents[2]
-ATTRIBUTES = {"title", "aria-label", "placeholder", "alt"}
+ATTRIBUTES = {"title", "aria-label", "placeholder", "alt", "data-too-large"}
 # What stands in them is code, or no text for readers.
 CODE = {"code", "pre", "kbd", "samp", "script", "style", "svg"}
 # The same in every language.

@@ -93,11 +93,11 @@ def test_the_start_page_says_what_is_wrong(blue: Network) -> None:
 
 def test_a_vm_owner_starts_with_their_own(blue: Network) -> None:
     page = browser(namespace="shop").get(reverse("admin:index")).content.decode()
-    for words in ("cluster_udn_blue", MAC, "The manifest of shop/web", "kind: VirtualMachine"):
+    for words in ("cluster_udn_blue", MAC, "Manifest of shop/web", "kind: VirtualMachine"):
         assert words in page
     assert "Needs attention" not in page
     other = browser(namespace="bank").get(reverse("admin:index")).content.decode()
-    assert "No network is there for bank yet" in other
+    assert "No network for bank yet" in other
     assert "cluster_udn_blue" not in other
 
 

@@ -44,7 +44,7 @@ def of(network: Network) -> VMImport:
 def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> None:
     shown = pages.page(client, of)
     assert "It would write 2 entries" in shown
-    assert "Write 2, leave out the 2 bad rows" in shown
+    assert "Write 2, skip 2 invalid rows" in shown
     assert "10.0.0.1 is the gateway of the network." in shown
     assert "192.0.2.1 is in none of the network" in shown
     assert "<del>10.0.0.6/24</del> <ins>10.0.0.7/24</ins>" in shown
@@ -53,8 +53,8 @@ def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> N
     assert "gateway" in only
     assert "was Web 01" not in only
     assert "was Web 01" in pages.page(client, of, q=A.upper().replace(":", "-"))
-    assert "No row is like that." in pages.page(client, of, q="nobody")
-    assert "No row is like that." in pages.page(client, of, after="9" * 17)
+    assert "No row matches this filter." in pages.page(client, of, q="nobody")
+    assert "No row matches this filter." in pages.page(client, of, after="9" * 17)
     assert pages.page(client, of, verdict="\0nonsense", q="\0", after="x", groups="0")
 
 
@@ -139,10 +139,10 @@ def test_work_under_way_shows_how_far_it_is(
     assert (found["status"], found["working"]) == (status, True)
     shown = pages.page(client, of)
     assert told in shown
-    assert "Look again" in shown
+    assert "You can close this page" in shown
     assert "was Web 01" not in shown
 
 
 def test_a_failed_import_says_why(client: Client, of: VMImport) -> None:
     VMImport.objects.update(status=Status.FAILED, error="The archive is damaged.")
-    assert "It came to nothing.</strong> The archive is damaged." in pages.page(client, of)
+    assert "Import failed.</strong> The archive is damaged." in pages.page(client, of)

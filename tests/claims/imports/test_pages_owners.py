@@ -33,12 +33,12 @@ def test_the_list_says_what_each_is(network: Network, foreign: VMImport) -> None
     assert f"Import {foreign.pk}" not in pages.text(client.get(reverse(LIST), filtered))
     rows = b"".join(client.get(reverse("admin:claims_vmimport_export")).streaming_content)  # type: ignore[attr-defined]
     assert b"drafted" in rows
-    assert "Throw the draft away" not in pages.page(client, foreign)
+    assert "Discard draft" not in pages.page(client, foreign)
     assert client.post(pages.url(foreign), {"action": "commit"}).status_code == 403
 
 
 def test_an_empty_list_offers_the_first_step(network: Network) -> None:
-    assert "Begin the first import" in pages.text(pages.browser().get(reverse(LIST)))
+    assert "Start the first import" in pages.text(pages.browser().get(reverse(LIST)))
 
 
 def test_an_owner_imports_for_their_own_namespaces(network: Network, foreign: VMImport) -> None:

@@ -59,7 +59,7 @@ def test_a_wave_is_made_changed_and_deleted(client: Client, network: Network) ->
     export = client.get(reverse("admin:claims_wave_export"))
     assert b"Sunday" in b"".join(export.streaming_content)  # type: ignore[attr-defined]
     delete = reverse("admin:claims_wave_delete", args=[wave.pk])
-    assert "stay as they are" in pages.text(client.get(delete))
+    assert "are kept" in pages.text(client.get(delete))
     client.post(delete)
     assert not Wave.objects.exists()
 
@@ -96,7 +96,7 @@ def test_the_page_says_what_is_not_ready(client: Client, network: Network, wave:
     assert "Neither" not in only
     paper = pages.text(client.get(url(wave), {"print": "1"}))
     assert "Neither" in paper
-    assert "Take the chosen ones" not in paper
+    assert "Remove selected VMs" not in paper
     kept = do(client, wave, "add", vms="blue/ok\nblue/Not A Name")
     assert "Line 2 (blue/Not A Name)" in kept
     assert "blue/ok blue/Not A Name</textarea>" in kept
@@ -116,7 +116,7 @@ def test_the_report_is_a_csv_too(client: Client, wave: Wave) -> None:
 def test_who_sees_waves(network: Network, wave: Wave) -> None:
     viewer, owner = pages.browser("viewer"), pages.owner(network, "shop")
     assert "Saturday" in pages.text(viewer.get(reverse(LIST)))
-    assert "Put VMs into it" not in pages.text(viewer.get(url(wave)))
+    assert "Add VMs by name" not in pages.text(viewer.get(url(wave)))
     assert viewer.post(url(wave), {"action": "add"}).status_code == 403
     for address in (reverse(LIST), url(wave), reverse(NEW)):
         assert owner.get(address).status_code == 403

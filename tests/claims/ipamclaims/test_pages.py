@@ -153,7 +153,7 @@ def test_a_leaked_claim(browser: Client, network: Network) -> None:
 
 
 def test_nothing_is_wrong(browser: Client) -> None:
-    assert "Nothing is wrong" in text(browser, PROBLEMS)
+    assert "No findings about claims" in text(browser, PROBLEMS)
 
 
 def test_a_vm_owner_sees_their_own_and_what_to_do(owner: Client, network: Network) -> None:
@@ -183,6 +183,6 @@ def test_a_viewer_changes_nothing(network: Network) -> None:
     client.force_login(user("viewer", is_staff=True))
     claim = worlds.claim(network, "vm1", "10.0.0.9/24")
     assert ADD not in text(client, LIST)
-    assert "Take it back" not in text(client, page_of(claim))
+    assert "Withdraw claim" not in text(client, page_of(claim))
     for url in (ADD, page_of(claim, "edit"), page_of(claim, "delete"), page_of(claim, "release")):
         assert client.get(url).status_code == 403, url

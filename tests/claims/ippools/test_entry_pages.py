@@ -137,7 +137,7 @@ def test_changing_and_deleting(browser: Client, ippool: IPPool) -> None:
     entry.refresh_from_db()
     assert (entry.ips, entry.note) == (["10.0.0.9/24"], "moved")
     gone = reverse("admin:claims_entry_delete", args=[entry.pk])
-    assert "has <span" in text(browser.get(gone))
+    assert "loses these addresses: <span" in text(browser.get(gone))
     assert browser.post(gone).status_code == 302
     assert not Entry.objects.exists()
 
@@ -207,7 +207,7 @@ def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> N
         for name, value in zip(("mac", "ips", "vm", "namespace", "note"), values, strict=True)
     }
     bad = text(browser.post(url, posted | {f"{one.pk}-ips": "10.0.0.0/24"}))
-    assert "Nothing was changed yet" in bad
+    assert "Not saved" in bad
     assert Entry.objects.count() == 2
     assert browser.post(url, posted | {f"{two.pk}-remove": "on"}).status_code == 302
     found = Entry.objects.order_by("mac").values_list("mac", "ips", "note")
@@ -219,7 +219,7 @@ def test_rows_are_changed_where_they_stand(browser: Client, ippool: IPPool) -> N
 def test_a_vm_owner_asks_for_addresses_and_sees_their_own(owner: Client, ippool: IPPool) -> None:
     foreign = worlds.entry(ippool, B, "10.0.0.6/24", vm="vault", namespace="bank")
     url = reverse("admin:claims_entry_add")
-    assert "Request the address" in text(owner.get(url))
+    assert "Request address" in text(owner.get(url))
     assert "In use already" in text(owner.post(url, typed(ippool, ips="10.0.0.6"))).replace(
         "10.0.0.6 is in", "In"
     )

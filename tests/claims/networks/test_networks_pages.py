@@ -100,7 +100,7 @@ def test_one_network(browser: Client) -> None:
     place = reverse("admin:claims_network_change", args=[blue.pk])
     page = text(browser, place)
     for words in (
-        "It can hold static VMs", "the first address of each subnet", "given on request only",
+        "Static addresses for VMs are supported", "the first address of each subnet", "assigned only on request",
         "kind: ClusterUserDefinedNetwork", "shop", f"/api/v1/networks/{blue.pk}/", "cad-map",
         reverse("admin:pools_pool_change", args=[blue.pool_id]),
         reverse("admin:pools_pool_change", args=[other.pool_id]),  # the same addresses
@@ -111,18 +111,18 @@ def test_one_network(browser: Client) -> None:
         text(browser, reverse(f"admin:claims_network_{name}", args=[blue.pk]))
     Network.objects.filter(pk=blue.pk).update(lifecycle="", topology="layer3")
     page = text(browser, place)
-    assert "It cannot hold static VMs, because" in page
+    assert "Static addresses for VMs are not supported" in page
     assert "layer2 is a must" in page
     unknown = names.network(worlds.cluster().pk, "mentioned")
     page = text(browser, reverse("admin:claims_network_change", args=[unknown.pk]))
-    assert "Nobody knows yet" in page
+    assert "not yet known" in page
 
 
 def test_the_form_shows_first_what_never_changes(browser: Client) -> None:
     preview = browser.post(ADD, typed())
     page = preview.content.decode()
-    for words in ("can never be changed afterwards", "a wrong or forgotten one means a new network",
-                  "kind: ClusterUserDefinedNetwork", "10.0.9.1", "It will be able to hold static VMs"):  # fmt: skip
+    for words in ("cannot be changed later", "a wrong or forgotten one means a new network",
+                  "kind: ClusterUserDefinedNetwork", "10.0.9.1", "Static addresses for VMs will be supported"):  # fmt: skip
         assert words in page
     assert not Network.objects.exists()
     back = browser.post(ADD, typed(_back="1")).content.decode()
@@ -164,7 +164,7 @@ def test_errors_stand_beside_the_field(
 ) -> None:
     page = browser.post(ADD, typed(**changes, **confirmed)).content.decode()
     assert words in page
-    assert "Nothing was made yet" in page
+    assert "Not saved" in page
     assert "for the move" in page, "what was typed is kept"
     assert not Network.objects.exists()
 
@@ -173,7 +173,10 @@ def test_applying_says_what_is_written(browser: Client) -> None:
     Connection.objects.create(
         cluster=worlds.cluster(), server="https://x", mode=Mode.MANAGED, due_at=Now()
     )
-    assert "What is written to prod" in browser.post(ADD, typed(applied="on")).content.decode()
+    assert (
+        "Manifest that Cadastre writes to prod"
+        in browser.post(ADD, typed(applied="on")).content.decode()
+    )
     browser.post(ADD, typed(applied="on", _confirmed="1"))
     made = Network.objects.get()
     assert made.applied

@@ -54,7 +54,7 @@ def test_a_network(network: Network) -> None:
     page = text(client, LIST, network=network.pk, verdict="unknown")
     assert "blue/new" in page
     assert "blue/db" not in page
-    assert "Nothing here is matching" in text(client, LIST, network=network.pk, verdict="matching")
+    assert "No workload is matching" in text(client, LIST, network=network.pk, verdict="matching")
     assert client.get(reverse(LIST, query={"network": 1 << 40})).status_code == 404
 
 
