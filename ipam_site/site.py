@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.translation import ngettext
+from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
 
 from claims.access import cluster_owners
@@ -60,6 +61,12 @@ class Site(sites.UnfoldAdminSite):
     index_title = "Overview"
     index_template = "cadastre/overview.html"
     login_form = SignIn
+
+    def i18n_javascript(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The translated texts of scripts, Django's and our own."""
+        return cast("HttpResponse", JavaScriptCatalog.as_view()(request))
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) or bool(cluster_owners.rights(request.user))

@@ -1,6 +1,8 @@
 // A button beside each manifest and command that puts it into the clipboard.
 "use strict";
 
+window.gettext ??= (text) => text; // pages without Django's catalogue, such as the login
+
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("pre.cad-pre").forEach(copyable);
 });
@@ -12,10 +14,10 @@ function copyable(block) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "cad-button cad-button-plain cad-copy-button";
-  button.textContent = "Copy";
+  button.textContent = gettext("Copy");
   button.setAttribute("aria-live", "polite");
   button.addEventListener("click", async () => {
-    button.textContent = (await copied(block)) ? "Copied" : "Selected: press Ctrl+C";
+    button.textContent = (await copied(block)) ? gettext("Copied") : gettext("Selected: press Ctrl+C");
   });
   // Before the block, so that the keyboard comes to it first; it stands at its right.
   frame.append(button, block);

@@ -40,8 +40,8 @@ function tell(part, told) {
   place.replaceChildren();
   for (const one of told.problems || []) add(place, "cad-error", [one.message]);
   for (const one of told.duplicates || []) {
-    const begin = one.note ? `${one.value} lies in ` : `▲ ${one.value} is a duplicate: also `;
-    const parts = one.places.flatMap((where, index) => [index ? ", " : begin, where]);
+    const begin = one.note ? gettext("%(value)s lies in") : gettext("▲ %(value)s is a duplicate: also");
+    const parts = one.places.flatMap((where, index) => [index ? ", " : `${interpolate(begin, one, true)} `, where]);
     add(place, one.note ? "cad-help" : "cad-warned", parts);
   }
   for (const text of told.warnings || []) add(place, "cad-warned", [`▲ ${text}`]);

@@ -1,6 +1,8 @@
 // What django-unfold's frame lacks for the keyboard and for screen readers.
 "use strict";
 
+window.gettext ??= (text) => text; // pages without Django's catalogue, such as the login
+
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelector("#main")?.setAttribute("role", "main");
   const content = document.querySelector("#nav-sidebar") && document.querySelector("#content");
@@ -17,7 +19,7 @@ function skipLink() {
   const link = document.createElement("a");
   link.href = "#content";
   link.className = "cad-skip";
-  link.textContent = "Skip to the content";
+  link.textContent = gettext("Skip to the content");
   document.body.prepend(link);
 }
 
@@ -32,13 +34,13 @@ function asButton(opener) {
 }
 
 // An icon is a word in a font of icons; a link of nothing else keeps a name.
-const NAMES = { add: "Add", close: "Close", search: "Search" };
+const names = () => ({ add: gettext("Add"), close: gettext("Close"), search: gettext("Search") });
 
 function silent(icon) {
   const word = icon.textContent.trim();
   const around = icon.closest("a, button, [role=button]");
   if (around && !around.hasAttribute("aria-label") && around.textContent.trim() === word) {
-    const name = around.getAttribute("title") || NAMES[word];
+    const name = around.getAttribute("title") || names()[word];
     if (!name) return;
     around.setAttribute("aria-label", name);
   }
