@@ -80,4 +80,4 @@ def test_what_the_lists_print(visit: Visit) -> None:
 @pytest.mark.parametrize("spelling", ["02:42:0a:80:00:05", "0242.0a80.0005", "02-42-0a-80-00-05"])
 def test_a_mac_is_not_told_that_it_is_no_address(visit: Visit, spelling: str) -> None:
     visit.open(f"/admin/find/?q={spelling}")
-    assert "Read as" not in visit.page.locator("#content").inner_text()
+    assert "Showing" not in visit.page.locator("#content").inner_text()

@@ -144,7 +144,7 @@ def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
     visit.page.get_by_text("It waits for a worker.").wait_for()
     assert worker.work_off(of.pk)
-    visit.page.get_by_role("heading", name="It would write 2").wait_for()
+    visit.page.get_by_role("heading", name="Changes to write: 2").wait_for()
     assert visit.complaints == []
 
 

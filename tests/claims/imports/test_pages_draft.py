@@ -43,7 +43,7 @@ def of(network: Network) -> VMImport:
 
 def test_the_page_says_what_each_row_would_do(client: Client, of: VMImport) -> None:
     shown = pages.page(client, of)
-    assert "It would write 2 entries" in shown
+    assert "Changes to write: 2 entries" in shown
     assert "Write 2, skip 2 invalid rows" in shown
     assert "10.0.0.1 is the gateway of the network." in shown
     assert "192.0.2.1 is in none of the network" in shown
@@ -78,7 +78,7 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     link = reverse("claims-api:import-manifest", args=[of.pk])
     assert f'href="{link}"' in shown
     assert A in client.get(link).content.decode()
-    assert "1 is deleted, 1 gets its values of before" in shown
+    assert "1 new record is deleted. 1 changed record gets its previous values." in shown
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
     assert "this is for one to be looked at" in pages.do(client, of, "commit")
     shown = pages.do(client, of, "undo")
