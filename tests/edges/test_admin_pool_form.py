@@ -120,7 +120,7 @@ def test_a_range_over_holders_is_confirmed_first() -> None:
     assert answer.status_code == 200
     assert not ReservedRange.objects.exists()
     assert "vm-hit" in text
-    assert "1 block in use lies there" in text
+    assert "1 used block lies in the range" in text
     again = dict(answer.context["said"])
     assert edit(pool, {**again, "_confirmed": "1"}).status_code == 302
     assert str(ReservedRange.objects.get()) == "10.0.0.0-10.0.0.15"

@@ -145,9 +145,9 @@ def test_a_change_keeps_the_secret(receiver: Receiver) -> None:
 def test_the_page_says_when_the_scheduler_stands_still() -> None:
     client = people.browser(["view_notice"])
     Measure.objects.create(name="ipam_scheduler_last_tick_timestamp_seconds", value=1_600_000_000)
-    assert b"The scheduler has not ticked" in client.get(reverse(NOTICES)).content
+    assert b"The scheduler has not run" in client.get(reverse(NOTICES)).content
     assert evaluation.stand_in() is not None
     assert Notice.objects.get().code == "scheduler_stopped"
     Measure.objects.update(value=32_000_000_000)
-    assert b"The scheduler has not ticked" not in client.get(reverse(NOTICES)).content
+    assert b"The scheduler has not run" not in client.get(reverse(NOTICES)).content
     assert evaluation.stand_in() is None
