@@ -63,7 +63,9 @@ class Site(sites.UnfoldAdminSite):
     login_form = SignIn
 
     def i18n_javascript(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002  # the signature is Django's
     ) -> HttpResponse:
         """The translated texts of scripts, Django's and our own."""
         return cast("HttpResponse", JavaScriptCatalog.as_view()(request))
