@@ -7,9 +7,11 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 
-def _entry(title: str, icon: str, url: str, *permissions: str) -> dict[str, Any]:
+def _entry(title: Promise, icon: str, url: str, *permissions: str) -> dict[str, Any]:
     """Shown to whoever has one of the permissions."""
 
     def permitted(request: HttpRequest) -> bool:
@@ -33,23 +35,23 @@ _MENU = [
     {
         "title": "",
         "items": [
-            _entry("Overview", "monitoring", "index"),
-            _entry("Find", "search", "find", "pools.view_block", "claims.view_entry"),
+            _entry(_("Overview"), "monitoring", "index"),
+            _entry(_("Find"), "search", "find", "pools.view_block", "claims.view_entry"),
         ],
     },
     {
-        "title": "Address space",
+        "title": _("Address space"),
         "items": [
-            _entry("Pools", "stacks", "pools_pool_changelist", "pools.view_pool"),
-            _entry("Blocks", "grid_view", "pools_block_changelist", "pools.view_block"),
+            _entry(_("Pools"), "stacks", "pools_pool_changelist", "pools.view_pool"),
+            _entry(_("Blocks"), "grid_view", "pools_block_changelist", "pools.view_block"),
             _entry(
-                "Environments",
+                _("Environments"),
                 "apartment",
                 "pools_environment_changelist",
                 "pools.view_environment",
             ),
             _entry(
-                "Requests",
+                _("Requests"),
                 "hourglass_top",
                 "pools_allocationrequest_changelist",
                 "pools.view_allocationrequest",
@@ -57,79 +59,85 @@ _MENU = [
         ],
     },
     {
-        "title": "Clusters",
+        "title": _("Clusters"),
         "items": [
-            _entry("Clusters", "hub", "pools_cluster_changelist", "pools.view_cluster"),
+            _entry(_("Clusters"), "hub", "pools_cluster_changelist", "pools.view_cluster"),
             _entry(
-                "Drift and plan", "compare_arrows", "pools_drift_changelist", "pools.view_drift"
+                _("Drift and plan"), "compare_arrows", "pools_drift_changelist", "pools.view_drift"
             ),
-            _entry("Nodes", "dns", "nodes", "pools.view_observedobject"),
+            _entry(_("Nodes"), "dns", "nodes", "pools.view_observedobject"),
         ],
     },
     {
-        "title": "VM networks",
+        "title": _("VM networks"),
         "items": [
-            _entry("Networks", "lan", "claims_network_changelist", "claims.view_network"),
-            _entry("IPPools", "inventory_2", "claims_ippool_changelist", "claims.view_ippool"),
-            _entry("MAC entries", "badge", "claims_entry_changelist", "claims.view_entry"),
-            _entry("Claims", "assignment", "claims_ipamclaim_changelist", "claims.view_ipamclaim"),
-            _entry("Workloads", "difference", "claims_workload_changelist", "claims.view_workload"),
-            _entry("Decisions", "rule", "claims_decision_changelist", "claims.view_decision"),
+            _entry(_("Networks"), "lan", "claims_network_changelist", "claims.view_network"),
+            _entry(_("IPPools"), "inventory_2", "claims_ippool_changelist", "claims.view_ippool"),
+            _entry(_("MAC entries"), "badge", "claims_entry_changelist", "claims.view_entry"),
+            _entry(
+                _("Claims"), "assignment", "claims_ipamclaim_changelist", "claims.view_ipamclaim"
+            ),
+            _entry(
+                _("Workloads"), "difference", "claims_workload_changelist", "claims.view_workload"
+            ),
+            _entry(_("Decisions"), "rule", "claims_decision_changelist", "claims.view_decision"),
         ],
     },
     {
-        "title": "Guides",
+        "title": _("Guides"),
         "items": [
-            _entry("Pool for a pod", "alt_route", "pool_for_pod", "pools.view_pool"),
-            _entry("Demand of a node", "memory", "node_demand", "pools.view_pool"),
-            _entry("Preflight", "checklist", "preflight", "pools.view_cluster"),
-            _entry("Overlaps", "join_inner", "overlaps", "pools.view_pool"),
+            _entry(_("Pool for a pod"), "alt_route", "pool_for_pod", "pools.view_pool"),
+            _entry(_("Demand of a node"), "memory", "node_demand", "pools.view_pool"),
+            _entry(_("Preflight"), "checklist", "preflight", "pools.view_cluster"),
+            _entry(_("Overlaps"), "join_inner", "overlaps", "pools.view_pool"),
         ],
     },
     {
-        "title": "Imports",
+        "title": _("Imports"),
         "items": [
-            _entry("New import", "upload_file", "claims_vmimport_add", "claims.add_vmimport"),
+            _entry(_("New import"), "upload_file", "claims_vmimport_add", "claims.add_vmimport"),
             {
-                **_entry("Imports", "inbox", "claims_vmimport_changelist", "claims.view_vmimport"),
+                **_entry(
+                    _("Imports"), "inbox", "claims_vmimport_changelist", "claims.view_vmimport"
+                ),
                 "active": lambda request: _below(request, "claims/vmimport/", but="add/"),
             },
-            _entry("Waves", "waves", "claims_wave_changelist", "claims.view_wave"),
-            _entry("Import pools", "upload", "import", "pools.add_pool"),
+            _entry(_("Waves"), "waves", "claims_wave_changelist", "claims.view_wave"),
+            _entry(_("Import pools"), "upload", "import", "pools.add_pool"),
         ],
     },
     {
-        "title": "Operations",
+        "title": _("Operations"),
         "items": [
             {
                 **_entry(
-                    "Notices", "notifications", "pools_notice_changelist", "pools.view_notice"
+                    _("Notices"), "notifications", "pools_notice_changelist", "pools.view_notice"
                 ),
                 "badge": "pools.admin.notices.count",
             },
-            _entry("Events", "list_alt", "pools_event_changelist", "pools.view_event"),
-            _entry("History", "history", "history", "pools.view_event", "claims.view_entry"),
-            _entry("Findings", "report", "pools_finding_changelist", "pools.view_finding"),
-            _entry("Leaks", "water_drop", "pools_leak_changelist", "pools.view_leak"),
-            _entry("Checks", "fact_check", "pools_checkrun_changelist", "pools.view_checkrun"),
+            _entry(_("Events"), "list_alt", "pools_event_changelist", "pools.view_event"),
+            _entry(_("History"), "history", "history", "pools.view_event", "claims.view_entry"),
+            _entry(_("Findings"), "report", "pools_finding_changelist", "pools.view_finding"),
+            _entry(_("Leaks"), "water_drop", "pools_leak_changelist", "pools.view_leak"),
+            _entry(_("Checks"), "fact_check", "pools_checkrun_changelist", "pools.view_checkrun"),
         ],
     },
     {
-        "title": "Administration",
+        "title": _("Administration"),
         "items": [
-            _entry("Users", "person", "auth_user_changelist", "auth.view_user"),
-            _entry("Groups", "group", "auth_group_changelist", "auth.view_group"),
+            _entry(_("Users"), "person", "auth_user_changelist", "auth.view_user"),
+            _entry(_("Groups"), "group", "auth_group_changelist", "auth.view_group"),
             _entry(
-                "Access", "lock_person", "claims_membership_changelist", "claims.view_membership"
+                _("Access"), "lock_person", "claims_membership_changelist", "claims.view_membership"
             ),
-            _entry("Tokens", "key", "knox_authtoken_changelist"),
+            _entry(_("Tokens"), "key", "knox_authtoken_changelist"),
             _entry(
-                "Webhooks",
+                _("Webhooks"),
                 "webhook",
                 "pools_webhooktarget_changelist",
                 "pools.view_webhooktarget",
             ),
-            {"title": "API", "icon": "api", "link": reverse_lazy("api:docs")},
+            {"title": _("API"), "icon": "api", "link": reverse_lazy("api:docs")},
         ],
     },
 ]
@@ -142,7 +150,7 @@ def _blue(lightness: float, chroma: float) -> str:
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Cadastre",
     "SITE_HEADER": "Cadastre",
-    "SITE_SUBHEADER": "The register of addresses",
+    "SITE_SUBHEADER": _("Address management for Kubernetes fleets"),
     "SITE_SYMBOL": "grid_on",
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_HISTORY": False,

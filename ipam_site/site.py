@@ -10,6 +10,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.i18n import JavaScriptCatalog
 from unfold import forms, sites
@@ -58,7 +59,7 @@ def _address(request: HttpRequest) -> str:
 
 
 class Site(sites.UnfoldAdminSite):
-    index_title = "Overview"
+    index_title = _("Overview")
     index_template = "cadastre/overview.html"
     login_form = SignIn
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from django.db.models import Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.ipamclaims import states
@@ -34,7 +35,9 @@ def _duplicates() -> Iterator[Attention]:
     ):
         if count := summed[kind]:
             url = reverse("admin:claims_entry_changelist", query={"duplicate": kind})
-            yield Attention("bad", _count(count, singular, plural), "", url, "MAC entries", url)
+            yield Attention(
+                "bad", _count(count, singular, plural), "", url, gettext("MAC entries"), url
+            )
 
 
 def _claims() -> Iterator[Attention]:
@@ -46,7 +49,7 @@ def _claims() -> Iterator[Attention]:
     ):
         if count := rows.filter(state=state).count():
             url = reverse("admin:claims_ipamclaim_changelist", query={"state": state})
-            yield Attention(level, _count(count, singular, plural), "", url, "Claims", url)
+            yield Attention(level, _count(count, singular, plural), "", url, gettext("Claims"), url)
 
 
 def _unfit() -> Iterator[Attention]:
@@ -56,7 +59,7 @@ def _unfit() -> Iterator[Attention]:
         url = reverse("admin:claims_network_changelist", query={"static": "no"})
         singular, plural = "network has MAC entries", "networks have MAC entries"
         words = f"{_count(count, singular, plural)} and cannot hold static VMs"
-        yield Attention("warn", words, "", url, "Networks", url)
+        yield Attention("warn", words, "", url, gettext("Networks"), url)
 
 
 def _without_network() -> Iterator[Attention]:
@@ -65,7 +68,7 @@ def _without_network() -> Iterator[Attention]:
         url = reverse("admin:claims_network_changelist", query={"known": "false"})
         singular, plural = "IPPool names a network", "IPPools name networks"
         words = f"{_count(count, singular, plural)} that no cluster has"
-        yield Attention("warn", words, "", url, "Networks", url)
+        yield Attention("warn", words, "", url, gettext("Networks"), url)
 
 
 def _count(number: int, singular: str, plural: str) -> str:

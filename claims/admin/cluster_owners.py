@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.access import cluster_owners
 from claims.admin import scoped
@@ -30,7 +32,7 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
     list_display_links = None
     list_filter = (OwnerClusterFilter,)
     search_fields = ("subject", "namespace", "binding")
-    search_help_text = "User, group, namespace or RoleBinding"
+    search_help_text = _("User, group, namespace or RoleBinding")
     exported = (
         "id", "subject_kind", "subject", "connection.cluster.name", "namespace", "role", "binding",
         "since",
@@ -55,22 +57,26 @@ class ClusterOwnerAdmin(lists.Listed[ClusterOwner]):
     def history_view(self, *_args: Any, **_options: Any) -> HttpResponseBase:  # type: ignore[override]
         raise PermissionDenied
 
-    @admin.display(description="who")
+    @admin.display(description=_("user or group"))
     def shown_who(self, row: ClusterOwner) -> str:
-        return row.subject if row.subject_kind == Subject.USER else f"group {row.subject}"
+        return (
+            row.subject
+            if row.subject_kind == Subject.USER
+            else (gettext("group %(subject)s") % {"subject": row.subject})
+        )
 
-    @admin.display(description="role of the cluster")
+    @admin.display(description=_("role of the cluster"))
     def shown_role(self, row: ClusterOwner) -> SafeString:
         return format_html('<code class="cad-mono">{}</code>', row.role)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: ClusterOwner) -> SafeString:
         return display.to(row.connection.cluster)
 
-    @admin.display(description="RoleBinding")
+    @admin.display(description=_("RoleBinding"))
     def shown_binding(self, row: ClusterOwner) -> str:
         return row.binding
 
-    @admin.display(description="seen since")
+    @admin.display(description=_("seen since"))
     def shown_since(self, row: ClusterOwner) -> SafeString:
         return display.when(row.since)

@@ -10,6 +10,7 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from claims.address_index.duplicates import Duplicate, Where
 from claims.models import Entry, IPAMClaim, Network, Workload
@@ -39,9 +40,17 @@ def words(where: Where) -> str:
     """`MAC entry of web (shop)`, `gateway 10.0.0.1`."""
     if where.type == "entry":
         owner = where.vm or where.mac
-        name = f"of {where.namespace}/{owner}" if where.namespace else f"of {owner}"
+        name = (
+            (gettext("of %(namespace)s/%(owner)s") % {"namespace": where.namespace, "owner": owner})
+            if where.namespace
+            else (gettext("of %(owner)s") % {"owner": owner})
+        )
         text = f"{_WORDS[where.type]} {name}"
-        return f"{text} in {where.name}" if where.name else text
+        return (
+            (gettext("%(text)s in %(where)s") % {"text": text, "where": where.name})
+            if where.name
+            else text
+        )
     name = f"{where.namespace}/{where.name}" if where.namespace else where.name
     return f"{_WORDS.get(where.type, where.type)} {name}".strip()
 
@@ -83,7 +92,7 @@ def _line(duplicate: Duplicate, network: Network | None) -> SafeString:
         '<span><span class="cad-state cad-state-conflict" title="{}"><span aria-hidden="true">▲</span>'
         " {}</span> also {}</span>",
         duplicate.value,
-        f"duplicate {kind}",
+        (gettext("duplicate %(kind)s") % {"kind": kind}),
         places,
     )
 

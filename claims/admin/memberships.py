@@ -12,6 +12,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.access import memberships
 from claims.admin import scoped
@@ -37,7 +39,7 @@ class NamespacesForm(forms.Form):
     namespaces = fields.ParsedField(
         _names,
         widget=fields.lines(4, placeholder="shop"),
-        help_text="One in a line, or with commas between them.",
+        help_text=_("One in a line, or with commas between them."),
     )
 
 
@@ -51,8 +53,10 @@ class MembershipForm(NamespacesForm):
         _group,
         required=False,
         widget=fields.text(list="groups"),
-        help_text="Instead of a user: everybody in this group, as your identity provider or"
-        " cluster names it. It is made if there is none.",
+        help_text=_(
+            "Instead of a user: everybody in this group, as your identity provider or"
+            " cluster names it. It is made if there is none."
+        ),
     )
     cluster = cluster_fields.cluster_field()
     field_order = ("user", "group", "cluster", "namespaces")
@@ -62,7 +66,7 @@ class MembershipForm(NamespacesForm):
         if "group" not in self.errors and bool(cleaned_data.get("user")) == bool(
             cleaned_data.get("group")
         ):
-            self.add_error("user", "Choose a user or name a group, one of them.")
+            self.add_error("user", gettext("Choose either a user or a group."))
         return cleaned_data
 
 
@@ -76,7 +80,7 @@ class MembershipAdmin(lists.Listed[Membership]):
     list_display_links = None
     list_filter = (MembershipClusterFilter,)
     search_fields = ("user__username", "group__name", "namespaces")
-    search_help_text = "User, group or namespace"
+    search_help_text = _("User, group or namespace")
     exported = ("id", "user", "group", "cluster.name", "namespaces", "role", "created_at")
     ordering = ("cluster__name", "user__username", "group__name")
     sortable_by = ()
@@ -88,23 +92,23 @@ class MembershipAdmin(lists.Listed[Membership]):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("claims.add_membership")
 
-    @admin.display(description="who")
+    @admin.display(description=_("user or group"))
     def shown_who(self, membership: Membership) -> SafeString:
         return display.to(membership, _who(membership))
 
-    @admin.display(description="role")
+    @admin.display(description=_("role"))
     def shown_role(self, membership: Membership) -> str:
         return str(membership.get_role_display())
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, membership: Membership) -> SafeString:
         return display.to(membership.cluster)
 
-    @admin.display(description="namespaces")
+    @admin.display(description=_("namespaces"))
     def shown_namespaces(self, membership: Membership) -> str:
         return ", ".join(membership.namespaces)
 
-    @admin.display(description="since")
+    @admin.display(description=_("since"))
     def shown_since(self, membership: Membership) -> SafeString:
         return display.when(membership.created_at)
 
@@ -126,9 +130,15 @@ class MembershipAdmin(lists.Listed[Membership]):
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, f"{_who(membership)} is a VM owner now.")
+                messages.success(
+                    request,
+                    (
+                        gettext("%(membership)s is a VM owner now.")
+                        % {"membership": _who(membership)}
+                    ),
+                )
                 return HttpResponseRedirect(reverse(LIST))
-        return _page(request, "Make somebody a VM owner", form)
+        return _page(request, gettext("Make somebody a VM owner"), form)
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -143,9 +153,17 @@ class MembershipAdmin(lists.Listed[Membership]):
                 memberships.change(
                     row, form.cleaned_data["namespaces"], author=pages.author(request)
                 )
-                messages.success(request, f"The namespaces of {_who(row)} were changed.")
+                messages.success(
+                    request,
+                    (gettext("The namespaces of %(row)s were changed.") % {"row": _who(row)}),
+                )
                 return HttpResponseRedirect(reverse(LIST))
-        return _page(request, f"{_who(row)} in {row.cluster}", form, row=row)
+        return _page(
+            request,
+            (gettext("%(row)s in %(cluster)s") % {"row": _who(row), "cluster": row.cluster}),
+            form,
+            row=row,
+        )
 
     def delete_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -154,9 +172,15 @@ class MembershipAdmin(lists.Listed[Membership]):
         row = _row(object_id)
         if request.method == "POST":
             memberships.delete(row, author=pages.author(request))
-            messages.success(request, f"{_who(row)} is no VM owner in {row.cluster} any more.")
+            messages.success(
+                request,
+                (
+                    gettext("%(row)s is no VM owner in %(cluster)s any more.")
+                    % {"row": _who(row), "cluster": row.cluster}
+                ),
+            )
             return HttpResponseRedirect(reverse(LIST))
-        return _page(request, f"End the access of {_who(row)}?", row=row)
+        return _page(request, (gettext("End the access of %(row)s?") % {"row": _who(row)}), row=row)
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -170,12 +194,16 @@ def _row(object_id: str) -> Membership:
     rows = Membership.objects.select_related("user", "group", "cluster")
     row = rows.filter(pk=lists.number(object_id)).first()
     if row is None:
-        raise Http404("There is no such object.")
+        raise Http404(gettext("There is no such object."))
     return row
 
 
 def _who(membership: Membership) -> str:
-    return str(membership.user) if membership.user else f"group {membership.group}"
+    return (
+        str(membership.user)
+        if membership.user
+        else (gettext("group %(group)s") % {"group": membership.group})
+    )
 
 
 def _page(

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from django.db.models import ForeignKey, ManyToManyField, Model, QuerySet
 from django.http import Http404, HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
 from claims.models import IPPool, Network
@@ -39,7 +41,7 @@ def row_or_404(queryset: QuerySet[Row], object_id: object) -> Row:
     """The row of that id among those that are seen; one answer for foreign, absent and nonsense."""
     row = queryset.filter(pk=lists.number(str(object_id))).first()
     if row is None:
-        raise Http404("There is no such object.")
+        raise Http404(gettext("There is no such object."))
     return row
 
 
@@ -68,7 +70,7 @@ class Scoped(lists.Listed[Row]):
 class ScopedClusterFilter(lists.Choice):
     """By cluster; `at` is the lookup of a row's cluster id."""
 
-    title = "cluster"
+    title = _("cluster")
     parameter_name = "cluster"
     lookup = "cluster_id"
 
@@ -83,7 +85,7 @@ class ScopedClusterFilter(lists.Choice):
 class NetworkFilter(lists.Choice):
     """By network; `at` is the lookup of a row's network id."""
 
-    title = "network"
+    title = _("network")
     parameter_name = "network"
     lookup = "network_id"
 
@@ -100,7 +102,7 @@ class NetworkFilter(lists.Choice):
 class IPPoolFilter(NetworkFilter):
     """By IPPool."""
 
-    title = "IPPool"
+    title = _("IPPool")
     parameter_name = "ippool"
     lookup = "ippool_id"
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped, tables
@@ -82,8 +83,8 @@ def _claims(rows: list[Any]) -> tables.AdminTable:
         )
         for row in rows
     ]
-    head = ("Claim", "VM", "IPs", "State", "What to do next")
-    return tables.AdminTable("Claims that need you", head, cells)
+    head = (gettext("Claim"), "VM", "IPs", gettext("State"), gettext("What to do next"))
+    return tables.AdminTable(gettext("Claims that need you"), head, cells)
 
 
 def _entries(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
@@ -100,9 +101,16 @@ def _entries(request: HttpRequest, rows: list[Entry]) -> tables.AdminTable:
         )
         for row in rows
     ]
-    head = ("MAC", "IPs", "VM", "Network", "Seen in cluster", "Duplicates")
+    head = (
+        "MAC",
+        "IPs",
+        "VM",
+        gettext("Network"),
+        gettext("Seen in cluster"),
+        gettext("Duplicates"),
+    )
     return tables.AdminTable(
-        "Your MAC entries", head, cells, reverse("admin:claims_entry_changelist")
+        gettext("Your MAC entries"), head, cells, reverse("admin:claims_entry_changelist")
     )
 
 

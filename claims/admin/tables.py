@@ -10,6 +10,7 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from claims.ipamclaims import states
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
@@ -72,7 +73,12 @@ def entries(rows: Iterable[Entry], *, more: str = "") -> AdminTable:
         )
         for row in rows
     ]
-    return AdminTable("MAC entries", ("MAC", "IPs", "VM", "Network", "Source"), cells, more)
+    return AdminTable(
+        gettext("MAC entries"),
+        ("MAC", "IPs", "VM", gettext("Network"), gettext("Source")),
+        cells,
+        more,
+    )
 
 
 def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
@@ -87,7 +93,11 @@ def claims(rows: Iterable[IPAMClaim]) -> AdminTable:
         )
         for row in rows
     ]
-    return AdminTable("Claims", ("Claim", "VM", "MAC", "IPs", "Condition", "Network"), cells)
+    return AdminTable(
+        gettext("Claims"),
+        (gettext("Claim"), "VM", "MAC", "IPs", gettext("Condition"), gettext("Network")),
+        cells,
+    )
 
 
 def workloads(rows: Iterable[Workload]) -> AdminTable:
@@ -101,7 +111,11 @@ def workloads(rows: Iterable[Workload]) -> AdminTable:
         )
         for row in rows
     ]
-    return AdminTable("What runs", ("Workload", "MAC", "IPs", "Phase", "Network"), cells)
+    return AdminTable(
+        gettext("What runs"),
+        (gettext("Workload"), "MAC", "IPs", gettext("Phase"), gettext("Network")),
+        cells,
+    )
 
 
 def networks(rows: Iterable[Network]) -> AdminTable:
@@ -109,9 +123,11 @@ def networks(rows: Iterable[Network]) -> AdminTable:
         (linked(row, row.name), row.cluster.name, ", ".join(row.subnets) or display.DASH)
         for row in rows
     ]
-    return AdminTable("Networks", ("Network", "Cluster", "Subnets"), cells)
+    return AdminTable(
+        gettext("Networks"), (gettext("Network"), gettext("Cluster"), gettext("Subnets")), cells
+    )
 
 
 def ippools(rows: Iterable[IPPool]) -> AdminTable:
     cells = [(linked(row, row.name), row.cluster.name, linked(row.network)) for row in rows]
-    return AdminTable("IPPools", ("IPPool", "Cluster", "Network"), cells)
+    return AdminTable("IPPools", ("IPPool", gettext("Cluster"), gettext("Network")), cells)

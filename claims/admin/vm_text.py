@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
 from claims.access import namespaces
 from claims.models import Network
 from claims.workloads import vm_manifests
@@ -29,7 +31,9 @@ def manifest_text(
 ) -> VMText:
     """`what` names that whose page it is: `the entry`."""
     if not vm or not namespace:
-        return VMText(why_not=f"It is not known of which VM {what} is.")
+        return VMText(
+            why_not=(gettext("It is not known of which VM %(what)s is.") % {"what": what})
+        )
     try:
         manifest = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=scope)
     except errors.IpamError as error:

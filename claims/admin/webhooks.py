@@ -12,6 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.models import Decision, NetworkSettings
@@ -31,22 +33,25 @@ class DecisionClusterFilter(scoped.ScopedClusterFilter):
 
 
 class PathFilter(lists.Choice):
-    title = "webhook"
+    title = _("webhook")
     parameter_name = "path"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("mutate-pods", "launcher pods"), ("mutate-vms", "VMs")]
+        return [("mutate-pods", gettext("launcher pods")), ("mutate-vms", "VMs")]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
         return rows.filter(path=self.value()) if self.value() else rows
 
 
 class DecisionOutcomeFilter(lists.Choice):
-    title = "outcome"
+    title = _("outcome")
     parameter_name = "outcome"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("written", "addresses were written"), ("nothing", "nothing was written")]
+        return [
+            ("written", gettext("addresses were written")),
+            ("nothing", gettext("nothing was written")),
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
         if self.value() == "written":
@@ -60,7 +65,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
     list_display_links = None
     list_filter = (DecisionClusterFilter, PathFilter, DecisionOutcomeFilter)
     search_fields = ("=vm", "=namespace", "=code", "=network", "=name")
-    search_help_text = "VM, namespace, network or code, in full"
+    search_help_text = _("VM, namespace, network or code, in full")
     exported = (
         "id", "at", "cluster.name", "path", "operation", "namespace", "name", "vm", "network", "code",
         "message", "allowed", "milliseconds",
@@ -73,23 +78,23 @@ class DecisionAdmin(scoped.Scoped[Decision]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
         return super().get_queryset(request).select_related("cluster")
 
-    @admin.display(description="VM")
+    @admin.display(description=_("VM"))
     def shown_vm(self, row: Decision) -> SafeString:
         return display.to(row, f"{row.namespace}/{row.vm or row.name}")
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, row: Decision) -> SafeString:
         return display.to(row.cluster)
 
-    @admin.display(description="decision")
+    @admin.display(description=_("decision"))
     def shown_code(self, row: Decision) -> SafeString:
         return format_html('<code class="cad-mono cad-nowrap">{}</code>', row.code)
 
-    @admin.display(description="network")
+    @admin.display(description=_("network"))
     def shown_network(self, row: Decision) -> SafeString:
         return display.named(row.network)
 
-    @admin.display(description="when")
+    @admin.display(description=_("when"))
     def shown_at(self, row: Decision) -> SafeString:
         return display.when(row.at)
 
@@ -112,21 +117,23 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
 class SettingsForm(forms.Form):
     annotation = forms.ChoiceField(
-        label="What is written",
+        label=_("What is written"),
         choices=Annotation.choices,
         widget=fields.select(),
-        help_text="Beside kubevirt/ipam-extensions the second one is the safe choice.",
+        help_text=_("Beside kubevirt/ipam-extensions the second one is the safe choice."),
     )
     default_nad_namespace = fields.ParsedField(
         lambda text: settings.parse_namespace(text.strip(addresses.BLANKS)),
-        label="Namespace of the default network's NAD",
+        label=_("Namespace of the default network's NAD"),
         widget=fields.text(),
-        help_text="ovn-kubernetes; of OpenShift openshift-ovn-kubernetes. OVN-Kubernetes refuses pods"
-        " that name another one.",
+        help_text=_(
+            "ovn-kubernetes; of OpenShift openshift-ovn-kubernetes. OVN-Kubernetes"
+            " refuses pods that name another one."
+        ),
     )
     default_nad_name = fields.ParsedField(
         lambda text: settings.parse_name(text.strip(addresses.BLANKS)),
-        label="Name of the default network's NAD",
+        label=_("Name of the default network's NAD"),
         widget=fields.text(),
     )
 
@@ -146,7 +153,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
         return pages.page(
             request,
             "network_settings_list.html",
-            title="How VMs are told of their addresses",
+            title=gettext("How VMs are told of their addresses"),
             opts=NetworkSettings._meta,
             rows=[
                 settings_by_cluster.get(cluster.pk) or NetworkSettings(cluster=cluster)
@@ -160,7 +167,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
         pages.require(request, "claims.view_networksettings")
         row = NetworkSettings.objects.filter(pk=lists.number(object_id)).first()
         if row is None:
-            raise Http404("There is no such object.")
+            raise Http404(gettext("There is no such object."))
         return HttpResponseRedirect(
             reverse("admin:claims_networksettings_of", args=[row.cluster_id])
         )
@@ -170,7 +177,7 @@ def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     pages.require(request, "claims.view_networksettings")
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
-        raise Http404("There is no such cluster.")
+        raise Http404(gettext("There is no such cluster."))
     row = settings.of(cluster)
     names = tuple(SettingsForm.base_fields)
     form = SettingsForm(request.POST or None, initial={name: getattr(row, name) for name in names})
@@ -178,12 +185,17 @@ def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
         pages.require(request, "claims.change_networksettings")
         if form.is_valid():
             settings.change(cluster, form.cleaned_data, author=pages.author(request))
-            messages.success(request, f"The settings of {cluster} were changed.")
+            messages.success(
+                request,
+                (gettext("The settings of %(cluster)s were changed.") % {"cluster": cluster}),
+            )
             return HttpResponseRedirect(reverse(SETTINGS))
     return pages.page(
         request,
         "network_settings.html",
-        title=f"How VMs of {cluster} are told of their addresses",
+        title=(
+            gettext("How VMs of %(cluster)s are told of their addresses") % {"cluster": cluster}
+        ),
         opts=NetworkSettings._meta,
         cluster=cluster,
         form=form,

@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedi
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
@@ -88,7 +89,7 @@ def _overview(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "workloads.html",
-        title="Workloads",
+        title=gettext("Workloads"),
         clusters=clusters,
         cluster=cluster,
         answers=[str(answer) for answer in ComparisonResult],
@@ -133,7 +134,7 @@ def _network(request: HttpRequest, network: Network) -> HttpResponseBase:
     return pages.page(
         request,
         "workloads_network.html",
-        title=f"Workloads of {network.name}",
+        title=(gettext("Workloads of %(network)s") % {"network": network.name}),
         opts=Workload._meta,
         network=network,
         verdict=verdict,
@@ -238,7 +239,7 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
     ids = [lists.number(text) for text in parameters.getlist("workload")[:SHOWN]]
     verdict = parameters.get("verdict", "")
     if not ids and verdict not in adoption.ADOPTABLE:
-        messages.warning(request, "Choose at least one workload.")
+        messages.warning(request, gettext("Choose at least one workload."))
         return HttpResponseRedirect(_url(network.pk))
     if not hasattr(network, "ippool"):
         pages.require(request, "claims.add_ippool")
@@ -254,11 +255,11 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
     try:
         plan = adoption.plan(network, seen=scope, **chosen)
     except errors.NotFound:
-        raise Http404("There is no such workload.") from None
+        raise Http404(gettext("There is no such workload.")) from None
     return pages.page(
         request,
         "workloads_adopt.html",
-        title="Adopt what runs?",
+        title=gettext("Adopt what runs?"),
         opts=Workload._meta,
         network=network,
         ids=ids,
@@ -284,4 +285,7 @@ _WORDS = {
 def _adoption_message(plan: adoption.Plan) -> str:
     counts = [(plan.count(action), words) for action, words in _WORDS.items()]
     summary = ", ".join(f"{number} {words}" for number, words in counts if number)
-    return f"Entries of the IPPool {plan.ippool}: {summary or 'nothing to do'}."
+    return gettext("Entries of the IPPool %(ippool)s: %(value)s.") % {
+        "ippool": plan.ippool,
+        "value": summary or "nothing to do",
+    }

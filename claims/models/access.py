@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster
 
@@ -11,7 +12,7 @@ from pools.models import Cluster
 class Role(models.TextChoices):
     """What somebody is in some namespaces of a cluster."""
 
-    VM_OWNER = "vm-owner", "VM owner"
+    VM_OWNER = "vm-owner", _("VM owner")
 
 
 class Membership(models.Model):
@@ -38,7 +39,7 @@ class Membership(models.Model):
             models.CheckConstraint(
                 name="membership_of_a_user_or_a_group",
                 condition=Q(user__isnull=False, group=None) | Q(user=None, group__isnull=False),
-                violation_error_message="Name a user or a group.",
+                violation_error_message=_("Name a user or a group."),
             ),
             models.UniqueConstraint(
                 fields=["user", "cluster", "role"],

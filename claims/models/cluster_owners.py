@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Func, Value
+from django.utils.translation import gettext_lazy as _
 
 from claims.core import role_bindings
 from pools.models import Cluster, Connection
@@ -40,8 +41,8 @@ class ClusterOwner(models.Model):
     since = models.DateTimeField()
 
     class Meta:
-        verbose_name = "VM owner by a cluster"
-        verbose_name_plural = "VM owners by clusters"
+        verbose_name = _("VM owner by a cluster")
+        verbose_name_plural = _("VM owners by clusters")
         default_permissions = ()
         ordering = ["connection__cluster__name", "namespace", "subject", "id"]
         constraints = [
@@ -82,7 +83,7 @@ class MembershipSource(models.TextChoices):
     """Who made somebody a VM owner."""
 
     LOCAL = "local", "here"
-    CLUSTER = "cluster", "the cluster"
+    CLUSTER = "cluster", _("the cluster")
 
 
 class AnyMembership(models.Model):

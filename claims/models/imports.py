@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from claims.models.fields import MACField
 from claims.models.ipamclaims import IPAMClaim
@@ -16,7 +17,7 @@ from pools.models import Cluster
 class ImportTarget(models.TextChoices):
     """What an import writes."""
 
-    IPPOOL = "ippool", "IPPool entries"
+    IPPOOL = "ippool", _("IPPool entries")
     IPAMCLAIMS = "ipamclaims", "IPAMClaims"
 
 
@@ -24,9 +25,9 @@ class Status(models.TextChoices):
     """How far an import is; those after `drafted` say what became of it."""
 
     QUEUED = "queued", "queued"
-    DRAFTING = "drafting", "being read"
-    DRAFTED = "drafted", "to be looked at"
-    COMMITTING = "committing", "being written"
+    DRAFTING = "drafting", _("being read")
+    DRAFTED = "drafted", _("to be looked at")
+    COMMITTING = "committing", _("being written")
     COMMITTED = "committed", "written"
     UNDONE = "undone", "undone"
     CANCELLED = "cancelled", "cancelled"
@@ -102,7 +103,7 @@ class VMImport(models.Model):
     undone_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        verbose_name = "import"
+        verbose_name = _("import")
         ordering = ["-id"]
         indexes = [
             models.Index(
@@ -170,7 +171,7 @@ class ImportRow(models.Model):
     written = models.BooleanField(default=False, db_default=False)
 
     class Meta:
-        verbose_name = "row of an import"
+        verbose_name = _("row of an import")
         ordering = ["vm_import_id", "number"]
         constraints = [
             models.UniqueConstraint(fields=["vm_import", "number"], name="import_row_number"),
@@ -192,7 +193,7 @@ class PortGroup(models.Model):
     namespace = models.CharField(max_length=63, blank=True, default="")
 
     class Meta:
-        verbose_name = "port group"
+        verbose_name = _("port group")
         ordering = ["cluster__name", "name"]
         constraints = [
             models.UniqueConstraint(fields=["cluster", "name"], name="port_group_name_unique"),
@@ -218,7 +219,7 @@ class Wave(models.Model):
                 fields=["cluster", "name"],
                 name="wave_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message="The cluster has a wave of this name.",
+                violation_error_message=_("The cluster has a wave of this name."),
             ),
         ]
 
@@ -235,8 +236,8 @@ class WaveVM(models.Model):
     source_vm = models.CharField(max_length=300, blank=True, default="")
 
     class Meta:
-        verbose_name = "VM of a wave"
-        verbose_name_plural = "VMs of a wave"
+        verbose_name = _("VM of a wave")
+        verbose_name_plural = _("VMs of a wave")
         ordering = ["namespace", "vm"]
         constraints = [
             models.UniqueConstraint(fields=["wave", "namespace", "vm"], name="wave_vm_unique"),

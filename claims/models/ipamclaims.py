@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from claims.models.fields import MACField
 from claims.models.networks import Network
@@ -38,14 +39,14 @@ class IPAMClaim(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = "IPAMClaim"
+        verbose_name = _("IPAMClaim")
         ordering = ["cluster__name", "namespace", "name"]
         constraints = [
             models.UniqueConstraint(
                 fields=["cluster", "namespace", "name"],
                 name="ipamclaim_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message="The namespace has an IPAMClaim of this name.",
+                violation_error_message=_("The namespace has an IPAMClaim of this name."),
             ),
         ]
         indexes = [models.Index(fields=["cluster", "namespace", "vm"], name="ipamclaim_vm")]

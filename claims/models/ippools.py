@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from claims.models.fields import MACField
 from claims.models.networks import Network
@@ -11,12 +12,12 @@ from pools.models import Cluster
 class EntrySource(models.TextChoices):
     """How an entry came here."""
 
-    HAND = "hand", "by hand"
+    HAND = "hand", _("by hand")
     API = "api", "REST"
-    CLUSTER = "cluster", "the cluster's IPPool"
+    CLUSTER = "cluster", _("the cluster's IPPool")
     IMPORT = "import", "import"
-    ADOPTED = "adopted", "adopted from what runs"
-    REQUEST = "request", "requested by a VM owner"
+    ADOPTED = "adopted", _("adopted from what runs")
+    REQUEST = "request", _("requested by a VM owner")
 
 
 class IPPool(models.Model):
@@ -34,7 +35,7 @@ class IPPool(models.Model):
         Network,
         on_delete=models.RESTRICT,
         related_name="ippool",
-        error_messages={"unique": "The network has an IPPool already."},
+        error_messages={"unique": _("The network has an IPPool already.")},
     )
     name = models.CharField(max_length=253)
     conditions = models.JSONField(default=list, blank=True, editable=False)
@@ -53,15 +54,15 @@ class IPPool(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = "IPPool"
-        verbose_name_plural = "IPPools"
+        verbose_name = _("IPPool")
+        verbose_name_plural = _("IPPools")
         ordering = ["cluster__name", "name"]
         constraints = [
             models.UniqueConstraint(
                 fields=["cluster", "name"],
                 name="ippool_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message="The cluster has an IPPool of this name.",
+                violation_error_message=_("The cluster has an IPPool of this name."),
             ),
         ]
 
@@ -85,8 +86,8 @@ class Entry(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = "MAC entry"
-        verbose_name_plural = "MAC entries"
+        verbose_name = _("MAC entry")
+        verbose_name_plural = _("MAC entries")
         ordering = ["ippool_id", "mac", "id"]
         indexes = [
             models.Index(fields=["ippool", "mac", "id"], name="entry_mac"),

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster, Pool
 
@@ -14,7 +15,7 @@ class NetworkKind(models.TextChoices):
     CUDN = "cudn", "ClusterUserDefinedNetwork"
     UDN = "udn", "UserDefinedNetwork"
     NAD = "nad", "NetworkAttachmentDefinition"  # made by hand, without a UDN
-    UNKNOWN = "", "not seen in the cluster"
+    UNKNOWN = "", _("not seen in the cluster")
 
 
 def _texts(longest: int = 64) -> Any:
@@ -64,14 +65,14 @@ class Network(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = "network"
+        verbose_name = _("network")
         ordering = ["cluster__name", "name"]
         constraints = [
             models.UniqueConstraint(
                 fields=["cluster", "name"],
                 name="network_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message="The cluster has a network of this name.",
+                violation_error_message=_("The cluster has a network of this name."),
             ),
         ]
         permissions = [
@@ -96,7 +97,7 @@ class NAD(models.Model):
     config = models.JSONField(default=dict, blank=True)
 
     class Meta:
-        verbose_name = "network attachment definition"
+        verbose_name = _("network attachment definition")
         ordering = ["namespace", "name"]
         constraints = [
             models.UniqueConstraint(fields=["network", "namespace", "name"], name="nad_unique"),

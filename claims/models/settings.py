@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from pools.models import Cluster
 
@@ -10,9 +11,9 @@ class Annotation(models.TextChoices):
 
     DEFAULT_NETWORK = (
         "default-network",
-        "v1.multus-cni.io/default-network on pods (enhancement proposal)",
+        _("v1.multus-cni.io/default-network on pods (enhancement proposal)"),
     )
-    ADDRESSES = "addresses", "network.kubevirt.io/addresses on VMs (today's ipam-extensions)"
+    ADDRESSES = "addresses", _("network.kubevirt.io/addresses on VMs (today's ipam-extensions)")
 
 
 class NetworkSettings(models.Model):
@@ -29,8 +30,8 @@ class NetworkSettings(models.Model):
     default_nad_name = models.CharField(max_length=253, default="default")
 
     class Meta:
-        verbose_name = "settings of VM networks"
-        verbose_name_plural = "settings of VM networks"
+        verbose_name = _("settings of VM networks")
+        verbose_name_plural = _("settings of VM networks")
 
     def __str__(self) -> str:
         return str(self.cluster)

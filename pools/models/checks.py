@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class CheckRun(models.Model):
@@ -27,8 +28,8 @@ class CheckRun(models.Model):
     report = models.JSONField(default=list)
 
     class Meta:
-        verbose_name = "check"
-        verbose_name_plural = "checks"
+        verbose_name = _("check")
+        verbose_name_plural = _("checks")
         ordering = ["-id"]
         permissions = [
             ("run_checks", "Can have the invariants proved"),

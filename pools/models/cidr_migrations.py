@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
 from pools.models.fields import HostAddressField
@@ -43,8 +44,8 @@ class CIDRMigration(models.Model):
     outcome = models.CharField(max_length=7, choices=MigrationOutcome, blank=True, default="")
 
     class Meta:
-        verbose_name = "migration of a CIDR"
-        verbose_name_plural = "migrations of CIDRs"
+        verbose_name = _("migration of a CIDR")
+        verbose_name_plural = _("migrations of CIDRs")
         ordering = ["-id"]
         default_permissions = ()
         constraints = [

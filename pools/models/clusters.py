@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
 from pools.models.fields import HostAddressField
@@ -18,7 +19,7 @@ class Cluster(models.Model):
     cluster_prefix = CidrAddressField(
         null=True,
         blank=True,
-        help_text="IPv6, at least /64; divided into node and instance prefixes.",
+        help_text=_("IPv6, at least /64; divided into node and instance prefixes."),
     )
     instance_gateway = HostAddressField(default=DEFAULT_GATEWAY)
     instance_mtu = models.PositiveIntegerField(default=DEFAULT_MTU)

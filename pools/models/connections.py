@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from pools.models.clusters import Cluster
 
@@ -18,10 +19,10 @@ class ManagedResource(models.TextChoices):
     """What is written to a managed cluster; each has its own switch."""
 
     POOLS = "pools", "CiliumPodIPPools"
-    POD_CIDRS = "pod-cidrs", "PodCIDRs of CiliumNodes"
-    CLAIMS = "claims", "status of IPAMClaims"
-    IPPOOL_STATUS = "ippool-status", "status of IPPools"
-    CONVERSION = "conversion", "v2 objects for pools of a separate v2alpha1 store"
+    POD_CIDRS = "pod-cidrs", _("PodCIDRs of CiliumNodes")
+    CLAIMS = "claims", _("status of IPAMClaims")
+    IPPOOL_STATUS = "ippool-status", _("status of IPPools")
+    CONVERSION = "conversion", _("v2 objects for pools of a separate v2alpha1 store")
 
 
 class Connection(models.Model):

@@ -7,6 +7,7 @@ import uuid
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 
 class Level(models.TextChoices):
@@ -106,7 +107,7 @@ class Delivery(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        verbose_name_plural = "deliveries"
+        verbose_name_plural = _("deliveries")
         constraints = [
             models.UniqueConstraint(
                 fields=["target", "notice", "event"],

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
 from pools.models.clusters import Cluster
@@ -40,8 +41,8 @@ class ObservedObject(models.Model):
     missed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        verbose_name = "object of a cluster"
-        verbose_name_plural = "objects of clusters"
+        verbose_name = _("object of a cluster")
+        verbose_name_plural = _("objects of clusters")
         ordering = ["cluster_id", "kind", "namespace", "name"]
         constraints = [
             models.UniqueConstraint(fields=["cluster", "kind", "uid"], name="object_seen_unique"),
@@ -66,7 +67,7 @@ class Trigger(models.TextChoices):
     SCHEDULE = "schedule", "schedule"  # the full pass that is due
     WATCH = "watch", "watch"  # events of the cluster
     CHANGE = "change", "change"  # somebody changed the register, or asked for it
-    DRY_RUN = "dry-run", "dry run"
+    DRY_RUN = "dry-run", _("dry run")
 
 
 class Run(models.Model):
@@ -82,8 +83,8 @@ class Run(models.Model):
     error = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
-        verbose_name = "pass"
-        verbose_name_plural = "passes"
+        verbose_name = _("pass")
+        verbose_name_plural = _("passes")
         ordering = ["-id"]
         indexes = [models.Index(fields=["cluster", "-id"], name="run_cluster")]
 
@@ -150,8 +151,8 @@ class Drift(models.Model):
     ignored_reason = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
-        verbose_name = "difference"
-        verbose_name_plural = "differences"
+        verbose_name = _("difference")
+        verbose_name_plural = _("differences")
         ordering = ["cluster_id", "kind", "namespace", "name", "path"]
         constraints = [
             models.UniqueConstraint(

@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.db import models
 from django.db.models import F, Func, Q, Value
+from django.utils.translation import gettext_lazy as _
 from netfields import CidrAddressField
 
 from pools.core.holders import LONGEST_COOLDOWN
@@ -16,11 +17,11 @@ INSTANCE_COOLDOWN_MIN = 60 * 60  # rule `instance-cools-an-hour`
 class Category(models.TextChoices):
     """What a pool's blocks are for."""
 
-    POD = "pod", "Pod CIDRs"  # a CiliumPodIPPool
-    NODE = "node", "Nodes"  # overlay addresses of nodes
-    INSTANCE = "instance", "Instances"  # overlay addresses of micro-VMs
-    IPV4 = "ipv4", "Public IPv4"  # the paid add-on of an environment
-    VM = "vm", "VM networks"
+    POD = "pod", _("Pod CIDRs")  # a CiliumPodIPPool
+    NODE = "node", _("Nodes")  # overlay addresses of nodes
+    INSTANCE = "instance", _("Instances")  # overlay addresses of micro-VMs
+    IPV4 = "ipv4", _("Public IPv4")  # the paid add-on of an environment
+    VM = "vm", _("VM networks")
 
 
 # One live block of each family per holder (rule `one-block-per-holder`).
@@ -73,24 +74,24 @@ class Pool(models.Model):
                 fields=["cluster", "name"],
                 name="pool_name_unique",
                 violation_error_code="already_exists",
-                violation_error_message="The cluster has a pool of this name.",
+                violation_error_message=_("The cluster has a pool of this name."),
             ),
             models.CheckConstraint(
                 name="pool_mask_sizes",
                 condition=Q(mask_size_v4__range=(1, 32)) | Q(mask_size_v4=None),
-                violation_error_message="An IPv4 mask size lies between 1 and 32.",
+                violation_error_message=_("An IPv4 mask size lies between 1 and 32."),
             ),
             models.CheckConstraint(
                 name="pool_mask_sizes_v6",
                 condition=Q(mask_size_v6__range=(1, 128)) | Q(mask_size_v6=None),
-                violation_error_message="An IPv6 mask size lies between 1 and 128.",
+                violation_error_message=_("An IPv6 mask size lies between 1 and 128."),
             ),
             models.CheckConstraint(
                 name="pool_cooldown",
                 condition=Q(cooldown_seconds__range=(0, LONGEST_COOLDOWN))
                 & (~Q(category=Category.INSTANCE) | Q(cooldown_seconds__gte=INSTANCE_COOLDOWN_MIN)),
                 violation_error_code="cooldown",
-                violation_error_message=(
+                violation_error_message=_(
                     "A cooldown lies between 0 and 10 years; of instances, at least 1 hour."
                 ),
             ),
@@ -135,8 +136,8 @@ class PoolCIDR(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = "CIDR"
-        verbose_name_plural = "CIDRs"
+        verbose_name = _("CIDR")
+        verbose_name_plural = _("CIDRs")
         ordering = ["pool_id", "position", "id"]
         constraints = [
             no_overlap(
@@ -179,7 +180,9 @@ class ReservedRange(models.Model):
                     (Func(F("first"), F("last"), Value("[]"), function="inetrange"), "&&"),
                 ],
                 violation_error_code="ranges_overlap",
-                violation_error_message="This range overlaps another reserved range of the CIDR.",
+                violation_error_message=_(
+                    "This range overlaps another reserved range of the CIDR."
+                ),
             ),
         ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 
 class Recovery(models.Model):
@@ -21,7 +22,7 @@ class Recovery(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        verbose_name_plural = "recoveries"
+        verbose_name_plural = _("recoveries")
         permissions = [("recover", "Can stop and resume all allocation")]
         constraints = [
             models.UniqueConstraint(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from pools.core.forecast import ForecastState
 from pools.models.pools import Category, Pool
@@ -45,10 +46,10 @@ class SampleSum(models.Model):
     """
 
     class By(models.TextChoices):
-        CATEGORY = "category", "Category"
-        CLUSTER = "cluster", "Cluster"
-        ORG = "org", "Organisation"
-        ENV = "env", "Environment"
+        CATEGORY = "category", _("Category")
+        CLUSTER = "cluster", _("Cluster")
+        ORG = "org", _("Organisation")
+        ENV = "env", _("Environment")
 
     day = models.DateField()  # UTC
     by = models.CharField(max_length=8, choices=By)

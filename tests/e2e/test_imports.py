@@ -49,13 +49,13 @@ def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
     visit.open(NEW)
     page.set_input_files("#id_file", _file(_nic(1, "10.0.0.21"), _nic(2, "10.0.0.1")))
     page.get_by_text("saturday.csv,").wait_for()
-    page.select_option("select[name=where]", label="prod: as the port groups say")
+    page.select_option("select[name=where]", label="prod: map by port group")
     page.fill("input[name=namespace]", "shop")
     page.click("text=Upload and preview")
     page.get_by_role("heading", name="Network mapping: 2 rows have no network yet").wait_for()
     page.select_option("select[name=group-1-network]", value=str(network.pk))
     page.click("button[value=map]")
-    page.get_by_text("All rows were judged again: 1 new, 1 conflict.").wait_for()
+    page.get_by_text("All rows were validated again: 1 new, 1 conflict.").wait_for()
     page.get_by_role("link", name="conflict 1").click()
     page.get_by_text("10.0.0.1 is the gateway of the network.").wait_for()
     page.click("#row-2 summary")
@@ -64,7 +64,7 @@ def test_from_a_file_to_a_committed_wave(visit: Visit) -> None:
     page.get_by_text("Row 3 is new now.").wait_for()
     page.get_by_role("link", name="new 2").click()
     page.click("text=Write all 2")
-    page.get_by_text("Written: 2 new.").wait_for()
+    page.get_by_text("Committed: 2 new.").wait_for()
     found = Entry.objects.filter(ippool__network=network).order_by("mac").values_list("vm", "ips")
     assert list(found) == [("web-00001", ["10.0.0.21/16"]), ("web-00002", ["10.0.0.22/16"])]
     page.fill("#wave_name", "Saturday")
@@ -85,7 +85,7 @@ def test_a_refused_row_says_why(visit: Visit) -> None:
     row = _nic(1, f"10.0.0.1120, {link_local}", **{"IPv6 Address": link_local})
     page.set_input_files("#id_file", _file(row))
     page.get_by_text("saturday.csv,").wait_for()
-    page.select_option("select[name=where]", label="prod: as the port groups say")
+    page.select_option("select[name=where]", label="prod: map by port group")
     page.fill("input[name=namespace]", "shop")
     page.click("text=Upload and preview")
     page.select_option("select[name=group-1-network]", value=str(network.pk))
@@ -116,7 +116,7 @@ def test_one_vm_is_warned_about_while_it_is_typed(visit: Visit) -> None:
     page.fill("input[name=namespace]", "shop")
     page.click("text=Upload and preview")
     page.click("text=Write it")
-    page.get_by_text("Written: 1 new.").wait_for()
+    page.get_by_text("Committed: 1 new.").wait_for()
     assert visit.complaints == []
 
 
@@ -142,7 +142,7 @@ def test_a_large_import_shows_how_far_it_is_and_comes_to_its_end(visit: Visit) -
     rows = drafts.many(import_drafts.SMALL + 1)
     of = import_drafts.create(Upload("rows", rows), ImportOptions(network.cluster, network=network), author=worlds.BY)  # fmt: skip
     visit.open(reverse("admin:claims_vmimport_change", args=[of.pk]))
-    visit.page.get_by_text("It waits for a worker.").wait_for()
+    visit.page.get_by_text("Waiting for a worker.").wait_for()
     assert worker.work_off(of.pk)
     visit.page.get_by_role("heading", name="Changes to write: 2").wait_for()
     assert visit.complaints == []
@@ -170,7 +170,7 @@ def test_addresses_that_keep_a_vm_from_starting_have_a_way_out(visit: Visit) -> 
     page.get_by_text("Completed: 2 new.").wait_for()
     page.get_by_text("fd00::3/64").wait_for()
     page.get_by_role("button", name="Write all 2").click()
-    page.get_by_text("Written: 2 new.").wait_for()
+    page.get_by_text("Committed: 2 new.").wait_for()
     assert {tuple(entry.ips) for entry in Entry.objects.filter(ippool__network=network)} == {
         ("10.0.0.11/16", "fd00::2/64"),
         ("10.0.0.13/16", "fd00::3/64"),

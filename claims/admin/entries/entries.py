@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped, tables
@@ -54,9 +56,19 @@ def seen_in_cluster(entry: Entry, running: Workload | None) -> SafeString:
         return display.DASH
     there = sorted(ip.partition("/")[0] for ip in running.ips)
     if there == sorted(ip.partition("/")[0] for ip in entry.ips):
-        return _state_badge("ok", "●", "runs", f"{running} runs with these addresses")
-    with_ = ", ".join(there) or "no address"
-    return _state_badge("open", "≠", "other address", f"{running} runs with {with_}")
+        return _state_badge(
+            "ok",
+            "●",
+            "runs",
+            (gettext("%(running)s runs with these addresses") % {"running": running}),
+        )
+    with_ = ", ".join(there) or gettext("no address")
+    return _state_badge(
+        "open",
+        "≠",
+        gettext("other address"),
+        (gettext("%(running)s runs with %(with)s") % {"running": running, "with": with_}),
+    )
 
 
 def _state_badge(kind: str, sign: str, word: str, title: str) -> SafeString:
@@ -70,11 +82,11 @@ def _state_badge(kind: str, sign: str, word: str, title: str) -> SafeString:
 
 
 class EntryDuplicateFilter(lists.Choice):
-    title = "duplicates"
+    title = _("duplicates")
     parameter_name = "duplicate"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("mac", "duplicate MAC"), ("ip", "duplicate IP")]
+        return [("mac", gettext("duplicate MAC")), ("ip", gettext("duplicate IP"))]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
         if self.value() not in {"mac", "ip"}:
@@ -92,7 +104,7 @@ class EntryNetworkFilter(scoped.NetworkFilter):
 
 
 class EntrySourceFilter(lists.Choice):
-    title = "source"
+    title = _("source")
     parameter_name = "source"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -103,7 +115,7 @@ class EntrySourceFilter(lists.Choice):
 
 
 class NamespaceFilter(lists.Choice):
-    title = "namespace"
+    title = _("namespace")
     parameter_name = "namespace"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -132,7 +144,7 @@ class EntryAdmin(scoped.Scoped[Entry]):
         "namespace", "source", "note",
     )  # fmt: skip
     search_fields = ("vm",)
-    search_help_text = "MAC, IP address, VM, namespace or note"
+    search_help_text = _("MAC, IP address, VM, namespace or note")
     ordering = ("ippool", "mac", "id")
     list_before_template = "cadastre/entries_intro.html"
 
@@ -149,38 +161,38 @@ class EntryAdmin(scoped.Scoped[Entry]):
         words = search_term.strip()
         return (search.matching_entries(queryset, words) if words else queryset), False
 
-    @admin.display(description="MAC", ordering="mac")
+    @admin.display(description=_("MAC"), ordering="mac")
     def shown_mac(self, entry: Entry) -> SafeString:
         url = display.url_of(entry)
         return format_html('<a class="cad-mono cad-nowrap" href="{}">{}</a>', url, entry.mac)
 
-    @admin.display(description="IPs")
+    @admin.display(description=_("IPs"))
     def shown_ips(self, entry: Entry) -> SafeString:
         listed = format_html_join(
             "", "<span>{}</span>", ((display.address(ip),) for ip in entry.ips)
         )
         return format_html('<span class="cad-stack cad-nowrap">{}</span>', listed)
 
-    @admin.display(description="VM", ordering="vm")
+    @admin.display(description=_("VM"), ordering="vm")
     def shown_vm(self, entry: Entry) -> SafeString:
         return tables.vm(entry.namespace, entry.vm, entry.vm)
 
-    @admin.display(description="network", ordering="ippool__network__name")
+    @admin.display(description=_("network"), ordering="ippool__network__name")
     def shown_network(self, entry: Entry) -> SafeString:
         return display.to(entry.ippool.network, entry.ippool.network.name)
 
-    @admin.display(description="source", ordering="source")
+    @admin.display(description=_("source"), ordering="source")
     def shown_source(self, entry: Entry) -> SafeString:
         note = f": {entry.note}" if entry.note else ""
         return format_html(
             '<span title="{}{}">{}</span>', entry.get_source_display(), note, entry.source
         )
 
-    @admin.display(description="seen in cluster")
+    @admin.display(description=_("seen in cluster"))
     def shown_seen(self, entry: Any) -> SafeString:
         return seen_in_cluster(entry, entry.shown_running)
 
-    @admin.display(description="duplicates")
+    @admin.display(description=_("duplicates"))
     def shown_duplicates(self, entry: Any) -> SafeString:
         return duplicate_list.badge(entry.shown_duplicates, entry.ippool.network)
 
@@ -227,12 +239,14 @@ class EntryAdmin(scoped.Scoped[Entry]):
             except errors.IpamError as error:
                 messages.error(request, pages.sentence(error.message))
                 return HttpResponseRedirect(display.url_of(entry))
-            messages.success(request, f"{entry.mac} has no addresses any more.")
+            messages.success(
+                request, (gettext("%(mac)s has no addresses any more.") % {"mac": entry.mac})
+            )
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(
             request,
             "entry_delete.html",
-            title=f"Delete {entry.mac}?",
+            title=(gettext("Delete %(mac)s?") % {"mac": entry.mac}),
             opts=Entry._meta,
             original=entry,
             entry=entry,

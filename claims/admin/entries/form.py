@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
 from claims.address_index import duplicates
@@ -30,18 +32,22 @@ _NAMES = ("mac", "ips", "vm", "namespace", "note")
 class EntryForm(forms.Form):
     """`ippool` is fixed for an entry that there is."""
 
-    ippool = forms.ModelChoiceField(IPPool.objects.none(), label="IPPool", widget=fields.select())
+    ippool = forms.ModelChoiceField(
+        IPPool.objects.none(), label=_("IPPool"), widget=fields.select()
+    )
     mac = forms.CharField(
-        label="MAC address", widget=fields.addresses_text(placeholder="00:1a:4b:12:34:56")
+        label=_("MAC address"), widget=fields.addresses_text(placeholder="00:1a:4b:12:34:56")
     )
     ips = forms.CharField(
-        label="IP addresses",
+        label=_("IP addresses"),
         widget=fields.addresses_text(placeholder="10.0.0.5/24"),
-        help_text="One of each family, with commas between them. Without a prefix length that of the"
-        " subnet is meant.",
+        help_text=_(
+            "At most one of each family, separated by commas. Without a prefix length,"
+            " the prefix length of the subnet is used."
+        ),
     )
     vm = forms.CharField(
-        label="VM", required=False, max_length=253, widget=fields.text(placeholder="web")
+        label=_("VM"), required=False, max_length=253, widget=fields.text(placeholder="web")
     )
     namespace = forms.CharField(
         required=False, max_length=253, widget=fields.text(placeholder="shop")
@@ -176,10 +182,16 @@ def add(request: HttpRequest) -> HttpResponseBase:
         except errors.IpamError as error:
             pages.put(form, error)
         else:
-            messages.success(request, f"{entries[0].mac} has {', '.join(entries[0].ips)}.")
+            messages.success(
+                request,
+                (
+                    gettext("%(mac)s has %(ips)s.")
+                    % {"mac": entries[0].mac, "ips": ", ".join(entries[0].ips)}
+                ),
+            )
             warn(request, entries)
             return HttpResponseRedirect(display.url_of(entries[0]))
-    return _page(request, "Add a MAC entry", form)
+    return _page(request, gettext("Add a MAC entry"), form)
 
 
 def _only_fit(request: HttpRequest) -> int | None:
@@ -206,7 +218,13 @@ def change(request: HttpRequest, entry: Entry) -> HttpResponseBase:
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, f"{changed.mac} has {', '.join(changed.ips)}.")
+                messages.success(
+                    request,
+                    (
+                        gettext("%(mac)s has %(ips)s.")
+                        % {"mac": changed.mac, "ips": ", ".join(changed.ips)}
+                    ),
+                )
                 warn(request, [changed])
                 return HttpResponseRedirect(display.url_of(changed))
     return _page(request, entry.mac, form, entry=entry)
@@ -250,5 +268,5 @@ def _vm(entry: Entry, scope: namespaces.Scope) -> vm_text.VMText:
         namespace=entry.namespace,
         mac=entry.mac,
         scope=scope,
-        what="the entry",
+        what=gettext("the entry"),
     )

@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped
@@ -57,11 +59,15 @@ class IPPoolClusterFilter(scoped.ScopedClusterFilter):
 class IPPoolDuplicateFilter(lists.Choice):
     """For those who see everything: the counts are of all namespaces."""
 
-    title = "duplicates"
+    title = _("duplicates")
     parameter_name = "duplicate"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("yes", "with duplicates")] if scoped.request_scope(request).everything else []
+        return (
+            [("yes", gettext("with duplicates"))]
+            if scoped.request_scope(request).everything
+            else []
+        )
 
     def queryset(self, request: HttpRequest, rows: QuerySet[IPPool]) -> QuerySet[IPPool]:
         if self.value() != "yes" or not scoped.request_scope(request).everything:
@@ -71,12 +77,14 @@ class IPPoolDuplicateFilter(lists.Choice):
 
 class IPPoolForm(forms.Form):
     cluster = cluster_fields.cluster_field()
-    name = fields.name_field(help_text="Of the IPPool, as the cluster has it or will have it.")
+    name = fields.name_field(help_text=_("Of the IPPool, as the cluster has it or will have it."))
     network_name = fields.identifier_field(
-        label="Logical network",
+        label=_("Logical network"),
         widget=fields.text(list="networks", placeholder="cluster_udn_prod"),
-        help_text="The name in the spec.config of its network attachment definitions. A network has"
-        " one IPPool.",
+        help_text=_(
+            "The name in the spec.config of its network attachment definitions. A network"
+            " has one IPPool."
+        ),
     )
     note = fields.reason_field(required=False, help_text="")
 
@@ -94,7 +102,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     list_filter = (IPPoolClusterFilter, IPPoolDuplicateFilter)
     exported = ("id", "cluster.name", "name", "network.name", "note")
     search_fields = ("name", "network__name")
-    search_help_text = "Name of the IPPool or of its network"
+    search_help_text = _("Name of the IPPool or of its network")
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/ippools_intro.html"
 
@@ -104,36 +112,36 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
     def get_changelist(self, request: HttpRequest, **_options: Any) -> type[IPPoolList]:
         return IPPoolList
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, ippool: IPPool) -> SafeString:
         return display.to(ippool, ippool.name)
 
-    @admin.display(description="cluster", ordering="cluster__name")
+    @admin.display(description=_("cluster"), ordering="cluster__name")
     def shown_cluster(self, ippool: Any) -> SafeString | str:
         return display.to(ippool.cluster) if ippool.shown_all else ippool.cluster.name
 
-    @admin.display(description="network", ordering="network__name")
+    @admin.display(description=_("network"), ordering="network__name")
     def shown_network(self, ippool: IPPool) -> SafeString:
         return display.to(ippool.network, ippool.network.name)
 
-    @admin.display(description="entries")
+    @admin.display(description=_("entries"))
     def shown_entries(self, ippool: Any) -> SafeString:
         url = reverse("admin:claims_entry_changelist", query={"network": ippool.network_id})
         return format_html('<a href="{}">{}</a>', url, display.number(ippool.shown_number))
 
-    @admin.display(description="success")
+    @admin.display(description=_("success"))
     def shown_success(self, ippool: Any) -> SafeString:
         if not (ippool.shown_all and ippool.conditions):
             return display.DASH
         return _sign(ippool.conditions[0])
 
-    @admin.display(description="duplicates and conflicts")
+    @admin.display(description=_("duplicates and conflicts"))
     def shown_duplicates(self, ippool: Any) -> SafeString:
         if not ippool.shown_all:
             return display.DASH
         return _duplicate_links(ippool) or display.DASH
 
-    @admin.display(description="cluster says")
+    @admin.display(description=_("cluster says"))
     def shown_standing(self, ippool: IPPool) -> str:
         return standing(ippool)
 
@@ -183,13 +191,19 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, f"The IPPool {ippool.name} was made. Add its entries.")
+                messages.success(
+                    request,
+                    (
+                        gettext("The IPPool %(ippool)s was made. Add its entries.")
+                        % {"ippool": ippool.name}
+                    ),
+                )
                 return HttpResponseRedirect(display.url_of(ippool))
         names = Network.objects.filter(ippool=None).order_by("name").values_list("name", flat=True)
         return pages.page(
             request,
             "ippool_form.html",
-            title="Add an IPPool",
+            title=gettext("Add an IPPool"),
             opts=IPPool._meta,
             form=form,
             names=dict.fromkeys(names[: scoped.MOST]),
@@ -204,7 +218,7 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
         )
         if ippool.uid:
             form.fields["name"].disabled = True
-            form.fields["name"].help_text = "Its cluster has it under this name."
+            form.fields["name"].help_text = gettext("Its cluster has it under this name.")
         if request.method == "POST" and form.is_valid():
             cleaned_data = form.cleaned_data
             try:
@@ -217,12 +231,18 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, f"The IPPool {cleaned_data['name']} was changed.")
+                messages.success(
+                    request,
+                    (
+                        gettext("The IPPool %(cleaned_data)s was changed.")
+                        % {"cleaned_data": cleaned_data["name"]}
+                    ),
+                )
                 return HttpResponseRedirect(display.url_of(ippool))
         return pages.page(
             request,
             "ippool_form.html",
-            title=f"Edit {ippool.name}",
+            title=(gettext("Edit %(ippool)s") % {"ippool": ippool.name}),
             opts=IPPool._meta,
             original=ippool,
             ippool=ippool,
@@ -250,12 +270,14 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
             except errors.IpamError as error:
                 messages.error(request, pages.sentence(error.message))
                 return HttpResponseRedirect(display.url_of(ippool))
-            messages.success(request, f"The IPPool {ippool.name} was deleted.")
+            messages.success(
+                request, (gettext("The IPPool %(ippool)s was deleted.") % {"ippool": ippool.name})
+            )
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(
             request,
             "ippool_delete.html",
-            title=f"Delete {ippool.name}?",
+            title=(gettext("Delete %(ippool)s?") % {"ippool": ippool.name}),
             opts=IPPool._meta,
             original=ippool,
             ippool=ippool,
@@ -274,12 +296,12 @@ class IPPoolAdmin(scoped.Scoped[IPPool]):
 def standing(ippool: IPPool) -> str:
     """Who says what is in it."""
     if ippool.gone_at is not None:
-        return "its object is deleted"
+        return gettext("its object is deleted")
     if ippool.follows_cluster:
-        return "follows the cluster"
+        return gettext("follows the cluster")
     if ippools.is_written(ippool.cluster_id):
-        return "written to the cluster"
-    return "only in the register"
+        return gettext("written to the cluster")
+    return gettext("only in the register")
 
 
 def _sign(condition: dict[str, Any]) -> SafeString:

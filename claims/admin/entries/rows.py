@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.admin.entries import form
@@ -75,7 +76,7 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
     return pages.page(
         request,
         "entry_rows.html",
-        title=f"Entries of {ippool.name}",
+        title=(gettext("Entries of %(ippool)s") % {"ippool": ippool.name}),
         opts=IPPool._meta,
         original=ippool,
         ippool=ippool,
@@ -145,5 +146,7 @@ def _store(
 
 
 def _saved_message(saved: int, gone: int) -> str:
-    parts = [f"{saved} saved"] * bool(saved) + [f"{gone} deleted"] * bool(gone)
-    return f"Entries: {', '.join(parts)}."
+    parts = [(gettext("%(saved)s saved") % {"saved": saved})] * bool(saved) + [
+        (gettext("%(gone)s deleted") % {"gone": gone})
+    ] * bool(gone)
+    return gettext("Entries: %(parts)s.") % {"parts": ", ".join(parts)}

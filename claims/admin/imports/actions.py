@@ -9,6 +9,7 @@ from django.core.exceptions import BadRequest
 from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.utils.html import format_html
+from django.utils.translation import gettext
 
 from claims import tasks
 from claims.access import namespaces
@@ -26,7 +27,7 @@ def take(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
     """Back to where the button stands, with a message of what it did or why it did not."""
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
-        raise BadRequest("There is no such action.")
+        raise BadRequest(gettext("There is no such action."))
     with pages.told(request):
         action(request, vm_import)
     here = request.get_full_path()
@@ -41,7 +42,7 @@ def _number(request: HttpRequest) -> int:
 def _row(request: HttpRequest) -> int:
     number = _number(request)
     if not 0 < number < 1 << 31:
-        raise errors.NotFound("There is no such row.")
+        raise errors.NotFound(gettext("There is no such row."))
     return number
 
 
@@ -61,11 +62,20 @@ def _correct(request: HttpRequest, vm_import: VMImport) -> None:
         values["ips"] = values["ips"].replace(",", " ").split()[: corrections.MOST_IPS]
     row = corrections.correct(vm_import.pk, _row(request), values, **_who(request))
     if row.verdict not in {"conflict", "refused"}:
-        messages.success(request, f"Row {row.row} is {row.verdict} now.")
+        messages.success(
+            request,
+            (gettext("Row %(row)s is %(verdict)s now.") % {"row": row.row, "verdict": row.verdict}),
+        )
         return
-    still = "still in conflict" if row.verdict == "conflict" else "still refused"
+    still = gettext("still in conflict") if row.verdict == "conflict" else gettext("still refused")
     why = pages.sentence(row.reasons[0]["message"]) if row.reasons else ""
-    messages.warning(request, f"Row {row.row} is {still}. {why}")
+    messages.warning(
+        request,
+        (
+            gettext("Row %(row)s is %(still)s. %(why)s")
+            % {"row": row.row, "still": still, "why": why}
+        ),
+    )
 
 
 def _skip(request: HttpRequest, vm_import: VMImport) -> None:
@@ -78,18 +88,27 @@ def _unskip(request: HttpRequest, vm_import: VMImport) -> None:
 
 def _free(request: HttpRequest, vm_import: VMImport) -> None:
     row = corrections.take_free(vm_import.pk, _row(request), **_who(request))
-    messages.success(request, f"Row {row.row} gets {', '.join(row.ips)}.")
+    messages.success(
+        request,
+        (gettext("Row %(row)s gets %(ips)s.") % {"row": row.row, "ips": ", ".join(row.ips)}),
+    )
 
 
 def _missing(request: HttpRequest, vm_import: VMImport) -> None:
     done = corrections.take_missing(vm_import.pk, **_who(request))
-    messages.success(request, f"Completed: {display.counts_text(done.counts)}.")
+    messages.success(
+        request, (gettext("Completed: %(counts)s.") % {"counts": display.counts_text(done.counts)})
+    )
 
 
 def _check(request: HttpRequest, vm_import: VMImport) -> None:
     done = drafts.check_again(vm_import.pk, **_who(request))
     messages.success(
-        request, f"Compared with the register as it is now: {display.counts_text(done.counts)}."
+        request,
+        (
+            gettext("Revalidated against the current register: %(counts)s.")
+            % {"counts": display.counts_text(done.counts)}
+        ),
     )
 
 
@@ -99,24 +118,31 @@ def _commit(request: HttpRequest, vm_import: VMImport) -> None:
     if done.status == Status.COMMITTING:
         tasks.ring(done.pk)
     else:
-        messages.success(request, f"Written: {display.counts_text(done.counts)}.")
+        messages.success(
+            request,
+            (gettext("Committed: %(counts)s.") % {"counts": display.counts_text(done.counts)}),
+        )
 
 
 def _undo(request: HttpRequest, vm_import: VMImport) -> None:
     done = drafts.undo(vm_import.pk, **_who(request))
     if done.undo_wanted:
         tasks.ring(done.pk)
-        messages.success(request, "A worker takes back what the import wrote.")
+        messages.success(request, gettext("A worker is undoing the import."))
         return
-    messages.success(request, "The register is as it was before the import.")
+    messages.success(request, gettext("The register is as it was before the import."))
 
 
 def _cancel(request: HttpRequest, vm_import: VMImport) -> None:
     done = drafts.cancel(vm_import.pk, **_who(request))
     outcome = (
-        "was cancelled" if done.status == Status.CANCELLED else "ends as soon as its worker sees it"
+        gettext("was cancelled")
+        if done.status == Status.CANCELLED
+        else gettext("ends as soon as its worker sees it")
     )
-    messages.success(request, f"The import {outcome}; nothing is written.")
+    messages.success(
+        request, (gettext("The import %(outcome)s; nothing is written.") % {"outcome": outcome})
+    )
 
 
 def _wave(request: HttpRequest, vm_import: VMImport) -> None:
@@ -131,7 +157,9 @@ def _wave(request: HttpRequest, vm_import: VMImport) -> None:
         else:
             wave = waves.get(lists.number(request.POST.get("wave", "")))
             if wave.cluster_id != vm_import.cluster_id:
-                raise errors.NotFound(f"{vm_import.cluster} has no such wave.")
+                raise errors.NotFound(
+                    gettext("%(cluster)s has no such wave.") % {"cluster": vm_import.cluster}
+                )
         added = waves.add_import(wave.pk, vm_import, author=author)
     link = admin_display.link(admin_display.url_of(wave), wave.name)
     messages.success(

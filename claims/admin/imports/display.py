@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from claims.imports import vm_status
 from claims.models import ImportRow, VMImport
@@ -102,7 +103,7 @@ def format_of(vm_import: VMImport) -> str:
 def counts_text(counts: Mapping[str, int]) -> str:
     """`12 new, 3 changed`; of no rows `no rows`."""
     parts = [f"{display.digits(counts[name])} {name}" for name in VERDICT_HELP if counts.get(name)]
-    return ", ".join(parts) or "no rows"
+    return ", ".join(parts) or gettext("no rows")
 
 
 def differences(row: ImportRow) -> list[tuple[str, str, str]]:

@@ -10,6 +10,8 @@ from django import forms
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_protect
 from unfold import widgets
 
@@ -44,52 +46,55 @@ class VMImportForm(forms.Form):
     """`where` is a network, or a cluster whose port groups say the network: `network-1`, `cluster-1`."""
 
     how = forms.ChoiceField(
-        choices=[(FILE, "A file"), (TEXT, "A pasted list"), (VM, "One VM")], initial=FILE
+        choices=[(FILE, "A file"), (TEXT, _("A pasted list")), (VM, _("One VM"))], initial=FILE
     )
     file = forms.FileField(required=False, widget=widgets.UnfoldAdminFileFieldWidget())
     text = forms.CharField(
-        label="List",
+        label=_("List"),
         required=False,
         strip=False,
         widget=fields.lines(12, placeholder="web-01  00:50:56:aa:00:01  10.0.0.21, fd00::21"),
     )
     vm = forms.CharField(
-        label="VM", required=False, max_length=253, widget=fields.text(placeholder="web-01")
+        label=_("VM"), required=False, max_length=253, widget=fields.text(placeholder="web-01")
     )
     mac = forms.CharField(
-        label="MAC address",
+        label=_("MAC address"),
         required=False,
         max_length=60,
         widget=fields.addresses_text(placeholder="00:50:56:aa:00:01"),
     )
     ips = forms.CharField(
-        label="IP addresses",
+        label=_("IP addresses"),
         required=False,
         max_length=500,
         widget=fields.addresses_text(placeholder="10.0.0.21, fd00::21"),
-        help_text="One of each family; empty: the draft offers the next free ones.",
+        help_text=_("One of each family; empty: the draft offers the next free ones."),
     )
     where = forms.ChoiceField(
-        label="Network",
+        label=_("Network"),
         widget=fields.select(),
         required=False,
-        help_text="None chosen: the only one whose subnets hold all addresses, if it can hold static VMs.",
+        help_text=_(
+            "Without a choice: the only network whose subnets contain all addresses, if"
+            " it supports static VMs."
+        ),
     )
     namespace = forms.CharField(
         required=False,
         widget=fields.text(placeholder="shop", list="import-namespaces"),
-        help_text="Of the VMs for which the source names none.",
+        help_text=_("Of the VMs for which the source names none."),
     )
     target = forms.ChoiceField(
-        label="Written as",
+        label=_("Written as"),
         choices=[
             (
                 ImportTarget.IPPOOL,
-                "IPPool entries: a MAC and its addresses, for VMs that move with MTV",
+                _("IPPool entries: a MAC and its addresses, for VMs that move with MTV"),
             ),
             (
                 ImportTarget.IPAMCLAIMS,
-                "IPAMClaims: requests of VMs by name, which OVN-Kubernetes grants",
+                _("IPAMClaims: requests of VMs by name, which OVN-Kubernetes grants"),
             ),
         ],
         initial=ImportTarget.IPPOOL,
@@ -111,7 +116,7 @@ class VMImportForm(forms.Form):
         }
         where: Any = self.fields["where"]
         choices = list(self._choices())
-        where.choices = [("", "Choose a network"), *choices] if choices else []
+        where.choices = [("", gettext("Choose a network")), *choices] if choices else []
 
     def _visible_networks(self, request: HttpRequest) -> dict[int, Network]:
         """Those that a choice has room for, and the one that was named."""
@@ -131,7 +136,10 @@ class VMImportForm(forms.Form):
                 if network.cluster_id == cluster.pk
             ]
             if cluster_choices:
-                by_name = (f"cluster-{cluster.pk}", f"{cluster.name}: as the port groups say")
+                by_name = (
+                    f"cluster-{cluster.pk}",
+                    (gettext("%(cluster)s: map by port group") % {"cluster": cluster.name}),
+                )
                 yield cluster.name, [*cluster_choices, by_name]
 
     def clean_where(self) -> str:
@@ -159,7 +167,7 @@ class VMImportForm(forms.Form):
         if cleaned_data.get("where") == "":
             self._find_network(cleaned_data)
         if how == FILE and not cleaned_data.get("file") and "file" not in self.errors:
-            self.add_error("file", "Choose a file.")
+            self.add_error("file", gettext("Choose a file."))
         elif (
             how == FILE
             and "file" not in self.errors
@@ -167,7 +175,7 @@ class VMImportForm(forms.Form):
         ):
             self.add_error("file", forms.ValidationError(TOO_LARGE, code="too_large"))
         elif how == TEXT and not cleaned_data.get("text", "").strip():
-            self.add_error("text", "Paste a list here.")
+            self.add_error("text", gettext("Paste a list here."))
         elif how == VM:
             self._check_vm(cleaned_data)
         return cleaned_data
@@ -182,13 +190,13 @@ class VMImportForm(forms.Form):
                 self.network, self.cluster = network, network.cluster
                 self.notes = (import_networks.note(network),)
         if self.network is None:
-            self.add_error("where", "Choose the network that the VMs go to.")
+            self.add_error("where", gettext("Choose the network that the VMs go to."))
 
     def _check_vm(self, cleaned_data: dict[str, Any]) -> None:
         if not cleaned_data.get("vm", "").strip() and "vm" not in self.errors:
-            self.add_error("vm", "Say which VM it is.")
+            self.add_error("vm", gettext("Enter the VM."))
         if cleaned_data.get("where") and self.network is None:
-            self.add_error("where", "Choose the network: one VM has no port group.")
+            self.add_error("where", gettext("Choose the network: one VM has no port group."))
         if self.network is None:
             return
         rules = ippools.rules(self.network, lenient=True)
@@ -196,7 +204,7 @@ class VMImportForm(forms.Form):
             with pages.beside_field(self, "mac"):
                 core.parse_mac(cleaned_data["mac"].strip(), rules)
         elif "mac" not in self.errors:
-            self.add_error("mac", "The MAC address names the interface.")
+            self.add_error("mac", gettext("The MAC address names the interface."))
         if ips := _split(cleaned_data.get("ips", "")):
             with pages.beside_field(self, "ips"):
                 core.parse_ips(ips, rules)
@@ -287,7 +295,7 @@ def _page(
     return pages.page(
         request,
         "import_new.html",
-        title="New import",
+        title=gettext("New import"),
         opts=VMImport._meta,
         form=form,
         names=names or [],

@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.admin.imports import display, form, page
@@ -33,7 +35,7 @@ class ImportList(lists.BoundedList):
 
 
 class StatusFilter(lists.Choice):
-    title = "status"
+    title = _("status")
     parameter_name = "status"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -44,7 +46,7 @@ class StatusFilter(lists.Choice):
 
 
 class TargetFilter(lists.Choice):
-    title = "target"
+    title = _("target")
     parameter_name = "target"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -65,7 +67,7 @@ class ImportAdmin(lists.Listed[VMImport]):
         "created_at", "committed_at", "undone_at",
     )  # fmt: skip
     search_fields = ("file_name",)
-    search_help_text = "File, or who imported it"
+    search_help_text = _("File, or who imported it")
     ordering = ("-pk",)
     sortable_by = ()
     paginator = lists.BoundedPaginator
@@ -86,19 +88,23 @@ class ImportAdmin(lists.Listed[VMImport]):
         by_name = queryset.filter(file_name__icontains=words)
         return by_name | queryset.filter(actor__icontains=words), False
 
-    @admin.display(description="import")
+    @admin.display(description=_("import"))
     def shown_name(self, vm_import: VMImport) -> SafeString:
         return format_html(
             '<span class="cad-stack">{}<span class="cad-dim">{}</span></span>',
-            admin_display.to(vm_import, vm_import.file_name or f"Import {vm_import.pk}"),
+            admin_display.to(
+                vm_import,
+                vm_import.file_name
+                or (gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}),
+            ),
             display.format_of(vm_import),
         )
 
-    @admin.display(description="status")
+    @admin.display(description=_("status"))
     def shown_status(self, vm_import: VMImport) -> SafeString:
         return display.status(vm_import)
 
-    @admin.display(description="rows")
+    @admin.display(description=_("rows"))
     def shown_counts(self, vm_import: VMImport) -> SafeString:
         verdict_counts = [
             (display.verdict(name), admin_display.digits(vm_import.counts[name]))
@@ -110,7 +116,7 @@ class ImportAdmin(lists.Listed[VMImport]):
         lines = format_html_join("", '<span class="cad-nowrap">{} {}</span>', verdict_counts)
         return format_html('<span class="cad-stack">{}</span>', lines)
 
-    @admin.display(description="to")
+    @admin.display(description=_("to"))
     def shown_where(self, vm_import: Any) -> SafeString:
         cluster = (
             admin_display.to(vm_import.cluster) if vm_import.shown_links else vm_import.cluster.name
@@ -118,7 +124,7 @@ class ImportAdmin(lists.Listed[VMImport]):
         network = (
             admin_display.to(vm_import.network, vm_import.network.name)
             if vm_import.network
-            else "by port group"
+            else gettext("by port group")
         )
         return format_html(
             '<span class="cad-stack"><span>{}</span><span class="cad-dim">{}</span></span>',
@@ -126,15 +132,15 @@ class ImportAdmin(lists.Listed[VMImport]):
             cluster,
         )
 
-    @admin.display(description="as")
+    @admin.display(description=_("as"))
     def shown_target(self, vm_import: VMImport) -> str:
         return vm_import.get_target_display()
 
-    @admin.display(description="by")
+    @admin.display(description=_("by"))
     def shown_by(self, vm_import: VMImport) -> str | SafeString:
         return vm_import.actor or admin_display.DASH
 
-    @admin.display(description="begun")
+    @admin.display(description=_("begun"))
     def shown_when(self, vm_import: VMImport) -> SafeString:
         return admin_display.when(vm_import.created_at)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.admin.imports import display
@@ -88,7 +89,13 @@ def save(request: HttpRequest, vm_import: VMImport) -> dict[str, list[str]]:
         done = drafts.change(vm_import.pk, values, author=pages.author(request), user=request.user)
     except errors.InvalidInput as error:
         return _by_group(error, list(typed))
-    messages.success(request, f"All rows were judged again: {display.counts_text(done.counts)}.")
+    messages.success(
+        request,
+        (
+            gettext("All rows were validated again: %(counts)s.")
+            % {"counts": display.counts_text(done.counts)}
+        ),
+    )
     return {}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -57,7 +58,8 @@ def view(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
     return pages.page(
         request,
         "import_one.html",
-        title=vm_import.file_name or f"Import {vm_import.pk}",
+        title=vm_import.file_name
+        or (gettext("Import %(vm_import)s") % {"vm_import": vm_import.pk}),
         opts=VMImport._meta,
         original=vm_import,
         of=vm_import,
@@ -137,7 +139,12 @@ def _url(vm_import: VMImport, **query: Any) -> str:
 def _chips(vm_import: VMImport, chosen: str, words: str) -> Iterator[dict[str, Any]]:
     """All, and each verdict that a row has."""
     total = sum(vm_import.counts.values())
-    yield {"name": "All", "count": total, "url": _url(vm_import, q=words), "chosen": not chosen}
+    yield {
+        "name": gettext("All"),
+        "count": total,
+        "url": _url(vm_import, q=words),
+        "chosen": not chosen,
+    }
     for name in RowVerdict.values:
         count = vm_import.counts.get(name, 0)
         if count or name == chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponseBase, JsonResponse
+from django.utils.translation import gettext
 
 from claims.admin.imports import display
 from claims.imports import progress
@@ -26,12 +27,15 @@ def words(vm_import: VMImport) -> dict[str, Any]:
 
 def _text(vm_import: VMImport, import_progress: progress.ImportProgress) -> str:
     if vm_import.status == "queued":
-        return "It waits for a worker."
+        return gettext("Waiting for a worker.")
     done = admin_display.digits(import_progress.done)
     text = (
-        f"{done} rows"
+        (gettext("%(done)s rows") % {"done": done})
         if import_progress.total is None
-        else f"{done} of {admin_display.digits(import_progress.total)} rows"
+        else (
+            gettext("%(done)s of %(total)s rows")
+            % {"done": done, "total": admin_display.digits(import_progress.total)}
+        )
     )
     if not progress.is_working(vm_import):
         return f"{display.STATUS_WORDS[vm_import.status].capitalize()}."
@@ -39,10 +43,13 @@ def _text(vm_import: VMImport, import_progress: progress.ImportProgress) -> str:
         import_progress.done >= import_progress.total
         or (vm_import.status == "committing" and not import_progress.done)
     ):
-        return f"{text}; all are being compared with the register"
+        return gettext("%(text)s; rows are being compared with the register") % {"text": text}
     if import_progress.remaining is None:
         return text
-    return f"{text}, about {admin_display.duration(max(import_progress.remaining, 1))} left"
+    return gettext("%(text)s, about %(remaining)s left") % {
+        "text": text,
+        "remaining": admin_display.duration(max(import_progress.remaining, 1)),
+    }
 
 
 def view(vm_import: VMImport) -> HttpResponseBase:

@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -55,18 +57,20 @@ class RequestForm(forms.Form):
 
     mac = fields.ParsedField(
         lambda text: macs.parse_mac(text, lenient=True),
-        label="MAC",
+        label=_("MAC"),
         required=False,
         widget=fields.addresses_text(placeholder="02:03:04:05:06:07"),
-        help_text="The MAC address of the VM's interface; without one any will do.",
+        help_text=_("The MAC address of the VM's interface; without one any will do."),
     )
     ips = forms.CharField(
-        label="Addresses",
+        label=_("Addresses"),
         required=False,
         widget=fields.addresses_text(placeholder="10.0.0.5 fd00::5"),
-        help_text="One of each family at most; without any the next free ones are granted.",
+        help_text=_(
+            "At most one of each family. Without any, the next free addresses are allocated."
+        ),
     )
-    note = forms.CharField(label="Note", required=False, max_length=500, widget=fields.text())
+    note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=fields.text())
 
     def requested(self, network: Network) -> tuple[str, ...]:
         """The addresses; what is wrong with them is shown beside the field."""
@@ -85,7 +89,7 @@ class ClaimForm(RequestForm):
     namespace = fields.ParsedField(
         lambda text: holders.parse_name(text.strip(), kind="label"), widget=fields.text()
     )
-    vm = fields.name_field(label="VM", help_text="Its name; it need not be there yet.")
+    vm = fields.name_field(label=_("VM"), help_text=_("Name of the VM. The VM need not exist yet."))
     field_order = ("network", "namespace", "vm", "mac", "ips", "note")
 
     def __init__(self, *args: Any, networks: Any, **options: Any) -> None:
@@ -103,9 +107,11 @@ def add(request: HttpRequest) -> HttpResponseBase:
         cleaned_data = form.cleaned_data
         ips = form.requested(cleaned_data["network"])
         if not form.errors and (claim := _create_claim(request, form, ips)):
-            messages.success(request, f"The claim {claim.name} was made.")
+            messages.success(
+                request, (gettext("The claim %(claim)s was made.") % {"claim": claim.name})
+            )
             return HttpResponseRedirect(display.url_of(claim))
-    return _form(request, form, "Ask for addresses for a VM", reverse(LIST))
+    return _form(request, form, gettext("Ask for addresses for a VM"), reverse(LIST))
 
 
 def _initial(query: Any) -> dict[str, str]:
@@ -156,9 +162,11 @@ def edit(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
             except errors.IpamError as error:
                 pages.put(form, error)
             else:
-                messages.success(request, "The claim was changed.")
+                messages.success(request, gettext("The claim was changed."))
                 return HttpResponseRedirect(display.url_of(claim))
-    return _form(request, form, f"Change {claim.name}", display.url_of(claim))
+    return _form(
+        request, form, (gettext("Change %(claim)s") % {"claim": claim.name}), display.url_of(claim)
+    )
 
 
 def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
@@ -166,17 +174,22 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     if request.method == "POST":
         with pages.told(request):
             ipamclaims.delete(claim.pk, author=pages.author(request))
-            messages.success(request, f"The claim {claim.name} was taken back.")
+            messages.success(
+                request, (gettext("The claim %(claim)s was taken back.") % {"claim": claim.name})
+            )
             return HttpResponseRedirect(reverse(LIST))
         return HttpResponseRedirect(display.url_of(claim))
-    held = ", ".join(claim.ips) or "no address"
+    held = ", ".join(claim.ips) or gettext("no address")
     return _form(
         request,
         forms.Form(),
-        f"Take back {claim.name}?",
+        (gettext("Take back %(claim)s?") % {"claim": claim.name}),
         display.url_of(claim),
-        button="Take it back",
-        words=f"The VM {claim.vm} holds {held} by it; what it holds is released.",
+        button=gettext("Take it back"),
+        words=(
+            gettext("The VM %(vm)s holds %(held)s by it; what it holds is released.")
+            % {"vm": claim.vm, "held": held}
+        ),
     )
 
 
@@ -188,17 +201,23 @@ def release(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
         with pages.told(request):
             author = pages.author(request, form.cleaned_data["reason"])
             ipamclaims.release(claim.pk, author=author)
-            messages.success(request, f"The addresses of {claim.name} were given back.")
+            messages.success(
+                request,
+                (gettext("The addresses of %(claim)s were given back.") % {"claim": claim.name}),
+            )
         return HttpResponseRedirect(display.url_of(claim))
     return _form(
         request,
         form,
-        f"Give back {', '.join(claim.ips)}?",
+        (gettext("Give back %(ips)s?") % {"ips": ", ".join(claim.ips)}),
         display.url_of(claim),
-        button="Give them back",
+        button=gettext("Give them back"),
         words=(
-            f"The VM {claim.vm} is gone. As long as the object stays in the cluster, OVN-Kubernetes"
-            " keeps the addresses for it: remove its finalizer there, too."
+            gettext(
+                "The VM %(vm)s is gone. As long as the object stays in the cluster,"
+                " OVN-Kubernetes keeps the addresses for it: remove its finalizer there, too."
+            )
+            % {"vm": claim.vm}
         ),
     )
 

@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped, tables
 from claims.admin.ipamclaims import form, page
@@ -38,7 +40,7 @@ class ClaimList(lists.BoundedList):
 
 
 class ClaimStateFilter(lists.Choice):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -58,7 +60,7 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         "owner_pod", "state", "created_at", "note",
     )  # fmt: skip
     search_fields = ("name",)
-    search_help_text = "Name, VM, MAC or address"
+    search_help_text = _("Name, VM, MAC or address")
     ordering = ("-pk",)
     sortable_by = ("shown_name", "shown_vm", "shown_age")
     paginator = lists.BoundedPaginator
@@ -77,40 +79,42 @@ class IPAMClaimAdmin(scoped.Scoped[IPAMClaim]):
         words = search_term.strip()
         return (search.matching_claims(queryset, words) if words else queryset), False
 
-    @admin.display(description="claim", ordering="name")
+    @admin.display(description=_("claim"), ordering="name")
     def shown_name(self, claim: IPAMClaim) -> SafeString:
         space = format_html('<span class="cad-kind">{}</span>', claim.namespace)
         return format_html("{} {}", space, tables.claim(claim, claim.name))
 
-    @admin.display(description="VM, running in", ordering="vm")
+    @admin.display(description=_("VM, running in"), ordering="vm")
     def shown_vm(self, claim: Any) -> SafeString:
         link = tables.vm(claim.namespace, claim.vm, claim.vm)
-        pod = format_html('<span class="cad-dim">{}</span>', ", ".join(claim.pods) or "no pod")
+        pod = format_html(
+            '<span class="cad-dim">{}</span>', ", ".join(claim.pods) or gettext("no pod")
+        )
         return format_html('<span class="cad-stack"><span>{}</span>{}</span>', link, pod)
 
-    @admin.display(description="network")
+    @admin.display(description=_("network"))
     def shown_network(self, claim: Any) -> SafeString:
         cluster = format_html('<span class="cad-dim">{}</span>', claim.cluster.name)
         link = display.to(claim.network, claim.network.name)
         return format_html('<span class="cad-stack"><span>{}</span>{}</span>', link, cluster)
 
-    @admin.display(description="requested")
+    @admin.display(description=_("requested"))
     def shown_requested(self, claim: IPAMClaim) -> SafeString:
         return stack([claim.mac, *claim.ips_requested])
 
-    @admin.display(description="got")
+    @admin.display(description=_("assigned"))
     def shown_got(self, claim: IPAMClaim) -> SafeString:
         return stack(claim.ips)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def shown_state(self, claim: Any) -> SafeString:
         return page.state(claim.state, states.words_of(claim))
 
-    @admin.display(description="age", ordering="created_at")
+    @admin.display(description=_("age"), ordering="created_at")
     def shown_age(self, claim: IPAMClaim) -> SafeString:
         return display.when(claim.created_at)
 
-    @admin.display(description="what to do next")
+    @admin.display(description=_("what to do next"))
     def shown_next(self, claim: Any) -> SafeString | str:
         return claim.shown_next or display.DASH
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from claims.address_index import duplicates
 from claims.admin import duplicate_list, scoped, tables, vm_text
@@ -63,7 +64,7 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         vm_link=tables.vm(claim.namespace, claim.vm),
         vm=vm_text.manifest_text(
             claim.network, vm=claim.vm, namespace=claim.namespace, mac=claim.mac, scope=scope,
-            what="the claim",
+            what=gettext("the claim"),
         ),
         may_write=form.may_write(request, claim),
         may_release=form.may_release(request) and bool(claim.ips) and bool(

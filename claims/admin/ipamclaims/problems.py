@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.admin.ipamclaims import form
@@ -53,7 +54,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "claim_problems.html",
-        title="Claims: what is wrong",
+        title=gettext("Claims: findings"),
         opts=IPAMClaim._meta,
         groups=groups,
         there=set(IPAMClaim.objects.filter(pk__in=claim_ids - {None}).values_list("pk", flat=True)),

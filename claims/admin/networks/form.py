@@ -3,13 +3,16 @@ that is and shows the manifest that will be written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, QueryDict
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin.networks import page
 from claims.core.networks import rules, static_vms, udn
@@ -23,6 +26,9 @@ from pools.models import Cluster
 from pools.platform.admin import display, pages
 from pools.platform.admin import forms as fields
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 _LISTS = (
     "subnets", "default_gateways", "reserved_subnets", "infrastructure_subnets", "join_subnets",
     "namespaces",
@@ -30,7 +36,9 @@ _LISTS = (
 _WORDS = ("kind", "topology", "role", "lifecycle", "namespace", "mtu")
 
 
-def _lines(label: str, help_text: str, example: str, rows: int = 2, **options: Any) -> forms.Field:
+def _lines(
+    label: StrOrPromise, help_text: StrOrPromise, example: str, rows: int = 2, **options: Any
+) -> forms.Field:
     return forms.CharField(
         label=label,
         required=False,
@@ -41,7 +49,11 @@ def _lines(label: str, help_text: str, example: str, rows: int = 2, **options: A
     )
 
 
-def _choice(label: str, choices: list[tuple[str, str]], help_text: str = "") -> forms.ChoiceField:
+def _choice(
+    label: StrOrPromise,
+    choices: Sequence[tuple[str, StrOrPromise]],
+    help_text: StrOrPromise = "",
+) -> forms.ChoiceField:
     return forms.ChoiceField(
         label=label, choices=choices, required=False, help_text=help_text, widget=fields.select()
     )
@@ -50,72 +62,78 @@ def _choice(label: str, choices: list[tuple[str, str]], help_text: str = "") -> 
 class NetworkForm(forms.Form):
     cluster = cluster_fields.cluster_field()
     kind = _choice(
-        "Kind",
+        _("Kind"),
         [
-            (udn.CUDN, "ClusterUserDefinedNetwork: for several namespaces"),
-            (udn.UDN_KIND, "UserDefinedNetwork: for one namespace"),
+            (udn.CUDN, _("ClusterUserDefinedNetwork: for several namespaces")),
+            (udn.UDN_KIND, _("UserDefinedNetwork: for one namespace")),
         ],
     )
     object_name = fields.name_field(
-        label="Name",
-        help_text="Of the object. OVN-Kubernetes makes the logical name of it: cluster_udn_<name>, or"
-        " <namespace>_<name>.",
+        label=_("Name"),
+        help_text=_(
+            "Name of the object. OVN-Kubernetes derives the logical name from it:"
+            " cluster_udn_<name> or <namespace>_<name>."
+        ),
     )
     namespace = forms.CharField(
-        required=False, widget=fields.text(), help_text="Of a UserDefinedNetwork."
+        required=False, widget=fields.text(), help_text=_("Of a UserDefinedNetwork.")
     )
     namespaces = _lines(
-        "Namespaces",
+        _("Namespaces"),
         "Which namespaces a ClusterUserDefinedNetwork is for, one in a line. They need the label"
         f" {udn.PRIMARY_LABEL} from the moment they are made. This can be changed later.",
         "shop",
     )
     topology = _choice(
-        "Topology",
-        [(udn.LAYER2, "layer2: one switch over all nodes"), (udn.LAYER3, "layer3")],
-        "Static VMs need layer2.",
+        _("Topology"),
+        [(udn.LAYER2, _("layer2: one switch over all nodes")), (udn.LAYER3, "layer3")],
+        _("Static VMs need layer2."),
     )
     role = _choice(
-        "Role",
+        _("Role"),
         [(udn.PRIMARY, "primary"), (udn.SECONDARY, "secondary")],
-        "Static VMs need the primary network of their namespace.",
+        _("Static VMs need the primary network of their namespace."),
     )
     lifecycle = _choice(
-        "IPAM lifecycle",
-        [(udn.PERSISTENT, "Persistent: a VM keeps its addresses"), ("", "none")],
-        "Static VMs need Persistent.",
+        _("IPAM lifecycle"),
+        [(udn.PERSISTENT, _("Persistent: a VM keeps its addresses")), ("", "none")],
+        _("Static VMs need Persistent."),
     )
     subnets = _lines(
-        "Subnets", "One, or one of each family, one in a line.", "10.100.0.0/16", rows=2
+        _("Subnets"), _("One, or one of each family, one in a line."), "10.100.0.0/16", rows=2
     )
     default_gateways = _lines(
-        "Default gateways",
-        "One of each family, inside the subnets. Without: the first address of each subnet. Imported VMs"
-        " keep the gateway that they had.",
+        _("Default gateways"),
+        _(
+            "One of each family, inside the subnets. Without: the first address of each"
+            " subnet. Imported VMs keep the gateway that they had."
+        ),
         "10.100.0.254",
     )
     reserved_subnets = _lines(
-        "Reserved subnets",
+        _("Reserved subnets"),
         f"At most {25}: addresses that are given on request only, such as those of VMs to be imported.",
         "10.100.1.0/24",
         rows=3,
     )
     infrastructure_subnets = _lines(
-        "Infrastructure subnets",
-        "At most 4, for OVN-Kubernetes alone: gateways lie in one of them, no VM does.",
+        _("Infrastructure subnets"),
+        _("At most 4, for OVN-Kubernetes alone: gateways lie in one of them, no VM does."),
         "10.100.0.240/28",
     )
-    join_subnets = _lines("Join subnets", "Leave it empty unless you know better.", "")
+    join_subnets = _lines(_("Join subnets"), _("Leave it empty unless you know better."), "")
     mtu = forms.CharField(
-        label="MTU", required=False, widget=fields.text(inputmode="numeric", placeholder="1400")
+        label=_("MTU"), required=False, widget=fields.text(inputmode="numeric", placeholder="1400")
     )
     description = fields.reason_field(required=False, help_text="")
     applied = forms.BooleanField(
-        label="Apply it to the cluster",
+        label=_("Apply it to the cluster"),
         required=False,
         widget=fields.tick(),
-        help_text="Only of a managed cluster, and of ClusterUserDefinedNetworks. Otherwise the register"
-        " keeps it as a note, until the cluster shows it.",
+        help_text=_(
+            "Only of a managed cluster, and of ClusterUserDefinedNetworks. Otherwise the"
+            " register keeps it as a note, until the cluster shows it."
+        ),
     )
 
     spec: UDN
@@ -186,7 +204,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "network_form.html",
-        title="Add network",
+        title=gettext("Add network"),
         opts=Network._meta,
         form=form,
         clusters_exist=Cluster.objects.exists(),
@@ -207,8 +225,14 @@ def _make(request: HttpRequest, form: NetworkForm) -> Network:
 
 def _created_message(network: Network) -> str:
     if network.applied:
-        return f"{network.name} was made; the next pass writes it to {network.cluster}."
-    return f"{network.name} was made. Apply its manifest in {network.cluster} yourself."
+        return gettext("%(network)s was made; the next pass writes it to %(cluster)s.") % {
+            "network": network.name,
+            "cluster": network.cluster,
+        }
+    return gettext("%(network)s was made. Apply its manifest in %(cluster)s yourself.") % {
+        "network": network.name,
+        "cluster": network.cluster,
+    }
 
 
 def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
@@ -217,7 +241,7 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
     return pages.page(
         request,
         "network_preview.html",
-        title=f"Make {spec.name}?",
+        title=(gettext("Make %(spec)s?") % {"spec": spec.name}),
         opts=Network._meta,
         wanted=spec,
         cluster=form.cleaned_data["cluster"],
@@ -241,7 +265,7 @@ def _immutable(network: Network) -> list[tuple[str, str]]:
             value = udn.gateways(network)
         text = ", ".join(value) if isinstance(value, list | tuple) else str(value or "")
         if name == "mtu" and not text:
-            text = "that of the cluster"
+            text = gettext("that of the cluster")
         immutable_fields.append((words, text))
     return immutable_fields
 
@@ -261,12 +285,12 @@ def _hidden_inputs(post_data: QueryDict) -> list[tuple[str, str]]:
 
 class NetworkChangeForm(forms.Form):
     description = fields.reason_field(required=False, help_text="")
-    namespaces = _lines("Namespaces", "One in a line.", "shop", rows=4)
+    namespaces = _lines(_("Namespaces"), _("One in a line."), "shop", rows=4)
     applied = forms.BooleanField(
-        label="Apply it to the cluster",
+        label=_("Apply it to the cluster"),
         required=False,
         widget=fields.tick(),
-        help_text="Without it the register follows what the cluster has.",
+        help_text=_("Without it the register follows what the cluster has."),
     )
 
     def clean_namespaces(self) -> list[str]:
@@ -300,9 +324,11 @@ def edit(request: HttpRequest, network: Network) -> HttpResponseBase:
             for problem in pages.problems(error):
                 form.add_error(place, pages.shown(problem))
         else:
-            messages.success(request, f"{network.name} was changed.")
+            messages.success(
+                request, (gettext("%(network)s was changed.") % {"network": network.name})
+            )
             return HttpResponseRedirect(display.url_of(network))
-    title = f"Edit {network.name}"
+    title = gettext("Edit %(network)s") % {"network": network.name}
     return page.page(request, "network_edit.html", title, network, form=form)
 
 

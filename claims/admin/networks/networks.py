@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.admin import scoped
 from claims.admin.networks import form, page
@@ -54,7 +56,7 @@ class NetworkClusterFilter(scoped.ScopedClusterFilter):
 
 
 class NetworkKindFilter(lists.Choice):
-    title = "kind"
+    title = _("kind")
     parameter_name = "kind"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
@@ -65,11 +67,11 @@ class NetworkKindFilter(lists.Choice):
 
 
 class StaticFilter(lists.Choice):
-    title = "static VMs"
+    title = _("static VMs")
     parameter_name = "static"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("yes", "can hold them"), ("no", "cannot")]
+        return [("yes", gettext("can hold them")), ("no", "cannot")]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
         holds = services.fit(scoped.rows(request, NAD))
@@ -81,11 +83,15 @@ class StaticFilter(lists.Choice):
 class SeenFilter(lists.Choice):
     """Names that only an IPPool or a claim mentions are shown when somebody asks for them."""
 
-    title = "seen"
+    title = _("seen")
     parameter_name = "known"
 
     def options(self, request: HttpRequest) -> list[tuple[str, str]]:
-        return [("false", "only mentioned"), ("gone", "gone from the cluster"), ("all", "all")]
+        return [
+            ("false", gettext("only mentioned")),
+            ("gone", gettext("gone from the cluster")),
+            ("all", "all"),
+        ]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
         if self.value() == "all":
@@ -107,7 +113,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
         "default_gateways", "reserved_subnets", "infrastructure_subnets", "applied", "description",
     )  # fmt: skip
     search_fields = ("name",)
-    search_help_text = "Name, address or CIDR"
+    search_help_text = _("Name, address or CIDR")
     ordering = ("cluster__name", "name")
     list_before_template = "cadastre/networks_intro.html"
 
@@ -123,9 +129,11 @@ class NetworkAdmin(scoped.Scoped[Network]):
         words = search_term.strip()
         return (queryset.filter(services.search(words)) if words else queryset), False
 
-    @admin.display(description="logical name", ordering="name")
+    @admin.display(description=_("logical name"), ordering="name")
     def shown_name(self, network: Network) -> SafeString:
-        gone = display.state("removed", "deleted in the cluster") if network.gone_at else ""
+        gone = (
+            display.state("removed", gettext("deleted in the cluster")) if network.gone_at else ""
+        )
         return format_html(
             '<span class="cad-stack">{}<span class="cad-dim">{} {}</span></span>',
             display.to(network, network.name),
@@ -133,35 +141,35 @@ class NetworkAdmin(scoped.Scoped[Network]):
             gone,
         )
 
-    @admin.display(description="cluster", ordering="cluster__name")
+    @admin.display(description=_("cluster"), ordering="cluster__name")
     def shown_cluster(self, network: Any) -> SafeString | str:
         return display.to(network.cluster) if network.shown_links else network.cluster.name
 
-    @admin.display(description="subnets")
+    @admin.display(description=_("subnets"))
     def shown_subnets(self, network: Network) -> SafeString:
         return _stack(network.subnets)
 
-    @admin.display(description="gateways")
+    @admin.display(description=_("gateways"))
     def shown_gateways(self, network: Network) -> SafeString:
         return _stack(udn.gateways(network))
 
-    @admin.display(description="lifecycle", ordering="lifecycle")
+    @admin.display(description=_("lifecycle"), ordering="lifecycle")
     def shown_lifecycle(self, network: Network) -> SafeString | str:
         return network.lifecycle or display.DASH
 
-    @admin.display(description="static VMs")
+    @admin.display(description=_("static VMs"))
     def shown_verdict(self, network: Any) -> SafeString:
         return page.verdict(services.verdict(network, network.shown_nads))
 
-    @admin.display(description="namespaces")
+    @admin.display(description=_("namespaces"))
     def shown_namespaces(self, network: Any) -> SafeString:
         return display.number(len({nad.namespace for nad in network.shown_nads}))
 
-    @admin.display(description="entries")
+    @admin.display(description=_("entries"))
     def shown_entries(self, network: Any) -> SafeString:
         return display.number(network.shown_number)
 
-    @admin.display(description="utilization")
+    @admin.display(description=_("utilization"))
     def shown_bars(self, network: Any) -> SafeString:
         if not network.shown_usage:
             return display.DASH
@@ -217,9 +225,16 @@ class NetworkAdmin(scoped.Scoped[Network]):
             except errors.IpamError as error:
                 messages.error(request, pages.sentence(error.message))
                 return HttpResponseRedirect(display.url_of(self.row_or_404(request, object_id)))
-            messages.success(request, f"{network.name} was deleted.")
+            messages.success(
+                request, (gettext("%(network)s was deleted.") % {"network": network.name})
+            )
             return HttpResponseRedirect(reverse(LIST))
-        return page.page(request, "network_delete.html", f"Delete {network.name}?", network)
+        return page.page(
+            request,
+            "network_delete.html",
+            (gettext("Delete %(network)s?") % {"network": network.name}),
+            network,
+        )
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any

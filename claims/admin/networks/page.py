@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from claims.admin import scoped
 from claims.admin.entries import form
@@ -69,7 +70,7 @@ def verdict(check: Verdict) -> SafeString:
         " ".join(reason.message for reason in check.reasons),
         "cad-dim" if unknown else "cad-state-refused",
         "?" if unknown else "✕",
-        "not known" if unknown else "no",
+        gettext("not known") if unknown else "no",
         format_html_join("", '<span class="cad-dim">{}</span>', ((text,) for text in brief)),
     )
 
@@ -139,9 +140,13 @@ def _pool(request: HttpRequest, pool: Pool) -> dict[str, Any]:
 def _uses(request: HttpRequest, network: Network) -> Any:
     """(what, how many of them, where they are listed) of what is seen."""
     tables: list[tuple[str, type[Model], QuerySet[Any]]] = [
-        ("MAC entries", Entry, scoped.rows(request, Entry).filter(ippool__network=network)),
+        (
+            gettext("MAC entries"),
+            Entry,
+            scoped.rows(request, Entry).filter(ippool__network=network),
+        ),
         ("IPAMClaims", IPAMClaim, scoped.rows(request, IPAMClaim).filter(network=network)),
-        ("Workloads", Workload, scoped.rows(request, Workload).filter(network=network)),
+        (gettext("Workloads"), Workload, scoped.rows(request, Workload).filter(network=network)),
     ]
     for words, model, rows in tables:
         url = ""

@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.models import Wave
 from claims.waves import waves
@@ -29,7 +31,7 @@ class WaveForm(forms.Form):
     cluster = forms.ModelChoiceField(Cluster.objects.none(), widget=fields.select())
     name = forms.CharField(max_length=63, widget=fields.text(placeholder="Saturday 1"))
     planned_at = forms.DateTimeField(
-        label="Planned for", required=False, widget=_moment(), help_text="In UTC."
+        label=_("Planned for"), required=False, widget=_moment(), help_text=_("In UTC.")
     )
     note = forms.CharField(required=False, max_length=500, widget=fields.text())
 
@@ -48,10 +50,13 @@ def add(request: HttpRequest, clusters: QuerySet[Cluster]) -> HttpResponseBase:
         except errors.IpamError as error:
             _put(form, error)
         else:
-            messages.success(request, f"The wave {wave.name} was made. Put VMs into it.")
+            messages.success(
+                request,
+                (gettext("The wave %(wave)s was made. Put VMs into it.") % {"wave": wave.name}),
+            )
             return HttpResponseRedirect(display.url_of(wave))
     back = reverse("admin:claims_wave_changelist")
-    return _page(request, form, "Add a wave", back, clusters_exist=clusters.exists())
+    return _page(request, form, gettext("Add a wave"), back, clusters_exist=clusters.exists())
 
 
 def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
@@ -64,9 +69,15 @@ def edit(request: HttpRequest, wave: Wave) -> HttpResponseBase:
         except errors.IpamError as error:
             _put(form, error)
         else:
-            messages.success(request, "The wave was changed.")
+            messages.success(request, gettext("The wave was changed."))
             return HttpResponseRedirect(display.url_of(wave))
-    return _page(request, form, f"Edit {wave.name}", display.url_of(wave), clusters_exist=True)
+    return _page(
+        request,
+        form,
+        (gettext("Edit %(wave)s") % {"wave": wave.name}),
+        display.url_of(wave),
+        clusters_exist=True,
+    )
 
 
 def _put(form: WaveForm, error: errors.IpamError) -> None:

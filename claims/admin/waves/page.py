@@ -10,6 +10,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from claims.admin.imports import display
 from claims.imports import drafts
@@ -79,18 +80,23 @@ def view(request: HttpRequest, wave: Wave) -> HttpResponseBase:
 def _headline(report: WaveReadiness) -> tuple[SafeString, str]:
     total, missing = len(report.machines), report.counts[NOT_READY]
     if not total:
-        return display.sign("unknown", "○", "empty"), "it has no VMs yet"
+        return display.sign("unknown", "○", "empty"), gettext("it has no VMs yet")
     if missing:
-        return look(
-            NOT_READY
-        ), f"{admin_display.digits(missing)} of {admin_display.digits(total)} VMs"
-    which = "its only VM" if total == 1 else f"all {admin_display.digits(total)} VMs"
+        return look(NOT_READY), (
+            gettext("%(missing)s of %(total)s VMs")
+            % {"missing": admin_display.digits(missing), "total": admin_display.digits(total)}
+        )
+    which = (
+        gettext("its only VM")
+        if total == 1
+        else (gettext("all %(total)s VMs") % {"total": admin_display.digits(total)})
+    )
     return look(WARNING if report.counts[WARNING] else READY), which
 
 
 def _chips(report: WaveReadiness, wave: Wave, chosen: str) -> Iterator[dict[str, Any]]:
     here = admin_display.url_of(wave)
-    yield {"name": "All", "count": len(report.machines), "url": here, "chosen": not chosen}
+    yield {"name": gettext("All"), "count": len(report.machines), "url": here, "chosen": not chosen}
     for verdict, count in report.counts.items():
         if count or verdict == chosen:
             url = f"{here}?verdict={verdict}"
@@ -122,7 +128,7 @@ def _done(request: HttpRequest, wave: Wave) -> bool:
     """Whether what a button does was done; why not is a message."""
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
-        raise BadRequest("There is no such action.")
+        raise BadRequest(gettext("There is no such action."))
     try:
         action(request, wave)
     except errors.IpamError as error:
@@ -138,7 +144,7 @@ def _line(request: HttpRequest, problem: errors.FieldProblem) -> str:
     if len(parts) < 2 or not parts[1].isdigit():
         return ""
     number, text = _lines(request)[int(parts[1])]
-    return f"Line {number} ({errors.shown(text)}): "
+    return gettext("Line %(number)s (%(text)s): ") % {"number": number, "text": errors.shown(text)}
 
 
 def _lines(request: HttpRequest) -> list[tuple[int, str]]:
@@ -149,7 +155,9 @@ def _lines(request: HttpRequest) -> list[tuple[int, str]]:
 def _add(request: HttpRequest, wave: Wave) -> None:
     lines = [text.rpartition("/") for _, text in _lines(request)]
     if not lines:
-        raise errors.InvalidInput.for_field("vms", "required", "write the VMs, one in a line")
+        raise errors.InvalidInput.for_field(
+            "vms", "required", gettext("write the VMs, one in a line")
+        )
     vms = [(namespace.strip(), vm.strip()) for namespace, _, vm in lines]
     _tell(request, waves.add(wave.pk, vms, author=pages.author(request)))
 
@@ -158,13 +166,15 @@ def _add_import(request: HttpRequest, wave: Wave) -> None:
     number = lists.number(request.POST.get("import", ""))
     vm_import = drafts.visible(request.user).filter(pk=number, cluster=wave.cluster_id).first()
     if vm_import is None:
-        raise errors.InvalidInput.for_field("import", "required", "choose an import")
+        raise errors.InvalidInput.for_field("import", "required", gettext("choose an import"))
     _tell(request, waves.add_import(wave.pk, vm_import, author=pages.author(request)))
 
 
 def _tell(request: HttpRequest, added: int) -> None:
     message = f"{admin_display.digits(added)} VM{'' if added == 1 else 's'} came into the wave"
-    messages.success(request, f"{message}." if added else "All of them were in the wave already.")
+    messages.success(
+        request, f"{message}." if added else gettext("All of them were in the wave already.")
+    )
 
 
 def _remove(request: HttpRequest, wave: Wave) -> None:

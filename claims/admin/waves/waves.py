@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from claims.access import namespaces
 from claims.admin import scoped
@@ -32,7 +34,7 @@ class WaveAdmin(scoped.Scoped[Wave]):
     list_filter = (scoped.ScopedClusterFilter,)
     exported = ("id", "cluster.name", "name", "planned_at", "counted", "note", "created_at")
     search_fields = ("name", "note")
-    search_help_text = "Name or note"
+    search_help_text = _("Name or note")
     ordering = (F("planned_at").desc(nulls_last=True), "-pk")
     sortable_by = ("shown_name", "shown_planned")
     list_before_template = "cadastre/waves_intro.html"
@@ -41,23 +43,23 @@ class WaveAdmin(scoped.Scoped[Wave]):
         rows = super().get_queryset(request).select_related("cluster")
         return rows.annotate(counted=Count("vms"))
 
-    @admin.display(description="wave", ordering="name")
+    @admin.display(description=_("wave"), ordering="name")
     def shown_name(self, wave: Wave) -> SafeString:
         return display.to(wave, wave.name)
 
-    @admin.display(description="planned", ordering="planned_at")
+    @admin.display(description=_("planned"), ordering="planned_at")
     def shown_planned(self, wave: Wave) -> SafeString:
         return display.when(wave.planned_at)
 
-    @admin.display(description="VMs")
+    @admin.display(description=_("VMs"))
     def shown_vms(self, wave: Any) -> SafeString:
         return display.number(wave.counted)
 
-    @admin.display(description="cluster")
+    @admin.display(description=_("cluster"))
     def shown_cluster(self, wave: Wave) -> SafeString:
         return display.to(wave.cluster)
 
-    @admin.display(description="note")
+    @admin.display(description=_("note"))
     def shown_note(self, wave: Wave) -> SafeString | str:
         return wave.note or display.DASH
 
@@ -103,7 +105,11 @@ class WaveAdmin(scoped.Scoped[Wave]):
         if request.method == "POST":
             waves.delete(wave.pk, author=pages.author(request))
             messages.success(
-                request, f"The wave {wave.name} was deleted; its VMs stay as they are."
+                request,
+                (
+                    gettext("The wave %(wave)s was deleted; its VMs stay as they are.")
+                    % {"wave": wave.name}
+                ),
             )
             return HttpResponseRedirect(reverse(LIST))
         return pages.page(

@@ -73,7 +73,7 @@ def test_rows_are_corrected_skipped_and_given_an_address(client: Client, of: VMI
 def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImport) -> None:
     assert "Rows in conflict: 1, refused: 1" in pages.do(client, of, "commit", skip_bad="false")
     shown = pages.do(client, of, "commit", skip_bad="true")
-    assert "Written: 1 new, 1 changed, 1 conflict, 1 refused." in shown
+    assert "Committed: 1 new, 1 changed, 1 conflict, 1 refused." in shown
     assert "provisioned" in shown
     link = reverse("claims-api:import-manifest", args=[of.pk])
     assert f'href="{link}"' in shown
@@ -108,7 +108,7 @@ def test_port_groups_are_mapped_and_remembered(client: Client, network: Network)
     assert 'value="No Name"' in wrong
     assert not PortGroup.objects.exists()
     done = pages.do(client, of, "map", **said, **{"group-1-namespace": "shop"})
-    assert "All rows were judged again: 1 new." in done
+    assert "All rows were validated again: 1 new." in done
     assert PortGroup.objects.get().namespace == "shop"
     again = import_drafts.create(
         Upload("rows", rows), ImportOptions(network.cluster), author=worlds.BY
@@ -125,9 +125,9 @@ def test_a_draft_is_thrown_away(client: Client, of: VMImport) -> None:
 @pytest.mark.parametrize(
     ("status", "done", "told"),
     [
-        (Status.QUEUED, 0, "It waits for a worker."),
+        (Status.QUEUED, 0, "Waiting for a worker."),
         (Status.DRAFTING, 500, "500 of 2 000 rows"),
-        (Status.COMMITTING, 2000, "all are being compared with the register"),
+        (Status.COMMITTING, 2000, "rows are being compared with the register"),
     ],
 )
 def test_work_under_way_shows_how_far_it_is(

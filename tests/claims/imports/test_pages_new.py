@@ -65,7 +65,7 @@ def test_a_cluster_means_the_port_groups_of_the_file(network: Network) -> None:
     [
         ({"how": "file"}, "file", "Choose a file."),
         ({"how": "text", "text": " \n"}, "text", "Paste a list here."),
-        ({"vm": " "}, "vm", "Say which VM it is."),
+        ({"vm": " "}, "vm", "Enter the VM."),
         ({"mac": ""}, "mac", "The MAC address names the interface."),
         ({"mac": "00:50"}, "mac", "MAC address"),
         ({"ips": "10.9.9.9"}, "ips", "is in none of the network's subnets"),

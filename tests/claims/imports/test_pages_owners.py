@@ -52,7 +52,7 @@ def test_an_owner_imports_for_their_own_namespaces(network: Network, foreign: VM
     client.post(reverse(pages.NEW), pages.typed(network))
     own = VMImport.objects.latest("pk")
     assert (own.limited, own.counts["new"]) == (True, 1)
-    assert "Written: 1 new." in pages.do(client, own, "commit")
+    assert "Committed: 1 new." in pages.do(client, own, "commit")
     client.post(reverse(pages.NEW), pages.typed(network, namespace="bank", ips="10.0.0.9"))
     other = VMImport.objects.latest("pk")
     assert other.counts["refused"] == 1
