@@ -62,9 +62,7 @@ _MENU = [
         "title": _("Clusters"),
         "items": [
             _entry(_("Clusters"), "hub", "pools_cluster_changelist", "pools.view_cluster"),
-            _entry(
-                _("Drift and plan"), "compare_arrows", "pools_drift_changelist", "pools.view_drift"
-            ),
+            _entry(_("Drift"), "compare_arrows", "pools_drift_changelist", "pools.view_drift"),
             _entry(_("Nodes"), "dns", "nodes", "pools.view_observedobject"),
         ],
     },
@@ -80,15 +78,17 @@ _MENU = [
             _entry(
                 _("Workloads"), "difference", "claims_workload_changelist", "claims.view_workload"
             ),
-            _entry(_("Decisions"), "rule", "claims_decision_changelist", "claims.view_decision"),
+            _entry(
+                _("Webhook decisions"), "rule", "claims_decision_changelist", "claims.view_decision"
+            ),
         ],
     },
     {
         "title": _("Guides"),
         "items": [
             _entry(_("Pool for a pod"), "alt_route", "pool_for_pod", "pools.view_pool"),
-            _entry(_("Demand of a node"), "memory", "node_demand", "pools.view_pool"),
-            _entry(_("Preflight"), "checklist", "preflight", "pools.view_cluster"),
+            _entry(_("Node demand calculator"), "memory", "node_demand", "pools.view_pool"),
+            _entry(_("Cilium readiness check"), "checklist", "preflight", "pools.view_cluster"),
             _entry(_("Overlaps"), "join_inner", "overlaps", "pools.view_pool"),
         ],
     },
@@ -102,7 +102,7 @@ _MENU = [
                 ),
                 "active": lambda request: _below(request, "claims/vmimport/", but="add/"),
             },
-            _entry(_("Waves"), "waves", "claims_wave_changelist", "claims.view_wave"),
+            _entry(_("Migration waves"), "waves", "claims_wave_changelist", "claims.view_wave"),
             _entry(_("Import pools"), "upload", "import", "pools.add_pool"),
         ],
     },
@@ -119,7 +119,12 @@ _MENU = [
             _entry(_("History"), "history", "history", "pools.view_event", "claims.view_entry"),
             _entry(_("Findings"), "report", "pools_finding_changelist", "pools.view_finding"),
             _entry(_("Leaks"), "water_drop", "pools_leak_changelist", "pools.view_leak"),
-            _entry(_("Checks"), "fact_check", "pools_checkrun_changelist", "pools.view_checkrun"),
+            _entry(
+                _("Integrity checks"),
+                "fact_check",
+                "pools_checkrun_changelist",
+                "pools.view_checkrun",
+            ),
         ],
     },
     {
@@ -128,7 +133,10 @@ _MENU = [
             _entry(_("Users"), "person", "auth_user_changelist", "auth.view_user"),
             _entry(_("Groups"), "group", "auth_group_changelist", "auth.view_group"),
             _entry(
-                _("Access"), "lock_person", "claims_membership_changelist", "claims.view_membership"
+                _("VM owners"),
+                "lock_person",
+                "claims_membership_changelist",
+                "claims.view_membership",
             ),
             _entry(_("Tokens"), "key", "knox_authtoken_changelist"),
             _entry(

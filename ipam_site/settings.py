@@ -448,7 +448,7 @@ REST_KNOX = {
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Cadastre",
-    "DESCRIPTION": "The register of addresses for Kubernetes fleets.",
+    "DESCRIPTION": "Address management for Kubernetes fleets.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],

@@ -45,7 +45,7 @@ def _claims() -> Iterator[Attention]:
     for state, level, singular, plural in (
         (states.CONFLICT, "bad", "claim is in conflict", "claims are in conflict"),
         (states.FAILED, "bad", "claim failed", "claims failed"),
-        (states.LEAKED, "warn", "claim outlived its VM", "claims outlived their VMs"),
+        (states.LEAKED, "warn", "orphaned claim (VM deleted)", "orphaned claims (VMs deleted)"),
     ):
         if count := rows.filter(state=state).count():
             url = reverse("admin:claims_ipamclaim_changelist", query={"state": state})

@@ -138,7 +138,7 @@ class MembershipAdmin(lists.Listed[Membership]):
                     ),
                 )
                 return HttpResponseRedirect(reverse(LIST))
-        return _page(request, gettext("Make somebody a VM owner"), form)
+        return _page(request, gettext("Add VM owner"), form)
 
     def change_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any
@@ -180,7 +180,9 @@ class MembershipAdmin(lists.Listed[Membership]):
                 ),
             )
             return HttpResponseRedirect(reverse(LIST))
-        return _page(request, (gettext("End the access of %(row)s?") % {"row": _who(row)}), row=row)
+        return _page(
+            request, (gettext("Revoke the access of %(row)s?") % {"row": _who(row)}), row=row
+        )
 
     def history_view(  # type: ignore[override]
         self, request: HttpRequest, object_id: str, *_args: Any, **_options: Any

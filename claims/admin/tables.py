@@ -112,7 +112,7 @@ def workloads(rows: Iterable[Workload]) -> AdminTable:
         for row in rows
     ]
     return AdminTable(
-        gettext("What runs"),
+        gettext("Running workloads"),
         (gettext("Workload"), "MAC", "IPs", gettext("Phase"), gettext("Network")),
         cells,
     )

@@ -117,7 +117,7 @@ class DecisionAdmin(scoped.Scoped[Decision]):
 
 class SettingsForm(forms.Form):
     annotation = forms.ChoiceField(
-        label=_("What is written"),
+        label=_("Delivery method"),
         choices=Annotation.choices,
         widget=fields.select(),
         help_text=_("Beside kubevirt/ipam-extensions the second one is the safe choice."),
@@ -153,7 +153,7 @@ class NetworkSettingsAdmin(lists.Listed[NetworkSettings]):
         return pages.page(
             request,
             "network_settings_list.html",
-            title=gettext("How VMs are told of their addresses"),
+            title=gettext("Address delivery to VMs"),
             opts=NetworkSettings._meta,
             rows=[
                 settings_by_cluster.get(cluster.pk) or NetworkSettings(cluster=cluster)
@@ -193,9 +193,7 @@ def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     return pages.page(
         request,
         "network_settings.html",
-        title=(
-            gettext("How VMs of %(cluster)s are told of their addresses") % {"cluster": cluster}
-        ),
+        title=(gettext("Address delivery to VMs of %(cluster)s") % {"cluster": cluster}),
         opts=NetworkSettings._meta,
         cluster=cluster,
         form=form,

@@ -259,7 +259,7 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
     return pages.page(
         request,
         "workloads_adopt.html",
-        title=gettext("Adopt what runs?"),
+        title=gettext("Adopt running workloads?"),
         opts=Workload._meta,
         network=network,
         ids=ids,

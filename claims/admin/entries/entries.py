@@ -59,14 +59,14 @@ def seen_in_cluster(entry: Entry, running: Workload | None) -> SafeString:
         return _state_badge(
             "ok",
             "●",
-            "runs",
+            "running",
             (gettext("%(running)s runs with these addresses") % {"running": running}),
         )
     with_ = ", ".join(there) or gettext("no address")
     return _state_badge(
         "open",
         "≠",
-        gettext("other address"),
+        gettext("address mismatch"),
         (gettext("%(running)s runs with %(with)s") % {"running": running, "with": with_}),
     )
 

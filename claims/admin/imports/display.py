@@ -25,7 +25,7 @@ _VERDICTS = {
 VERDICT_HELP = {
     "new": "not in the register yet",
     "changed": "in the register with other values",
-    "unchanged": "in the register just so",
+    "unchanged": "already registered, unchanged",
     "conflict": "contradicts the register, the network or another row",
     "refused": "cannot be understood, or not be written",
     "skipped": "left out by a person",

@@ -175,7 +175,7 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
         with pages.told(request):
             ipamclaims.delete(claim.pk, author=pages.author(request))
             messages.success(
-                request, (gettext("The claim %(claim)s was taken back.") % {"claim": claim.name})
+                request, (gettext("The claim %(claim)s was released.") % {"claim": claim.name})
             )
             return HttpResponseRedirect(reverse(LIST))
         return HttpResponseRedirect(display.url_of(claim))
@@ -183,9 +183,9 @@ def delete(request: HttpRequest, claim: IPAMClaim) -> HttpResponseBase:
     return _form(
         request,
         forms.Form(),
-        (gettext("Take back %(claim)s?") % {"claim": claim.name}),
+        (gettext("Release %(claim)s?") % {"claim": claim.name}),
         display.url_of(claim),
-        button=gettext("Take it back"),
+        button=gettext("Release"),
         words=(
             gettext("The VM %(vm)s holds %(held)s by it; what it holds is released.")
             % {"vm": claim.vm, "held": held}

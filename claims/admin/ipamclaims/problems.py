@@ -18,16 +18,16 @@ from pools.platform.admin import pages
 MOST = 200  # of one kind on the page
 _TITLES = {
     codes.LEAKED: "Leaked: the VM is gone, the claim stays",
-    codes.STUCK: "To be deleted for long, and still there",
-    codes.UNKNOWN_NETWORK: "Of a network that nobody has seen",
-    codes.REFUSED: "Without an address",
-    codes.DUPLICATE: "An address or a MAC that another has, too",
-    codes.OUTSIDE: "Outside of the network's subnets",
-    codes.OF_ENTRY: "Otherwise than the MAC entry says",
-    codes.OF_WORKLOAD: "Otherwise than the VM runs",
-    codes.NAME: "Called so that nothing finds them",
-    codes.COLLISION: "Names that two would get",
-    codes.UNWRITABLE: "Requests that the object cannot show",
+    codes.STUCK: "Deletion pending for a long time",
+    codes.UNKNOWN_NETWORK: "Unknown network",
+    codes.REFUSED: "No address assigned",
+    codes.DUPLICATE: "Duplicate address or MAC address",
+    codes.OUTSIDE: "Outside the network's subnets",
+    codes.OF_ENTRY: "Differs from the MAC entry",
+    codes.OF_WORKLOAD: "Differs from the running VM",
+    codes.NAME: "Name that no VM refers to",
+    codes.COLLISION: "Name collisions",
+    codes.UNWRITABLE: "Requests that the object cannot represent",
 }
 
 

@@ -26,8 +26,8 @@ SHOWN = 200  # VMs on the page; on paper there are all
 _IMPORTS = 50
 _LOOKS = {
     READY: ("ok", "●", "ready", "nothing is in the way"),
-    WARNING: ("warning", "▲", "ready, with a warning", "it can move; look at why"),
-    NOT_READY: ("refused", "✕", "not ready", "it would not get what is registered"),
+    WARNING: ("warning", "▲", "ready, with a warning", "the VM can move; check the warnings"),
+    NOT_READY: ("refused", "✕", "not ready", "the VM would not get its registered addresses"),
 }
 _YES, _NO = display.sign("ok", "●", "yes"), display.sign("refused", "✕", "no")
 

@@ -44,7 +44,7 @@ def titles(client: Client, text: str) -> set[str]:
     return {table.title for one in answer.context["sections"] for table in one.found["tables"]}
 
 
-ALL = {"MAC entries", "Claims", "What runs"}
+ALL = {"MAC entries", "Claims", "Running workloads"}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_their_menu_has_what_they_may_open(blue: Network) -> None:
         "Clusters",
         "Events",
         "Users",
-        "Access",
+        "VM owners",
         "Pool for a pod",
     }
     for item in shown:

@@ -59,8 +59,8 @@ def test_an_administrator_makes_changes_and_ends_one(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({}, "Choose a user or name a group"),
-        ({"group": "a", "user": "vera"}, "Choose a user or name a group"),
+        ({}, "Choose either a user or a group"),
+        ({"group": "a", "user": "vera"}, "Choose either a user or a group"),
         ({"group": "a", "namespaces": ""}, "This field is required"),
         ({"group": "a", "namespaces": "shop shop"}, "Is named twice"),
         ({"group": "a", "namespaces": "Shop"}, "A name is made of lower-case letters"),
@@ -89,4 +89,4 @@ def test_others_have_no_such_page(cluster: Cluster, role: str) -> None:
         url = reverse(f"admin:claims_membership_{name}", args=[row.pk])
         assert client.get(url).status_code == 403
         assert client.post(url, {"namespaces": "x"}).status_code == 403
-    assert "Access" not in client.get(reverse("admin:index")).content.decode()
+    assert "VM owners" not in client.get(reverse("admin:index")).content.decode()

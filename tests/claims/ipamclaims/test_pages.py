@@ -123,7 +123,7 @@ def test_asking_for_addresses(browser: Client, network: Network) -> None:
     assert browser.post(page_of(claim, "edit"), edited).status_code == 302
     claim.refresh_from_db()
     assert (claim.mac, claim.ips_requested, claim.note) == (None, [], "never mind")
-    assert "Take it back" in text(browser, page_of(claim, "delete"))
+    assert "Release" in text(browser, page_of(claim, "delete"))
     assert browser.post(page_of(claim, "delete")).status_code == 302
     assert not IPAMClaim.objects.exists()
 
