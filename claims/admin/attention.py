@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.db.models import Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from claims.admin import scoped
 from claims.ipamclaims import states
@@ -57,8 +57,11 @@ def _unfit() -> Iterator[Attention]:
     rows = Network.objects.exclude(kind="").exclude(networks.fit(NAD.objects.all()))
     if count := rows.filter(used).distinct().count():
         url = reverse("admin:claims_network_changelist", query={"static": "no"})
-        singular, plural = "network has MAC entries", "networks have MAC entries"
-        words = f"{_count(count, singular, plural)} and cannot hold static VMs"
+        words = ngettext(
+            "%(count)s network has MAC entries and cannot hold static VMs",
+            "%(count)s networks have MAC entries and cannot hold static VMs",
+            count,
+        ) % {"count": display.digits(count)}
         yield Attention("warn", words, "", url, gettext("Networks"), url)
 
 
@@ -66,8 +69,11 @@ def _without_network() -> Iterator[Attention]:
     rows = IPPool.objects.filter(Q(network__kind="") | Q(network__gone_at__isnull=False))
     if count := rows.count():
         url = reverse("admin:claims_network_changelist", query={"known": "false"})
-        singular, plural = "IPPool names a network", "IPPools name networks"
-        words = f"{_count(count, singular, plural)} that no cluster has"
+        words = ngettext(
+            "%(count)s IPPool names a network that no cluster has",
+            "%(count)s IPPools name networks that no cluster has",
+            count,
+        ) % {"count": display.digits(count)}
         yield Attention("warn", words, "", url, gettext("Networks"), url)
 
 
