@@ -166,7 +166,9 @@ def test_addresses_that_keep_a_vm_from_starting_have_a_way_out(visit: Visit) -> 
     assert not visit.scrolls_sideways()
     page.get_by_role("button", name="Keep 10.0.0.13/16").click()
     page.get_by_text("The row has no IPv6 address").nth(1).wait_for()
-    page.get_by_role("button", name="Give 2 rows the next free address").click()
+    page.get_by_role(
+        "button", name="Assign the next free address of the missing family to 2 rows"
+    ).click()
     page.get_by_text("Completed: 2 new.").wait_for()
     page.get_by_text("fd00::3/64").wait_for()
     page.get_by_role("button", name="Write all 2").click()
