@@ -12,7 +12,7 @@ from django.db import connection
 
 from benchmarks import registers
 from claims.address_index import conflicts
-from claims.address_index.changed_keys import Touched
+from claims.address_index.changed_keys import ChangedKeys
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
 from claims.models import Entry, IPPool, Network
@@ -46,7 +46,7 @@ def _ippool() -> IPPool:
         network = Network.objects.create(
             cluster=cluster, name="big", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )
-        pools.bring(network, author=registers.BY)
+        pools.sync_pool(network, author=registers.BY)
     return ippools.create(cluster, "big", "big", author=registers.BY)
 
 
@@ -69,7 +69,7 @@ def _edit(ippool: IPPool) -> dict[str, Any]:
     rows = list(Entry.objects.filter(ippool=ippool).order_by("pk")[:: ENTRIES // 50])
 
     def check(row: Entry) -> None:
-        touched = Touched()
+        touched = ChangedKeys()
         address = row.ips[0].partition("/")[0]
         touched.add(ippool.network_id, row.mac, address, None)
         conflicts.recheck(touched)
@@ -105,7 +105,7 @@ def _check(ippool: IPPool) -> dict[str, Any]:
     full, base = [], []
     for _ in range(7):
         base.append(_seconds(bare) * 1000)
-        full.append(_seconds(lambda: conflicts.full(network)) * 1000)
+        full.append(_seconds(lambda: conflicts.recheck_network(network)) * 1000)
     cost, floor = statistics.median(full), statistics.median(base)
     return {
         "name": "entries_full_check",

@@ -68,7 +68,7 @@ def _network() -> Network:
         network = Network.objects.create(
             cluster=cluster, name="wide", kind="cudn", topology="layer2", subnets=["10.64.0.0/14"]
         )
-        pools.bring(network, author=registers.BY)
+        pools.sync_pool(network, author=registers.BY)
     return network
 
 

@@ -27,7 +27,7 @@ def tidy_decisions() -> int:
 @shared_task
 def recheck_duplicates() -> int:
     """What no change of an entry touches: reserved ranges that somebody made in a network's pool."""
-    return conflicts.every_network()
+    return conflicts.recheck_all()
 
 
 @shared_task

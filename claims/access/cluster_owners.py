@@ -47,7 +47,7 @@ OF_USER = f"""
 """  # noqa: S608  # names of ours
 
 
-def asked(user: Any) -> list[object]:
+def query_parameters(user: Any) -> list[object]:
     """The values of `OF_USER`."""
     name = user.get_username()
     return [sorted(roles()), name, user.pk, name]
@@ -57,7 +57,7 @@ def of_user(user: Any) -> QuerySet[ClusterOwner]:
     """What clusters say of somebody."""
     if not user.is_active:  # an anonymous one is not
         return ClusterOwner.objects.none()
-    return ClusterOwner.objects.filter(pk__in=RawSQL(OF_USER, asked(user)))  # noqa: S611  # as above
+    return ClusterOwner.objects.filter(pk__in=RawSQL(OF_USER, query_parameters(user)))  # noqa: S611  # as above
 
 
 def rights(user: Any) -> frozenset[str]:
@@ -65,11 +65,11 @@ def rights(user: Any) -> frozenset[str]:
 
     One statement for each object of a user, which is as old as the request.
     """
-    found: frozenset[str] | None = getattr(user, "_cluster_owner_rights", None)
-    if found is None:
-        names = database.rows(_RIGHTS, [OWNERS, *asked(user)]) if user.is_active else []
-        found = user._cluster_owner_rights = frozenset(name for (name,) in names)
-    return found
+    permissions: frozenset[str] | None = getattr(user, "_cluster_owner_rights", None)
+    if permissions is None:
+        names = database.rows(_RIGHTS, [OWNERS, *query_parameters(user)]) if user.is_active else []
+        permissions = user._cluster_owner_rights = frozenset(name for (name,) in names)
+    return permissions
 
 
 _RIGHTS = f"""
@@ -86,49 +86,55 @@ _RIGHTS = f"""
 
 def follow_bindings(connection: Connection, kind: str) -> None:
     """Make the table say what the RoleBindings of a cluster say, as they were seen last."""
-    wanted = {}
-    for uid, manifest in _seen(connection, kind):
-        found = role_bindings.binding(manifest)
-        for subject in found.subjects if found.role in roles() else ():
-            wanted[uid, *subject] = found
+    desired_bindings = {}
+    for uid, manifest in _observed_manifests(connection, kind):
+        binding = role_bindings.binding(manifest)
+        for subject in binding.subjects if binding.role in roles() else ():
+            desired_bindings[uid, *subject] = binding
     rows = ClusterOwner.objects.filter(connection=connection)
-    known = {(row.uid, row.subject_kind, row.subject): row for row in rows}
+    existing_rows = {(row.uid, row.subject_kind, row.subject): row for row in rows}
     # A binding never changes its role or name; another one has another uid.
-    rows.filter(pk__in=[row.pk for key, row in known.items() if key not in wanted]).delete()
+    rows.filter(
+        pk__in=[row.pk for key, row in existing_rows.items() if key not in desired_bindings]
+    ).delete()
     ClusterOwner.objects.bulk_create(
         ClusterOwner(
             connection=connection,
             uid=key[0],
-            binding=found.name,
-            namespace=found.namespace,
-            role=found.role,
+            binding=binding.name,
+            namespace=binding.namespace,
+            role=binding.role,
             subject_kind=key[1],
             subject=key[2],
             since=Now(),
         )
-        for key, found in wanted.items()
-        if key not in known
+        for key, binding in desired_bindings.items()
+        if key not in existing_rows
     )
 
 
 def follow_groups(connection: Connection, kind: str) -> None:
     """The users of those groups of a cluster that a binding names."""
-    named = ClusterOwner.objects.filter(connection=connection, subject_kind=Subject.GROUP)
-    groups = sorted(set(named.values_list("subject", flat=True)))
-    wanted = set()
-    for _, manifest in _seen(connection, kind, names=groups):
-        found = role_bindings.members(manifest)
-        wanted |= {(found.name, user) for user in found.users}
+    group_owners = ClusterOwner.objects.filter(connection=connection, subject_kind=Subject.GROUP)
+    groups = sorted(set(group_owners.values_list("subject", flat=True)))
+    desired_members = set()
+    for _, manifest in _observed_manifests(connection, kind, names=groups):
+        members = role_bindings.members(manifest)
+        desired_members |= {(members.name, user) for user in members.users}
     rows = ClusterGroupMember.objects.filter(connection=connection)
-    known = {(group, user): pk for pk, group, user in rows.values_list("pk", "group", "username")}
-    rows.filter(pk__in=[pk for key, pk in known.items() if key not in wanted]).delete()
+    existing_ids = {
+        (group, user): pk for pk, group, user in rows.values_list("pk", "group", "username")
+    }
+    rows.filter(
+        pk__in=[pk for key, pk in existing_ids.items() if key not in desired_members]
+    ).delete()
     ClusterGroupMember.objects.bulk_create(
         ClusterGroupMember(connection=connection, group=group, username=user)
-        for group, user in sorted(wanted - known.keys())
+        for group, user in sorted(desired_members - existing_ids.keys())
     )
 
 
-def _seen(
+def _observed_manifests(
     connection: Connection, kind: str, names: Iterable[str] | None = None
 ) -> Iterable[tuple[str, Any]]:
     """(uid, manifest) of the objects that the last complete list had, or a watch told of."""

@@ -41,14 +41,14 @@ def parse_namespaces(value: object, field: str) -> list[str]:
         raise errors.InvalidInput.for_field(
             field, "too_long", f"may have at most {MOST} namespaces"
         )
-    found: list[str] = []
-    for index, one in enumerate(value):
-        at = f"{field}.{index}"
-        name = holders.parse_name(one, field=at, kind="label")
-        if name in found:
-            raise errors.InvalidInput.for_field(at, "duplicate_key", "is named twice", name)
-        found.append(name)
-    return sorted(found)
+    namespaces: list[str] = []
+    for index, raw_name in enumerate(value):
+        path = f"{field}.{index}"
+        name = holders.parse_name(raw_name, field=path, kind="label")
+        if name in namespaces:
+            raise errors.InvalidInput.for_field(path, "duplicate_key", "is named twice", name)
+        namespaces.append(name)
+    return sorted(namespaces)
 
 
 def create(
@@ -67,16 +67,18 @@ def create(
     if (user is None) == (not group):
         raise errors.InvalidInput.for_field("user", "required", "name a user or a group")
     with events.recorded(author):
-        named = Group.objects.get_or_create(name=group)[0] if group else None
-        made = Membership(user=user, group=named, cluster=cluster, namespaces=list(namespaces))
-        _save(made)
-        if named is None:
+        group_row = Group.objects.get_or_create(name=group)[0] if group else None
+        membership = Membership(
+            user=user, group=group_row, cluster=cluster, namespaces=list(namespaces)
+        )
+        _save(membership)
+        if group_row is None:
             _let_in(user)
         else:
-            _give_rights(named)
+            _give_rights(group_row)
             # Whoever joins later gets the flag from whoever lets them in.
-            named.user_set.filter(is_staff=False).update(is_staff=True)
-    return made
+            group_row.user_set.filter(is_staff=False).update(is_staff=True)
+    return membership
 
 
 def change(

@@ -48,10 +48,10 @@ class Scope:
 
     def within(self, cluster: str, namespace: str) -> Q:
         """The rows of these namespaces, by the lookups of a row's cluster id and namespace."""
-        found = Q(pk__in=[])
+        query = Q(pk__in=[])
         for cluster_id, names in self.namespaces.items():
-            found |= Q(**{cluster: cluster_id, f"{namespace}__in": sorted(names)})
-        return found
+            query |= Q(**{cluster: cluster_id, f"{namespace}__in": sorted(names)})
+        return query
 
     def require(self, cluster_id: int, namespace: str) -> None:
         """NotAllowed for another's namespace, and in the same words for one that nobody has."""
@@ -64,20 +64,22 @@ EVERYTHING = Scope(everything=True)
 
 def scope(user: Any) -> Scope:
     """What the user sees."""
-    return EVERYTHING if user.has_perm(EVERY_NAMESPACE) else own(user)
+    return EVERYTHING if user.has_perm(EVERY_NAMESPACE) else owner_scope(user)
 
 
-def own(user: Any) -> Scope:
+def owner_scope(user: Any) -> Scope:
     """The namespaces of the user's memberships and those that clusters say, whatever else they see.
 
     One statement.
     """
-    found: dict[int, set[str]] = {}
+    names_by_cluster: dict[int, set[str]] = {}
     if user.is_active:  # an anonymous one is not
-        values = [user.pk, user.pk, *cluster_owners.asked(user)]
+        values = [user.pk, user.pk, *cluster_owners.query_parameters(user)]
         for cluster_id, names in database.rows(_OWN, values):
-            found.setdefault(cluster_id, set()).update(names)
-    return Scope(namespaces={cluster_id: frozenset(names) for cluster_id, names in found.items()})
+            names_by_cluster.setdefault(cluster_id, set()).update(names)
+    return Scope(
+        namespaces={cluster_id: frozenset(names) for cluster_id, names in names_by_cluster.items()}
+    )
 
 
 # The memberships made here that count for somebody: their own, and those of their groups.
@@ -104,7 +106,7 @@ def require_request(user: Any, cluster_id: int, namespace: str) -> None:
         return
     if not user.has_perm("claims.request_address"):
         raise errors.NotAllowed("This needs the permission claims.request_address.")
-    own(user).require(cluster_id, namespace)
+    owner_scope(user).require(cluster_id, namespace)
 
 
 def of_user(user: Any) -> QuerySet[Membership]:
@@ -112,67 +114,69 @@ def of_user(user: Any) -> QuerySet[Membership]:
     return Membership.objects.filter(pk__in=RawSQL(_OF_USER, [user.pk, user.pk]))  # noqa: S611  # no value is formatted in
 
 
-def visible(rows: Rows, seen: Scope) -> Rows:
+def visible(rows: Rows, scope: Scope) -> Rows:
     """The rows of any table of VM networks (or of clusters) that are seen.
 
     Of another table nothing is seen by somebody who does not see everything.
     """
-    if seen.everything:
+    if scope.everything:
         return rows
     limit = _LIMITS.get(rows.model)
-    return limit(rows, seen) if limit else rows.none()
+    return limit(rows, scope) if limit else rows.none()
 
 
-def clusters(rows: Rows, seen: Scope) -> Rows:
+def clusters(rows: Rows, scope: Scope) -> Rows:
     """Clusters in which somebody sees a namespace: of these they see the name, nothing else."""
-    return rows if seen.everything else rows.filter(pk__in=list(seen.namespaces))
+    return rows if scope.everything else rows.filter(pk__in=list(scope.namespaces))
 
 
-def networks(rows: Rows, seen: Scope) -> Rows:
+def networks(rows: Rows, scope: Scope) -> Rows:
     """Networks that a namespace uses through a NAD, and UDNs of the namespace itself."""
-    if seen.everything:
+    if scope.everything:
         return rows
-    used = NAD.objects.filter(seen.within("network__cluster_id", "namespace"))
-    return rows.filter(Q(pk__in=used.values("network_id")) | seen.within("cluster_id", "namespace"))
+    used = NAD.objects.filter(scope.within("network__cluster_id", "namespace"))
+    return rows.filter(
+        Q(pk__in=used.values("network_id")) | scope.within("cluster_id", "namespace")
+    )
 
 
-def nads(rows: Rows, seen: Scope) -> Rows:
-    return _within(rows, seen, "network__cluster_id")
+def nads(rows: Rows, scope: Scope) -> Rows:
+    return _within(rows, scope, "network__cluster_id")
 
 
-def ippools(rows: Rows, seen: Scope) -> Rows:
+def ippools(rows: Rows, scope: Scope) -> Rows:
     """IPPools of the networks that are seen; of what is in them only the entries that are seen.
 
     Their conditions, problems and counts of duplicates tell of all namespaces: they are for those
     who see everything.
     """
-    if seen.everything:
+    if scope.everything:
         return rows
-    return rows.filter(network__in=networks(Network.objects.all(), seen).values("pk"))
+    return rows.filter(network__in=networks(Network.objects.all(), scope).values("pk"))
 
 
-def entries(rows: Rows, seen: Scope) -> Rows:
-    return _within(rows, seen, "ippool__cluster_id")
+def entries(rows: Rows, scope: Scope) -> Rows:
+    return _within(rows, scope, "ippool__cluster_id")
 
 
-def claims(rows: Rows, seen: Scope) -> Rows:
-    return _within(rows, seen, "cluster_id")
+def claims(rows: Rows, scope: Scope) -> Rows:
+    return _within(rows, scope, "cluster_id")
 
 
-def workloads(rows: Rows, seen: Scope) -> Rows:
-    return _within(rows, seen, "network__cluster_id")
+def workloads(rows: Rows, scope: Scope) -> Rows:
+    return _within(rows, scope, "network__cluster_id")
 
 
-def places(rows: Rows, seen: Scope) -> Rows:
-    return _within(rows, seen, "network__cluster_id")
+def places(rows: Rows, scope: Scope) -> Rows:
+    return _within(rows, scope, "network__cluster_id")
 
 
-def decisions(rows: Rows, seen: Scope) -> Rows:
-    return _within(rows, seen, "cluster_id")
+def decisions(rows: Rows, scope: Scope) -> Rows:
+    return _within(rows, scope, "cluster_id")
 
 
-def _within(rows: Rows, seen: Scope, cluster: str) -> Rows:
-    return rows if seen.everything else rows.filter(seen.within(cluster, "namespace"))
+def _within(rows: Rows, scope: Scope, cluster: str) -> Rows:
+    return rows if scope.everything else rows.filter(scope.within(cluster, "namespace"))
 
 
 _LIMITS: dict[type[models.Model], Callable[[Rows, Scope], Rows]] = {

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from ipaddress import ip_address
 
-from claims.address_index.changed_keys import Name, Touched
+from claims.address_index.changed_keys import ChangedKeys, Name
 from claims.models import Network
 from pools.models import Block
 from pools.platform import database
@@ -39,19 +39,19 @@ def full_name(namespace: str, name: str) -> str:
     return f"{whole[: LONGEST - len(digest) - 1]}~{digest}"
 
 
-def sync_blocks(touched: Touched) -> None:
+def sync_blocks(changed_keys: ChangedKeys) -> None:
     """Bring the blocks of all addresses that were touched to what the places say now."""
-    networks = Network.objects.filter(pk__in=touched.addresses, pool__isnull=False)
+    networks = Network.objects.filter(pk__in=changed_keys.addresses, pool__isnull=False)
     for network in networks.select_related("pool").order_by("pool_id"):
-        _sync(network, touched.addresses[network.pk])
+        _sync(network, changed_keys.addresses[network.pk])
 
 
 def sync_all(network: Network) -> None:
     """The same for every address that a place names; for a network whose pool is new."""
     if network.pool is None:
         return
-    found = database.rows(_ALL, [network.pk])
-    _sync(network, {address: set() for (address,) in found})
+    rows = database.rows(_ALL, [network.pk])
+    _sync(network, {address: set() for (address,) in rows})
 
 
 _ALL = """
@@ -68,14 +68,14 @@ def _sync(network: Network, formers: dict[str, set[Name]]) -> None:
     uses = {}
     for address, names in formers.items():
         # Who comes first in precedence has it; all others who name it must let it go.
-        rivals = claimants.get(address, [])
-        yields = {*names, *(one.name for one in rivals)}
-        uses[ip_address(address)] = Use(rivals[0] if rivals else None, yields)
+        contenders = claimants.get(address, [])
+        yields = {*names, *(contender.name for contender in contenders)}
+        uses[ip_address(address)] = Use(contenders[0] if contenders else None, yields)
     block_sync.settle(pool, uses)
 
 
 def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[AddressHolder]]:
-    found: dict[str, list[AddressHolder]] = {}
+    holders_by_address: dict[str, list[AddressHolder]] = {}
     for address, kind, namespace, vm, mac, uid in database.rows(
         _CLAIMANTS, {"network": network_id, "addresses": database.joined(addresses)}, prepare=False
     ):
@@ -84,8 +84,8 @@ def _claimants(network_id: int, addresses: Iterable[str]) -> dict[str, list[Addr
         else:
             holder = AddressHolder(*holder_name(namespace, vm, mac and str(mac)), uid)
         if holder.id:
-            found.setdefault(address, []).append(holder)
-    return found
+            holders_by_address.setdefault(address, []).append(holder)
+    return holders_by_address
 
 
 # Claims first, then what runs, then entries; within a kind the one that was here first.

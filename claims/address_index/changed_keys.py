@@ -8,7 +8,7 @@ Name = tuple[str, str]  # kind and id of a holder
 
 
 @dataclass
-class Touched:
+class ChangedKeys:
     """MACs and addresses by network, with the holders who had an address before."""
 
     macs: dict[int, set[str]] = field(default_factory=dict)

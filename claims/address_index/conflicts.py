@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from django.db.models import Exists, OuterRef
 
 from claims.address_index import own_addresses
-from claims.address_index.changed_keys import Touched
+from claims.address_index.changed_keys import ChangedKeys
 from claims.models import IPPool, Network, Place
 from pools.platform import database
 from pools.sql import statements
@@ -137,36 +137,46 @@ _changes: Counter[int] = Counter()  # of MACs and addresses by network, in this 
 _next: dict[int, int] = {}  # after how many of them the planner is told again
 
 
-def recheck(touched: Touched) -> None:
+def recheck(changed_keys: ChangedKeys) -> None:
     """Judge again all places that name a MAC or an address that a change touched."""
-    macs = [(network, mac) for network, found in touched.macs.items() for mac in sorted(found)]
-    addresses = [
-        (network, address) for network, found in touched.addresses.items() for address in found
+    macs = [
+        (network, mac)
+        for network, network_macs in changed_keys.macs.items()
+        for mac in sorted(network_macs)
     ]
-    own = _own(Network.objects.filter(pk__in=touched.networks).select_related("pool"))
-    _make_known(touched)
+    addresses = [
+        (network, address)
+        for network, network_addresses in changed_keys.addresses.items()
+        for address in network_addresses
+    ]
+    own_parameters = _own_parameters(
+        Network.objects.filter(pk__in=changed_keys.networks).select_related("pool")
+    )
+    _analyze_grown(changed_keys)
     # No statement so long that the web's time-out for statements ends it.
     for first in range(0, max(len(macs), len(addresses)), _BATCH):
         some_macs = macs[first : first + _BATCH]
-        some = addresses[first : first + _BATCH]
+        some_addresses = addresses[first : first + _BATCH]
         values = {
             "mac_networks": database.joined(network for network, _ in some_macs),
             "macs": database.joined(mac for _, mac in some_macs),
-            "address_networks": database.joined(network for network, _ in some),
-            "addresses": database.joined(address for _, address in some),
-            **own,
+            "address_networks": database.joined(network for network, _ in some_addresses),
+            "addresses": database.joined(address for _, address in some_addresses),
+            **own_parameters,
         }
         database.fetch(_TOUCHED, values)
-    _count(touched.networks)
+    _count(changed_keys.networks)
 
 
-def _make_known(touched: Touched) -> None:
+def _analyze_grown(changed_keys: ChangedKeys) -> None:
     """Of a network that has just grown the planner may know nothing: it would read all of it for each
     place, by the index of the network alone. Each time that it doubles it is told.
     """
     stale = False
-    for network in touched.networks:
-        changes = len(touched.macs.get(network, ())) + len(touched.addresses.get(network, ()))
+    for network in changed_keys.networks:
+        changes = len(changed_keys.macs.get(network, ())) + len(
+            changed_keys.addresses.get(network, ())
+        )
         _changes[network] += changes
         if _changes[network] >= _next.get(network, _BULK):
             _next[network] = 2 * _changes[network]
@@ -175,44 +185,47 @@ def _make_known(touched: Touched) -> None:
         database.analyze("claims_place")
 
 
-def full(network: Network) -> int:
+def recheck_network(network: Network) -> int:
     """Judge every place of a network; how many flags were wrong."""
-    values = {"network": network.pk, **_own([network])}
+    values = {"network": network.pk, **_own_parameters([network])}
     changed = len(database.fetch(_WHOLE + _WRITTEN, values))
     _count([network.pk])
     return changed
 
 
-def wrong(network: Network) -> list[tuple[str | None, str | None, bool, bool]]:
+def wrong_flags(network: Network) -> list[tuple[str | None, str | None, bool, bool]]:
     """The places of a network whose flags are wrong: MAC, address, and the flags that are right."""
-    values = {"network": network.pk, **_own([network])}
+    values = {"network": network.pk, **_own_parameters([network])}
     return [tuple(row.values()) for row in database.fetch(_WHOLE + _TOLD, values)]
 
 
-def miscounted(network: Network) -> bool:
+def has_wrong_counts(network: Network) -> bool:
     """Whether its IPPool says other numbers of duplicates than there are."""
     return bool(database.rows(_MISCOUNTED, {"networks": str(network.pk)}))
 
 
-def every_network() -> int:
+def recheck_all() -> int:
     """`full` for all networks of which a place speaks, each in a transaction of its own."""
-    found = Network.objects.filter(Exists(Place.objects.filter(network=OuterRef("pk"))))
-    return sum(full(network) for network in found.select_related("pool").iterator(chunk_size=200))
+    networks = Network.objects.filter(Exists(Place.objects.filter(network=OuterRef("pk"))))
+    return sum(
+        recheck_network(network)
+        for network in networks.select_related("pool").iterator(chunk_size=200)
+    )
 
 
-def _own(networks: Iterable[Network]) -> dict[str, str]:
+def _own_parameters(networks: Iterable[Network]) -> dict[str, str]:
     networks = list(networks)
     macs = [(network.pk, mac) for network in networks for mac in own_addresses.macs(network)]
-    found = [
-        (network.pk, one.span.first, one.span.last)
+    own_spans = [
+        (network.pk, own_span.span.first, own_span.span.last)
         for network in networks
-        for one in own_addresses.of(network)
-        if not one.note
+        for own_span in own_addresses.own_spans(network)
+        if not own_span.note
     ]
     return {
-        "own_networks": database.joined(network for network, _, _ in found),
-        "own_firsts": database.joined(first for _, first, _ in found),
-        "own_lasts": database.joined(last for _, _, last in found),
+        "own_networks": database.joined(network for network, _, _ in own_spans),
+        "own_firsts": database.joined(first for _, first, _ in own_spans),
+        "own_lasts": database.joined(last for _, _, last in own_spans),
         "own_mac_networks": database.joined(network for network, _ in macs),
         "own_macs": database.joined(mac for _, mac in macs),
     }
@@ -244,7 +257,7 @@ _MISCOUNTED = f"""{_COUNTED}
 """  # noqa: S608
 
 
-def counted(
+def entry_duplicates(
     ippool: IPPool, *, limit: int = 50
 ) -> tuple[list[tuple[str, int]], list[tuple[str, list[str]]]]:
     """The duplicates among the entries alone, as the conditions of an IPPool tell them.
@@ -254,11 +267,11 @@ def counted(
     """
     values = {"network": ippool.network_id, "limit": limit}
     macs = [(str(mac), count) for mac, count in database.rows(_MACS, values)]
-    ips = [(address, list(found)) for address, found in database.rows(_IPS, values)]
+    ips = [(address, list(entry_macs)) for address, entry_macs in database.rows(_IPS, values)]
     return macs, ips
 
 
-def among_entries(ippool: IPPool) -> tuple[int, int]:
+def count_entry_duplicates(ippool: IPPool) -> tuple[int, int]:
     """How many MACs and how many addresses are duplicates among the entries alone."""
     values = {"network": ippool.network_id, "limit": None}
     return tuple(len(database.rows(statement, values)) for statement in (_MACS, _IPS))  # type: ignore[return-value]

@@ -53,27 +53,27 @@ class Duplicate:
     note: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "kind": self.kind,
             "value": self.value,
             "with": [where.as_json() for where in self.places],
         }
-        return found | {"note": True} if self.note else found
+        return fields | {"note": True} if self.note else fields
 
 
-def of_entries(entries: Sequence[Entry], seen: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
+def of_entries(entries: Sequence[Entry], scope: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
     """By the entry's id; what stands twice in the register, or is used by the network itself."""
-    return _of("entry", [one.pk for one in entries], seen)
+    return _duplicates_by_owner("entry", [entry.pk for entry in entries], scope)
 
 
-def of_claims(claims: Sequence[IPAMClaim], seen: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
-    return _of("claim", [one.pk for one in claims], seen)
+def of_claims(claims: Sequence[IPAMClaim], scope: Scope = EVERYTHING) -> dict[int, list[Duplicate]]:
+    return _duplicates_by_owner("claim", [claim.pk for claim in claims], scope)
 
 
 def of_workloads(
-    workloads: Sequence[Workload], seen: Scope = EVERYTHING
+    workloads: Sequence[Workload], scope: Scope = EVERYTHING
 ) -> dict[int, list[Duplicate]]:
-    return _of("workload", [one.pk for one in workloads], seen)
+    return _duplicates_by_owner("workload", [workload.pk for workload in workloads], scope)
 
 
 def of_candidate(
@@ -85,14 +85,14 @@ def of_candidate(
     namespace: str = "",
     entry_id: int | None = None,
     claim_id: int | None = None,
-    seen: Scope = EVERYTHING,
+    scope: Scope = EVERYTHING,
 ) -> list[Duplicate]:
     """The same for an entry, or a claim, as it would be; `addresses` without prefix length.
 
     `entry_id` is that of the entry that is being changed, which is no duplicate of itself; `claim_id`
     that of the claim, 0 for a new one.
     """
-    wanted = list(dict.fromkeys(addresses))
+    unique_addresses = list(dict.fromkeys(addresses))
     values = {
         "network": network.pk,
         "entry": entry_id or 0,
@@ -100,19 +100,19 @@ def of_candidate(
         "mac": mac,
         "vm": vm,
         "namespace": namespace,
-        "addresses": database.joined(wanted),
+        "addresses": database.joined(unique_addresses),
     }
-    found = _Found(seen)
-    found.add(database.rows(_OF_CANDIDATE, values, prepare=False))
-    _add_own_mac(found, 0, network, mac)
-    for text in wanted:
-        _add_own(found, 0, network, text)
+    collector = _DuplicateCollector(scope)
+    collector.add(database.rows(_OF_CANDIDATE, values, prepare=False))
+    _add_own_mac(collector, 0, network, mac)
+    for text in unique_addresses:
+        _add_own(collector, 0, network, text)
         if list(addresses).count(text) > 1:
             where = Where("entry", entry_id, _ippool_name(network), namespace, vm, mac or "")
-            found.put(0, IP, text, where)
+            collector.put(0, IP, text, where)
     name = holder_name(namespace, vm, mac)
-    _add_holders(found, [(0, network.pk, text, name) for text in wanted])
-    return found.of(0)
+    _add_holders(collector, [(0, network.pk, text, name) for text in unique_addresses])
+    return collector.owner_duplicates(0)
 
 
 def _ippool_name(network: Network) -> str:
@@ -120,33 +120,37 @@ def _ippool_name(network: Network) -> str:
     return ippool.name if ippool else ""
 
 
-def _of(column: str, ids: Sequence[int], seen: Scope) -> dict[int, list[Duplicate]]:
+def _duplicates_by_owner(
+    column: str, ids: Sequence[int], scope: Scope
+) -> dict[int, list[Duplicate]]:
     if not ids:
         return {}
-    found = _Found(seen)
+    collector = _DuplicateCollector(scope)
     values = {"ids": database.joined(ids)}
-    found.add(database.rows(_OF_OWNERS[column], values, prepare=False))
+    collector.add(database.rows(_OF_OWNERS[column], values, prepare=False))
     rows = database.rows(_ADDRESSES.format(column=column), values, prepare=False)
     networks = Network.objects.in_bulk({network for _, network, *_ in rows})
     for owner, network_id, address, mac in rows:
-        _add_own_mac(found, owner, networks[network_id], mac)
+        _add_own_mac(collector, owner, networks[network_id], mac)
         if address:
-            _add_own(found, owner, networks[network_id], address)
-    _add_holders(found, [(owner, network, text, None) for owner, network, text, _ in rows if text])
-    return {owner: found.of(owner) for owner in ids}
+            _add_own(collector, owner, networks[network_id], address)
+    _add_holders(
+        collector, [(owner, network, text, None) for owner, network, text, _ in rows if text]
+    )
+    return {owner: collector.owner_duplicates(owner) for owner in ids}
 
 
-class _Found:
+class _DuplicateCollector:
     """What was found so far, by owner; what the reader may not see is told without its name."""
 
-    def __init__(self, seen: Scope) -> None:
-        self._seen = seen
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
         self._places: dict[int, dict[tuple[str, str, bool], list[Where]]] = {}
-        self._own: dict[int, list[own_addresses.Own]] = {}
+        self._own_spans: dict[int, list[own_addresses.OwnSpan]] = {}
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
         for owner, kind, value, type_, row_id, name, cluster_id, namespace, vm, mac in rows:
-            visible = self._seen.has(cluster_id, namespace)
+            visible = self._scope.has(cluster_id, namespace)
             where = Where(type_, row_id, name, namespace, vm, str(mac or ""))
             self.put(owner, kind, value, where if visible else Where("other"))
 
@@ -157,34 +161,41 @@ class _Found:
 
     @property
     def everything(self) -> bool:
-        return self._seen.everything
+        return self._scope.everything
 
-    def own(self, network: Network) -> list[own_addresses.Own]:
-        if network.pk not in self._own:
-            self._own[network.pk] = own_addresses.of(network)
-        return self._own[network.pk]
+    def own_spans(self, network: Network) -> list[own_addresses.OwnSpan]:
+        if network.pk not in self._own_spans:
+            self._own_spans[network.pk] = own_addresses.own_spans(network)
+        return self._own_spans[network.pk]
 
-    def of(self, owner: int) -> list[Duplicate]:
-        found = self._places.get(owner, {})
+    def owner_duplicates(self, owner: int) -> list[Duplicate]:
+        places_by_value = self._places.get(owner, {})
         return [
             Duplicate(kind, value, tuple(places[:_SHOWN]), note)
             for (kind, value, note), places in sorted(
-                found.items(), key=lambda each: (each[0][2], each[0][0] != MAC, each[0][1])
+                places_by_value.items(),
+                key=lambda pair: (pair[0][2], pair[0][0] != MAC, pair[0][1]),
             )
         ]
 
 
-def _add_own(found: _Found, owner: int, network: Network, text: str) -> None:
+def _add_own(collector: _DuplicateCollector, owner: int, network: Network, text: str) -> None:
     address = ip_address(text)
-    for own in found.own(network):
-        if _has(own.span.first, own.span.last, address):
-            name = own.name if found.everything or own.type != own_addresses.RESERVED_RANGE else ""
-            found.put(owner, IP, text, Where(own.type, name=name), note=own.note)
+    for own_span in collector.own_spans(network):
+        if _has(own_span.span.first, own_span.span.last, address):
+            name = (
+                own_span.name
+                if collector.everything or own_span.type != own_addresses.RESERVED_RANGE
+                else ""
+            )
+            collector.put(owner, IP, text, Where(own_span.type, name=name), note=own_span.note)
 
 
-def _add_own_mac(found: _Found, owner: int, network: Network, mac: str | None) -> None:
+def _add_own_mac(
+    collector: _DuplicateCollector, owner: int, network: Network, mac: str | None
+) -> None:
     if mac and (gateway := own_addresses.macs(network).get(mac)):
-        found.put(owner, MAC, mac, Where(own_addresses.GATEWAY, name=gateway))
+        collector.put(owner, MAC, mac, Where(own_addresses.GATEWAY, name=gateway))
 
 
 def _has(
@@ -196,20 +207,21 @@ def _has(
 
 
 def _add_holders(
-    found: _Found, wanted: Sequence[tuple[int, int, str, tuple[str, str] | None]]
+    collector: _DuplicateCollector,
+    address_rows: Sequence[tuple[int, int, str, tuple[str, str] | None]],
 ) -> None:
     """Blocks of the pool that somebody holds of whom no entry, claim or workload speaks."""
-    if not wanted:
+    if not address_rows:
         return
     values = {
-        "networks": database.joined(network for _, network, _, _ in wanted),
-        "addresses": database.joined(text for _, _, text, _ in wanted),
+        "networks": database.joined(network for _, network, _, _ in address_rows),
+        "addresses": database.joined(text for _, _, text, _ in address_rows),
     }
     for number, block, kind, holder in database.rows(_HOLDERS, values, prepare=False):
-        owner, _, text, name = wanted[number - 1]
+        owner, _, text, name = address_rows[number - 1]
         if (kind, holder) != name:
             where = Where("block", block, f"{kind} {holder}")
-            found.put(owner, IP, text, where if found.everything else Where("other"))
+            collector.put(owner, IP, text, where if collector.everything else Where("other"))
 
 
 def _contradicting(these: str, *, but: str = "false") -> str:

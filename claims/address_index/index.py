@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from claims.address_index import block_sync, conflicts
-from claims.address_index.changed_keys import Touched
+from claims.address_index.changed_keys import ChangedKeys
 from claims.models import Entry, IPAMClaim, IPPool, Workload
 from claims.models.workloads import WorkloadKind
 from pools.platform import database
@@ -21,7 +21,7 @@ OWNERS = ("entry", "claim", "workload")
 
 
 @dataclass(frozen=True)
-class _Row:
+class _IndexEntry:
     """One place, as the table has it but for its owner and its flags."""
 
     network_id: int
@@ -37,12 +37,12 @@ class _Row:
 
 
 @dataclass
-class Change:
+class IndexChange:
     """What has to be written, and all that it touches."""
 
     gone: list[int] = field(default_factory=list)
-    new: list[tuple[str, int, _Row]] = field(default_factory=list)  # column, owner, row
-    touched: Touched = field(default_factory=Touched)
+    new: list[tuple[str, int, _IndexEntry]] = field(default_factory=list)  # column, owner, row
+    changed_keys: ChangedKeys = field(default_factory=ChangedKeys)
 
 
 def write(
@@ -52,19 +52,19 @@ def write(
     workloads: Sequence[Workload] = (),
 ) -> None:
     """Index rows that are saved; those that did not change cost one read."""
-    _apply(compared(entries=entries, claims=claims, workloads=workloads))
+    _apply(compare(entries=entries, claims=claims, workloads=workloads))
 
 
-def compared(
+def compare(
     *,
     entries: Sequence[Entry] = (),
     claims: Sequence[IPAMClaim] = (),
     workloads: Sequence[Workload] = (),
-) -> Change:
+) -> IndexChange:
     """How the index differs from what these rows say."""
-    change = Change()
+    change = IndexChange()
     networks = _networks_of(entries)
-    _compare(change, "entry", entries, lambda one: _of_entry(one, networks[one.ippool_id]))
+    _compare(change, "entry", entries, lambda entry: _of_entry(entry, networks[entry.ippool_id]))
     _compare(change, "claim", claims, _of_claim)
     _compare(change, "workload", workloads, _of_workload)
     return change
@@ -74,38 +74,40 @@ def remove(
     *, entries: Collection[int] = (), claims: Collection[int] = (), workloads: Collection[int] = ()
 ) -> None:
     """Take the rows with these ids out of the index; they are deleted by the caller, afterwards."""
-    change = Change()
+    change = IndexChange()
     for column, ids in zip(OWNERS, (entries, claims, workloads), strict=True):
-        for rows in _known(column, ids).values():
+        for rows in _existing_rows(column, ids).values():
             for place_id, row, holder in rows:
                 change.gone.append(place_id)
-                change.touched.add(row.network_id, row.mac, row.address, holder)
+                change.changed_keys.add(row.network_id, row.mac, row.address, holder)
     _apply(change)
 
 
 def _networks_of(entries: Sequence[Entry]) -> dict[int, int]:
-    ids = {one.ippool_id for one in entries}
+    ids = {entry.ippool_id for entry in entries}
     return dict(IPPool.objects.filter(pk__in=ids).values_list("pk", "network_id")) if ids else {}
 
 
-def _of_entry(entry: Entry, network_id: int) -> Iterator[_Row]:
+def _of_entry(entry: Entry, network_id: int) -> Iterator[_IndexEntry]:
     for text in entry.ips:
-        yield _Row(network_id, _host(text), entry.mac, entry.namespace, entry.vm)
+        yield _IndexEntry(network_id, _host(text), entry.mac, entry.namespace, entry.vm)
 
 
-def _of_claim(claim: IPAMClaim) -> Iterator[_Row]:
-    granted = dict.fromkeys(_host(text) for text in claim.ips)
-    asked = dict.fromkeys(_host(text) for text in claim.ips_requested)
-    rows: list[tuple[str | None, bool]] = [(one, True) for one in granted]
-    rows += [(one, False) for one in asked if one not in granted]
+def _of_claim(claim: IPAMClaim) -> Iterator[_IndexEntry]:
+    granted_hosts = dict.fromkeys(_host(text) for text in claim.ips)
+    requested_hosts = dict.fromkeys(_host(text) for text in claim.ips_requested)
+    rows: list[tuple[str | None, bool]] = [(host, True) for host in granted_hosts]
+    rows += [(host, False) for host in requested_hosts if host not in granted_hosts]
     for address, holds in rows or [(None, False)]:
-        yield _Row(claim.network_id, address, claim.mac, claim.namespace, claim.vm, holds)
+        yield _IndexEntry(claim.network_id, address, claim.mac, claim.namespace, claim.vm, holds)
 
 
-def _of_workload(workload: Workload) -> Iterator[_Row]:
+def _of_workload(workload: Workload) -> Iterator[_IndexEntry]:
     addresses: list[str | None] = list(dict.fromkeys(_host(text) for text in workload.ips))
     for address in addresses or [None]:
-        yield _Row(workload.network_id, address, workload.mac, workload.namespace, workload.name)
+        yield _IndexEntry(
+            workload.network_id, address, workload.mac, workload.namespace, workload.name
+        )
 
 
 def _host(text: str) -> str:
@@ -113,21 +115,24 @@ def _host(text: str) -> str:
 
 
 def _compare(
-    change: Change, column: str, owners: Sequence[Any], rows_of: Callable[[Any], Iterable[_Row]]
+    change: IndexChange,
+    column: str,
+    owners: Sequence[Any],
+    rows_of: Callable[[Any], Iterable[_IndexEntry]],
 ) -> None:
-    known = _known(column, [one.pk for one in owners])
+    existing_rows = _existing_rows(column, [owner.pk for owner in owners])
     for owner in owners:
-        wanted = [row for row in rows_of(owner) if row.names_something]
+        desired_rows = [row for row in rows_of(owner) if row.names_something]
         holder = _holder(column, owner)
-        for place_id, row, former in known.get(owner.pk, ()):
-            if row in wanted and former == holder:
-                wanted.remove(row)  # once: an address may stand in an entry twice
+        for place_id, row, former in existing_rows.get(owner.pk, ()):
+            if row in desired_rows and former == holder:
+                desired_rows.remove(row)  # once: an address may stand in an entry twice
             else:
                 change.gone.append(place_id)
-                change.touched.add(row.network_id, row.mac, row.address, former)
-        for row in wanted:
+                change.changed_keys.add(row.network_id, row.mac, row.address, former)
+        for row in desired_rows:
             change.new.append((column, owner.pk, row))
-            change.touched.add(row.network_id, row.mac, row.address, None)
+            change.changed_keys.add(row.network_id, row.mac, row.address, None)
 
 
 def _holder(column: str, owner: Any) -> tuple[str, str]:
@@ -137,21 +142,23 @@ def _holder(column: str, owner: Any) -> tuple[str, str]:
     return block_sync.holder_name(owner.namespace, owner.vm, owner.mac)
 
 
-def _known(column: str, ids: Collection[int]) -> dict[int, list[tuple[int, _Row, tuple[str, str]]]]:
-    found: dict[int, list[tuple[int, _Row, tuple[str, str]]]] = {}
+def _existing_rows(
+    column: str, ids: Collection[int]
+) -> dict[int, list[tuple[int, _IndexEntry, tuple[str, str]]]]:
+    rows_by_owner: dict[int, list[tuple[int, _IndexEntry, tuple[str, str]]]] = {}
     if not ids:
-        return found
+        return rows_by_owner
     for owner, place_id, network, address, mac, namespace, vm, holds, kind in database.rows(
         _KNOWN.format(column=column), [database.joined(ids)], prepare=False
     ):
-        row = _Row(network, address, mac and str(mac), namespace, vm, holds)
+        row = _IndexEntry(network, address, mac and str(mac), namespace, vm, holds)
         name = (
             (kind, block_sync.full_name(namespace, vm))
             if kind
             else block_sync.holder_name(namespace, vm, row.mac)
         )
-        found.setdefault(owner, []).append((place_id, row, name))
-    return found
+        rows_by_owner.setdefault(owner, []).append((place_id, row, name))
+    return rows_by_owner
 
 
 _KNOWN = """
@@ -163,20 +170,20 @@ _KNOWN = """
 """
 
 
-def _apply(change: Change) -> None:
+def _apply(change: IndexChange) -> None:
     index(change)
-    if change.touched:
-        block_sync.sync_blocks(change.touched)
+    if change.changed_keys:
+        block_sync.sync_blocks(change.changed_keys)
 
 
-def index(change: Change) -> None:
+def index(change: IndexChange) -> None:
     """Bring the index and its flags to what the rows say, and no block to anybody."""
     if change.gone:
         database.rows(_DELETE, [database.joined(change.gone)], prepare=False)
     if change.new:
         database.copy("claims_place", _COLUMNS, map(_line, change.new))
-    if change.touched:
-        conflicts.recheck(change.touched)
+    if change.changed_keys:
+        conflicts.recheck(change.changed_keys)
 
 
 _DELETE = """
@@ -187,7 +194,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _line(new: tuple[str, int, _Row]) -> tuple[object, ...]:
+def _line(new: tuple[str, int, _IndexEntry]) -> tuple[object, ...]:
     column, owner, row = new
-    owners = [owner if column == one else None for one in OWNERS]
+    owners = [owner if column == owner_column else None for owner_column in OWNERS]
     return (*owners, row.network_id, row.address, row.mac, row.namespace, row.vm, row.holds)

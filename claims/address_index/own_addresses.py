@@ -18,7 +18,7 @@ RESERVED_SUBNET = "reserved_subnet"
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnSpan:
     """A span of addresses, and what it is for. A note is no contradiction to whoever uses it."""
 
     type: str
@@ -30,20 +30,20 @@ class Own:
         return self.type == RESERVED_SUBNET
 
 
-def of(network: Network) -> list[Own]:
+def own_spans(network: Network) -> list[OwnSpan]:
     """Gateways first, so that the most telling one is found first."""
-    known = [*_gateways(network), *_subnets(network)]
-    return [*known, *_ranges(network, known)]
+    spans = [*_gateways(network), *_subnets(network)]
+    return [*spans, *_ranges(network, spans)]
 
 
-def _gateways(network: Network) -> Iterator[Own]:
+def _gateways(network: Network) -> Iterator[OwnSpan]:
     try:
-        found = udn.gateways(network)
+        gateways = udn.gateways(network)
     except ValueError:  # of a cluster's object: its own problem
         return
-    for text in found:
+    for text in gateways:
         gateway = ip_address(text)
-        yield Own(GATEWAY, AddressRange(gateway, gateway), text)
+        yield OwnSpan(GATEWAY, AddressRange(gateway, gateway), text)
 
 
 def macs(network: Network) -> dict[str, str]:
@@ -54,26 +54,26 @@ def macs(network: Network) -> dict[str, str]:
         return {}
 
 
-def _subnets(network: Network) -> Iterator[Own]:
+def _subnets(network: Network) -> Iterator[OwnSpan]:
     for type_, texts in (
         (INFRASTRUCTURE, network.infrastructure_subnets),
         (RESERVED_SUBNET, network.reserved_subnets),
     ):
         for text in texts:
             try:
-                yield Own(type_, AddressRange.covering(ip_network(text)), text)
+                yield OwnSpan(type_, AddressRange.covering(ip_network(text)), text)
             except ValueError:
                 continue
 
 
-def _ranges(network: Network, known: Sequence[Own]) -> Iterator[Own]:
+def _ranges(network: Network, spans: Sequence[OwnSpan]) -> Iterator[OwnSpan]:
     """Reserved ranges that people made in the pool; the network's own are told by what they are."""
     if network.pool_id is None:
         return
     for row in ReservedRange.objects.filter(pool=network.pool_id):
         span = AddressRange(row.first, row.last)
-        if not any(_within(span, one.span) for one in known):
-            yield Own(RESERVED_RANGE, span, row.reason or str(row))
+        if not any(_within(span, own_span.span) for own_span in spans):
+            yield OwnSpan(RESERVED_RANGE, span, row.reason or str(row))
 
 
 def _within(inner: AddressRange, outer: AddressRange) -> bool:

@@ -54,7 +54,7 @@ def _claims() -> Iterator[Attention]:
 
 def _unfit() -> Iterator[Attention]:
     used = Q(ippool__entries__isnull=False)
-    rows = Network.objects.exclude(kind="").exclude(networks.fit(NAD.objects.all()))
+    rows = Network.objects.exclude(kind="").exclude(networks.fitting_query(NAD.objects.all()))
     if count := rows.filter(used).distinct().count():
         url = reverse("admin:claims_network_changelist", query={"static": "no"})
         words = ngettext(

@@ -118,7 +118,7 @@ def _network(network: Any) -> dict[str, Any]:
     return {
         "row": network,
         "gateways": core.gateways(network),
-        "verdict": network_page.verdict(networks.verdict(network, network.shown_nads)),
+        "verdict": network_page.verdict(networks.static_vm_check(network, network.shown_nads)),
         "nads": ", ".join(str(nad) for nad in network.shown_nads),
     }
 
@@ -135,12 +135,12 @@ def _manifest(entries: list[Entry], scope: Any) -> dict[str, str] | None:
         if not entry.vm:
             continue
         try:
-            manifest = vm_manifests.of(
+            manifest = vm_manifests.vm_manifest(
                 entry.ippool.network,
                 vm=entry.vm,
                 namespace=entry.namespace,
                 mac=entry.mac,
-                seen=scope,
+                scope=scope,
             )
         except errors.IpamError:
             continue

@@ -35,7 +35,9 @@ def manifest_text(
             why_not=(gettext("It is not known of which VM %(what)s is.") % {"what": what})
         )
     try:
-        manifest = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=scope)
+        manifest = vm_manifests.vm_manifest(
+            network, vm=vm, namespace=namespace, mac=mac, scope=scope
+        )
     except errors.IpamError as error:
         return VMText(why_not=pages.sentence(error.message))
     return VMText(text=documents.dump_yaml(manifest))

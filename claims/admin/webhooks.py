@@ -178,7 +178,7 @@ def _edit(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         raise Http404(gettext("There is no such cluster."))
-    row = settings.of(cluster)
+    row = settings.for_cluster(cluster)
     names = tuple(SettingsForm.base_fields)
     form = SettingsForm(request.POST or None, initial={name: getattr(row, name) for name in names})
     if request.method == "POST":

@@ -249,11 +249,11 @@ def _adopt(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         with pages.told(request):
             author = pages.author(request, form.cleaned_data["reason"])
-            done = adoption.adopt(network, seen=scope, author=author, **chosen)
+            done = adoption.adopt(network, scope=scope, author=author, **chosen)
             messages.success(request, _adoption_message(done))
         return HttpResponseRedirect(_url(network.pk))
     try:
-        plan = adoption.plan(network, seen=scope, **chosen)
+        plan = adoption.plan(network, scope=scope, **chosen)
     except errors.NotFound:
         raise Http404(gettext("There is no such workload.")) from None
     return pages.page(

@@ -129,14 +129,14 @@ class VMManifest(views.View):
         body.report.raise_any()
         seen = scoped.seen(request)
         seen.require(network.cluster_id, namespace)
-        made = vm_manifests.of(network, vm=vm, namespace=namespace, mac=mac, seen=seen)
+        made = vm_manifests.vm_manifest(network, vm=vm, namespace=namespace, mac=mac, scope=seen)
         return manifests.answer(made, shape)
 
 
 def _free_to_ask(request: Request) -> namespaces.Scope:
     """What is seen of others when somebody asks for an address; operators may contradict them."""
     operator = request.user.has_perm("claims.add_ipamclaim")
-    return namespaces.EVERYTHING if operator else namespaces.own(request.user)
+    return namespaces.EVERYTHING if operator else namespaces.owner_scope(request.user)
 
 
 def _get(request: Request, claim_id: int) -> IPAMClaim:

@@ -96,7 +96,7 @@ class NetworkManifest(views.View):
         found = scoped.one(request, Network, network_id)
         if found.kind == NetworkKind.CUDN:  # its selector names other namespaces
             views.require(request, namespaces.EVERY_NAMESPACE)
-        return manifests.answer(network_manifests.of(found), shape)
+        return manifests.answer(network_manifests.applicable_manifest(found), shape)
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _shape(
 ) -> dict[str, Any]:
     """What tells of others' namespaces is for those who see all of them."""
     shown: list[NAD] = network.shown_nads  # type: ignore[attr-defined]  # `with_nads`
-    found = services.verdict(network, shown)
+    found = services.static_vm_check(network, shown)
     return {
         "id": network.pk,
         "cluster": network.cluster.name,
@@ -202,7 +202,7 @@ def _chosen(
         rows = rows.filter(Q(pk__in=seen.values("network_id")) | Q(namespace=namespace))
     fit = parameters.parse("static_vms", query.flag)
     if fit is not None:
-        holds = services.fit(scoped.rows(request, NAD))
+        holds = services.fitting_query(scoped.rows(request, NAD))
         rows = rows.filter(holds) if fit else rows.exclude(holds)
     if words := parameters.text("q"):
         rows = rows.filter(services.search(words))

@@ -70,7 +70,7 @@ class Settings(views.View):
     @extend_schema(**_GET)
     def get(self, request: Request, cluster: str) -> views.Answer:
         found = clusters.get(cluster)
-        return views.answer(_settings(found, settings.of(found)))
+        return views.answer(_settings(found, settings.for_cluster(found)))
 
     @extend_schema(**_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:

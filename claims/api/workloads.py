@@ -117,14 +117,14 @@ class Adopt(views.View):
         chosen, reason = _asked(request)
         seen = scoped.seen(request)
         if dry_run:
-            return views.answer(adoption.plan(network, seen=seen, **chosen).as_json())
+            return views.answer(adoption.plan(network, scope=seen, **chosen).as_json())
         if not hasattr(network, "ippool"):
             views.require(request, "claims.add_ippool")
 
         def work() -> idempotency.Stored:
             author = views.author(request, reason)
             return idempotency.Stored(
-                200, adoption.adopt(network, seen=seen, author=author, **chosen).as_json()
+                200, adoption.adopt(network, scope=seen, author=author, **chosen).as_json()
             )
 
         done = views.once(request, work)

@@ -33,35 +33,39 @@ def fit(ips: Iterable[str], network: udn.NetworkLike, source: str) -> tuple[str,
     `source` begins the message of what is wrong. Raises DeclinedError: too_many_addresses,
     outside_subnet, unusable_address (the gateway, or an edge of the subnet), family_missing.
     """
-    asked = sorted(map(ip_interface, ips), key=lambda one: (one.version, one.ip))
+    requested_addresses = sorted(
+        map(ip_interface, ips), key=lambda address: (address.version, address.ip)
+    )
     subnets = []
     for text in network.subnets:
         with contextlib.suppress(ValueError):  # layer3: with the length of a node's part
             subnets.append(ip_network(text))
-    _check_number(asked, source)
+    _check_number(requested_addresses, source)
     gateways = set(udn.gateways(network))
-    fitting = tuple(_within(one, subnets, gateways, source) for one in asked)
-    _check_missing(asked, {one.version for one in subnets}, source)
+    fitting = tuple(_within(address, subnets, gateways, source) for address in requested_addresses)
+    _check_missing(requested_addresses, {subnet.version for subnet in subnets}, source)
     return fitting
 
 
 def check_families(ips: Iterable[str], families: Collection[int], source: str) -> None:
     """One address of each family that the network has. Raises DeclinedError: too_many_addresses,
     family_missing."""
-    asked = list(map(ip_interface, ips))
-    _check_number(asked, source)
-    _check_missing(asked, families, source)
+    requested_addresses = list(map(ip_interface, ips))
+    _check_number(requested_addresses, source)
+    _check_missing(requested_addresses, families, source)
 
 
-def _check_number(asked: Sequence[Address], source: str) -> None:
-    if max(Counter(one.version for one in asked).values(), default=0) > 1:
-        listed = ", ".join(str(one.ip) for one in asked)
+def _check_number(requested_addresses: Sequence[Address], source: str) -> None:
+    if max(Counter(address.version for address in requested_addresses).values(), default=0) > 1:
+        listed = ", ".join(str(address.ip) for address in requested_addresses)
         raise DeclinedError(TOO_MANY, f"{source} has two addresses of one family: {listed}")
 
 
-def _check_missing(asked: Sequence[Address], families: Collection[int], source: str) -> None:
-    missing = set(families) - {one.version for one in asked}
-    if missing and asked:
+def _check_missing(
+    requested_addresses: Sequence[Address], families: Collection[int], source: str
+) -> None:
+    missing = set(families) - {address.version for address in requested_addresses}
+    if missing and requested_addresses:
         message = (
             f"{source} has no IPv{min(missing)} address; the network gives both families or none"
         )
@@ -71,7 +75,7 @@ def _check_missing(asked: Sequence[Address], families: Collection[int], source: 
 def _within(address: Address, subnets: Sequence[Subnet], gateways: set[str], source: str) -> str:
     if not subnets:  # not seen yet
         return str(address)
-    subnet = next((one for one in subnets if address.ip in one), None)
+    subnet = next((candidate for candidate in subnets if address.ip in candidate), None)
     if subnet is None:
         message = f"{source} has {address.ip}, which is in none of {', '.join(map(str, subnets))}"
         raise DeclinedError("outside_subnet", message)

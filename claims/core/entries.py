@@ -63,14 +63,14 @@ def rules(subnets: Sequence[str], *, lenient: bool = False) -> Rules:
 
     Those of a layer3 network (`cidr/length of a node's`) say nothing of an address' prefix length.
     """
-    found = []
+    networks = []
     for text in subnets:
         with contextlib.suppress(ValueError):
-            found.append(ipaddress.ip_network(text))
-    return Rules(tuple(found), lenient)
+            networks.append(ipaddress.ip_network(text))
+    return Rules(tuple(networks), lenient)
 
 
-def parse(value: object, known: Rules, *, field: str = "") -> EntrySpec:
+def parse(value: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:
     """An entry `{"mac", "ips", "vm", "namespace", "note"}`.
 
     Raises InvalidInput with every problem: wrong_type, unknown_field, required, the codes of
@@ -80,8 +80,8 @@ def parse(value: object, known: Rules, *, field: str = "") -> EntrySpec:
         raise errors.InvalidInput.for_field(field, "wrong_type", "an object is expected", value)
     body = object_reader.Fields(value, field, object_reader.ProblemReport())
     body.only(*FIELDS)
-    mac = body.parse("mac", lambda given, at: parse_mac(given, known, at))
-    ips = body.parse("ips", lambda given, at: parse_ips(given, known, at))
+    mac = body.parse("mac", lambda raw_mac, path: parse_mac(raw_mac, entry_rules, path))
+    ips = body.parse("ips", lambda raw_ips, path: parse_ips(raw_ips, entry_rules, path))
     vm, namespace, note = (optional(body, name) for name in ("vm", "namespace", "note"))
     body.report.raise_any()
     return EntrySpec(mac or "", ips or (), vm, namespace, note)
@@ -94,27 +94,27 @@ def optional(body: object_reader.Fields, name: str) -> str | None:
     return body.parse(name, _TEXTS[name])
 
 
-def _vm(value: object, at: str) -> str:
-    return "" if value == "" else holders.parse_name(value, field=at)
+def _vm(value: object, path: str) -> str:
+    return "" if value == "" else holders.parse_name(value, field=path)
 
 
-def _namespace(value: object, at: str) -> str:
-    return "" if value == "" else holders.parse_name(value, field=at, kind="label")
+def _namespace(value: object, path: str) -> str:
+    return "" if value == "" else holders.parse_name(value, field=path, kind="label")
 
 
-def _note(value: object, at: str) -> str:
-    return holders.parse_reason(value, field=at, required=False)
+def _note(value: object, path: str) -> str:
+    return holders.parse_reason(value, field=path, required=False)
 
 
 _TEXTS = {"vm": _vm, "namespace": _namespace, "note": _note}
 
 
-def parse_mac(value: object, known: Rules, field: str = "mac") -> str:
+def parse_mac(value: object, entry_rules: Rules, field: str = "mac") -> str:
     """As macs.parse_mac does, with the leniency of the rules."""
-    return macs.parse_mac(value, field=field, lenient=known.lenient)
+    return macs.parse_mac(value, field=field, lenient=entry_rules.lenient)
 
 
-def parse_ips(value: object, known: Rules, field: str = "ips") -> tuple[str, ...]:
+def parse_ips(value: object, entry_rules: Rules, field: str = "ips") -> tuple[str, ...]:
     """The addresses of one MAC address, `("10.0.0.5/24",)`.
 
     Raises InvalidInput with every problem: wrong_type, empty_list, too_many, repeated_address and
@@ -130,49 +130,51 @@ def parse_ips(value: object, known: Rules, field: str = "ips") -> tuple[str, ...
         message = f"a MAC address has at most {MOST_ADDRESSES} addresses"
         raise errors.InvalidInput.for_field(field, "too_many", message)
     report = object_reader.ProblemReport()
-    found: dict[addresses.Address, str] = {}
-    for index, given in enumerate(value):
-        at = f"{field}.{index}"
+    text_by_address: dict[addresses.Address, str] = {}
+    for index, raw_ip in enumerate(value):
+        path = f"{field}.{index}"
         with report.collecting():
-            one = parse_ip(given, known, at)
-            if one.ip in found:
-                message = f"{one.ip} is there already, as {found[one.ip]}"
-                report.add(at, "repeated_address", message, str(one))
-            found.setdefault(one.ip, str(one))
+            interface = parse_ip(raw_ip, entry_rules, path)
+            if interface.ip in text_by_address:
+                message = f"{interface.ip} is there already, as {text_by_address[interface.ip]}"
+                report.add(path, "repeated_address", message, str(interface))
+            text_by_address.setdefault(interface.ip, str(interface))
     report.raise_any()
-    return tuple(found.values())
+    return tuple(text_by_address.values())
 
 
-def parse_ip(value: object, known: Rules, field: str = "") -> Interface:
+def parse_ip(value: object, entry_rules: Rules, field: str = "") -> Interface:
     """One host address with the prefix length of its subnet.
 
     Raises InvalidInput: the codes of addresses.parse_interface, network_address_not_host,
     broadcast_address_not_host, outside_subnet, prefix_mismatch.
     """
-    one = _interface(value, known, field)
-    _check_host(one.ip, one.network, field, value)
-    if not known.subnets:
-        return one
-    subnet = known.holding(one.ip)
+    interface = _interface(value, entry_rules, field)
+    _check_host(interface.ip, interface.network, field, value)
+    if not entry_rules.subnets:
+        return interface
+    subnet = entry_rules.holding(interface.ip)
     if subnet is None:
-        message = f"{one.ip} is in none of the network's subnets ({_listed(known.subnets)})"
+        message = (
+            f"{interface.ip} is in none of the network's subnets ({_listed(entry_rules.subnets)})"
+        )
         raise errors.InvalidInput.for_field(field, "outside_subnet", message, value)
-    _check_host(one.ip, subnet, field, value)
-    if one.network.prefixlen != subnet.prefixlen:
-        message = f"the subnet is {subnet}; did you mean {one.ip}/{subnet.prefixlen}?"
+    _check_host(interface.ip, subnet, field, value)
+    if interface.network.prefixlen != subnet.prefixlen:
+        message = f"the subnet is {subnet}; did you mean {interface.ip}/{subnet.prefixlen}?"
         raise errors.InvalidInput.for_field(field, "prefix_mismatch", message, value)
-    return one
+    return interface
 
 
-def _interface(value: object, known: Rules, field: str) -> Interface:
-    if known.lenient and isinstance(value, str) and "/" not in value:
-        address = addresses.parse_address(value, field=field, door=known.door)
-        subnet = known.holding(address)
+def _interface(value: object, entry_rules: Rules, field: str) -> Interface:
+    if entry_rules.lenient and isinstance(value, str) and "/" not in value:
+        address = addresses.parse_address(value, field=field, door=entry_rules.door)
+        subnet = entry_rules.holding(address)
         if subnet is not None:
             value = f"{address}/{subnet.prefixlen}"
-        elif known.subnets:
+        elif entry_rules.subnets:
             value = f"{address}/{address.max_prefixlen}"  # what is wrong with it is said there
-    return addresses.parse_interface(value, field=field, door=known.door)
+    return addresses.parse_interface(value, field=field, door=entry_rules.door)
 
 
 def _check_host(address: addresses.Address, network: Network, field: str, value: object) -> None:
@@ -192,69 +194,69 @@ def _listed(subnets: Sequence[Network]) -> str:
 
 def warnings(ips: Sequence[str], *, field: str = "ips") -> list[errors.FieldProblem]:
     """What is odd but taken: `one_per_family`, for OVN-Kubernetes refuses the pod."""
-    found = []
+    problems = []
     for family in (4, 6):
         same = [text for text in ips if (":" in text) == (family == 6)]
         if len(same) > 1:
             message = f"{len(same)} IPv{family} addresses: OVN-Kubernetes takes at most one of each family"
-            found.append(errors.FieldProblem(field, "one_per_family", message, ", ".join(same)))
-    return found
+            problems.append(errors.FieldProblem(field, "one_per_family", message, ", ".join(same)))
+    return problems
 
 
 def pairs(written: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """MAC and addresses of the map of an IPPool; a key that its text had several times, several times."""
     for mac, ips in written.items():
         if isinstance(ips, object_reader.Repeated):
-            yield from ((mac, each) for each in ips)
+            yield from ((mac, repeated_ips) for repeated_ips in ips)
         else:
             yield mac, ips
 
 
-def parse_map(written: object, known: Rules, *, field: str = "entries") -> list[EntrySpec]:
+def parse_map(written: object, entry_rules: Rules, *, field: str = "entries") -> list[EntrySpec]:
     """The entries of `{mac: [ips]}`, in their order; all problems, under `field.<mac>`."""
     if not isinstance(written, dict):
         message = "an object of MAC addresses and their addresses is expected"
         raise errors.InvalidInput.for_field(field, "wrong_type", message, written)
     report = object_reader.ProblemReport()
-    found = []
+    specs = []
     for mac, ips in pairs(written):
-        at = f"{field}.{errors.shown(mac)}" if field else errors.shown(mac)
+        path = f"{field}.{errors.shown(mac)}" if field else errors.shown(mac)
         with report.collecting():
-            found.append(parse_pair(mac, ips, known, field=at))
+            specs.append(parse_pair(mac, ips, entry_rules, field=path))
     _raise_first(report)
-    return found
+    return specs
 
 
-def parse_pair(mac: str, ips: object, known: Rules, *, field: str = "") -> EntrySpec:
+def parse_pair(mac: str, ips: object, entry_rules: Rules, *, field: str = "") -> EntrySpec:
     """One key and value of the map. Raises InvalidInput with every problem."""
     report = object_reader.ProblemReport()
-    named = ""
-    found: tuple[str, ...] = ()
+    parsed_mac = ""
+    parsed_ips: tuple[str, ...] = ()
     with report.collecting():
-        named = parse_mac(mac, known, field)
+        parsed_mac = parse_mac(mac, entry_rules, field)
     with report.collecting():
-        found = parse_ips(ips, known, field)
+        parsed_ips = parse_ips(ips, entry_rules, field)
     report.raise_any()
-    return EntrySpec(named, found)
+    return EntrySpec(parsed_mac, parsed_ips)
 
 
-def parse_list(written: object, known: Rules, *, field: str = "entries") -> list[EntrySpec]:
+def parse_list(written: object, entry_rules: Rules, *, field: str = "entries") -> list[EntrySpec]:
     """The entries of a list of objects; what an object leaves out is empty. All problems."""
     if not isinstance(written, list):
         raise errors.InvalidInput.for_field(field, "wrong_type", "a list is expected", written)
     report = object_reader.ProblemReport()
-    found = []
+    specs = []
     for index, value in enumerate(written):
         with report.collecting():
-            at = f"{field}.{index}" if field else str(index)
-            found.append(_whole(parse(value, known, field=at)))
+            path = f"{field}.{index}" if field else str(index)
+            specs.append(_whole(parse(value, entry_rules, field=path)))
     _raise_first(report)
-    return found
+    return specs
 
 
-def _whole(one: EntrySpec) -> EntrySpec:
+def _whole(spec: EntrySpec) -> EntrySpec:
     return dataclasses.replace(
-        one, vm=one.vm or "", namespace=one.namespace or "", note=one.note or ""
+        spec, vm=spec.vm or "", namespace=spec.namespace or "", note=spec.note or ""
     )
 
 
@@ -263,8 +265,8 @@ _MOST_PROBLEMS = 100
 
 def _raise_first(report: object_reader.ProblemReport) -> None:
     """As Report.raise_any, for what may be wrong a hundred thousand times."""
-    left = len(report.problems) - _MOST_PROBLEMS
-    if left > 0:
+    omitted_count = len(report.problems) - _MOST_PROBLEMS
+    if omitted_count > 0:
         report.problems = report.problems[:_MOST_PROBLEMS]
-        report.add("", "more_problems", f"and {left} more")
+        report.add("", "more_problems", f"and {omitted_count} more")
     report.raise_any()

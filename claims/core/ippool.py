@@ -33,36 +33,36 @@ _MACS_NAMED = 20  # MAC addresses of one duplicate address
 
 
 @dataclass(frozen=True)
-class Written:
+class ParsedIPPool:
     """An IPPool's object, its entries not yet judged: `(key, value)` as they are written."""
 
     name: str
     network_name: str
     entries: tuple[tuple[str, object], ...]
 
-    def read(self, known: Rules) -> tuple[list[EntrySpec], list[dict[str, str]]]:
+    def read(self, entry_rules: Rules) -> tuple[list[EntrySpec], list[dict[str, str]]]:
         """The entries that can be used, and `[{"mac", "code", "message"}]` of those that cannot."""
-        return usable(self.entries, known)
+        return parse_entries(self.entries, entry_rules)
 
 
-def usable(
-    written: Iterable[tuple[str, object]], known: Rules
+def parse_entries(
+    written: Iterable[tuple[str, object]], entry_rules: Rules
 ) -> tuple[list[EntrySpec], list[dict[str, str]]]:
     """Of some entries of an object those that can be used, and the problems of the others."""
-    found: list[EntrySpec] = []
+    specs: list[EntrySpec] = []
     problems: list[dict[str, str]] = []
     for mac, ips in written:
         try:
-            found.append(entries.parse_pair(mac, ips, known))
+            specs.append(entries.parse_pair(mac, ips, entry_rules))
         except errors.InvalidInput as error:
             first = error.problems[0]
             problems.append(
                 {"mac": errors.shown(mac), "code": first.code, "message": error.message[:500]}
             )
-    return found, problems
+    return specs, problems
 
 
-def parse(manifest: Mapping[str, object]) -> Written:
+def parse(manifest: Mapping[str, object]) -> ParsedIPPool:
     """An IPPool's object, whatever it says more. Raises InvalidInput for its name, network-name
     and entries that are no map; single entries are judged by Written.read."""
     report = object_reader.ProblemReport(strict=False)
@@ -72,10 +72,10 @@ def parse(manifest: Mapping[str, object]) -> Written:
     network = spec.parse("network-name", _network_name)
     written = spec.section("entries")
     report.raise_any()
-    return Written(name or "", network or "", tuple(entries.pairs(written.data)))
+    return ParsedIPPool(name or "", network or "", tuple(entries.pairs(written.data)))
 
 
-def parse_strict(manifest: Mapping[str, object]) -> Written:
+def parse_strict(manifest: Mapping[str, object]) -> ParsedIPPool:
     """What a person wrote: another kind, and any field that an IPPool has not, are refused, too."""
     report = object_reader.ProblemReport()
     body = object_reader.Fields(dict(manifest), "", report)
@@ -85,17 +85,17 @@ def parse_strict(manifest: Mapping[str, object]) -> Written:
         report.add("kind", "unsupported_kind", message, manifest.get("kind"))
     body.section("spec").only("network-name", "entries")
     with report.collecting():
-        found = parse(manifest)
+        ippool = parse(manifest)
     report.raise_any()
-    return found
+    return ippool
 
 
-def _name(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at)
+def _name(value: object, path: str) -> str:
+    return holders.parse_name(value, field=path)
 
 
-def _network_name(value: object, at: str) -> str:
-    return holders.parse_identifier(value, field=at)
+def _network_name(value: object, path: str) -> str:
+    return holders.parse_identifier(value, field=path)
 
 
 def render(
@@ -106,15 +106,15 @@ def render(
     status: object_reader.Json | None = None,
 ) -> object_reader.Json:
     """The manifest; the addresses of entries with one MAC address stand together."""
-    found: dict[str, list[str]] = {}
+    ips_by_mac: dict[str, list[str]] = {}
     for mac, ips in written:
-        there = found.setdefault(mac, [])
-        there += [ip for ip in ips if ip not in there]
+        mac_ips = ips_by_mac.setdefault(mac, [])
+        mac_ips += [ip for ip in ips if ip not in mac_ips]
     manifest: object_reader.Json = {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": name},
-        "spec": {"network-name": network_name, "entries": found},
+        "spec": {"network-name": network_name, "entries": ips_by_mac},
     }
     return manifest | {"status": status} if status is not None else manifest
 
@@ -124,20 +124,20 @@ def too_large(manifest: object_reader.Json) -> bool:
     return len(json.dumps(manifest, separators=(",", ":"))) > LARGEST
 
 
-def repeated(written: Iterable[tuple[str, object]]) -> list[str]:
+def repeated_macs(written: Iterable[tuple[str, object]]) -> list[str]:
     """MAC addresses that several keys of an object name, in other spellings."""
-    seen: dict[str, int] = {}
+    counts_by_mac: dict[str, int] = {}
     for key, _ in written:
         try:
             mac = macs.parse_mac(key)
         except errors.InvalidInput:
             continue
-        seen[mac] = seen.get(mac, 0) + 1
-    return [mac for mac, count in seen.items() if count > 1]
+        counts_by_mac[mac] = counts_by_mac.get(mac, 0) + 1
+    return [mac for mac, count in counts_by_mac.items() if count > 1]
 
 
 @dataclass(frozen=True)
-class Standing:
+class IPPoolStatus:
     """What the conditions tell of: MAC addresses and in how many entries they are; addresses and
     the MAC addresses that have them; and entries that cannot be used."""
 
@@ -147,26 +147,30 @@ class Standing:
 
 
 def conditions(
-    standing: Standing, *, before: Sequence[object_reader.Json] = (), now: str
+    status: IPPoolStatus, *, before: Sequence[object_reader.Json] = (), now: str
 ) -> list[object_reader.Json]:
     """Success, DuplicateMACAddresses and DuplicateIPAddresses as metav1.Conditions.
 
     `now` is an RFC 3339 text; a condition whose status is as `before` keeps its time. Without
     observedGeneration, which is that of an object.
     """
-    told = (_success(standing), _macs(standing.macs), _ips(standing.ips))
+    new_conditions = (_success(status), _macs(status.macs), _ips(status.ips))
     times = {
-        each.get("type"): each["lastTransitionTime"]
-        for each in before
-        for now_said in told
-        if (each.get("type"), each.get("status")) == (now_said["type"], now_said["status"])
-        and each.get("lastTransitionTime")
+        condition.get("type"): condition["lastTransitionTime"]
+        for condition in before
+        for new_condition in new_conditions
+        if (condition.get("type"), condition.get("status"))
+        == (new_condition["type"], new_condition["status"])
+        and condition.get("lastTransitionTime")
     }
-    return [each | {"lastTransitionTime": times.get(each["type"], now)} for each in told]
+    return [
+        condition | {"lastTransitionTime": times.get(condition["type"], now)}
+        for condition in new_conditions
+    ]
 
 
-def observed(
-    said: Sequence[object_reader.Json], generation: object, before: Sequence[object] = ()
+def status_conditions(
+    new_conditions: Sequence[object_reader.Json], generation: object, before: Sequence[object] = ()
 ) -> list[object_reader.Json]:
     """Conditions for the status of an object of this generation.
 
@@ -174,20 +178,20 @@ def observed(
     restored the register.
     """
     times = {
-        (each.get("type"), each.get("status")): each["lastTransitionTime"]
-        for each in before
-        if isinstance(each, dict) and each.get("lastTransitionTime")
+        (condition.get("type"), condition.get("status")): condition["lastTransitionTime"]
+        for condition in before
+        if isinstance(condition, dict) and condition.get("lastTransitionTime")
     }
     extra = {"observedGeneration": generation} if isinstance(generation, int) else {}
     return [
-        each
+        condition
         | extra
         | {
             "lastTransitionTime": times.get(
-                (each["type"], each["status"]), each["lastTransitionTime"]
+                (condition["type"], condition["status"]), condition["lastTransitionTime"]
             )
         }
-        for each in said
+        for condition in new_conditions
     ]
 
 
@@ -200,53 +204,56 @@ def _condition(kind: str, status: bool, reason: str, message: str) -> object_rea
     }
 
 
-def _success(standing: Standing) -> object_reader.Json:
-    told = []
-    if standing.macs:
-        told += _some([f"Duplicate MAC {mac} found in entries" for mac, _ in standing.macs])
-    if standing.ips:
-        told += _some([f"Duplicate IP {ip} found in entries" for ip, _ in standing.ips])
-    reason = "DuplicatesExist" if told else UNUSABLE
-    if standing.unusable:
-        count = len(standing.unusable)
-        told.append(f"{count} {'entry' if count == 1 else 'entries'} cannot be used")
-        told += _some([f"{each['mac']}: {each['message']}" for each in standing.unusable])
-    if told:
-        return _condition(SUCCESS, False, reason, "; ".join(told))
+def _success(status: IPPoolStatus) -> object_reader.Json:
+    messages = []
+    if status.macs:
+        messages += _shorten([f"Duplicate MAC {mac} found in entries" for mac, _ in status.macs])
+    if status.ips:
+        messages += _shorten([f"Duplicate IP {ip} found in entries" for ip, _ in status.ips])
+    reason = "DuplicatesExist" if messages else UNUSABLE
+    if status.unusable:
+        count = len(status.unusable)
+        messages.append(f"{count} {'entry' if count == 1 else 'entries'} cannot be used")
+        messages += _shorten([f"{entry['mac']}: {entry['message']}" for entry in status.unusable])
+    if messages:
+        return _condition(SUCCESS, False, reason, "; ".join(messages))
     return _condition(SUCCESS, True, "NoDuplicates", "No duplicate MAC or IP addresses in entries")
 
 
-def _macs(found: Sequence[tuple[str, int]]) -> object_reader.Json:
-    if not found:
+def _macs(duplicate_macs: Sequence[tuple[str, int]]) -> object_reader.Json:
+    if not duplicate_macs:
         message = "All MAC addresses are unique"
         return _condition(MACS, False, "NoMACDuplicates", message)
-    told = [f"MAC address {mac} appears {count} times" for mac, count in found]
-    return _condition(MACS, True, "DuplicateMACFound", "; ".join(_some(told)))
+    messages = [f"MAC address {mac} appears {count} times" for mac, count in duplicate_macs]
+    return _condition(MACS, True, "DuplicateMACFound", "; ".join(_shorten(messages)))
 
 
-def _ips(found: Sequence[tuple[str, Sequence[str]]]) -> object_reader.Json:
-    if not found:
+def _ips(duplicate_ips: Sequence[tuple[str, Sequence[str]]]) -> object_reader.Json:
+    if not duplicate_ips:
         message = "All IP addresses are unique per MAC"
         return _condition(IPS, False, "NoIPDuplicates", message)
-    told = [f"IP address {ip} appears for MAC addresses {_and(names)}" for ip, names in found]
-    return _condition(IPS, True, "DuplicateIPFound", "; ".join(_some(told)))
+    messages = [
+        f"IP address {ip} appears for MAC addresses {_join_names(names)}"
+        for ip, names in duplicate_ips
+    ]
+    return _condition(IPS, True, "DuplicateIPFound", "; ".join(_shorten(messages)))
 
 
-def _some(told: Sequence[str]) -> list[str]:
-    if len(told) <= _NAMED:
-        return list(told)
-    more = f"{len(told) - _NAMED}" if len(told) < MOST_NAMED else "many"
-    return [*told[:_NAMED], f"and {more} more"]
+def _shorten(messages: Sequence[str]) -> list[str]:
+    if len(messages) <= _NAMED:
+        return list(messages)
+    more = f"{len(messages) - _NAMED}" if len(messages) < MOST_NAMED else "many"
+    return [*messages[:_NAMED], f"and {more} more"]
 
 
-def _and(names: Sequence[str]) -> str:
-    left = len(names) - _MACS_NAMED
-    if left > 0:
-        return f"{', '.join(names[:_MACS_NAMED])} and {left} more"
+def _join_names(names: Sequence[str]) -> str:
+    omitted_count = len(names) - _MACS_NAMED
+    if omitted_count > 0:
+        return f"{', '.join(names[:_MACS_NAMED])} and {omitted_count} more"
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def associated_nads(found: Iterable[tuple[str, str]]) -> list[object_reader.Json]:
+def associated_nads(nads: Iterable[tuple[str, str]]) -> list[object_reader.Json]:
     """Namespaces and names of the network's NADs, as the status lists them."""
-    return [{"namespace": namespace, "name": name} for namespace, name in sorted(found)]
+    return [{"namespace": namespace, "name": name} for namespace, name in sorted(nads)]

@@ -25,7 +25,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetNetwork:
     """A network that VMs of the wave go to."""
 
     name: str
@@ -33,7 +33,7 @@ class Target:
     subnets: Sequence[str]
 
 
-def needed(targets: Sequence[Target], namespaces: Sequence[str]) -> Iterator[Setting]:
+def needed(targets: Sequence[TargetNetwork], namespaces: Sequence[str]) -> Iterator[Setting]:
     """The settings that a plan for these networks and namespaces needs, each once."""
     if not targets:
         return
@@ -47,10 +47,10 @@ def needed(targets: Sequence[Target], namespaces: Sequence[str]) -> Iterator[Set
         "network_map",
         "network map",
         "map each port group to the network attachment definition of "
-        + ", ".join(sorted({one.name for one in targets})),
+        + ", ".join(sorted({target.name for target in targets})),
         "a port group that is not mapped ends on the pod network.",
     )
-    primary = [one for one in targets if one.role == PRIMARY]
+    primary = [target for target in targets if target.role == PRIMARY]
     if not primary:
         return
     yield Setting(
@@ -80,7 +80,7 @@ def needed(targets: Sequence[Target], namespaces: Sequence[str]) -> Iterator[Set
         f"label {NAD_LABEL} on the network attachment definition",
         "MTV recognises by it that the target is a primary network.",
     )
-    if any(len(one.subnets) > 1 for one in primary):
+    if any(len(target.subnets) > 1 for target in primary):
         yield Setting(
             "dual_stack_validation",
             "plan",

@@ -37,12 +37,14 @@ class Members:
 def binding(manifest: Manifest) -> Binding:
     """What is understood of a RoleBinding; what is not makes nobody an owner."""
     subjects = vm_objects.objects(manifest.get("subjects"))
-    named = [(vm_objects.text(one, "kind"), vm_objects.text(one, "name")) for one in subjects]
+    subject_names = [
+        (vm_objects.text(subject, "kind"), vm_objects.text(subject, "name")) for subject in subjects
+    ]
     return Binding(
         vm_objects.text(manifest, "metadata", "namespace"),
         vm_objects.text(manifest, "metadata", "name"),
         _role(manifest),
-        tuple(dict.fromkeys((kind, name) for kind, name in _usable(named))),
+        tuple(dict.fromkeys((kind, name) for kind, name in _usable(subject_names))),
     )
 
 
@@ -56,18 +58,18 @@ def members(manifest: Manifest) -> Members:
 
 def counts(manifest: Manifest, roles: Collection[str]) -> bool:
     """Whether it binds somebody to one of these roles."""
-    found = binding(manifest)
-    return found.role in roles and bool(found.subjects)
+    role_binding = binding(manifest)
+    return role_binding.role in roles and bool(role_binding.subjects)
 
 
 def _role(manifest: Manifest) -> str:
-    named = vm_objects.text(manifest, "roleRef", "kind") in ROLES
-    return vm_objects.text(manifest, "roleRef", "name") if named else ""
+    is_role = vm_objects.text(manifest, "roleRef", "kind") in ROLES
+    return vm_objects.text(manifest, "roleRef", "name") if is_role else ""
 
 
-def _usable(named: Any) -> Iterator[tuple[str, str]]:
+def _usable(subjects: Any) -> Iterator[tuple[str, str]]:
     """Of users and groups, names that somebody here may have."""
-    for kind, name in named:
+    for kind, name in subjects:
         if kind not in {USER, GROUP} or not isinstance(name, str):
             continue
         if 0 < len(name) <= LONGEST and name.isprintable() and not name.startswith(_SYSTEM):

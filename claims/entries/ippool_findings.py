@@ -79,7 +79,7 @@ def _standing(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
 
 def _duplicates(ippool_row: IPPool) -> Iterator[ReconcileFinding]:
     """Those that its conditions tell of, and entries that contradict what is no entry."""
-    macs, ips = conflicts.among_entries(ippool_row)
+    macs, ips = conflicts.count_entry_duplicates(ippool_row)
     if macs or ips:
         message = (
             f"Entries of the IPPool {ippool_row.name} contradict each other: {_values(macs, ips)}."

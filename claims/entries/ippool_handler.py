@@ -46,11 +46,11 @@ class IPPoolHandler(Handler):
     # Their NADs are told in the status, their subnets say which entries can be used.
     follows = (CLUSTER_UDN.kind, UDN.kind, NAD.kind)
 
-    def parse(self, manifest: Manifest) -> ippool.Written:
+    def parse(self, manifest: Manifest) -> ippool.ParsedIPPool:
         return ippool.parse(manifest)
 
-    def ingest(self, context: SyncContext, observed_objects: Sequence[ParsedObject]) -> None:
-        for observed in observed_objects:
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        for observed in parsed_objects:
             _ingest(context, observed.row, observed.parsed)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
@@ -72,7 +72,7 @@ class IPPoolHandler(Handler):
         yield from ippool_findings.cluster_findings(context)
 
 
-def _ingest(context: SyncContext, row: ObservedObject, ippool_spec: ippool.Written) -> None:
+def _ingest(context: SyncContext, row: ObservedObject, ippool_spec: ippool.ParsedIPPool) -> None:
     existing_ippool = IPPool.objects.filter(cluster=context.cluster, name=ippool_spec.name).first()
     if existing_ippool is None and _forgotten(context, row):
         return  # it was deleted here, or the register forgot it

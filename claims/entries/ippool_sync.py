@@ -17,7 +17,12 @@ from pools.platform import events
 
 
 def take_in(
-    cluster: Cluster, ippool_spec: ippool.Written, *, uid: str, decides: bool, author: events.Author
+    cluster: Cluster,
+    ippool_spec: ippool.ParsedIPPool,
+    *,
+    uid: str,
+    decides: bool,
+    author: events.Author,
 ) -> IPPool:
     """Bring the register to what an object says; only the object's identity where it `decides`.
 
@@ -50,7 +55,7 @@ def take_in(
     return _update_values(ippool_row, values, author=author)
 
 
-def _find(cluster: Cluster, ippool_spec: ippool.Written) -> IPPool | None:
+def _find(cluster: Cluster, ippool_spec: ippool.ParsedIPPool) -> IPPool | None:
     """By name; or the one of the network whose own object is gone, or was never there."""
     rows = IPPool.objects.select_related("network").filter(cluster=cluster)
     ippool_row = rows.filter(name=ippool_spec.name).first()
@@ -84,7 +89,7 @@ def _move(ippool_row: IPPool, network_name: str) -> None:
 
 
 def compare(
-    ippool_row: IPPool, ippool_spec: ippool.Written
+    ippool_row: IPPool, ippool_spec: ippool.ParsedIPPool
 ) -> tuple[entries.EntryDiff, list[dict[str, str]]]:
     """What brings its entries to what an object says, and what of the object cannot be used.
 
@@ -94,11 +99,11 @@ def compare(
     present: dict[str, list[entries.EntryRow]] = {}
     for row in entries.entry_rows(ippool_row):
         present.setdefault(row.mac, []).append(row)
-    repeated = set(ippool.repeated(ippool_spec.entries))
+    repeated = set(ippool.repeated_macs(ippool_spec.entries))
     certain = {mac: rows for mac, rows in present.items() if mac not in repeated}
     same = {key for key, value in ippool_spec.entries if _says(certain.get(key, ()), value)}
     other = [(key, value) for key, value in ippool_spec.entries if key not in same]
-    specs, problems = ippool.usable(other, ippools.rules(ippool_row.network))
+    specs, problems = ippool.parse_entries(other, ippools.rules(ippool_row.network))
     # The same may be there in another spelling.
     same |= {spec.mac for spec in specs if _says(certain.get(spec.mac, ()), list(spec.ips))}
     desired_specs = [spec for spec in specs if spec.mac not in same]

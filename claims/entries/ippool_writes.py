@@ -172,7 +172,7 @@ def _status_manifest(
         "kind": KIND,
         "metadata": {"name": name},
         "status": {
-            "conditions": ippool.observed(conditions, generation, there),
+            "conditions": ippool.status_conditions(conditions, generation, there),
             "associated-nads": list(nads),
         },
     }

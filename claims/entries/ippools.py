@@ -190,8 +190,8 @@ def _announce(cluster_id: int, author: events.Author) -> None:
 
 def keep_conditions(ippool_row: IPPool) -> None:
     """Work out its conditions anew, and store them when they say something else."""
-    macs, ips = conflicts.counted(ippool_row, limit=ippool.MOST_NAMED)
-    standing = ippool.Standing(macs, ips, ippool_row.problems)
+    macs, ips = conflicts.entry_duplicates(ippool_row, limit=ippool.MOST_NAMED)
+    standing = ippool.IPPoolStatus(macs, ips, ippool_row.problems)
     conditions = ippool.conditions(standing, before=ippool_row.conditions, now=_now())
     if conditions != ippool_row.conditions:
         ippool_row.conditions = conditions

@@ -24,7 +24,7 @@ def check(user: Any, ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
     """
     if not user.has_perm("claims.add_entry") and not user.has_perm("claims.request_address"):
         raise errors.NotAllowed("This needs the permission claims.request_address.")
-    scope = namespaces.own(user)
+    scope = namespaces.owner_scope(user)
     problems = []
     for index, spec in enumerate(specs):
         prefix = f"{index}." if len(specs) > 1 else ""
@@ -48,7 +48,7 @@ def _refuse_taken(ippool: IPPool, spec: EntrySpec, scope: namespaces.Scope) -> N
         addresses=[ip.partition("/")[0] for ip in spec.ips],
         vm=spec.vm or "",
         namespace=spec.namespace or "",
-        seen=scope,
+        scope=scope,
     )
     for duplicate in entry_duplicates:
         types = {where.type for where in duplicate.places}
@@ -66,7 +66,7 @@ def may_withdraw(user: Any, entry: Entry) -> bool:
         return True
     if entry.source != EntrySource.REQUEST or not user.has_perm("claims.request_address"):
         return False
-    return namespaces.own(user).has(entry.ippool.cluster_id, entry.namespace)
+    return namespaces.owner_scope(user).has(entry.ippool.cluster_id, entry.namespace)
 
 
 def require_withdrawal(user: Any, entry: Entry) -> None:

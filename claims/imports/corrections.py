@@ -174,7 +174,7 @@ def _unused(
     end = int(subnet.broadcast_address) + 1 - (not few and subnet.version == 4)
     own_spans = [
         (int(own_address.span.first), int(own_address.span.last))
-        for own_address in own_addresses.of(network)
+        for own_address in own_addresses.own_spans(network)
         if own_address.span.family == subnet.version
     ]
     used = [(host, host) for host in _used(vm_import, network, subnet, but)]

@@ -50,7 +50,7 @@ def parse(options: ImportOptions, *, field: str = "mapping") -> dict[str, dict[s
     if len(mappings) > MOST_PORT_GROUPS:
         message = f"at most {MOST_PORT_GROUPS} port groups"
         raise errors.InvalidInput.for_field(field, "too_many", message)
-    scope = namespaces.own(options.user) if options.limited else namespaces.EVERYTHING
+    scope = namespaces.owner_scope(options.user) if options.limited else namespaces.EVERYTHING
     visible_networks = namespaces.visible(Network.objects.filter(cluster=options.cluster), scope)
     network_ids = [to.get("network") for to in mappings.values()]
     numbers = [

@@ -24,7 +24,7 @@ def by_addresses(upload: Upload, user: Any) -> Network | None:
     """
     scope = namespaces.scope(user)
     nads = namespaces.visible(NAD.objects.all(), scope)
-    rows = namespaces.visible(Network.objects.filter(networks.fit(nads)), scope)
+    rows = namespaces.visible(Network.objects.filter(networks.fitting_query(nads)), scope)
     subnets_by_network = {row: [ip_network(text) for text in row.subnets] for row in rows}
     has_addresses = False
     for address in _addresses(upload):

@@ -51,7 +51,7 @@ def scope(vm_import: VMImport) -> namespaces.Scope:
     """What the import may read and write: all, or the namespaces of its user."""
     if not vm_import.limited:
         return namespaces.EVERYTHING
-    return namespaces.own(vm_import.user) if vm_import.user else namespaces.Scope()
+    return namespaces.owner_scope(vm_import.user) if vm_import.user else namespaces.Scope()
 
 
 def count(vm_import: VMImport) -> dict[str, int]:
@@ -92,7 +92,9 @@ def _networks(import_id: int) -> dict[int, Network]:
 
 def _own_address_values(networks: dict[int, Network]) -> dict[str, list[object]]:
     network_addresses = [
-        (pk, address) for pk, network in networks.items() for address in own_addresses.of(network)
+        (pk, address)
+        for pk, network in networks.items()
+        for address in own_addresses.own_spans(network)
     ]
     macs = [
         (pk, *mac_pair)

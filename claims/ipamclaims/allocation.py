@@ -12,7 +12,7 @@ from datetime import datetime
 
 from claims.address_index import block_sync, index
 from claims.core.ipamclaims import dialects
-from claims.core.ipamclaims.dialects import Dialect, Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome, Dialect
 from claims.ipamclaims import ingest
 from claims.ipamclaims.contenders import Contenders
 from claims.ipamclaims.decisions import AllocationResult, ClaimAllocator
@@ -53,7 +53,7 @@ def answer(
 
 def refuse(claim: IPAMClaim, words: Dialect, message: str) -> None:
     """Say that a claim could not be answered, for a reason of ours."""
-    if _apply_result(claim, AllocationResult(Outcome.ERROR, message), words, database.now()):
+    if _apply_result(claim, AllocationResult(ClaimOutcome.ERROR, message), words, database.now()):
         IPAMClaim.objects.filter(pk=claim.pk, ips=[]).update(conditions=claim.conditions)
 
 
@@ -105,9 +105,9 @@ def _apply_result(
 ) -> bool:
     """Whether the answer is another one than before."""
     ours = dialects.condition(result.outcome, result.message, words)
-    is_unchanged = dialects.says(dialects.own(claim.conditions), ours)
+    is_unchanged = dialects.matches(dialects.allocation_condition(claim.conditions), ours)
     if not is_unchanged:
-        claim.conditions = dialects.merged(claim.conditions, ours, now=now)
+        claim.conditions = dialects.merge_conditions(claim.conditions, ours, now=now)
     if result.ips:
         claim.ips = list(result.ips)
     return bool(result.ips) or not is_unchanged

@@ -64,7 +64,7 @@ class Contenders:
         self.subnets = subnets_of(self.network)
         self._own_macs = own_addresses.macs(self.network)
         self._own_spans = [
-            address.span for address in own_addresses.of(self.network) if not address.note
+            address.span for address in own_addresses.own_spans(self.network) if not address.note
         ]
         self.running = _running(self.network, self.waiting)
         self.macs = _macs(self.network, self.waiting, self.running)

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from claims.address_index import block_sync
 from claims.core.ipamclaims import dialects, ipamclaim
-from claims.core.ipamclaims.dialects import Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.ipamclaims.contenders import Contenders
 from claims.models import IPAMClaim
 from pools.core import errors
@@ -28,7 +28,7 @@ from pools.register.allocator import allocation, batches
 class AllocationResult:
     """What becomes of a claim; with `ips` it is granted."""
 
-    outcome: Outcome
+    outcome: ClaimOutcome
     message: str
     ips: tuple[str, ...] = ()
     code: str = ""
@@ -53,7 +53,7 @@ class ClaimAllocator:
         for claim in claims:
             desired_ips = self._contenders.desired_addresses(claim)
             if text := broken.get(claim.uid):
-                results[claim.pk] = AllocationResult(Outcome.ERROR, text, code="invalid")
+                results[claim.pk] = AllocationResult(ClaimOutcome.ERROR, text, code="invalid")
             elif refusal := self._refusal(claim, desired_ips):
                 results[claim.pk] = refusal
             else:
@@ -78,7 +78,7 @@ class ClaimAllocator:
     def _granted(self, ips: Iterable[str]) -> AllocationResult:
         hosts = sorted(map(ipamclaim.host, ips), key=lambda host: host.version)
         full = tuple(ipamclaim.with_prefix(str(host), self._contenders.subnets) for host in hosts)
-        return AllocationResult(Outcome.ALLOCATED, dialects.allocated(full), full)
+        return AllocationResult(ClaimOutcome.ALLOCATED, dialects.allocated(full), full)
 
     def _one_of_each_family(self, ips: Iterable[str]) -> list[str]:
         ip_by_family: dict[int, str] = {}
@@ -89,16 +89,20 @@ class ClaimAllocator:
     def _refusal(self, claim: IPAMClaim, desired_ips: Sequence[str]) -> AllocationResult | None:
         if gateway_mac := self._contenders.gateway_mac(claim):
             message = dialects.mac_of_gateway(*gateway_mac)
-            return AllocationResult(Outcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code)
+            return AllocationResult(
+                ClaimOutcome.MAC_CONFLICT, message, code=errors.ReservedAddress.code
+            )
         if self._contenders.mac_taken(claim):
             message = dialects.mac_conflict(claim.mac or "")
-            return AllocationResult(Outcome.MAC_CONFLICT, message, code="mac_conflict")
+            return AllocationResult(ClaimOutcome.MAC_CONFLICT, message, code="mac_conflict")
         if outside := self._contenders.outside(desired_ips):
             message = dialects.outside(outside, self._contenders.subnets)
-            return AllocationResult(Outcome.ERROR, message, code="outside_subnets")
+            return AllocationResult(ClaimOutcome.ERROR, message, code="outside_subnets")
         if taken_ips := self._contenders.taken_addresses(claim, desired_ips):
             message = dialects.ip_conflict(taken_ips)
-            return AllocationResult(Outcome.IP_CONFLICT, message, code=errors.AlreadyAllocated.code)
+            return AllocationResult(
+                ClaimOutcome.IP_CONFLICT, message, code=errors.AlreadyAllocated.code
+            )
         return None
 
     # --- blocks -----------------------------------------------------------------------------------
@@ -180,7 +184,7 @@ class ClaimAllocator:
 
     def _exhausted(self, family: int) -> AllocationResult:
         message = dialects.exhausted(family)
-        return AllocationResult(Outcome.EXHAUSTED, message, code=errors.PoolExhausted.code)
+        return AllocationResult(ClaimOutcome.EXHAUSTED, message, code=errors.PoolExhausted.code)
 
     def _take(
         self, holders: Sequence[Holder], families: tuple[int, ...]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from claims.core.ipamclaims import dialects, ipamclaim, names
-from claims.core.ipamclaims.dialects import Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.models import IPAMClaim
 from claims.models.networks import NetworkKind
 from pools.clusters.reconcile.comparison import GRACE
@@ -100,7 +100,7 @@ def _unwritable(claim: IPAMClaim) -> str:
             f"{message} Its status has the addresses that were granted, {', '.join(claim.ips)}; a claim"
             " cannot tell OVN-Kubernetes of a MAC address: set it on the VM's interface."
         )
-    condition = dialects.own(claim.conditions)
+    condition = dialects.allocation_condition(claim.conditions)
     answer = (condition or {}).get("message") or "not answered yet"
     return f"{message} The register answers it all the same: {answer}."
 
@@ -164,9 +164,9 @@ _UNKNOWN_NETWORK = f"""
 def _refused(cluster_id: int, *, answering: bool) -> Iterator[ReconcileFinding]:
     rows = IPAMClaim.objects.filter(cluster=cluster_id, ips=[], deleted_at=None, gone_at=None)
     for claim in rows.exclude(conditions=[]).order_by("pk"):
-        condition = dialects.own(claim.conditions)
+        condition = dialects.allocation_condition(claim.conditions)
         outcome = dialects.outcome_of(condition)
-        if condition is None or outcome in {None, Outcome.ALLOCATED}:
+        if condition is None or outcome in {None, ClaimOutcome.ALLOCATED}:
             continue
         who = "It is tried again in every pass." if answering else "The cluster answers it."
         message = f"The IPAMClaim {claim} got no address: {condition.get('message')}. {who}"

@@ -63,12 +63,12 @@ class IPAMClaimHandler(Handler):
         claim = ipamclaim.parse(manifest)
         return Taken(claim, ours=status_writer.wrote(manifest, MANAGER))
 
-    def ingest(self, context: SyncContext, observed_objects: Sequence[ParsedObject]) -> None:
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         answering = context.connection.manages(ManagedResource.CLAIMS)
         ingest.take_in(
-            context.cluster, [observed.parsed for observed in observed_objects], answering=answering
+            context.cluster, [observed.parsed for observed in parsed_objects], answering=answering
         )
-        for observed in observed_objects:
+        for observed in parsed_objects:
             if problems := observed.parsed.claim.problems:
                 observed.row.problem_code = problems[0].code[:63]
                 observed.row.problem = status_writer.broken(problems)

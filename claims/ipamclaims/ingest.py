@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from claims.address_index import block_sync, index
-from claims.address_index.changed_keys import Touched
+from claims.address_index.changed_keys import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
 from claims.core.ipamclaims.ipamclaim import Claim
 from claims.models import IPAMClaim, Network
@@ -196,7 +196,7 @@ def delete(rows: Sequence[IPAMClaim]) -> None:
 
 def update_owners(rows: Sequence[IPAMClaim]) -> None:
     """The blocks of claims whose VM has another uid now."""
-    touched = Touched()
+    touched = ChangedKeys()
     for row in rows:
         name = block_sync.holder_name(row.namespace, row.vm, row.mac)
         for text in row.ips:

@@ -106,7 +106,7 @@ def _refuse_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         vm=claim.vm,
         namespace=claim.namespace,
         claim_id=claim.pk or 0,
-        seen=scope,
+        scope=scope,
     )
     for duplicate in claim_duplicates:
         types = {where.type for where in duplicate.places}
@@ -243,7 +243,7 @@ def dialect_of(claim: IPAMClaim) -> Dialect:
     )
     asks = bool(claim.mac or claim.ips_requested)
     words = dialects.PROPOSED if isinstance(pod, str) or asks else dialects.SHIPPED
-    return dialects.taking_requests(words)
+    return dialects.with_requests(words)
 
 
 def manifest(claim: IPAMClaim) -> dict[str, Any]:

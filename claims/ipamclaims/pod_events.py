@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from claims.core.ipamclaims import dialects
-from claims.core.ipamclaims.dialects import Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.workloads import pod_events
 from claims.core.workloads.pod_events import Refusal
 from pools.clusters.reconcile.handler import MANAGER, SyncContext
@@ -67,9 +67,9 @@ def refusals(cluster_id: int) -> list[Refusal]:
 
 def _of_claims(cluster_id: int) -> Iterator[Refusal]:
     for row in database.fetch(_CLAIMS, {"cluster": cluster_id, "most": MOST}):
-        condition = dialects.own(json.loads(row["conditions"]))
+        condition = dialects.allocation_condition(json.loads(row["conditions"]))
         outcome = dialects.outcome_of(condition)
-        if condition is not None and outcome not in {None, Outcome.ALLOCATED}:
+        if condition is not None and outcome not in {None, ClaimOutcome.ALLOCATED}:
             yield Refusal(
                 row["namespace"], row["pod"], row["uid"],
                 reason=str(condition.get("reason") or "AddressRefused"),

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, Concat
 from django.db.models.lookups import Exact
 
 from claims.core.ipamclaims import dialects, ipamclaim
-from claims.core.ipamclaims.dialects import Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.ipamclaims import findings as ipamclaim_findings
 from claims.models import IPAMClaim, Place, Workload
 from claims.models.workloads import WorkloadKind
@@ -19,12 +19,12 @@ from pools.models.connections import ManagedResource
 
 BOUND, PENDING, FAILED, CONFLICT, LEAKED = "bound", "pending", "failed", "conflict", "leaked"
 STATES = (BOUND, PENDING, FAILED, CONFLICT, LEAKED)
-_CONFLICTS = (Outcome.IP_CONFLICT, Outcome.MAC_CONFLICT)
+_CONFLICTS = (ClaimOutcome.IP_CONFLICT, ClaimOutcome.MAC_CONFLICT)
 
 
 def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
     """The rows, each with its `state`, what stands foremost about it, and the `pods` that run its VM."""
-    failed = Q(ips=[]) & _refusal_query(*Outcome)
+    failed = Q(ips=[]) & _refusal_query(*ClaimOutcome)
     conflicting = Q(ips=[]) & _refusal_query(*_CONFLICTS)
     flagged = Place.objects.filter(claim=OuterRef("pk"), holds=True)
     duplicate = Exists(flagged.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
@@ -52,12 +52,12 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
     )
 
 
-def _refusal_query(*outcomes: Outcome) -> Q:
+def _refusal_query(*outcomes: ClaimOutcome) -> Q:
     """Whose condition says that they got nothing, for one of these reasons."""
     query = Q(pk__in=[])
     for words in (dialects.SHIPPED, dialects.PROPOSED):
         condition = {"type": words.condition, "status": "False"}
-        if Outcome.ERROR in outcomes:  # whatever the reason
+        if ClaimOutcome.ERROR in outcomes:  # whatever the reason
             query |= Q(conditions__contains=[condition])
             continue
         for outcome in outcomes:
@@ -101,22 +101,22 @@ def clusters_answered(ids: Collection[int]) -> set[int]:
 
 def words_of(claim: IPAMClaim) -> str:
     """What a person is told of how the claim stands."""
-    condition = dialects.own(claim.conditions)
+    condition = dialects.allocation_condition(claim.conditions)
     outcome = dialects.outcome_of(condition)
     if claim.gone_at is not None:
         return "its addresses were given back here"
     if claim.ips:
         return "it has its addresses"
-    if outcome is None or outcome is Outcome.ALLOCATED:
+    if outcome is None or outcome is ClaimOutcome.ALLOCATED:
         return "not answered yet"
     return _WORDS[outcome]
 
 
 _WORDS = {
-    Outcome.IP_CONFLICT: "another has the address",
-    Outcome.MAC_CONFLICT: "another VM has the MAC",
-    Outcome.EXHAUSTED: "the network is full",
-    Outcome.ERROR: "it cannot be granted",
+    ClaimOutcome.IP_CONFLICT: "another has the address",
+    ClaimOutcome.MAC_CONFLICT: "another VM has the MAC",
+    ClaimOutcome.EXHAUSTED: "the network is full",
+    ClaimOutcome.ERROR: "it cannot be granted",
 }
 
 
@@ -128,10 +128,10 @@ _OF_FINDINGS = {
     ipamclaim_findings.UNKNOWN_NETWORK: "Create the network, or correct its name in the claim.",
 }
 _OF_OUTCOMES = {
-    Outcome.IP_CONFLICT: "Ask for another address, or free this one. It is tried again by itself.",
-    Outcome.MAC_CONFLICT: "Give one of the two VMs another MAC.",
-    Outcome.EXHAUSTED: "Free addresses of the network. It is tried again by itself.",
-    Outcome.ERROR: "Correct what the claim asks for.",
+    ClaimOutcome.IP_CONFLICT: "Ask for another address, or free this one. It is tried again by itself.",
+    ClaimOutcome.MAC_CONFLICT: "Give one of the two VMs another MAC.",
+    ClaimOutcome.EXHAUSTED: "Free addresses of the network. It is tried again by itself.",
+    ClaimOutcome.ERROR: "Correct what the claim asks for.",
 }
 
 
@@ -144,7 +144,7 @@ def next_step(claim: Any, codes: Collection[str], *, answered: bool) -> str:
         return "See who else has its MAC or address, and give one of the two another."
     if claim.ips:
         return "" if claim.pods or claim.owner_pod else "Start the VM: it gets these addresses."
-    outcome = dialects.outcome_of(dialects.own(claim.conditions))
+    outcome = dialects.outcome_of(dialects.allocation_condition(claim.conditions))
     if outcome in _OF_OUTCOMES:
         return _OF_OUTCOMES[outcome]
     if not answered:

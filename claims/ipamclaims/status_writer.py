@@ -56,9 +56,9 @@ def status(
     before = [
         condition for condition in there.get("conditions") or () if isinstance(condition, dict)
     ]
-    ours = dialects.own(claim.conditions)
-    if ours is not None and not dialects.says(dialects.own(before), ours):
-        before = dialects.merged(before, ours, now=now)
+    ours = dialects.allocation_condition(claim.conditions)
+    if ours is not None and not dialects.matches(dialects.allocation_condition(before), ours):
+        before = dialects.merge_conditions(before, ours, now=now)
     rendered_status = dialects.render_status(ips, claim.owner_pod, before, words)
     if "ownerPod" not in rendered_status and _owns_pod(current, manager):
         # A field that is left out becomes null on servers before 1.22, which the definition refuses.

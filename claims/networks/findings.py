@@ -34,11 +34,14 @@ _CONDITIONS = {
 def of_conditions(context: SyncContext, kind: str) -> Iterator[ReconcileFinding]:
     rows = Network.objects.filter(cluster=context.cluster, kind=kind, gone_at=None)
     for network in rows.exclude(conditions=[]).order_by("name"):
-        for one in network.conditions:
-            told = _CONDITIONS.get(str(one.get("type")))
-            if told and one.get("status") == "False":
-                code, words = told
-                reason, message = str(one.get("reason", "")), str(one.get("message", ""))
+        for condition in network.conditions:
+            meaning = _CONDITIONS.get(str(condition.get("type")))
+            if meaning and condition.get("status") == "False":
+                code, words = meaning
+                reason, message = (
+                    str(condition.get("reason", "")),
+                    str(condition.get("message", "")),
+                )
                 text = f"{words.format(name=network.name)} ({reason}): {message}"[:990]
                 details = {"network": network.name, "reason": reason, "message": message[:2000]}
                 yield ReconcileFinding(code, network.name, text, Severity.ERROR, details)
@@ -57,7 +60,7 @@ def not_in_cluster(context: SyncContext, kind: str) -> Iterator[ReconcileFinding
         yield ReconcileFinding("network_not_in_cluster", network.name, message)
 
 
-def differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
+def network_differs(network: Network, names: Sequence[str]) -> ReconcileFinding:
     listed = ", ".join(names)
     message = (
         f"The network {network.name} is another one in the cluster than was made here: {listed}"
@@ -81,7 +84,7 @@ def _orphan(cidr: PoolCIDR) -> ReconcileFinding:
         {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}
         for row in rows[:_FIRST]
     ]
-    names = ", ".join(f"{one['id']} ({one['cidr']})" for one in holders)
+    names = ", ".join(f"{holder['id']} ({holder['cidr']})" for holder in holders)
     more = f" and {count - len(holders)} more" if count > len(holders) else ""
     name = Network.objects.values_list("name", flat=True).get(pool=cidr.pool_id)
     message = (
@@ -100,16 +103,16 @@ def of_nads(context: SyncContext) -> Iterator[ReconcileFinding]:
         if _is_stranger(nad):
             yield _shared(nad)
         try:
-            said = nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
+            nad_network = nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)
         except errors.InvalidInput:
             continue  # the object itself tells it
-        if found := nads.disagreements(said, nad.network):
-            yield _disagreeing(nad, found)
+        if differences := nads.disagreements(nad_network, nad.network):
+            yield _disagreeing(nad, differences)
 
 
 def _is_stranger(nad: NAD) -> bool:
-    made = nad.network.kind in {udn.CUDN, udn.UDN_KIND}
-    return made and bool(nad.network.uid) and nad.name != nad.network.object_name
+    made_by_object = nad.network.kind in {udn.CUDN, udn.UDN_KIND}
+    return made_by_object and bool(nad.network.uid) and nad.name != nad.network.object_name
 
 
 def _shared(nad: NAD) -> ReconcileFinding:
@@ -123,16 +126,19 @@ def _shared(nad: NAD) -> ReconcileFinding:
     )
 
 
-def _disagreeing(nad: NAD, found: Sequence[tuple[str, object, object]]) -> ReconcileFinding:
-    told = "; ".join(
-        f"{field.replace('_', ' ')} {_words(own)}, the network {_words(other)}"
-        for field, own, other in found
+def _disagreeing(nad: NAD, differences: Sequence[tuple[str, object, object]]) -> ReconcileFinding:
+    listed_differences = "; ".join(
+        f"{field.replace('_', ' ')} {_words(nad_value)}, the network {_words(network_value)}"
+        for field, nad_value, network_value in differences
     )
     message = (
         f"The network attachment definition {nad} says otherwise than its network"
-        f" {nad.network.name}: {told}."
+        f" {nad.network.name}: {listed_differences}."
     )
-    fields = [{"field": field, "nad": own, "network": other} for field, own, other in found]
+    fields = [
+        {"field": field, "nad": nad_value, "network": network_value}
+        for field, nad_value, network_value in differences
+    ]
     return ReconcileFinding("nad_differs", str(nad), message[:990], details={"fields": fields})
 
 

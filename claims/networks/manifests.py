@@ -19,7 +19,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _METADATA = ("name", "namespace", "labels", "annotations")  # what people write themselves
 
 
-def of(network: Network) -> dict[str, Any]:
+def applicable_manifest(network: Network) -> dict[str, Any]:
     """The (Cluster)UserDefinedNetwork, ready to be applied.
 
     What follows its cluster is told as the cluster has it, also in what the register does not keep.
@@ -29,14 +29,14 @@ def of(network: Network) -> dict[str, Any]:
     if resource is None:
         raise errors.NotFound(f"No (Cluster)UserDefinedNetwork makes the network {network.name}.")
     if network.follows_cluster:
-        seen = ObservedObject.objects.filter(
+        observed_object = ObservedObject.objects.filter(
             cluster=network.cluster_id, kind=resource.kind, uid=network.uid
         ).first()
-        if seen is not None:
-            return _plain(seen.manifest)
+        if observed_object is not None:
+            return _plain(observed_object.manifest)
     if network.topology == udn.LOCALNET:
         raise errors.NotFound(f"The object of the network {network.name} is not known any more.")
-    return network_manifest.render(services.said(network))
+    return network_manifest.render(services.as_udn(network))
 
 
 def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -53,6 +53,6 @@ def _plain(manifest: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def text_of(wanted: UDN) -> str:
+def render_yaml(network: UDN) -> str:
     """What would be written for a network that is not made yet."""
-    return documents.dump_yaml(network_manifest.render(wanted))
+    return documents.dump_yaml(network_manifest.render(network))

@@ -40,29 +40,32 @@ class NetworkAttachmentDefinitions(Handler):
     def parse(self, manifest: Manifest) -> Attachment:
         return nads.parse(manifest)
 
-    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         """Many at once: a network for all namespaces of a cluster has a NAD in each."""
-        uids = [one.row.uid for one in seen]
-        gone = {nad.uid: nad for nad in _of(context).filter(uid__in=uids)}
-        touched = {nad.network_id for nad in gone.values()}
-        wanted = [_row(one, network) for one, network in _with_networks(context, seen)]
-        for nad in wanted:
+        uids = [parsed_object.row.uid for parsed_object in parsed_objects]
+        gone = {nad.uid: nad for nad in _cluster_nads(context).filter(uid__in=uids)}
+        network_ids = {nad.network_id for nad in gone.values()}
+        desired_rows = [
+            _row(parsed_object, network)
+            for parsed_object, network in _with_networks(context, parsed_objects)
+        ]
+        for nad in desired_rows:
             if nad.uid in gone and _place(gone[nad.uid]) == _place(nad):
                 del gone[nad.uid]
         NAD.objects.filter(pk__in=[nad.pk for nad in gone.values()]).delete()
         NAD.objects.bulk_create(
-            wanted,
+            desired_rows,
             update_conflicts=True,
             unique_fields=["network", "namespace", "name"],
             update_fields=["uid", "role", "allow_persistent_ips", "subnets", "config"],
         )
-        _define(context, touched | {nad.network_id for nad in wanted})
+        _define(context, network_ids | {nad.network_id for nad in desired_rows})
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        found = _of(context).filter(uid__in=[row.uid for row in rows])
-        touched = set(found.values_list("network_id", flat=True))
-        found.delete()
-        _define(context, touched)
+        nad_rows = _cluster_nads(context).filter(uid__in=[row.uid for row in rows])
+        network_ids = set(nad_rows.values_list("network_id", flat=True))
+        nad_rows.delete()
+        _define(context, network_ids)
 
     def desired(self, context: SyncContext) -> Iterable[Write]:  # noqa: ARG002  # NADs are not written
         return ()
@@ -71,7 +74,7 @@ class NetworkAttachmentDefinitions(Handler):
         yield from network_findings.of_nads(context)
 
 
-def _of(context: SyncContext) -> QuerySet[NAD]:
+def _cluster_nads(context: SyncContext) -> QuerySet[NAD]:
     return NAD.objects.filter(network__cluster=context.cluster)
 
 
@@ -83,34 +86,34 @@ def _with_networks(
     context: SyncContext, seen: Sequence[ParsedObject]
 ) -> Iterator[tuple[ParsedObject, Network]]:
     """Those that are read by OVN-Kubernetes, each with its network's row."""
-    ours = [one for one in seen if one.parsed.network is not None]
-    names = sorted({one.parsed.network.name for one in ours})
+    ours = [parsed_object for parsed_object in seen if parsed_object.parsed.network is not None]
+    names = sorted({parsed_object.parsed.network.name for parsed_object in ours})
     networks = {name: network_names.network(context.cluster.pk, name) for name in names}
-    for one in ours:
-        yield one, networks[one.parsed.network.name]
+    for parsed_object in ours:
+        yield parsed_object, networks[parsed_object.parsed.network.name]
 
 
-def _row(one: ParsedObject, network: Network) -> NAD:
-    said: Attachment = one.parsed
+def _row(parsed_object: ParsedObject, network: Network) -> NAD:
+    attachment: Attachment = parsed_object.parsed
     return NAD(
         network=network,
-        namespace=said.namespace,
-        name=said.name,
-        uid=one.row.uid,
-        role=said.network.role[:16] if said.network else "",
-        allow_persistent_ips=said.allow_persistent_ips,
-        subnets=list(said.network.subnets) if said.network else [],
-        config=said.config,
+        namespace=attachment.namespace,
+        name=attachment.name,
+        uid=parsed_object.row.uid,
+        role=attachment.network.role[:16] if attachment.network else "",
+        allow_persistent_ips=attachment.allow_persistent_ips,
+        subnets=list(attachment.network.subnets) if attachment.network else [],
+        config=attachment.config,
     )
 
 
 def _define(context: SyncContext, network_ids: set[int]) -> None:
     rows = Network.objects.filter(pk__in=network_ids).exclude(kind__in=services.MADE)
     for network in rows.select_related("cluster", "pool").prefetch_related("nads"):
-        services.define_by_nads(network, list(_said(network)), author=context.author)
+        services.define_by_nads(network, list(_nad_networks(network)), author=context.author)
 
 
-def _said(network: Network) -> Iterator[UDN]:
+def _nad_networks(network: Network) -> Iterator[UDN]:
     for nad in network.nads.all():
         try:
             yield nads.network_of(nad.config, namespace=nad.namespace, name=nad.name)

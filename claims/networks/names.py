@@ -10,5 +10,5 @@ def network(cluster_id: int, name: str) -> Network:
 
     Its kind is then UNKNOWN, until its object is seen. Stands in a transaction of the caller.
     """
-    found, _ = Network.objects.get_or_create(cluster_id=cluster_id, name=name)
-    return found
+    row, _ = Network.objects.get_or_create(cluster_id=cluster_id, name=name)
+    return row

@@ -24,31 +24,35 @@ from pools.models.connections import Mode
 from pools.platform import database, events
 
 # What a network's object says of it; the logical name finds the row, conditions are the status.
-SAID = tuple(one.name for one in fields(UDN) if one.name not in {"name", "conditions"})
+OBJECT_FIELDS = tuple(
+    field.name for field in fields(UDN) if field.name not in {"name", "conditions"}
+)
 Place = tuple[str, str]  # namespace and name
 MADE = {NetworkKind.CUDN, NetworkKind.UDN}  # by objects of their own
 _FIRST = 5  # of those that use a network
 
 
-def said(network: Network) -> UDN:
+def as_udn(network: Network) -> UDN:
     """A row as the object that makes it."""
-    values = {name: getattr(network, name) for name in SAID}
+    values = {name: getattr(network, name) for name in OBJECT_FIELDS}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return UDN(**(values | lists), name=network.name, conditions=tuple(network.conditions))
 
 
-def verdict(network: Network, nads: Iterable[NAD] | None = None) -> static_vms.Verdict:
+def static_vm_check(
+    network: Network, nads: Iterable[NAD] | None = None
+) -> static_vms.StaticVMCheck:
     """Whether it can hold static VMs, by all its NADs or by those that somebody sees."""
-    judged = network.nads.all() if nads is None else nads
-    persistent = [nad.allow_persistent_ips for nad in judged]
-    return static_vms.verdict(network, persistent, gone=network.gone_at is not None)
+    nad_rows = network.nads.all() if nads is None else nads
+    persistent = [nad.allow_persistent_ips for nad in nad_rows]
+    return static_vms.check(network, persistent, gone=network.gone_at is not None)
 
 
-def fit(nads: QuerySet[NAD]) -> Q:
+def fitting_query(nads: QuerySet[NAD]) -> Q:
     """The networks of which `verdict` says yes, by these NADs; the same rules, for the database."""
-    own = nads.filter(network=OuterRef("pk"))
+    network_nads = nads.filter(network=OuterRef("pk"))
     return Q(
-        Exists(own.filter(allow_persistent_ips=True)) | ~Exists(own),
+        Exists(network_nads.filter(allow_persistent_ips=True)) | ~Exists(network_nads),
         gone_at=None,
         topology=udn.LAYER2,
         role=udn.PRIMARY,
@@ -60,8 +64,8 @@ def fit(nads: QuerySet[NAD]) -> Q:
 def with_nads(rows: QuerySet[Network], nads: QuerySet[NAD] | None = None) -> QuerySet[Network]:
     """With what is shown of networks, in few queries; these of their NADs are in `shown_nads`."""
     shown = NAD.objects.all() if nads is None else nads
-    found = rows.select_related("cluster", "pool")
-    return found.prefetch_related(Prefetch("nads", queryset=shown, to_attr="shown_nads"))
+    networks = rows.select_related("cluster", "pool")
+    return networks.prefetch_related(Prefetch("nads", queryset=shown, to_attr="shown_nads"))
 
 
 def managed(cluster: Cluster) -> bool:
@@ -72,14 +76,14 @@ def managed(cluster: Cluster) -> bool:
 def search(words: str) -> Q:
     """By a part of the name or the description, or by an address or CIDR of a subnet."""
     try:
-        wanted: object = (
+        searched_cidr: object = (
             addresses.parse_cidr(words, allow_short=True)
             if "/" in words
             else addresses.parse_address(words)
         )
     except errors.InvalidInput:
         return Q(name__icontains=words) | Q(description__icontains=words)
-    cidrs = PoolCIDR.objects.filter(cidr__net_overlaps=str(wanted), orphaned_at=None)
+    cidrs = PoolCIDR.objects.filter(cidr__net_overlaps=str(searched_cidr), orphaned_at=None)
     return Q(pool__in=cidrs.values("pool_id"))
 
 
@@ -91,34 +95,36 @@ def registers(network: Network, *, is_managed: bool) -> bool:
     return network.applied and is_managed
 
 
-def take_in(
-    cluster: Cluster, found: UDN, uid: str, *, author: events.Author, is_managed: bool
+def upsert_network(
+    cluster: Cluster, spec: UDN, uid: str, *, author: events.Author, is_managed: bool
 ) -> Network:
     """Make the row say what a (Cluster)UserDefinedNetwork says, and its pool with it.
 
     Raises CIDROverlap (its subnets overlap each other).
     """
-    network = _row(cluster, found.name)
+    network = _row(cluster, spec.name)
     if registers(network, is_managed=is_managed):
         changes = _differing(network, follows_cluster=False)
     else:
-        changes = _changes(network, found) | _differing(network, follows_cluster=True)
-    changes |= _differing(network, uid=uid, gone_at=None, conditions=list(found.conditions))
-    return _bring(network, changes, author)
+        changes = _changes(network, spec) | _differing(network, follows_cluster=True)
+    changes |= _differing(network, uid=uid, gone_at=None, conditions=list(spec.conditions))
+    return _save_changes(network, changes, author)
 
 
-def lose(network: Network, *, author: events.Author) -> Network:
+def mark_gone(network: Network, *, author: events.Author) -> Network:
     """Its object is gone. Entries and claims that name it stay, and so does what they hold."""
-    return _bring(network, _differing(network, gone_at=database.now(), conditions=[]), author)
+    return _save_changes(
+        network, _differing(network, gone_at=database.now(), conditions=[]), author
+    )
 
 
 def _row(cluster: Cluster, name: str) -> Network:
-    found = Network.objects.select_related("pool", "cluster").filter(cluster=cluster, name=name)
-    return found.first() or Network(cluster=cluster, name=name)
+    rows = Network.objects.select_related("pool", "cluster").filter(cluster=cluster, name=name)
+    return rows.first() or Network(cluster=cluster, name=name)
 
 
-def _changes(network: Network, found: UDN) -> dict[str, Any]:
-    values = {name: getattr(found, name) for name in SAID}
+def _changes(network: Network, spec: UDN) -> dict[str, Any]:
+    values = {name: getattr(spec, name) for name in OBJECT_FIELDS}
     lists = {name: list(value) for name, value in values.items() if isinstance(value, tuple)}
     return _differing(network, **(values | lists))
 
@@ -127,13 +133,13 @@ def _differing(network: Network, **values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if getattr(network, name) != value}
 
 
-def _bring(network: Network, changes: Mapping[str, Any], author: events.Author) -> Network:
+def _save_changes(network: Network, changes: Mapping[str, Any], author: events.Author) -> Network:
     with events.recorded(author):
         if changes or network.pk is None:
             for name, value in changes.items():
                 setattr(network, name, value)
             network.save()
-        pools.bring(network, author=author)
+        pools.sync_pool(network, author=author)
     return network
 
 
@@ -151,13 +157,22 @@ def define_by_nads(
         return network
     if not candidates:
         if network.kind == NetworkKind.NAD and network.gone_at is None:
-            return lose(network, author=author)
+            return mark_gone(network, author=author)
         return network
-    own = [one for one in candidates if one.object_name == network.object_name]
-    own = [one for one in own if one.namespace == network.namespace] if network.kind else []
-    found = (own or sorted(candidates, key=lambda one: (one.namespace, one.object_name)))[0]
-    changes = _changes(network, found) | _differing(network, gone_at=None, follows_cluster=True)
-    return _bring(network, changes, author)
+    matching_candidates = [
+        candidate for candidate in candidates if candidate.object_name == network.object_name
+    ]
+    matching_candidates = (
+        [candidate for candidate in matching_candidates if candidate.namespace == network.namespace]
+        if network.kind
+        else []
+    )
+    spec = (
+        matching_candidates
+        or sorted(candidates, key=lambda candidate: (candidate.namespace, candidate.object_name))
+    )[0]
+    changes = _changes(network, spec) | _differing(network, gone_at=None, follows_cluster=True)
+    return _save_changes(network, changes, author)
 
 
 # --- made here ------------------------------------------------------------------------------------
@@ -165,7 +180,7 @@ def define_by_nads(
 
 def create_by_hand(
     cluster: Cluster,
-    wanted: UDN,
+    spec: UDN,
     *,
     author: events.Author,
     applied: bool = False,
@@ -184,12 +199,12 @@ def create_by_hand(
                 f"The cluster {cluster} is observed: nothing is written to it. Apply the network's"
                 " manifest yourself, or let the cluster be managed."
             )
-        network = _row(cluster, wanted.name)
+        network = _row(cluster, spec.name)
         if network.pk is not None and network.kind and network.gone_at is None:
-            raise errors.AlreadyExists(f"The cluster {cluster} has a network {wanted.name}.")
+            raise errors.AlreadyExists(f"The cluster {cluster} has a network {spec.name}.")
         if applied:
             leases.nudge(cluster.pk, patient=True)
-        changes = _changes(network, wanted) | {
+        changes = _changes(network, spec) | {
             "applied": applied,
             "description": description,
             "follows_cluster": False,
@@ -197,9 +212,9 @@ def create_by_hand(
             "uid": "",
             "conditions": [],
         }
-        made = _bring(network, changes, author)
-        name_nads(made, nads, author=author)
-    return made
+        saved_network = _save_changes(network, changes, author)
+        name_nads(saved_network, nads, author=author)
+    return saved_network
 
 
 def name_nads(network: Network, nads: Iterable[Place], *, author: events.Author) -> None:
@@ -207,15 +222,15 @@ def name_nads(network: Network, nads: Iterable[Place], *, author: events.Author)
 
     Raises ClusterDecides where the cluster tells.
     """
-    wanted = set(nads)
-    own = NAD.objects.filter(network=network, uid="")
-    known = set(network.nads.values_list("namespace", "name"))
-    if network.follows_cluster and wanted - known:
+    desired_nads = set(nads)
+    manual_nads = NAD.objects.filter(network=network, uid="")
+    existing_nads = set(network.nads.values_list("namespace", "name"))
+    if network.follows_cluster and desired_nads - existing_nads:
         raise errors.ClusterDecides(
             f"{network.name} follows the cluster {network.cluster}, which tells of its NADs."
         )
     with events.recorded(author):
-        astray = [nad.pk for nad in own if (nad.namespace, nad.name) not in wanted]
+        astray = [nad.pk for nad in manual_nads if (nad.namespace, nad.name) not in desired_nads]
         NAD.objects.filter(pk__in=astray).delete()
         NAD.objects.bulk_create(
             NAD(
@@ -226,7 +241,7 @@ def name_nads(network: Network, nads: Iterable[Place], *, author: events.Author)
                 allow_persistent_ips=network.lifecycle == udn.PERSISTENT,
                 subnets=network.subnets,
             )
-            for namespace, name in sorted(wanted - known)
+            for namespace, name in sorted(desired_nads - existing_nads)
         )
 
 
@@ -246,9 +261,9 @@ def change(network: Network, values: Mapping[str, Any], *, author: events.Author
         )
     if fixed:
         words = dict(rules.IMMUTABLE)
-        told = " ".join(words.get(name, f"{name}.") for name in fixed)
+        reasons = " ".join(words.get(name, f"{name}.") for name in fixed)
         raise errors.ImmutableInUse(
-            f"This never changes after a network was made; make a new one. {told}"
+            f"This never changes after a network was made; make a new one. {reasons}"
         )
     if changes.get("applied"):
         _check_applicable(network)
@@ -304,6 +319,6 @@ def _users(network: Network) -> Iterable[str]:
     ):
         count = rows.count()
         if count:
-            names = ", ".join(f"{one.namespace}/{one.name}" for one in rows.all()[:_FIRST])
+            names = ", ".join(f"{row.namespace}/{row.name}" for row in rows.all()[:_FIRST])
             more = f" and {count - _FIRST} more" if count > _FIRST else ""
             yield f"{count} {what}{'s' * (count > 1)} ({names}{more})"

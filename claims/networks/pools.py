@@ -28,7 +28,7 @@ RESERVED = "reserved subnet of the network: on request only"
 _OWN = {GATEWAY, INFRASTRUCTURE, RESERVED}
 
 
-def name_of(network_name: str) -> str:
+def pool_name(network_name: str) -> str:
     """The name of a network's pool: the logical name.
 
     Only a NAD made by hand gives a network a name that a CiliumPodIPPool of the cluster may have,
@@ -41,56 +41,62 @@ def name_of(network_name: str) -> str:
     return f"network/{network_name}"
 
 
-def bring(network: Network, *, author: events.Author) -> bool:
+def sync_pool(network: Network, *, author: events.Author) -> bool:
     """Bring the pool to what the network says; False when it says so already.
 
     A subnet that the network has lost goes, or stays as an orphan while addresses of it are in use.
     Raises CIDROverlap when subnets of the network overlap each other, InvalidInput.
     """
     with events.recorded(author):
-        changed = _bring(network, author)
+        changed = _sync_pool(network, author)
         if changed:
             block_sync.sync_all(network)
-            conflicts.full(network)
+            conflicts.recheck_network(network)
     return changed
 
 
-def _bring(network: Network, author: events.Author) -> bool:
-    wanted = list(dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets)))
+def _sync_pool(network: Network, author: events.Author) -> bool:
+    desired_subnets = list(
+        dict.fromkeys(map(ip_network, [] if network.gone_at else network.subnets))
+    )
     if network.pool is None:
-        if not wanted:
+        if not desired_subnets:
             return False
-        network.pool = _make(network, wanted, author)
+        network.pool = _create_pool(network, desired_subnets, author)
         Network.objects.filter(pk=network.pk).update(pool=network.pool)
-        _bring_ranges(network, network.pool, author)
+        _sync_ranges(network, network.pool, author)
         return True
     pool = network.pool
     present = list(_cidrs(pool))
-    if not wanted:
-        return _lose(network, pool, present, author)
+    if not desired_subnets:
+        return _orphan_pool(network, pool, present, author)
     changed = False
     if pool.orphaned_at is not None:
         Pool.objects.filter(pk=pool.pk).update(orphaned_at=None)
         changed = True
-    if _listed(present) != _in_order(wanted):
-        change = pools.PoolChange(families=_families(pool, wanted), keep_orphans=True)
+    if _listed(present) != _in_order(desired_subnets):
+        change = pools.PoolChange(families=_families(pool, desired_subnets), keep_orphans=True)
         pools.change(pool.pk, change, author=author)
         network.pool = Pool.objects.get(pk=pool.pk)
         changed = True
-    return _bring_ranges(network, network.pool, author) or changed
+    return _sync_ranges(network, network.pool, author) or changed
 
 
-def astray(cluster: Cluster) -> list[Network]:
+def diverged_networks(cluster: Cluster) -> list[Network]:
     """Networks whose pool does not say what they say: somebody changed or deleted the pool."""
     rows = Network.objects.filter(cluster=cluster, gone_at=None).exclude(subnets=[])
-    found = rows.select_related("cluster", "pool").prefetch_related("pool__cidrs__reserved_ranges")
-    return [network for network in found if network.pool is None or _differs(network, network.pool)]
+    networks = rows.select_related("cluster", "pool").prefetch_related(
+        "pool__cidrs__reserved_ranges"
+    )
+    return [
+        network for network in networks if network.pool is None or _differs(network, network.pool)
+    ]
 
 
 def _differs(network: Network, pool: Pool) -> bool:
     present = sorted(pool.cidrs.all(), key=lambda row: row.cidr.version)
-    wanted = list(dict.fromkeys(map(ip_network, network.subnets)))
-    if _listed(present) != _in_order(wanted):
+    desired_subnets = list(dict.fromkeys(map(ip_network, network.subnets)))
+    if _listed(present) != _in_order(desired_subnets):
         return True
     reservations = list(_reservations(network))
     return any(
@@ -102,29 +108,29 @@ def _listed(present: list[PoolCIDR]) -> list[addresses.Network]:
     return [cidr.cidr for cidr in present if cidr.orphaned_at is None]
 
 
-def _in_order(wanted: list[addresses.Network]) -> list[addresses.Network]:
+def _in_order(subnets: list[addresses.Network]) -> list[addresses.Network]:
     """As the pool lists them: IPv4 first, each family in the network's order."""
-    return sorted(wanted, key=lambda one: one.version)
+    return sorted(subnets, key=lambda subnet: subnet.version)
 
 
 def _cidrs(pool: Pool) -> list[PoolCIDR]:
     rows = PoolCIDR.objects.filter(pool=pool).select_related("pool").order_by("position", "id")
-    found = list(rows.prefetch_related("reserved_ranges"))
-    return sorted(found, key=lambda row: row.cidr.version)
+    cidrs = list(rows.prefetch_related("reserved_ranges"))
+    return sorted(cidrs, key=lambda row: row.cidr.version)
 
 
-def _make(network: Network, wanted: list[addresses.Network], author: events.Author) -> Pool:
+def _create_pool(network: Network, subnets: list[addresses.Network], author: events.Author) -> Pool:
     space, _ = AddressSpace.objects.get_or_create(cluster=network.cluster, name=network.name)
     families: dict[int, Family] = {
         version: Family(
-            tuple(CidrEntry(one) for one in wanted if one.version == version),
+            tuple(CidrEntry(subnet) for subnet in subnets if subnet.version == version),
             32 if version == 4 else 128,
         )
-        for version in sorted({one.version for one in wanted})
+        for version in sorted({subnet.version for subnet in subnets})
     }
     spec = pools.PoolSpec(
         cluster=network.cluster,
-        name=name_of(network.name),
+        name=pool_name(network.name),
         category=Category.VM,
         families=families,
         space=space,
@@ -133,20 +139,26 @@ def _make(network: Network, wanted: list[addresses.Network], author: events.Auth
     return pools.create(spec, author=author)
 
 
-def _families(pool: Pool, wanted: list[addresses.Network]) -> dict[int, Family]:
+def _families(pool: Pool, subnets: list[addresses.Network]) -> dict[int, Family]:
     """With the ranges as they are: those are brought to the network's one by one, with reasons."""
-    known = {
+    entries_by_cidr = {
         entry.cidr: entry for family in pools.families(pool).values() for entry in family.cidrs
     }
-    found = {}
+    families = {}
     for version, size in ((4, 32), (6, 128)):
-        own = tuple(known.get(one, CidrEntry(one)) for one in wanted if one.version == version)
-        if own or pool.mask_size(version) is not None:
-            found[version] = Family(own, size)
-    return found
+        entries = tuple(
+            entries_by_cidr.get(subnet, CidrEntry(subnet))
+            for subnet in subnets
+            if subnet.version == version
+        )
+        if entries or pool.mask_size(version) is not None:
+            families[version] = Family(entries, size)
+    return families
 
 
-def _lose(network: Network, pool: Pool, present: list[PoolCIDR], author: events.Author) -> bool:
+def _orphan_pool(
+    network: Network, pool: Pool, present: list[PoolCIDR], author: events.Author
+) -> bool:
     if pool.orphaned_at is not None or not present:
         return False
     pool_sync.lose(pool, author=author)
@@ -173,8 +185,8 @@ def has_orphans(cluster: Cluster) -> bool:
 def tidy(cluster: Cluster, *, author: events.Author) -> int:
     """Remove orphaned subnets of which nothing is in use any more; how many went."""
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.VM)
-    found = list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
-    return pool_sync.tidy(found, author=author) if found else 0
+    orphaned_cidrs = list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
+    return pool_sync.tidy(orphaned_cidrs, author=author) if orphaned_cidrs else 0
 
 
 def orphans(cluster: Cluster) -> list[PoolCIDR]:
@@ -187,12 +199,12 @@ def orphans(cluster: Cluster) -> list[PoolCIDR]:
 # --- reserved ranges ------------------------------------------------------------------------------
 
 
-def _bring_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
+def _sync_ranges(network: Network, pool: Pool, author: events.Author) -> bool:
     changed = False
     reservations = list(_reservations(network))
     for cidr in _cidrs(pool):
         if cidr.orphaned_at is None:
-            changed = _bring_ranges_of(cidr, reservations, author) or changed
+            changed = _sync_cidr_ranges(cidr, reservations, author) or changed
     return changed
 
 
@@ -207,7 +219,7 @@ def _reservations(network: Network) -> Iterator[tuple[AddressRange, str]]:
         yield AddressRange.covering(ip_network(text)), RESERVED
 
 
-def _bring_ranges_of(
+def _sync_cidr_ranges(
     cidr: PoolCIDR, reservations: list[tuple[AddressRange, str]], author: events.Author
 ) -> bool:
     going, coming = _range_changes(cidr, reservations)
@@ -224,23 +236,23 @@ def _range_changes(
     """The network's own ranges of a CIDR that are too many, and those that are missing."""
     rows = list(cidr.reserved_ranges.all())
     # What people reserved stays theirs: the network's own ranges leave it out.
-    taken = [_span(row.first, row.last) for row in rows if row.reason not in _OWN]
-    wanted: dict[blocks.Span, str] = {}
+    reserved_spans = [_span(row.first, row.last) for row in rows if row.reason not in _OWN]
+    reasons_by_span: dict[blocks.Span, str] = {}
     for span, reason in reservations:
         if span.within(cidr.cidr):
-            for piece in blocks.subtract([_span(span.first, span.last)], taken):
-                wanted[piece] = reason
-                taken.append(piece)
+            for piece in blocks.subtract([_span(span.first, span.last)], reserved_spans):
+                reasons_by_span[piece] = reason
+                reserved_spans.append(piece)
     going = []
     for row in rows:
-        if row.reason in _OWN and wanted.get(_span(row.first, row.last)) == row.reason:
-            del wanted[_span(row.first, row.last)]
+        if row.reason in _OWN and reasons_by_span.get(_span(row.first, row.last)) == row.reason:
+            del reasons_by_span[_span(row.first, row.last)]
         elif row.reason in _OWN:
             going.append(row)
     kind = type(cidr.cidr.network_address)
     coming = [
         (AddressRange(kind(piece.first), kind(piece.last)), reason)
-        for piece, reason in sorted(wanted.items())
+        for piece, reason in sorted(reasons_by_span.items())
     ]
     return going, coming
 

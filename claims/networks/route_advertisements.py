@@ -34,9 +34,9 @@ def of_networks(networks: Iterable[Network]) -> dict[int, list[RouteAdvertisemen
     labels = _labels([network for network in rows if objects.get(network.cluster_id)])
     return {
         network.pk: [
-            each
-            for each in objects.get(network.cluster_id, ())
-            if network.pk in labels and each.selects(labels[network.pk])
+            advertisement
+            for advertisement in objects.get(network.cluster_id, ())
+            if network.pk in labels and advertisement.selects(labels[network.pk])
         ]
         if network.cluster_id in read
         else None

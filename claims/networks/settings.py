@@ -11,10 +11,10 @@ from pools.models import Cluster
 from pools.platform import database, events
 
 
-def of(cluster: Cluster) -> NetworkSettings:
+def for_cluster(cluster: Cluster) -> NetworkSettings:
     """The cluster's settings; what holds as long as nobody chose is not stored."""
-    found = NetworkSettings.objects.filter(cluster=cluster).first()
-    return found or NetworkSettings(cluster=cluster)
+    row = NetworkSettings.objects.filter(cluster=cluster).first()
+    return row or NetworkSettings(cluster=cluster)
 
 
 def change(

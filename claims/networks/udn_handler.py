@@ -53,26 +53,26 @@ class UserDefinedNetworks(Handler):
     def parse(self, manifest: Manifest) -> UDN:
         return udn.parse(manifest)
 
-    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
-        for one in seen:
-            services.take_in(
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        for parsed_object in parsed_objects:
+            services.upsert_network(
                 context.cluster,
-                one.parsed,
-                one.row.uid,
+                parsed_object.parsed,
+                parsed_object.row.uid,
                 author=context.author,
                 is_managed=_managed(context),
             )
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         """Only networks of these very objects: a later one of a name is another."""
-        found = Network.objects.filter(
+        networks = Network.objects.filter(
             cluster=context.cluster, kind=self._row_kind, uid__in=[row.uid for row in rows]
         )
-        for network in found.select_related("cluster", "pool"):
+        for network in networks.select_related("cluster", "pool"):
             if services.registers(network, is_managed=_managed(context)):
                 Network.objects.filter(pk=network.pk).update(uid="", conditions=[])
             elif network.gone_at is None:
-                services.lose(network, author=context.author)
+                services.mark_gone(network, author=context.author)
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
         if self._row_kind != udn.CUDN:
@@ -101,9 +101,9 @@ def _keep_pools(context: SyncContext) -> None:
             pools.tidy(context.cluster, author=context.author)
     if context.from_watch:
         return
-    for network in pools.astray(context.cluster):
+    for network in pools.diverged_networks(context.cluster):
         with contextlib.suppress(errors.Conflict, errors.InvalidInput), context.holding():
-            pools.bring(
+            pools.sync_pool(
                 network, author=context.author
             )  # refused again: the object's problem says why
 
@@ -122,12 +122,14 @@ def _writes(context: SyncContext) -> Iterator[Write]:
         )
     }
     for network in rows:
-        wanted = services.said(network)
-        there = objects.get(network.object_name)
-        differing = _immutable_differences(wanted, there) if there else ()
+        desired_network = services.as_udn(network)
+        current_manifest = objects.get(network.object_name)
+        differing = (
+            _immutable_differences(desired_network, current_manifest) if current_manifest else ()
+        )
         if differing:
-            notes.append(network_findings.differs(network, differing))
-        make = functools.partial(_make, manifest=network_manifest.render(wanted))
+            notes.append(network_findings.network_differs(network, differing))
+        make = functools.partial(_make, manifest=network_manifest.render(desired_network))
         yield Write(
             context.served[kind], network.object_name, make, structure=STRUCTURE, send=not differing
         )
@@ -136,15 +138,21 @@ def _writes(context: SyncContext) -> Iterator[Write]:
 def _make(current: Manifest | None, manifest: Manifest) -> Manifest | None:
     if current is None:
         return manifest
-    found = differences.find(manifest, current, structure=STRUCTURE, manager=MANAGER)
-    return manifest if found else None
+    field_differences = differences.find(manifest, current, structure=STRUCTURE, manager=MANAGER)
+    return manifest if field_differences else None
 
 
-def _immutable_differences(wanted: UDN, manifest: Manifest) -> tuple[str, ...]:
+def _immutable_differences(desired_network: UDN, manifest: Manifest) -> tuple[str, ...]:
     """The fields in which the cluster's object is another network than the one that is wanted."""
     try:
-        there = replace(udn.parse(manifest), namespace_selector=wanted.namespace_selector)
+        current_network = replace(
+            udn.parse(manifest), namespace_selector=desired_network.namespace_selector
+        )
     except errors.InvalidInput:
         return ("spec",)
-    names = (name for name in services.SAID if getattr(there, name) != getattr(wanted, name))
+    names = (
+        name
+        for name in services.OBJECT_FIELDS
+        if getattr(current_network, name) != getattr(desired_network, name)
+    )
     return tuple(names)

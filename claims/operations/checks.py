@@ -35,15 +35,15 @@ def _owners(after: list[Any] | None) -> Iterator[tuple[list[Any], Span]]:
         low = 0
 
 
-def _compared(span: Span, *, lock: bool = False) -> tuple[index.Change, Sequence[Any]]:
+def _compared(span: Span, *, lock: bool = False) -> tuple[index.IndexChange, Sequence[Any]]:
     name, low, high = span
     model = dict(_TABLES)[name]
     rows = model.objects.filter(pk__gt=low, pk__lte=high).order_by("pk")
     owners = list(rows.select_for_update() if lock else rows)
     if name == "entry":
-        return index.compared(entries=owners), owners
+        return index.compare(entries=owners), owners
     return (
-        index.compared(claims=owners) if name == "claim" else index.compared(workloads=owners),
+        index.compare(claims=owners) if name == "claim" else index.compare(workloads=owners),
         owners,
     )
 
@@ -63,7 +63,7 @@ def _mend(span: Span, _by: events.Author) -> int:
     """Write the index anew; who holds a block stays, whatever it says."""
     change, owners = _compared(span, lock=True)
     index.index(change)
-    networks = Network.objects.filter(pk__in=change.touched.networks)
+    networks = Network.objects.filter(pk__in=change.changed_keys.networks)
     repairs.of_clusters(networks.values_list("cluster_id", flat=True))
     return len(change.new) + len(change.gone) if owners else 0
 
@@ -94,14 +94,14 @@ def _find_flags(network_id: int) -> Iterator[checks.Violation]:
     if network is None:
         return
     waits = _ranges_changed(network)
-    for mac, address, duplicate_mac, duplicate_ip in conflicts.wrong(network):
+    for mac, address, duplicate_mac, duplicate_ip in conflicts.wrong_flags(network):
         if waits and address:
             continue
         right = [word for word, on in (("MAC", duplicate_mac), ("address", duplicate_ip)) if on]
         verdict = f"a duplicate {' and '.join(right)}" if right else "no duplicate"
         text = f"Network {network}: {mac or '?'} {address or '?'} is {verdict}, and not flagged so"
         yield checks.Violation(text, network.pool_id)
-    if not waits and conflicts.miscounted(network):
+    if not waits and conflicts.has_wrong_counts(network):
         text = f"Network {network}: its IPPool counts other duplicates than there are"
         yield checks.Violation(text, network.pool_id)
 
@@ -117,8 +117,8 @@ def _mend_flags(network_id: int, _by: events.Author) -> int:
     network = _network(network_id)
     if network is None:
         return 0
-    miscounted = conflicts.miscounted(network)
-    repaired = conflicts.full(network) + miscounted
+    miscounted = conflicts.has_wrong_counts(network)
+    repaired = conflicts.recheck_network(network) + miscounted
     repairs.of_clusters([network.cluster_id])
     return repaired
 

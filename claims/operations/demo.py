@@ -11,7 +11,7 @@ from claims.access import memberships
 from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.core.ipamclaims import dialects, ipamclaim
-from claims.core.ipamclaims.dialects import Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.networks.udn import UDN
 from claims.entries import entries, ippools
 from claims.ipamclaims import findings
@@ -141,9 +141,9 @@ def _claims(cluster: Cluster) -> None:
     failed = _claim(network, "bank", "bank-99", "02:42:0a:80:ff:02")
     failed.ips_requested = [_ip(7)]
     refusal = dialects.condition(
-        Outcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.PROPOSED
+        ClaimOutcome.IP_CONFLICT, dialects.ip_conflict([_ip(7)]), dialects.PROPOSED
     )
-    failed.conditions = dialects.merged([], refusal, now=now)
+    failed.conditions = dialects.merge_conditions([], refusal, now=now)
     leaked = _bound(network, "shop-77", "02:42:0a:80:ff:03", _ip(210))
     leaked.owner_pod, leaked.deleted_at = "", now
     leaked.finalizers = ["kubevirt.io/persistent-ipam"]
@@ -157,8 +157,10 @@ def _claims(cluster: Cluster) -> None:
 
 def _bound(network: Network, vm: str, mac: str, ip: str) -> IPAMClaim:
     claim = _claim(network, "shop", vm, mac)
-    condition = dialects.condition(Outcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED)
-    claim.conditions = dialects.merged([], condition, now=database.now())
+    condition = dialects.condition(
+        ClaimOutcome.ALLOCATED, dialects.allocated([ip]), dialects.SHIPPED
+    )
+    claim.conditions = dialects.merge_conditions([], condition, now=database.now())
     claim.ips, claim.owner_pod = [ip], f"virt-launcher-{vm}"
     return claim
 

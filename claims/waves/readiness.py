@@ -11,7 +11,7 @@ from typing import Any
 
 from claims.core import address_requests, migration_settings
 from claims.core.ipamclaims import dialects
-from claims.core.ipamclaims.dialects import Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.core.migration_settings import Setting
 from claims.models import NAD, Network, Wave
 from claims.networks import networks
@@ -95,7 +95,7 @@ def for_wave(wave: Wave) -> WaveReadiness:
     _check_networks(machines, fits)
     namespaces = sorted({machine.namespace for machine in machines.values() if machine.namespace})
     targets = [
-        migration_settings.Target(fit.network.name, fit.network.role, fit.network.subnets)
+        migration_settings.TargetNetwork(fit.network.name, fit.network.role, fit.network.subnets)
         for fit in fits.values()
     ]
     settings = list(migration_settings.needed(targets, namespaces))
@@ -142,10 +142,10 @@ def _add(machine: WaveMachine, row: Any) -> None:
     if row["standing"] == "differing":
         message = f"It runs on {row['network']} with something else than is registered."
         machine.reasons.append(("differing", message))
-    condition = dialects.own(json.loads(row["conditions"] or "[]"))
+    condition = dialects.allocation_condition(json.loads(row["conditions"] or "[]"))
     if condition and not row["granted"]:
         outcome = dialects.outcome_of(condition)
-        if outcome is not None and outcome != Outcome.ALLOCATED:
+        if outcome is not None and outcome != ClaimOutcome.ALLOCATED:
             machine.reasons.append(("claim_refused", condition.get("message") or str(outcome)))
 
 
@@ -159,7 +159,7 @@ def _fits(machines: dict[int, WaveMachine]) -> dict[int, Fit]:
     room = usage.of_pools([network.pool for network in wave_networks if network.pool])
     fits = {}
     for network in wave_networks:
-        verdict = networks.verdict(network)
+        verdict = networks.static_vm_check(network)
         free = room.get(network.pool_id or 0, {})
         fits[network.pk] = Fit(
             network,

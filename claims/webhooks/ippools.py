@@ -58,7 +58,7 @@ def _validate_removal(review: Review, cluster_id: int, verdict: Verdict) -> None
 
 
 def _validate_change(
-    ippool_spec: ippool.Written, review: Review, cluster_id: int, verdict: Verdict
+    ippool_spec: ippool.ParsedIPPool, review: Review, cluster_id: int, verdict: Verdict
 ) -> None:
     before = _spec(review.old)
     network = Network.objects.filter(cluster=cluster_id, name=ippool_spec.network_name).first()
@@ -88,7 +88,7 @@ def _entries(spec: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _validate_network(
-    ippool_spec: ippool.Written, network: Network | None, cluster_id: int, verdict: Verdict
+    ippool_spec: ippool.ParsedIPPool, network: Network | None, cluster_id: int, verdict: Verdict
 ) -> None:
     if network is None or not network.kind:
         verdict.warn(
@@ -133,9 +133,11 @@ def _validate_entries(
     return usable_entries
 
 
-def _within(ippool_spec: ippool.Written, usable: Sequence[_Usable]) -> Iterator[tuple[str, str]]:
+def _within(
+    ippool_spec: ippool.ParsedIPPool, usable: Sequence[_Usable]
+) -> Iterator[tuple[str, str]]:
     """Duplicates inside the object, of what the request brings."""
-    repeated = set(ippool.repeated(ippool_spec.entries))
+    repeated = set(ippool.repeated_macs(ippool_spec.entries))
     holders: dict[str, set[str]] = {}
     for key, ips in ippool_spec.entries if usable else ():
         for ip in ips if isinstance(ips, list) else ():

@@ -93,8 +93,8 @@ class MutatePods(_Mutation):
         if vm is not None:
             settings = vm_lookup.settings(cluster_id)
         if vm is not None and not settings.addresses:
-            self.vm = vm = vm_lookup.seen(cluster_id, vm, vmi_uid=vm_objects.owner_uid(pod))
-            what = vm_lookup.known(cluster_id, vm)
+            self.vm = vm = vm_lookup.observed_vm(cluster_id, vm, vmi_uid=vm_objects.owner_uid(pod))
+            what = vm_lookup.known_addresses(cluster_id, vm)
         return pod_mutation.decide(pod, vm, what, settings, review.operation)
 
 
@@ -108,5 +108,5 @@ class MutateVMs(_Mutation):
     def decide(self, review: Review, cluster_id: int) -> Outcome:
         self.vm = vm = vm_mutation.subject(review.new, review.namespace)
         settings = vm_lookup.settings(cluster_id)
-        what = vm_lookup.known(cluster_id, vm)
+        what = vm_lookup.known_addresses(cluster_id, vm)
         return vm_mutation.decide(review.new, vm, what, settings, review.operation)

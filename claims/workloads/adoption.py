@@ -30,7 +30,7 @@ _BY = ("mac", "vm", "address")
 
 
 @dataclass(frozen=True)
-class Step:
+class AdoptionStep:
     """What adopting does about one workload; `code` and `message` say why it is refused."""
 
     workload: Workload
@@ -62,7 +62,7 @@ class Plan:
     network: Network
     ippool: str
     makes_ippool: bool
-    steps: list[Step] = field(default_factory=list)
+    steps: list[AdoptionStep] = field(default_factory=list)
 
     def count(self, action: str) -> int:
         return sum(step.action == action for step in self.steps)
@@ -81,27 +81,29 @@ def plan(
     *,
     ids: Collection[int] | None = None,
     verdict: str = "",
-    seen: Scope = EVERYTHING,
+    scope: Scope = EVERYTHING,
 ) -> Plan:
     """What adopting some workloads of a network would do, or all of a verdict.
 
     Raises NotFound for a workload that the network does not have, or that is not seen.
     """
-    rows = list(_rows(network, ids, verdict, seen))
+    rows = list(_rows(network, ids, verdict, scope))
     by_workload: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         by_workload.setdefault(row["workload_id"], []).append(row)
-    found = Workload.objects.in_bulk(by_workload)
-    if ids is not None and set(ids) != set(found):
+    workloads = Workload.objects.in_bulk(by_workload)
+    if ids is not None and set(ids) != set(workloads):
         raise errors.NotFound("There is no such workload on this network.")
-    known = {row["entry_id"] for row in rows if row["entry_id"]}
-    entry_rows = Entry.objects.in_bulk(known)
-    taken = _agreeing(network, known)
+    entry_ids = {row["entry_id"] for row in rows if row["entry_id"]}
+    entry_rows = Entry.objects.in_bulk(entry_ids)
+    taken_ids = _agreeing(network, entry_ids)
     steps = []
     for pk, pairs in sorted(by_workload.items()):
-        step = _step(found[pk], _entry_of(found[pk], pairs, entry_rows, taken), network, pairs)
+        step = _step(
+            workloads[pk], _entry_of(workloads[pk], pairs, entry_rows, taken_ids), network, pairs
+        )
         if step.entry:
-            taken.add(step.entry.pk)  # one entry follows one workload
+            taken_ids.add(step.entry.pk)  # one entry follows one workload
         steps.append(step)
     ippool = IPPool.objects.filter(network=network).first()
     return Plan(network, ippool.name if ippool else _name(network), ippool is None, steps)
@@ -112,7 +114,7 @@ def adopt(
     *,
     ids: Collection[int] | None = None,
     verdict: str = "",
-    seen: Scope = EVERYTHING,
+    scope: Scope = EVERYTHING,
     author: events.Author,
 ) -> Plan:
     """Carry the plan out; what it refuses is left as it is, and told.
@@ -121,16 +123,16 @@ def adopt(
     """
     with events.recorded(author):
         Network.objects.select_for_update().get(pk=network.pk)
-        made = plan(network, ids=ids, verdict=verdict, seen=seen)
-        if made.count(CREATE) or made.count(CHANGE):
-            _carry_out(made, author)
-    return made
+        adoption_plan = plan(network, ids=ids, verdict=verdict, scope=scope)
+        if adoption_plan.count(CREATE) or adoption_plan.count(CHANGE):
+            _carry_out(adoption_plan, author)
+    return adoption_plan
 
 
 def _rows(
-    network: Network, ids: Collection[int] | None, verdict: str, seen: Scope
+    network: Network, ids: Collection[int] | None, verdict: str, scope: Scope
 ) -> Iterator[dict[str, Any]]:
-    rows = results.rows(seen).filter(network_id=network.pk)
+    rows = results.rows(scope).filter(network_id=network.pk)
     rows = rows.filter(workload_id__isnull=False)
     rows = rows.filter(workload_id__in=ids) if ids is not None else rows.filter(verdict=verdict)
     yield from rows.order_by(*results.ORDER).values()
@@ -147,8 +149,8 @@ def _agreeing(network: Network, entry_ids: Collection[int]) -> set[int]:
 def _entry_of(
     workload: Workload,
     pairs: Sequence[dict[str, Any]],
-    known: Mapping[int, Entry],
-    taken: Collection[int],
+    entries_by_id: Mapping[int, Entry],
+    taken_ids: Collection[int],
 ) -> Entry | None:
     """The entry that is to follow the workload: by its MAC, else by its VM, else by an address.
 
@@ -156,8 +158,8 @@ def _entry_of(
     a new entry then shows the contradiction as a duplicate.
     """
     for row in sorted(pairs, key=lambda row: _BY.index(row["by"] or _BY[0])):
-        entry = known.get(row["entry_id"])
-        if entry is None or entry.pk in taken:
+        entry = entries_by_id.get(row["entry_id"])
+        if entry is None or entry.pk in taken_ids:
             continue
         if row["by"] != "address" or entry.vm in {"", workload.name}:
             return entry
@@ -166,45 +168,45 @@ def _entry_of(
 
 def _step(
     workload: Workload, entry: Entry | None, network: Network, pairs: Sequence[dict[str, Any]]
-) -> Step:
+) -> AdoptionStep:
     if any(row["verdict"] == ComparisonResult.MATCHING and row["entry_id"] for row in pairs):
-        return Step(workload, UNCHANGED)
+        return AdoptionStep(workload, UNCHANGED)
     if workload.mac is None or not workload.ips:
         lacking = "MAC address" if workload.mac is None else "addresses"
         message = f"The cluster does not tell its {lacking}."
-        return Step(workload, REFUSE, code="nothing_to_adopt", message=message)
+        return AdoptionStep(workload, REFUSE, code="nothing_to_adopt", message=message)
     try:
         ips = rules.parse_ips(workload.ips, ippools.rules(network))
     except errors.InvalidInput as error:
-        return Step(workload, REFUSE, code=error.code, message=error.message)
+        return AdoptionStep(workload, REFUSE, code=error.code, message=error.message)
     vm = workload.name if workload.kind == WorkloadKind.VMI else ""
     spec = EntrySpec(workload.mac, ips, vm, workload.namespace)
-    return Step(workload, CHANGE if entry else CREATE, entry, spec)
+    return AdoptionStep(workload, CHANGE if entry else CREATE, entry, spec)
 
 
 def _name(network: Network) -> str:
     """A name that an object may have, and that the cluster's IPPools have not."""
     words = re.sub("[^a-z0-9.-]+", "-", (network.object_name or network.name).lower())
     name = words.strip(".-")[:200] or "network"
-    taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
-    return f"{name}-{network.pk}" if taken else name
+    name_taken = IPPool.objects.filter(cluster=network.cluster, name=name).exists()
+    return f"{name}-{network.pk}" if name_taken else name
 
 
-def _carry_out(made: Plan, author: events.Author) -> None:
-    network = made.network
+def _carry_out(adoption_plan: Plan, author: events.Author) -> None:
+    network = adoption_plan.network
     ippool = IPPool.objects.filter(network=network).first()
     if ippool is None:
-        ippool = ippools.create(network.cluster, made.ippool, network.name, author=author)
-    news = [step.spec for step in made.steps if step.action == CREATE and step.spec]
+        ippool = ippools.create(network.cluster, adoption_plan.ippool, network.name, author=author)
+    news = [step.spec for step in adoption_plan.steps if step.action == CREATE and step.spec]
     if news:
         entries.add(ippool.pk, news, source=EntrySource.ADOPTED, author=author)
-    changed = [_changed(step) for step in made.steps if step.action == CHANGE]
+    changed = [_changed(step) for step in adoption_plan.steps if step.action == CHANGE]
     if changed:
         Entry.objects.filter(pk__in=[row.pk for row in changed]).update(source=EntrySource.ADOPTED)
         entries.apply_diff(ippool, entries.EntryDiff(changed=changed), {}, author=author)
 
 
-def _changed(step: Step) -> entries.EntryRow:
+def _changed(step: AdoptionStep) -> entries.EntryRow:
     if step.entry is None or step.spec is None:
         raise ValueError("a change needs both")
     row, spec = step.entry, step.spec

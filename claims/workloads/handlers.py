@@ -13,7 +13,7 @@ from claims.core import resources
 from claims.core.workloads import attachments, projection
 from claims.core.workloads.attachments import Instance, Machine, Pod
 from claims.workloads import running
-from claims.workloads.running import Told
+from claims.workloads.running import WorkloadChanges
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import Handler, ParsedObject, SyncContext
 from pools.core.kubernetes.resources import Resource
@@ -32,8 +32,8 @@ class VirtualMachines(Handler):
     def project(self, manifest: Manifest) -> Manifest:
         return projection.machine(manifest)
 
-    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:  # noqa: ARG002
-        _tell(seen)
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:  # noqa: ARG002
+        _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
         """What runs of it has objects of its own."""
@@ -51,12 +51,19 @@ class VirtualMachineInstances(Handler):
     def project(self, manifest: Manifest) -> Manifest:
         return projection.instance(manifest)
 
-    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
-        running.keep(context.cluster.pk, Told(instances={one.row.uid: one.parsed for one in seen}))
-        _tell(seen)
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
+        running.update_workloads(
+            context.cluster.pk,
+            WorkloadChanges(
+                instances={
+                    parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects
+                }
+            ),
+        )
+        _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.keep(context.cluster.pk, Told(gone=rows))
+        running.update_workloads(context.cluster.pk, WorkloadChanges(gone=rows))
 
 
 class Pods(Handler):
@@ -74,18 +81,22 @@ class Pods(Handler):
     def parse(self, manifest: Manifest) -> Pod:
         return attachments.pod(manifest)
 
-    def ingest(self, context: SyncContext, seen: Sequence[ParsedObject]) -> None:
+    def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
         """A pod on a network that is not known yet is looked at again."""
-        pods = {one.row.uid: one.parsed for one in seen}
-        networks = running.keep(context.cluster.pk, Told(pods=pods))
-        for one in seen:
-            one.row.pending = not one.parsed.over and networks.lacks(one.parsed)
-        _tell(seen)
+        pods = {parsed_object.row.uid: parsed_object.parsed for parsed_object in parsed_objects}
+        networks = running.update_workloads(context.cluster.pk, WorkloadChanges(pods=pods))
+        for parsed_object in parsed_objects:
+            parsed_object.row.pending = not parsed_object.parsed.over and networks.lacks(
+                parsed_object.parsed
+            )
+        _record_problems(parsed_objects)
 
     def forget(self, context: SyncContext, rows: Sequence[ObservedObject]) -> None:
-        running.keep(context.cluster.pk, Told(gone=rows))
+        running.update_workloads(context.cluster.pk, WorkloadChanges(gone=rows))
 
 
-def _tell(seen: Sequence[ParsedObject]) -> None:
-    for one in seen:
-        one.row.problem_code, one.row.problem = running.problems(one.parsed.problems)
+def _record_problems(parsed_objects: Sequence[ParsedObject]) -> None:
+    for parsed_object in parsed_objects:
+        parsed_object.row.problem_code, parsed_object.row.problem = running.problems(
+            parsed_object.parsed.problems
+        )

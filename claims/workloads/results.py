@@ -28,52 +28,54 @@ ORDER = ("section", "item", "beside")
 Shape = dict[str, Any]
 
 
-def rows(seen: Scope = EVERYTHING) -> QuerySet[Any]:
+def rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
     """The verdicts that somebody sees. Filter by network: each that is left in is compared whole."""
-    if seen.everything:
+    if scope.everything:
         return Verdict.objects.all()
-    return OwnVerdict.objects.filter(seen.within("network__cluster_id", "namespace"))
+    return OwnVerdict.objects.filter(scope.within("network__cluster_id", "namespace"))
 
 
-def counts(network_id: int, seen: Scope = EVERYTHING) -> dict[str, int]:
+def counts(network_id: int, scope: Scope = EVERYTHING) -> dict[str, int]:
     """By verdict, how many rows the network has of it: `{"matching": 3, "missing": 0, …}`."""
-    return counts_of([network_id], seen)[network_id]
+    return counts_of([network_id], scope)[network_id]
 
 
-def counts_of(network_ids: Sequence[int], seen: Scope = EVERYTHING) -> dict[int, dict[str, int]]:
+def counts_of(network_ids: Sequence[int], scope: Scope = EVERYTHING) -> dict[int, dict[str, int]]:
     """The same of some networks, by their ids, in one statement."""
-    found = rows(seen).filter(network_id__in=network_ids).order_by()
+    result_rows = rows(scope).filter(network_id__in=network_ids).order_by()
     counted = {pk: dict.fromkeys(ComparisonResult.values, 0) for pk in network_ids}
-    for pk, verdict, number in found.values_list("network_id", "verdict").annotate(Count("id")):
+    for pk, verdict, number in result_rows.values_list("network_id", "verdict").annotate(
+        Count("id")
+    ):
         counted[pk][verdict] = number
     return counted
 
 
-def shapes(found: Sequence[Mapping[str, Any]]) -> list[Shape]:
+def shapes(result_rows: Sequence[Mapping[str, Any]]) -> list[Shape]:
     """Rows of `rows`, read by `.values()`, for people and programs; four statements at most.
 
     `{"verdict", "workload", "registered": {"source": "ippool|ipamclaim", "id", "name", "mac", "ips",
     "vm", "namespace"}, "running": {"mac", "ips"}, "reasons": [{"code", "message"}]}`; each part null
     when there is none, or none that may be seen.
     """
-    entries = Entry.objects.select_related("ippool").in_bulk(_ids(found, "entry_id"))
-    claims = IPAMClaim.objects.in_bulk(_ids(found, "claim_id"))
-    workloads = Workload.objects.in_bulk(_ids(found, "workload_id"))
+    entries = Entry.objects.select_related("ippool").in_bulk(_ids(result_rows, "entry_id"))
+    claims = IPAMClaim.objects.in_bulk(_ids(result_rows, "claim_id"))
+    workloads = Workload.objects.in_bulk(_ids(result_rows, "workload_id"))
     sides: list[tuple[Shape | None, Workload | None]] = []
-    for row in found:
+    for row in result_rows:
         entry, claim = entries.get(row["entry_id"]), claims.get(row["claim_id"])
         shape = _of_entry(entry) if entry else _of_claim(claim) if claim else None
         sides.append((shape, workloads.get(row["workload_id"])))
     missing = [registered for registered, runs in sides if registered and runs is None]
-    statuses = _vm_statuses(_ids(found, "network_id"), missing)
+    statuses = _vm_statuses(_ids(result_rows, "network_id"), missing)
     return [
         _shape(row, registered, runs, statuses)
-        for row, (registered, runs) in zip(found, sides, strict=True)
+        for row, (registered, runs) in zip(result_rows, sides, strict=True)
     ]
 
 
-def _ids(found: Collection[Mapping[str, Any]], column: str) -> set[int]:
-    return {row[column] for row in found if row[column] is not None}
+def _ids(result_rows: Collection[Mapping[str, Any]], column: str) -> set[int]:
+    return {row[column] for row in result_rows if row[column] is not None}
 
 
 def _of_entry(entry: Entry) -> Shape:
@@ -126,7 +128,7 @@ def side(workload: Workload) -> Side:
     )
 
 
-def _said(registered: Shape) -> Side:
+def _registered_side(registered: Shape) -> Side:
     return Side(*(registered[name] for name in ("mac", "ips", "vm", "namespace")))
 
 
@@ -137,13 +139,13 @@ def _shape(
     statuses: Mapping[tuple[int, str, str], str],
 ) -> Shape:
     runs = side(workload) if workload else None
-    said = _said(registered) if registered else None
+    registered_side = _registered_side(registered) if registered else None
     reasons: list[results.Reason] = []
-    if said and runs:
-        reasons = [*results.differences(said, runs), *results.untold(runs)]
-    elif said:
-        status = statuses.get((row["network_id"], said.namespace, said.vm))
-        reasons = [results.absence(said, status)]
+    if registered_side and runs:
+        reasons = [*results.differences(registered_side, runs), *results.untold(runs)]
+    elif registered_side:
+        status = statuses.get((row["network_id"], registered_side.namespace, registered_side.vm))
+        reasons = [results.absence(registered_side, status)]
     elif runs:
         reasons = [
             ("not_registered", f"Nothing is registered for {runs.who}."),
@@ -159,16 +161,16 @@ def _shape(
 
 
 def _vm_statuses(
-    networks: Collection[int], wanted: Sequence[Shape]
+    networks: Collection[int], missing_shapes: Sequence[Shape]
 ) -> dict[tuple[int, str, str], str]:
     """The printableStatus of the VMs that are there, by network, namespace and name."""
-    named = [one for one in wanted if one["vm"]]
-    if not named:
+    named_shapes = [shape for shape in missing_shapes if shape["vm"]]
+    if not named_shapes:
         return {}
     values = {
         "networks": database.joined(networks),
-        "namespaces": [one["namespace"] for one in named],
-        "names": [one["vm"] for one in named],
+        "namespaces": [shape["namespace"] for shape in named_shapes],
+        "names": [shape["vm"] for shape in named_shapes],
         "kind": VM_KIND,
     }
     return {
@@ -180,14 +182,18 @@ def _vm_statuses(
 _VM_STATUSES = statements.read("claims/vm_printable_statuses")
 
 
-def seen(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Shape]:
+def shapes_by_entry(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Shape]:
     """What runs with each of some entries of one page: as `shapes` has it, by the entry's id.
 
     Of several workloads the one that agrees best. By indexes alone, so that it costs the same in a
     network of any size. Entries that may not be seen are left out.
     """
-    found = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
-    entries = {one.pk: one for one in found if scope.has(one.ippool.cluster_id, one.namespace)}
+    entry_rows = Entry.objects.filter(pk__in=entry_ids).select_related("ippool")
+    entries = {
+        entry.pk: entry
+        for entry in entry_rows
+        if scope.has(entry.ippool.cluster_id, entry.namespace)
+    }
     beside: dict[int, tuple[int, list[int]]] = {}
     values = {"ids": database.joined(entries), "all": scope.everything}
     for row in database.fetch(_BESIDE, values):
@@ -195,30 +201,36 @@ def seen(entry_ids: Collection[int], scope: Scope = EVERYTHING) -> dict[int, Sha
         if level == row["level"]:
             ids.append(row["workload_id"])
     running = Workload.objects.in_bulk({pk for _, ids in beside.values() for pk in ids})
-    registered = {pk: _of_entry(one) for pk, one in entries.items()}
+    registered = {pk: _of_entry(entry) for pk, entry in entries.items()}
     runs = {
-        pk: _best(registered[pk], [running[one] for one in ids if one in running])
+        pk: _best(
+            registered[pk], [running[workload_id] for workload_id in ids if workload_id in running]
+        )
         for pk, (_, ids) in beside.items()
     }
     missing = [registered[pk] for pk in entries if runs.get(pk) is None]
-    statuses = _vm_statuses({one.ippool.network_id for one in entries.values()}, missing)
-    told = {}
-    for pk, one in entries.items():
+    statuses = _vm_statuses({entry.ippool.network_id for entry in entries.values()}, missing)
+    shapes_by_id = {}
+    for pk, entry in entries.items():
         verdict = _verdict(registered[pk], runs.get(pk))
-        row = {"verdict": verdict, "network_id": one.ippool.network_id}
-        told[pk] = _shape(row, registered[pk], runs.get(pk), statuses)
-    return told
+        row = {"verdict": verdict, "network_id": entry.ippool.network_id}
+        shapes_by_id[pk] = _shape(row, registered[pk], runs.get(pk), statuses)
+    return shapes_by_id
 
 
-def _best(registered: Shape, found: Sequence[Workload]) -> Workload | None:
-    agreeing = (one for one in found if _verdict(registered, one) == ComparisonResult.MATCHING)
-    return next(agreeing, found[0] if found else None)
+def _best(registered: Shape, workloads: Sequence[Workload]) -> Workload | None:
+    agreeing = (
+        workload
+        for workload in workloads
+        if _verdict(registered, workload) == ComparisonResult.MATCHING
+    )
+    return next(agreeing, workloads[0] if workloads else None)
 
 
 def _verdict(registered: Shape, workload: Workload | None) -> str:
     if workload is None:
         return ComparisonResult.MISSING.value
-    differs = any(results.differences(_said(registered), side(workload)))
+    differs = any(results.differences(_registered_side(registered), side(workload)))
     return ComparisonResult.DIFFERENT.value if differs else ComparisonResult.MATCHING.value
 
 

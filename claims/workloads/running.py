@@ -33,7 +33,7 @@ _CHANGING = ("namespace", "name", "vm_uid", "mac", "ips", "node", "phase", "pods
 
 
 @dataclass
-class Told:
+class WorkloadChanges:
     """Objects as they are now, by uid, and the rows of objects that are gone."""
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -53,31 +53,35 @@ class _Scene:
     @property
     def places(self) -> dict[str, Place]:
         """Where the rows of all of them are found."""
-        plain = {uid: (one.namespace, one.name) for uid, one in self.pods.items() if not one.vm}
+        plain = {uid: (pod.namespace, pod.name) for uid, pod in self.pods.items() if not pod.vm}
         return self.gone | plain | self.vms
 
 
-def keep(cluster_id: int, told: Told) -> Known:
+def update_workloads(cluster_id: int, changes: WorkloadChanges) -> Known:
     """Bring the rows of all VMs and pods that were told of to what they are now.
 
     Stands in a transaction of the caller. Answers what is known of the networks that they name.
     """
     scene = _Scene()
-    scene.instances.update(told.instances)
-    scene.pods.update(told.pods)
-    scene.gone.update({row.uid: (row.namespace, row.name) for row in told.gone})
-    for row in told.gone:
+    scene.instances.update(changes.instances)
+    scene.pods.update(changes.pods)
+    scene.gone.update({row.uid: (row.namespace, row.name) for row in changes.gone})
+    for row in changes.gone:
         _add_gone(scene, row)
-    scene.vms |= {one.vmi_uid: (one.namespace, one.vm) for one in told.pods.values() if one.vm}
-    scene.vms |= {uid: (one.namespace, one.name) for uid, one in told.instances.items()}
+    scene.vms |= {pod.vmi_uid: (pod.namespace, pod.vm) for pod in changes.pods.values() if pod.vm}
+    scene.vms |= {
+        uid: (instance.namespace, instance.name) for uid, instance in changes.instances.items()
+    }
     before = _rows(cluster_id, scene.places)
-    _remember(cluster_id, scene, before)
-    networks = known(cluster_id, _namespaces(scene))
-    _bring(before, {one.key: one for one in _wanted(scene, networks)})
+    _add_observed(cluster_id, scene, before)
+    networks = known_networks(cluster_id, _namespaces(scene))
+    _write_rows(
+        before, {attachment.key: attachment for attachment in _running_attachments(scene, networks)}
+    )
     return networks
 
 
-def known(cluster_id: int, namespaces: Collection[str]) -> Known:
+def known_networks(cluster_id: int, namespaces: Collection[str]) -> Known:
     """The networks of the NADs in these namespaces."""
     rows = NAD.objects.filter(network__cluster_id=cluster_id, namespace__in=namespaces)
     nads: dict[str, Net] = {}
@@ -100,13 +104,13 @@ def _add_gone(scene: _Scene, row: ObservedObject) -> None:
         scene.vms[pod.vmi_uid] = pod.namespace, pod.vm
 
 
-def _rows(cluster_id: int, wanted: Mapping[str, Place]) -> dict[Key, Workload]:
+def _rows(cluster_id: int, places_by_uid: Mapping[str, Place]) -> dict[Key, Workload]:
     """The rows that there are of these uids."""
     values = {
         "cluster": cluster_id,
-        "uids": list(wanted),
-        "namespaces": [namespace for namespace, _ in wanted.values()],
-        "names": [name for _, name in wanted.values()],
+        "uids": list(places_by_uid),
+        "namespaces": [namespace for namespace, _ in places_by_uid.values()],
+        "names": [name for _, name in places_by_uid.values()],
     }
     ids = [row["id"] for row in database.fetch(_ROWS, values)]
     rows = Workload.objects.filter(pk__in=ids)
@@ -117,37 +121,37 @@ def _rows(cluster_id: int, wanted: Mapping[str, Place]) -> dict[Key, Workload]:
 _ROWS = statements.read("claims/workloads_by_uid")
 
 
-def _remember(cluster_id: int, scene: _Scene, before: Mapping[Key, Workload]) -> None:
+def _add_observed(cluster_id: int, scene: _Scene, before: Mapping[Key, Workload]) -> None:
     """The instances and the launcher pods that were seen before and are not told of now."""
     lacking = [
         (namespace, name)
         for uid, (namespace, name) in scene.vms.items()
         if uid not in scene.instances and uid not in scene.gone
     ]
-    for uid, manifest in _seen(cluster_id, resources.VMI.kind, lacking):
+    for uid, manifest in _observed_manifests(cluster_id, resources.VMI.kind, lacking):
         instance = _read(manifest, attachments.instance)
         if instance is not None and uid in scene.vms:
             scene.instances.setdefault(uid, instance)
     listed = {
         (row.namespace, pod) for row in before.values() if row.uid in scene.vms for pod in row.pods
     }
-    for uid, manifest in _seen(cluster_id, resources.POD.kind, sorted(listed)):
+    for uid, manifest in _observed_manifests(cluster_id, resources.POD.kind, sorted(listed)):
         pod = _read(manifest, attachments.pod)
         if pod is not None and pod.vmi_uid in scene.vms and uid not in scene.gone:
             scene.pods.setdefault(uid, pod)
 
 
-def _seen(
-    cluster_id: int, kind: str, wanted: Sequence[Place]
+def _observed_manifests(
+    cluster_id: int, kind: str, places: Sequence[Place]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Uid and manifest of the objects of these names."""
-    if not wanted:
+    if not places:
         return
     values = {
         "cluster": cluster_id,
         "kind": kind,
-        "namespaces": [namespace for namespace, _ in wanted],
-        "names": [name for _, name in wanted],
+        "namespaces": [namespace for namespace, _ in places],
+        "names": [name for _, name in places],
     }
     for row in database.fetch(_SEEN, values):
         yield row["uid"], json.loads(row["manifest"])
@@ -172,13 +176,13 @@ def _read(manifest: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T | 
 
 def _namespaces(scene: _Scene) -> set[str]:
     """Of all NADs that somebody names, and of all VMs, whose primary network has no name there."""
-    nads = [one.nad for pod in scene.pods.values() for one in pod.attachments]
+    nads = [attachment.nad for pod in scene.pods.values() for attachment in pod.attachments]
     nads += [nic.nad for vm in scene.instances.values() for nic in vm.nics]
-    found = {nad.partition("/")[0] for nad in nads}
-    return found | {vm.namespace for vm in scene.instances.values()}
+    namespaces = {nad.partition("/")[0] for nad in nads}
+    return namespaces | {vm.namespace for vm in scene.instances.values()}
 
 
-def _wanted(scene: _Scene, networks: Known) -> Iterator[Running]:
+def _running_attachments(scene: _Scene, networks: Known) -> Iterator[Running]:
     launchers: dict[str, list[Pod]] = {}
     for pod in scene.pods.values():
         if pod.vm:
@@ -189,36 +193,36 @@ def _wanted(scene: _Scene, networks: Known) -> Iterator[Running]:
         yield from running.of_vm(scene.instances.get(uid), launchers.get(uid, ()), networks)
 
 
-def _bring(before: Mapping[Key, Workload], wanted: Mapping[Key, Running]) -> None:
+def _write_rows(before: Mapping[Key, Workload], attachments_by_key: Mapping[Key, Running]) -> None:
     """New and changed rows in one statement, then those that run no more."""
     now = database.now()
-    rows = {key: _row(one, now) for key, one in wanted.items()}
+    rows = {key: _row(attachment, now) for key, attachment in attachments_by_key.items()}
     news = [row for key, row in rows.items() if key not in before or _differs(row, before[key])]
     if news:
-        made = Workload.objects.bulk_create(
+        saved_rows = Workload.objects.bulk_create(
             news, update_conflicts=True, unique_fields=_UNIQUE, update_fields=_CHANGING
         )
-        index.write(workloads=made)
-    if ended := [row.pk for key, row in before.items() if key not in wanted]:
+        index.write(workloads=saved_rows)
+    if ended := [row.pk for key, row in before.items() if key not in attachments_by_key]:
         index.remove(workloads=ended)
         Workload.objects.filter(pk__in=ended).delete()
 
 
-def _row(one: Running, now: datetime) -> Workload:
+def _row(attachment: Running, now: datetime) -> Workload:
     return Workload(
-        network_id=one.network_id,
-        kind=one.kind,
-        namespace=one.namespace,
-        name=one.name,
-        uid=one.uid,
-        vm_uid=one.vm_uid,
-        interface=one.interface,
-        mac=one.mac,
-        ips=list(one.ips),
-        node=one.node,
-        phase=one.phase,
-        pods=list(one.pods),
-        since=_moment(one.since) or now,
+        network_id=attachment.network_id,
+        kind=attachment.kind,
+        namespace=attachment.namespace,
+        name=attachment.name,
+        uid=attachment.uid,
+        vm_uid=attachment.vm_uid,
+        interface=attachment.interface,
+        mac=attachment.mac,
+        ips=list(attachment.ips),
+        node=attachment.node,
+        phase=attachment.phase,
+        pods=list(attachment.pods),
+        since=_moment(attachment.since) or now,
     )
 
 
@@ -229,15 +233,15 @@ def _differs(row: Workload, before: Workload) -> bool:
 
 def _moment(text: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return moment if moment.tzinfo else None
 
 
-def problems(found: Iterable[errors.FieldProblem]) -> tuple[str, str]:
+def problems(field_problems: Iterable[errors.FieldProblem]) -> tuple[str, str]:
     """Code and text of what is wrong with an object that was taken in, ("", "") when nothing is."""
-    listed = list(found)
-    text = "; ".join(f"{one.field}: {one.message}" for one in listed)
+    listed = list(field_problems)
+    text = "; ".join(f"{problem.field}: {problem.message}" for problem in listed)
     printable = "".join(char if char.isprintable() else " " for char in text)
     return (listed[0].code[:63], printable[:1000]) if listed else ("", "")

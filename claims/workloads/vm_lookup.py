@@ -43,7 +43,7 @@ def settings(cluster_id: int) -> Settings:
     )
 
 
-def seen(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
+def observed_vm(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
     """The VM with the interface that its observed objects say.
 
     The VMI of a pod (by its uid) knows best, then the VM, then any VMI of the name. The MAC that the
@@ -55,16 +55,18 @@ def seen(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
         namespace=vm.namespace,
         name=vm.name,
     ).values_list("kind", "uid", "manifest")[:MOST]
-    found = sorted(rows, key=lambda row: (row[1] != vmi_uid, row[0] != vm_objects.VM, row[1]))
-    if not found:
+    ordered_rows = sorted(
+        rows, key=lambda row: (row[1] != vmi_uid, row[0] != vm_objects.VM, row[1])
+    )
+    if not ordered_rows:
         return vm
-    interface = vm_objects.interface(found[0][2])
+    interface = vm_objects.interface(ordered_rows[0][2])
     if interface is not None and interface.mac is None and vm.interface is not None:
         interface = Interface(interface.name, vm.interface.mac)
     return dataclasses.replace(vm, seen=True, interface=interface)
 
 
-def known(cluster_id: int, vm: VM) -> Known:
+def known_addresses(cluster_id: int, vm: VM) -> Known:
     """The primary networks of the VM's namespace, and entries and claims that may be of the VM."""
     nads = list(
         NAD.objects.filter(
@@ -85,15 +87,15 @@ def known(cluster_id: int, vm: VM) -> Known:
 
 
 def _network(nad: NAD) -> PrimaryNetwork:
-    of = nad.network
+    network = nad.network
     return PrimaryNetwork(
-        name=of.name,
+        name=network.name,
         nad=str(nad),
-        topology=of.topology,
+        topology=network.topology,
         role=udn.PRIMARY,
         persistent=nad.allow_persistent_ips,
-        subnets=tuple(nad.subnets or of.subnets),
-        default_gateways=tuple(of.default_gateways),
+        subnets=tuple(nad.subnets or network.subnets),
+        default_gateways=tuple(network.default_gateways),
     )
 
 
@@ -130,8 +132,14 @@ def _unusable(vm: VM, nads: Sequence[NAD]) -> Iterator[UnusableEntry]:
 
 def _claims(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Claim, ...]:
     """Those of the VM, those that ask for its MAC, and those that are called as its own would be."""
-    called = {nad.network.name for nad in nads} | ({vm.interface.name} if vm.interface else set())
-    names = {ipamclaim_names.compose_key(vm.name, one) for one in called if one}
+    network_names = {nad.network.name for nad in nads} | (
+        {vm.interface.name} if vm.interface else set()
+    )
+    names = {
+        ipamclaim_names.compose_key(vm.name, network_name)
+        for network_name in network_names
+        if network_name
+    }
     which = Q(vm=vm.name) | Q(name__in=names)
     if vm.interface and vm.interface.mac:
         which |= Q(vm="", mac=vm.interface.mac)

@@ -22,13 +22,13 @@ INTERFACE = "default"  # what the VM calls the pod network
 _ABSENT = {"no_entry", "entry_of_another_vm", "claim_of_another_vm"}
 
 
-def of(
+def vm_manifest(
     network: Network,
     *,
     vm: str,
     namespace: str,
     mac: str | None = None,
-    seen: namespaces.Scope = namespaces.EVERYTHING,
+    scope: namespaces.Scope = namespaces.EVERYTHING,
 ) -> dict[str, Any]:
     """The VM with what the entry or the claim for it says, as its cluster is told of it.
 
@@ -39,7 +39,7 @@ def of(
         raise _refused("not_primary", f"{network.name} is no primary network")
     machine = VM(namespace, vm, seen=True, interface=Interface(INTERFACE, mac))
     try:
-        choice = vm_addresses.choose(machine, _known(network, machine, seen))
+        choice = vm_addresses.choose(machine, _known_addresses(network, machine, scope))
     except DeclinedError as declined:
         if declined.code in _ABSENT:
             missing = errors.NotFound(
@@ -58,19 +58,19 @@ def _refused(code: str, message: str) -> errors.Conflict:
     return error
 
 
-def _known(network: Network, machine: VM, seen: namespaces.Scope) -> Known:
+def _known_addresses(network: Network, machine: VM, scope: namespaces.Scope) -> Known:
     """What is seen of the network; a namespace that has no NAD of it yet is told the same."""
     nad = NAD.objects.filter(network=network, namespace=machine.namespace).first()
     which = Q(namespace=machine.namespace, vm=machine.name)
     mac = machine.interface.mac if machine.interface else None
     if mac:
         which |= Q(mac=mac)
-    entries = namespaces.visible(Entry.objects.filter(which, ippool__network=network), seen)
+    entries = namespaces.visible(Entry.objects.filter(which, ippool__network=network), scope)
     claims = namespaces.visible(
         IPAMClaim.objects.filter(
             network=network, namespace=machine.namespace, vm=machine.name, gone_at=None
         ),
-        seen,
+        scope,
     )
     return Known(
         networks=(

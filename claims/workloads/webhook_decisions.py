@@ -14,13 +14,13 @@ from pools.models.fields import Now
 log = logging.getLogger(__name__)
 
 WAIT_MS = 300  # an API server waits for the answer meanwhile
-_LONGEST = {one.name: one.max_length for one in Decision._meta.fields if one.max_length}
+_LONGEST = {field.name: field.max_length for field in Decision._meta.fields if field.max_length}
 _AT_ONCE = 10_000
 
 
 def record(cluster_id: int, **values: Any) -> None:
     """Write one decision; `values` are the fields of a Decision. That it fails is logged, no more."""
-    texts = {key: _fitting(value, _LONGEST.get(key)) for key, value in values.items()}
+    texts = {key: _truncate(value, _LONGEST.get(key)) for key, value in values.items()}
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
@@ -34,7 +34,7 @@ def record(cluster_id: int, **values: Any) -> None:
         log.warning("a decision of a webhook was not written down: %s", error)
 
 
-def _fitting(value: Any, longest: int | None) -> Any:
+def _truncate(value: Any, longest: int | None) -> Any:
     return value[:longest] if isinstance(value, str) else value
 
 

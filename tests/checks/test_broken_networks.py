@@ -95,7 +95,7 @@ def test_flags(psql: Psql) -> None:
     psql("UPDATE claims_ippool SET duplicate_ips = duplicate_ips + 7")
     check(only=["duplicates"], repair=True)
     assert wrong(check(only=NOT_RULES)) == {}
-    assert all(not conflicts.wrong(one) for one in Network.objects.all())
+    assert all(not conflicts.wrong_flags(one) for one in Network.objects.all())
 
 
 def test_an_address_that_nobody_holds(psql: Psql) -> None:

@@ -27,8 +27,8 @@ _TABLES: tuple[Any, ...] = (
 def test_what_it_has() -> None:
     demo.load()
     blue = Network.objects.get(name=ours.BLUE)
-    assert networks.verdict(blue).ok
-    assert not networks.verdict(Network.objects.get(name=ours.LEGACY)).ok
+    assert networks.static_vm_check(blue).ok
+    assert not networks.static_vm_check(Network.objects.get(name=ours.LEGACY)).ok
     assert Entry.objects.filter(ippool=blue.ippool).count() == 63
     blue.ippool.refresh_from_db()
     assert blue.ippool.duplicate_macs == 1

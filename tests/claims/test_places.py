@@ -42,7 +42,7 @@ def test_two_entries_of_one_mac() -> None:
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"mac"}
     ippool.refresh_from_db()
     assert (ippool.duplicate_macs, ippool.duplicate_ips) == (1, 0)
-    assert conflicts.counted(ippool) == ([(A, 2)], [])
+    assert conflicts.entry_duplicates(ippool) == ([(A, 2)], [])
 
 
 def test_one_address_of_two_macs() -> None:
@@ -50,7 +50,7 @@ def test_one_address_of_two_macs() -> None:
     first = worlds.entry(ippool, A, "10.0.0.5/24", vm="one", namespace="blue")
     second = worlds.entry(ippool, B, "10.0.0.5/24", vm="two", namespace="blue")
     assert _flags(entry=first.pk) == _flags(entry=second.pk) == {"ip"}
-    assert conflicts.counted(ippool) == ([], [("10.0.0.5", [A, B])])
+    assert conflicts.entry_duplicates(ippool) == ([], [("10.0.0.5", [A, B])])
     (found,) = duplicates.of_entries([first])[first.pk]
     assert found.as_json() == {
         "kind": "ip",
@@ -158,7 +158,7 @@ def test_the_mac_of_the_gateway(subnets: list[str], more: dict[str, list[str]], 
     assert (found.kind, found.value) == ("mac", mac)
     assert [where.type for where in found.places] == ["gateway"]
     Place.objects.update(duplicate_mac=False)
-    assert conflicts.full(network) == 3
+    assert conflicts.recheck_network(network) == 3
     other = worlds.network("cluster_udn_red", subnets=("10.1.0.0/24",))
     assert _flags(entry=worlds.entry(worlds.ippool(other, "red"), mac, "10.1.0.5/24").pk) == set()
 
@@ -266,9 +266,9 @@ def test_a_whole_network_is_judged_as_its_changes_were() -> None:
         worlds.entry(ippool, mac, f"10.0.0.{5 + number // 2}/24")
     worlds.entry(ippool, C, "10.0.0.1/24")
     before = set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip"))
-    assert conflicts.full(network) == 0
+    assert conflicts.recheck_network(network) == 0
     Place.objects.update(duplicate_mac=False, duplicate_ip=False)
-    assert conflicts.full(network) == len([one for one in before if one[1] or one[2]])
+    assert conflicts.recheck_network(network) == len([one for one in before if one[1] or one[2]])
     assert set(Place.objects.values_list("entry", "duplicate_mac", "duplicate_ip")) == before
 
 

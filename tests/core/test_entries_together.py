@@ -36,7 +36,7 @@ spec:
 """
 
 
-def written(text: str) -> ippool.Written:
+def written(text: str) -> ippool.ParsedIPPool:
     (document,) = documents.load_yaml(text, repeatable=[ippool.ENTRIES])
     return ippool.parse_strict(document.data)
 
@@ -50,7 +50,7 @@ def test_the_conflict_of_the_spec_keeps_both_entries() -> None:
         entries.EntrySpec(MAC, ("10.0.0.14/24", "10.0.1.110/24")),
     ]
     assert problems == []
-    assert ippool.repeated(said.entries) == [MAC]
+    assert ippool.repeated_macs(said.entries) == [MAC]
 
 
 def test_the_success_of_the_spec_has_network_addresses() -> None:

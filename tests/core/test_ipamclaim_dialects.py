@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from claims.core.ipamclaims import dialects as words
-from claims.core.ipamclaims.dialects import Outcome
+from claims.core.ipamclaims.dialects import ClaimOutcome
 
 CRDS = pathlib.Path(__file__).parents[1] / "kube" / "crds"
 NOW = datetime(2026, 5, 13, 11, 56, tzinfo=UTC)
@@ -42,19 +42,19 @@ def test_dialects_are_told_by_the_schema() -> None:
 @pytest.mark.parametrize(
     ("outcome", "shipped", "spec"),
     [
-        (Outcome.ALLOCATED, "SuccessfulAllocation", "SuccessfulAllocation"),
-        (Outcome.IP_CONFLICT, "IPAddressConflict", "IPAlreadyExists"),
-        (Outcome.MAC_CONFLICT, "MACAddressConflict", "MACAlreadyExists"),
-        (Outcome.EXHAUSTED, "SubnetExhausted", "SubnetExhausted"),
-        (Outcome.ERROR, "InternalError", "InternalError"),
+        (ClaimOutcome.ALLOCATED, "SuccessfulAllocation", "SuccessfulAllocation"),
+        (ClaimOutcome.IP_CONFLICT, "IPAddressConflict", "IPAlreadyExists"),
+        (ClaimOutcome.MAC_CONFLICT, "MACAddressConflict", "MACAlreadyExists"),
+        (ClaimOutcome.EXHAUSTED, "SubnetExhausted", "SubnetExhausted"),
+        (ClaimOutcome.ERROR, "InternalError", "InternalError"),
     ],
 )
-def test_outcomes_in_both_dialects(outcome: Outcome, shipped: str, spec: str) -> None:
+def test_outcomes_in_both_dialects(outcome: ClaimOutcome, shipped: str, spec: str) -> None:
     for dialect, reason in ((SHIPPED, shipped), (SPEC, spec)):
         condition = words.condition(outcome, "because", dialect)
         assert condition["type"] == dialect.condition
         assert condition["reason"] == reason
-        assert condition["status"] == ("True" if outcome is Outcome.ALLOCATED else "False")
+        assert condition["status"] == ("True" if outcome is ClaimOutcome.ALLOCATED else "False")
         assert words.outcome_of(condition) is outcome
 
 
@@ -63,12 +63,14 @@ def test_outcomes_in_both_dialects(outcome: Outcome, shipped: str, spec: str) ->
     [
         (None, None),
         ({"type": "IPsAllocated", "status": "Unknown"}, None),
-        ({"type": "IPsAllocated", "status": "False", "reason": "Whatever"}, Outcome.ERROR),
-        ({"type": "IPsAllocated", "status": "False", "reason": "SuccessfulAllocation"}, Outcome.ERROR),
-        ({"type": "IPsAllocated", "status": "True", "reason": "IPAlreadyExists"}, Outcome.ALLOCATED),
+        ({"type": "IPsAllocated", "status": "False", "reason": "Whatever"}, ClaimOutcome.ERROR),
+        ({"type": "IPsAllocated", "status": "False", "reason": "SuccessfulAllocation"}, ClaimOutcome.ERROR),
+        ({"type": "IPsAllocated", "status": "True", "reason": "IPAlreadyExists"}, ClaimOutcome.ALLOCATED),
     ],
 )  # fmt: skip
-def test_a_condition_is_read_by_its_status_first(condition: Any, expected: Outcome | None) -> None:
+def test_a_condition_is_read_by_its_status_first(
+    condition: Any, expected: ClaimOutcome | None
+) -> None:
     assert words.outcome_of(condition) is expected
 
 
@@ -82,24 +84,32 @@ def test_the_texts_of_the_proposal() -> None:
 
 
 def test_the_time_moves_with_the_status_alone_and_others_types_stay() -> None:
-    failed = words.condition(Outcome.IP_CONFLICT, "no", SPEC)
-    first = words.merged([OTHER], failed, now=NOW)
+    failed = words.condition(ClaimOutcome.IP_CONFLICT, "no", SPEC)
+    first = words.merge_conditions([OTHER], failed, now=NOW)
     assert first == [OTHER, failed | {"lastTransitionTime": "2026-05-13T11:56:00Z"}]
-    again = words.condition(Outcome.EXHAUSTED, "full", SPEC)
-    second = words.merged(first, again, now=LATER)
+    again = words.condition(ClaimOutcome.EXHAUSTED, "full", SPEC)
+    second = words.merge_conditions(first, again, now=LATER)
     assert second[1]["lastTransitionTime"] == "2026-05-13T11:56:00Z"
     assert second[1]["reason"] == "SubnetExhausted"
-    third = words.merged(second, words.condition(Outcome.ALLOCATED, "ok", SPEC), now=LATER)
+    third = words.merge_conditions(
+        second, words.condition(ClaimOutcome.ALLOCATED, "ok", SPEC), now=LATER
+    )
     assert third[1]["lastTransitionTime"] == "2026-05-14T00:00:00Z"
     assert third[0] == OTHER
 
 
 def test_the_condition_of_the_other_dialect_goes() -> None:
-    before = words.merged([], words.condition(Outcome.ERROR, "x", SHIPPED), now=NOW)
-    after = words.merged(before, words.condition(Outcome.ERROR, "x", SPEC), now=LATER)
+    before = words.merge_conditions([], words.condition(ClaimOutcome.ERROR, "x", SHIPPED), now=NOW)
+    after = words.merge_conditions(
+        before, words.condition(ClaimOutcome.ERROR, "x", SPEC), now=LATER
+    )
     assert [one["type"] for one in after] == ["IPAllocated"]
-    assert words.says(words.own(after), words.condition(Outcome.ERROR, "x", SPEC))
-    assert not words.says(words.own(after), words.condition(Outcome.ERROR, "y", SPEC))
+    assert words.matches(
+        words.allocation_condition(after), words.condition(ClaimOutcome.ERROR, "x", SPEC)
+    )
+    assert not words.matches(
+        words.allocation_condition(after), words.condition(ClaimOutcome.ERROR, "y", SPEC)
+    )
 
 
 @pytest.mark.parametrize(("dialect", "pod"), [(SHIPPED, {"name": "p"}), (SPEC, "p")])

@@ -11,7 +11,7 @@ from pools.core import errors
 
 MAC, OTHER = "00:1a:4b:12:34:56", "00:1a:4b:12:34:57"
 NOW, LATER = "2025-05-13T12:05:00Z", "2025-05-14T12:05:00Z"
-CLEAN = ippool.Standing()
+CLEAN = ippool.IPPoolStatus()
 
 
 def manifest(**more: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def manifest(**more: Any) -> dict[str, Any]:
 
 
 def test_the_conditions_of_the_conflict_in_the_spec() -> None:
-    assert ippool.conditions(ippool.Standing(macs=[(MAC, 2)]), now=NOW) == [
+    assert ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 2)]), now=NOW) == [
         {
             "type": "Success",
             "status": "False",
@@ -51,7 +51,7 @@ def test_the_conditions_of_the_conflict_in_the_spec() -> None:
 
 def test_an_address_of_two_macs() -> None:
     success, macs, ips = ippool.conditions(
-        ippool.Standing(ips=[("10.0.0.5", [MAC, OTHER])]), now=NOW
+        ippool.IPPoolStatus(ips=[("10.0.0.5", [MAC, OTHER])]), now=NOW
     )
     assert (success["status"], success["reason"]) == ("False", "DuplicatesExist")
     assert success["message"] == "Duplicate IP 10.0.0.5 found in entries"
@@ -69,26 +69,26 @@ def test_without_duplicates() -> None:
 
 def test_unusable_entries_are_no_success() -> None:
     bad = {"mac": MAC, "code": "network_address_not_host", "message": "10.0.0.0 is a network"}
-    success, *_ = ippool.conditions(ippool.Standing(unusable=[bad]), now=NOW)
+    success, *_ = ippool.conditions(ippool.IPPoolStatus(unusable=[bad]), now=NOW)
     assert (success["status"], success["reason"]) == ("False", "UnusableEntries")
     assert success["message"] == f"1 entry cannot be used; {MAC}: 10.0.0.0 is a network"
-    success, *_ = ippool.conditions(ippool.Standing(macs=[(MAC, 2)], unusable=[bad]), now=NOW)
+    success, *_ = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 2)], unusable=[bad]), now=NOW)
     assert success["reason"] == "DuplicatesExist"
     assert "1 entry cannot be used" in success["message"]
 
 
 def test_the_time_moves_only_with_the_status() -> None:
     first = ippool.conditions(CLEAN, now=NOW)
-    dirty = ippool.conditions(ippool.Standing(macs=[(MAC, 2)]), before=first, now=LATER)
+    dirty = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 2)]), before=first, now=LATER)
     assert [each["lastTransitionTime"] for each in dirty] == [LATER, LATER, NOW]
-    worse = ippool.conditions(ippool.Standing(macs=[(MAC, 3)]), before=dirty, now="later")
+    worse = ippool.conditions(ippool.IPPoolStatus(macs=[(MAC, 3)]), before=dirty, now="later")
     assert [each["lastTransitionTime"] for each in worse] == [LATER, LATER, NOW]
     assert "3 times" in worse[1]["message"]
 
 
 def test_messages_stay_within_the_limit_of_a_condition() -> None:
     many = [f"02:00:00:00:{i // 256:02x}:{i % 256:02x}" for i in range(5000)]
-    standing = ippool.Standing(
+    standing = ippool.IPPoolStatus(
         macs=[(mac, 2) for mac in many],
         ips=[(f"fd00::{i:x}", many) for i in range(5000)],
         unusable=[{"mac": mac, "code": "x", "message": "m" * 500} for mac in many],
@@ -96,21 +96,21 @@ def test_messages_stay_within_the_limit_of_a_condition() -> None:
     for each in ippool.conditions(standing, now=NOW):
         assert len(each["message"]) <= 32768
     assert "and many more" in ippool.conditions(standing, now=NOW)[1]["message"]
-    some = ippool.Standing(macs=standing.macs[:60])
+    some = ippool.IPPoolStatus(macs=standing.macs[:60])
     assert "and 10 more" in ippool.conditions(some, now=NOW)[1]["message"]
 
 
 def test_the_status_of_an_object_keeps_its_times() -> None:
     ours = ippool.conditions(CLEAN, now=LATER)
     theirs = [{"type": "Success", "status": "True", "lastTransitionTime": NOW}, "odd"]
-    told = ippool.observed(ours, 7, theirs)
+    told = ippool.status_conditions(ours, 7, theirs)
     assert [each["lastTransitionTime"] for each in told] == [NOW, LATER, LATER]
     assert {each["observedGeneration"] for each in told} == {7}
 
 
 def test_a_manifest_and_back() -> None:
     said = ippool.parse(manifest())
-    assert said == ippool.Written("prod", "prod-network", ((MAC, ["10.0.0.5/24"]),))
+    assert said == ippool.ParsedIPPool("prod", "prod-network", ((MAC, ["10.0.0.5/24"]),))
     assert ippool.render("prod", "prod-network", said.entries) == manifest()  # type: ignore[arg-type]
 
 

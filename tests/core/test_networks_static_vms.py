@@ -55,7 +55,7 @@ class Network:
 )
 def test_verdicts(changes: dict[str, Any], nads: list[bool], reasons: str, notes: str) -> None:
     gone = changes.pop("gone", False)
-    found = static_vms.verdict(Network(**changes), nads, gone=gone)
+    found = static_vms.check(Network(**changes), nads, gone=gone)
     assert [one.code for one in found.reasons] == reasons.split()
     assert [one.code for one in found.notes] == notes.split()
     assert found.ok is not bool(reasons)

@@ -90,7 +90,7 @@ def test_duplicates_of_vm_networks_are_added(cluster: Cluster) -> None:
     worlds.entry(pool, "02:00:00:00:00:03", "10.0.0.6")
     from claims.address_index import conflicts
 
-    conflicts.full(pool.network)
+    conflicts.recheck_network(pool.network)
     assert scrapes.value("ipam_duplicates_detected", cluster=cluster.name) == 3
 
 

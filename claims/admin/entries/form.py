@@ -137,7 +137,7 @@ def _duplicates(
         vm=spec.vm or "",
         namespace=spec.namespace or "",
         entry_id=entry_id,
-        seen=scoped.request_scope(request),
+        scope=scoped.request_scope(request),
     )
 
 
@@ -196,7 +196,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 def _only_fit(request: HttpRequest) -> int | None:
     """The IPPool of the only network that can hold static VMs."""
-    fit = scoped.rows(request, Network).filter(networks.fit(scoped.rows(request, NAD)))
+    fit = scoped.rows(request, Network).filter(networks.fitting_query(scoped.rows(request, NAD)))
     candidates = scoped.rows(request, IPPool).filter(network__in=fit)[:2]
     return candidates[0].pk if len(candidates) == 1 else None
 

@@ -108,7 +108,9 @@ class VMImportForm(forms.Form):
         super().__init__(*args, **options)
         self._user = request.user
         if not self.is_bound and "where" not in self.initial:
-            fit = scoped.rows(request, Network).filter(networks.fit(scoped.rows(request, NAD)))[:2]
+            fit = scoped.rows(request, Network).filter(
+                networks.fitting_query(scoped.rows(request, NAD))
+            )[:2]
             self.initial["where"] = f"network-{fit[0].pk}" if len(fit) == 1 else ""
         self._networks = self._visible_networks(request)
         self._clusters = {
@@ -253,7 +255,7 @@ def _add(request: HttpRequest) -> HttpResponseBase:
     initial = {name: request.GET[name] for name in ("how", "target", "vm") if name in request.GET}
     if network := lists.number(request.GET.get("network", "")):
         initial["where"] = f"network-{network}"
-    scope = namespaces.own(request.user)
+    scope = namespaces.owner_scope(request.user)
     names = sorted(
         {name for cluster_namespaces in scope.namespaces.values() for name in cluster_namespaces}
     )
@@ -335,7 +337,7 @@ def check(request: HttpRequest) -> HttpResponseBase:
             addresses=[ip.partition("/")[0] for ip in ips],
             vm=query.get("vm", ""),
             namespace=query.get("namespace", ""),
-            seen=scoped.request_scope(request),
+            scope=scoped.request_scope(request),
         )
     return JsonResponse(
         {

@@ -49,7 +49,7 @@ def _require_write(request: HttpRequest, claim: IPAMClaim) -> None:
 
 def _request_scope(request: HttpRequest) -> namespaces.Scope:
     operator = request.user.has_perm("claims.add_ipamclaim")
-    return namespaces.EVERYTHING if operator else namespaces.own(request.user)
+    return namespaces.EVERYTHING if operator else namespaces.owner_scope(request.user)
 
 
 class RequestForm(forms.Form):

@@ -54,7 +54,7 @@ def view(request: HttpRequest, claim: Any) -> HttpResponseBase:
         everything=scope.everything,
         standing=state(claim.state, states.words_of(claim)),
         words=states.words_of(claim),
-        condition=dialects.own(claim.conditions),
+        condition=dialects.allocation_condition(claim.conditions),
         raw=json.dumps(claim.conditions, indent=2, ensure_ascii=False) if claim.conditions else "",
         next_step=states.next_step(claim, codes, answered=answered),
         findings=[finding for finding in claim_findings if scope.everything or finding.code not in _OF_OTHERS],

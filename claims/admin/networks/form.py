@@ -237,7 +237,7 @@ def _created_message(network: Network) -> str:
 
 def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
     spec = form.spec
-    row = Network(**{name: getattr(spec, name) for name in services.SAID}, name=spec.name)
+    row = Network(**{name: getattr(spec, name) for name in services.OBJECT_FIELDS}, name=spec.name)
     return pages.page(
         request,
         "network_preview.html",
@@ -247,10 +247,10 @@ def _preview_page(request: HttpRequest, form: NetworkForm) -> HttpResponseBase:
         cluster=form.cleaned_data["cluster"],
         applied=form.cleaned_data["applied"],
         gateways=udn.gateways(row),
-        found=replace(static_vms.verdict(row, []), notes=()),
+        found=replace(static_vms.check(row, []), notes=()),
         immutable=_immutable(row),
         mutable=rules.MUTABLE,
-        manifest=manifests.text_of(spec),
+        manifest=manifests.render_yaml(spec),
         overlaps=page.describe_overlaps(list(spec.subnets)),
         said=_hidden_inputs(request.POST),
     )

@@ -74,7 +74,7 @@ class StaticFilter(lists.Choice):
         return [("yes", gettext("can hold them")), ("no", "cannot")]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Network]) -> QuerySet[Network]:
-        holds = services.fit(scoped.rows(request, NAD))
+        holds = services.fitting_query(scoped.rows(request, NAD))
         if self.value() == "yes":
             return rows.filter(holds)
         return rows.exclude(holds) if self.value() == "no" else rows
@@ -159,7 +159,7 @@ class NetworkAdmin(scoped.Scoped[Network]):
 
     @admin.display(description=_("static VMs"))
     def shown_verdict(self, network: Any) -> SafeString:
-        return page.verdict(services.verdict(network, network.shown_nads))
+        return page.verdict(services.static_vm_check(network, network.shown_nads))
 
     @admin.display(description=_("namespaces"))
     def shown_namespaces(self, network: Any) -> SafeString:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from claims.admin import scoped
 from claims.admin.entries import form
 from claims.core.networks import udn
-from claims.core.networks.static_vms import Verdict
+from claims.core.networks.static_vms import StaticVMCheck
 from claims.models import Entry, IPAMClaim, IPPool, Network, Workload
 from claims.models.networks import NetworkKind
 from claims.networks import manifests, route_advertisements
@@ -56,7 +56,7 @@ def kind(network: Network) -> SafeString:
     )
 
 
-def verdict(check: Verdict) -> SafeString:
+def verdict(check: StaticVMCheck) -> SafeString:
     """yes or no, by word, shape and colour, and why not; all of it on hover."""
     if check.ok:
         return SafeString(
@@ -99,7 +99,7 @@ def view(request: HttpRequest, network: Network) -> HttpResponseBase:
         network.name,
         network,
         kind=kind(network),
-        found=services.verdict(network, shown.shown_nads),
+        found=services.static_vm_check(network, shown.shown_nads),
         gateways=udn.gateways(network),
         announced=route_advertisements.of_networks([network])[network.pk],
         nads=shown.shown_nads,
@@ -118,7 +118,7 @@ def _manifest(network: Network, *, everything: bool) -> str:
     if network.kind == NetworkKind.CUDN and not everything:  # its selector names other namespaces
         return ""
     try:
-        return documents.dump_yaml(manifests.of(network))
+        return documents.dump_yaml(manifests.applicable_manifest(network))
     except errors.NotFound:
         return ""
 

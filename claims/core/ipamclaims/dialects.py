@@ -18,7 +18,7 @@ Condition = dict[str, Any]
 _LONGEST_MESSAGE = 32768
 
 
-class Outcome(enum.Enum):
+class ClaimOutcome(enum.Enum):
     """How a claim was answered."""
 
     ALLOCATED = "allocated"
@@ -33,7 +33,7 @@ class Dialect:
     """What the cluster's CRD has, and the words that belong to it."""
 
     condition: str  # the type
-    reasons: Mapping[Outcome, str]
+    reasons: Mapping[ClaimOutcome, str]
     pod_is_object: bool
     has_conditions: bool = True
     has_owner_pod: bool = True
@@ -49,28 +49,30 @@ class Dialect:
 SHIPPED = Dialect(
     condition="IPsAllocated",
     reasons={
-        Outcome.ALLOCATED: "SuccessfulAllocation",
-        Outcome.IP_CONFLICT: "IPAddressConflict",
-        Outcome.MAC_CONFLICT: "MACAddressConflict",
-        Outcome.EXHAUSTED: "SubnetExhausted",
-        Outcome.ERROR: "InternalError",
+        ClaimOutcome.ALLOCATED: "SuccessfulAllocation",
+        ClaimOutcome.IP_CONFLICT: "IPAddressConflict",
+        ClaimOutcome.MAC_CONFLICT: "MACAddressConflict",
+        ClaimOutcome.EXHAUSTED: "SubnetExhausted",
+        ClaimOutcome.ERROR: "InternalError",
     },
     pod_is_object=True,
 )
 PROPOSED = Dialect(
     condition="IPAllocated",
     reasons={
-        Outcome.ALLOCATED: "SuccessfulAllocation",
-        Outcome.IP_CONFLICT: "IPAlreadyExists",
-        Outcome.MAC_CONFLICT: "MACAlreadyExists",
-        Outcome.EXHAUSTED: "SubnetExhausted",
-        Outcome.ERROR: "InternalError",
+        ClaimOutcome.ALLOCATED: "SuccessfulAllocation",
+        ClaimOutcome.IP_CONFLICT: "IPAlreadyExists",
+        ClaimOutcome.MAC_CONFLICT: "MACAlreadyExists",
+        ClaimOutcome.EXHAUSTED: "SubnetExhausted",
+        ClaimOutcome.ERROR: "InternalError",
     },
     pod_is_object=False,
 )
 TYPES = (SHIPPED.condition, PROPOSED.condition)
 _OUTCOMES = {
-    reason: outcome for one in (SHIPPED, PROPOSED) for outcome, reason in one.reasons.items()
+    reason: outcome
+    for variant in (SHIPPED, PROPOSED)
+    for outcome, reason in variant.reasons.items()
 }
 
 
@@ -81,11 +83,11 @@ def dialect(schema: Mapping[str, Any] | None) -> Dialect:
     spec, status = _part(schema, "spec"), _part(schema, "status")
     owner = _properties(status).get("ownerPod")
     text = isinstance(owner, Mapping) and owner.get("type") == "string"
-    named = PROPOSED if text else SHIPPED
+    base_dialect = PROPOSED if text else SHIPPED
     return Dialect(
-        condition=named.condition,
-        reasons=named.reasons,
-        pod_is_object=named.pod_is_object,
+        condition=base_dialect.condition,
+        reasons=base_dialect.reasons,
+        pod_is_object=base_dialect.pod_is_object,
         has_conditions=_has(status, "conditions"),
         has_owner_pod=_has(status, "ownerPod"),
         spec_mac=_has(spec, "mac"),
@@ -93,19 +95,19 @@ def dialect(schema: Mapping[str, Any] | None) -> Dialect:
     )
 
 
-def taking_requests(words: Dialect) -> Dialect:
+def with_requests(words: Dialect) -> Dialect:
     """The same, with spec.mac and spec.ips: for people, where no definition is known."""
     return replace(words, spec_mac=True, spec_ips=True)
 
 
 def _part(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = _properties(schema).get(name)
-    return found if isinstance(found, Mapping) else {}
+    subschema = _properties(schema).get(name)
+    return subschema if isinstance(subschema, Mapping) else {}
 
 
 def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = schema.get("properties")
-    return found if isinstance(found, Mapping) else {}
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _has(schema: Mapping[str, Any], name: str) -> bool:
@@ -115,20 +117,24 @@ def _has(schema: Mapping[str, Any], name: str) -> bool:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def own(conditions: Iterable[Condition]) -> Condition | None:
+def allocation_condition(conditions: Iterable[Condition]) -> Condition | None:
     """The condition that says whether addresses were allocated, in either dialect."""
-    found = [one for one in conditions if one.get("type") in TYPES]
-    return max(found, key=lambda one: str(one.get("lastTransitionTime") or ""), default=None)
+    candidates = [condition for condition in conditions if condition.get("type") in TYPES]
+    return max(
+        candidates,
+        key=lambda condition: str(condition.get("lastTransitionTime") or ""),
+        default=None,
+    )
 
 
-def outcome_of(condition: Condition | None) -> Outcome | None:
+def outcome_of(condition: Condition | None) -> ClaimOutcome | None:
     """What a condition says, by its status and reason; None without one, or when it is Unknown."""
     if condition is None or condition.get("status") not in {"True", "False"}:
         return None
     if condition["status"] == "True":
-        return Outcome.ALLOCATED
-    found = _OUTCOMES.get(str(condition.get("reason")), Outcome.ERROR)
-    return Outcome.ERROR if found is Outcome.ALLOCATED else found
+        return ClaimOutcome.ALLOCATED
+    outcome = _OUTCOMES.get(str(condition.get("reason")), ClaimOutcome.ERROR)
+    return ClaimOutcome.ERROR if outcome is ClaimOutcome.ALLOCATED else outcome
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -136,13 +142,13 @@ def outcome_of(condition: Condition | None) -> Outcome | None:
 
 def allocated(ips: Sequence[str]) -> str:
     """`IP 192.168.1.5 allocated successfully`, the text of the proposal."""
-    return f"{_named(ips)} allocated successfully"
+    return f"{_format_ips(ips)} allocated successfully"
 
 
 def ip_conflict(ips: Sequence[str]) -> str:
     """`Requested IP 192.168.1.5 is already assigned in the network`, the text of the proposal."""
     verb = "is" if len(ips) == 1 else "are"
-    return f"Requested {_named(ips)} {verb} already assigned in the network"
+    return f"Requested {_format_ips(ips)} {verb} already assigned in the network"
 
 
 def mac_conflict(mac: str) -> str:
@@ -159,43 +165,45 @@ def exhausted(family: int) -> str:
 
 def outside(ips: Sequence[str], subnets: Iterable[object]) -> str:
     verb = "is" if len(ips) == 1 else "are"
-    inside = ", ".join(str(one) for one in subnets) or "none"
-    return f"Requested {_named(ips)} {verb} outside the subnets of the network ({inside})"
+    inside = ", ".join(str(subnet) for subnet in subnets) or "none"
+    return f"Requested {_format_ips(ips)} {verb} outside the subnets of the network ({inside})"
 
 
-def _named(ips: Sequence[str]) -> str:
+def _format_ips(ips: Sequence[str]) -> str:
     shown = ", ".join(str(ip_interface(text).ip) for text in ips)
     return f"IP {shown}" if len(ips) == 1 else f"IPs {shown}"
 
 
-def condition(outcome: Outcome, message: str, words: Dialect) -> Condition:
+def condition(outcome: ClaimOutcome, message: str, words: Dialect) -> Condition:
     """Our condition, in the words of a dialect and without the time of its transition."""
     return {
         "type": words.condition,
-        "status": "True" if outcome is Outcome.ALLOCATED else "False",
+        "status": "True" if outcome is ClaimOutcome.ALLOCATED else "False",
         "reason": words.reasons[outcome],
         "message": message[:_LONGEST_MESSAGE],
     }
 
 
-def merged(before: Iterable[Condition], ours: Condition, *, now: datetime) -> list[Condition]:
+def merge_conditions(
+    before: Iterable[Condition], ours: Condition, *, now: datetime
+) -> list[Condition]:
     """All conditions of a claim, with ours as it is now.
 
     The list is one value to server-side apply, so that other types are kept as they are; what the
     other dialect says goes. The time of the transition moves only when the status does.
     """
-    kept: list[Condition] = []
+    other_conditions: list[Condition] = []
     moved = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for one in before:
-        if one.get("type") not in TYPES:
-            kept.append(dict(one))
-        elif one["type"] == ours["type"] and one.get("status") == ours["status"]:
-            moved = str(one.get("lastTransitionTime") or moved)
-    said = {key: ours[key] for key in ("type", "status", "reason", "message")}
-    return [*kept, said | {"lastTransitionTime": moved}]
+    for condition in before:
+        if condition.get("type") not in TYPES:
+            other_conditions.append(dict(condition))
+        elif condition["type"] == ours["type"] and condition.get("status") == ours["status"]:
+            moved = str(condition.get("lastTransitionTime") or moved)
+    condition_fields = {key: ours[key] for key in ("type", "status", "reason", "message")}
+    return [*other_conditions, condition_fields | {"lastTransitionTime": moved}]
 
 
-def says(condition: Condition | None, ours: Condition) -> bool:
+def matches(condition: Condition | None, ours: Condition) -> bool:
     """Whether a condition says what ours says, whenever that began."""
     keys = ("type", "status", "reason", "message")
     return condition is not None and all(condition.get(key) == ours[key] for key in keys)

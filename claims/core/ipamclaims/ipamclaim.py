@@ -61,8 +61,8 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
     report = object_reader.ProblemReport(strict=False)
     document = object_reader.Fields(dict(manifest), "", report)
     metadata, spec, status = (document.section(key) for key in ("metadata", "spec", "status"))
-    network = spec.parse("network", lambda value, at: _text(value, at, _LONGEST))
-    name = metadata.parse("name", lambda value, at: _text(value, at, _LONGEST))
+    network = spec.parse("network", lambda value, path: _text(value, path, _LONGEST))
+    name = metadata.parse("name", lambda value, path: _text(value, path, _LONGEST))
     report.raise_any()
     interface = spec.data.get("interface") or ""
     with report.collecting():
@@ -99,12 +99,14 @@ def parse(manifest: Mapping[str, Any]) -> Claim:
     )
 
 
-def _text(value: object, at: str, longest: int, *, blank: bool = False) -> str:
+def _text(value: object, path: str, longest: int, *, blank: bool = False) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text", value)
     if "\0" in value or len(value) > longest or not (value or blank):
         message = f"must have 1 to {longest} characters"
-        raise errors.InvalidInput.for_field(at, "too_long" if value else "required", message, value)
+        raise errors.InvalidInput.for_field(
+            path, "too_long" if value else "required", message, value
+        )
     return value
 
 
@@ -141,27 +143,31 @@ def with_prefix(text: str, subnets: Iterable[addresses.Network]) -> str:
 
 
 def _addresses(part: object_reader.Fields, key: str, *, strict: bool) -> tuple[str, ...]:
-    found: list[str] = []
-    for at, value in part.items(key)[:MOST_IPS]:
+    ips: list[str] = []
+    for path, value in part.items(key)[:MOST_IPS]:
         with part.report.collecting():
-            found.append(parse_address(value, field=at))
-    families = [host(text).version for text in found]
+            ips.append(parse_address(value, field=path))
+    families = [host(text).version for text in ips]
     if strict and len(set(families)) != len(families):
         message = "a claim has at most one address of each family"
         part.report.add(part.path(key), "one_per_family", message)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(ips))
 
 
 def _owner(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
     """(kind, name, uid) of the VM, or the VMI, that owns the claim."""
     listed = metadata.get("ownerReferences")
     members = listed if isinstance(listed, list) else []
-    references = [one for one in members if isinstance(one, Mapping)]
+    references = [member for member in members if isinstance(member, Mapping)]
     for kind in OWNERS:
-        for one in references:
-            group = str(one.get("apiVersion", "")).partition("/")[0]
-            if one.get("kind") == kind and group == "kubevirt.io":
-                return kind, str(one.get("name") or "")[:_LONGEST], str(one.get("uid") or "")[:64]
+        for reference in references:
+            group = str(reference.get("apiVersion", "")).partition("/")[0]
+            if reference.get("kind") == kind and group == "kubevirt.io":
+                return (
+                    kind,
+                    str(reference.get("name") or "")[:_LONGEST],
+                    str(reference.get("uid") or "")[:64],
+                )
     return "", "", ""
 
 
@@ -173,17 +179,21 @@ def _owner_pod(value: object) -> str:
 
 def _conditions(value: object) -> list[Condition]:
     listed = value if isinstance(value, list) else []
-    return [dict(one) for one in listed if isinstance(one, Mapping) and "type" in one]
+    return [
+        dict(condition)
+        for condition in listed
+        if isinstance(condition, Mapping) and "type" in condition
+    ]
 
 
 def _moment(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        found = datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def render(claim: Claim, words: Dialect, *, status: bool = False) -> dict[str, Any]:
@@ -219,6 +229,8 @@ def render(claim: Claim, words: Dialect, *, status: bool = False) -> dict[str, A
         "spec": spec,
     }
     if status and claim.ips:
-        said = dialects.render_status(claim.ips, claim.owner_pod, claim.conditions, words)
-        manifest["status"] = said
+        rendered_status = dialects.render_status(
+            claim.ips, claim.owner_pod, claim.conditions, words
+        )
+        manifest["status"] = rendered_status
     return manifest

@@ -36,9 +36,11 @@ def spec_name(vm: str, network: str) -> str:
 
 def is_of(name: str, vm: str, networks: Iterable[str] = ()) -> bool:
     """Whether a claim of this name may be the VM's: on one of the networks, or on any without them."""
-    known = list(networks)
-    if known:
-        return any(name in {compose_key(vm, one), spec_name(vm, one)} for one in known)
+    network_names = list(networks)
+    if network_names:
+        return any(
+            name in {compose_key(vm, network), spec_name(vm, network)} for network in network_names
+        )
     begin = compose_key(vm, "")
     return name.startswith(begin + SEPARATOR) or (len(name) == LONGEST and begin.startswith(name))
 
@@ -64,24 +66,30 @@ def readings(name: str) -> Iterator[Pair]:
 
 def collisions(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     """The names that more than one of these pairs would get, each with its pairs in order."""
-    found: dict[str, dict[Pair, None]] = {}
+    pairs_by_name: dict[str, dict[Pair, None]] = {}
     for pair in pairs:
-        found.setdefault(compose_key(*pair), {})[pair] = None
-    return {name: list(those) for name, those in found.items() if len(those) > 1}
+        pairs_by_name.setdefault(compose_key(*pair), {})[pair] = None
+    return {
+        name: list(name_pairs) for name, name_pairs in pairs_by_name.items() if len(name_pairs) > 1
+    }
 
 
 def problems(vm: str, network: str) -> list[errors.FieldProblem]:
     """What is odd about the name of this pair: name_impossible, name_cut, name_differs."""
     name = compose_key(vm, network)
-    found = []
+    name_problems = []
     whole = SEPARATOR.join(_RUN.findall(f"{vm}{SEPARATOR}{network}".lower()))
     if not name or name[-1] in ".-":
         message = "what is left of the name after 253 characters ends with a dot or a hyphen"
-        found.append(errors.FieldProblem("name", "name_impossible", message, errors.shown(name)))
+        name_problems.append(
+            errors.FieldProblem("name", "name_impossible", message, errors.shown(name))
+        )
     if whole != name:
         message = f"the name is cut at {LONGEST} characters; another claim may get the same"
-        found.append(errors.FieldProblem("name", "name_cut", message, errors.shown(name)))
+        name_problems.append(errors.FieldProblem("name", "name_cut", message, errors.shown(name)))
     elif name != spec_name(vm, network):
         message = f"an object cannot be called {spec_name(vm, network)}: it is {name}"
-        found.append(errors.FieldProblem("name", "name_differs", message, errors.shown(name)))
-    return found
+        name_problems.append(
+            errors.FieldProblem("name", "name_differs", message, errors.shown(name))
+        )
+    return name_problems

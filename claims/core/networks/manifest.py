@@ -24,10 +24,13 @@ def render(network: UDN) -> object_reader.Json:
         metadata["namespace"] = network.namespace
     part = _part(network)
     topology = {"topology": _WORDS[network.topology], network.topology: part}
-    own = {"matchLabels": {_NAME_LABEL: network.object_name}}
+    default_selector = {"matchLabels": {_NAME_LABEL: network.object_name}}
     spec: object_reader.Json = topology
     if is_cluster:
-        spec = {"namespaceSelector": network.namespace_selector or own, "network": topology}
+        spec = {
+            "namespaceSelector": network.namespace_selector or default_selector,
+            "network": topology,
+        }
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -39,8 +42,8 @@ def render(network: UDN) -> object_reader.Json:
 def _part(network: UDN) -> object_reader.Json:
     subnets: list[object] = list(network.subnets)
     if network.topology == udn.LAYER3:
-        subnets = [{"cidr": one} for one in network.subnets]
-    found: object_reader.Json = {"role": network.role.capitalize()}
+        subnets = [{"cidr": cidr} for cidr in network.subnets]
+    fields: object_reader.Json = {"role": network.role.capitalize()}
     for key, value in (
         ("mtu", network.mtu),
         ("subnets", subnets),
@@ -52,8 +55,8 @@ def _part(network: UDN) -> object_reader.Json:
         ("ipam", _ipam(network)),
     ):
         if value:
-            found[key] = value
-    return found
+            fields[key] = value
+    return fields
 
 
 def _ipam(network: UDN) -> object_reader.Json:

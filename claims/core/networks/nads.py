@@ -69,19 +69,19 @@ def _is_default(config: object_reader.Json) -> bool:
 
 
 def _config(value: object) -> object_reader.Json:
-    given = udn.text(value, "spec.config")
-    if len(given) > _LONGEST:
+    config_text = udn.text(value, "spec.config")
+    if len(config_text) > _LONGEST:
         raise errors.InvalidInput.for_field("spec.config", "config_syntax", "is far too long")
     try:
-        data = json.loads(given)
+        data = json.loads(config_text)
     except (ValueError, RecursionError) as error:
         message = f"is no JSON: {error}"
         raise errors.InvalidInput.for_field(
-            "spec.config", "config_syntax", message, given
+            "spec.config", "config_syntax", message, config_text
         ) from None
     if not isinstance(data, dict):
         raise errors.InvalidInput.for_field(
-            "spec.config", "config_syntax", "is no JSON object", given
+            "spec.config", "config_syntax", "is no JSON object", config_text
         )
     return data
 
@@ -91,23 +91,23 @@ def _generated(metadata: object_reader.Fields) -> bool:
     owners = metadata.data.get("ownerReferences")
     return (isinstance(labels, dict) and GENERATED_LABEL in labels) or (
         isinstance(owners, list)
-        and any(isinstance(one, dict) and one.get("kind") in _OWNERS for one in owners)
+        and any(isinstance(owner, dict) and owner.get("kind") in _OWNERS for owner in owners)
     )
 
 
 def network_of(config: object_reader.Json, *, namespace: str, name: str) -> UDN:
     """The network that the config of a NAD of OVN-Kubernetes describes; InvalidInput as `parse`."""
     report = object_reader.ProblemReport(strict=False)
-    found = _network(object_reader.Fields(config, "spec.config", report), namespace, name)
+    network = _network(object_reader.Fields(config, "spec.config", report), namespace, name)
     report.raise_any()
-    return found
+    return network
 
 
 def _network(part: object_reader.Fields, namespace: str, object_name: str) -> UDN:
     topology = udn.optional_text(part, "topology").lower()
     subnets = _listed(part, "subnets")
     if topology == udn.LAYER3:
-        subnets = [_without_host_subnet(one) for one in subnets]
+        subnets = [_without_host_subnet(subnet) for subnet in subnets]
     persistent = part.data.get("allowPersistentIPs") is True
     return UDN(
         name=part.parse("name", udn.text) or "",
@@ -139,8 +139,12 @@ def _listed(part: object_reader.Fields, key: str) -> list[str]:
     """The members of a text with commas; OVN-Kubernetes knows no lists here."""
     if not part.has(key):
         return []
-    given = part.parse(key, udn.text) or ""
-    return [one.strip(addresses.BLANKS) for one in given.split(",") if one.strip(addresses.BLANKS)]
+    joined_text = part.parse(key, udn.text) or ""
+    return [
+        member.strip(addresses.BLANKS)
+        for member in joined_text.split(",")
+        if member.strip(addresses.BLANKS)
+    ]
 
 
 def _without_host_subnet(subnet: str) -> str:
@@ -151,19 +155,19 @@ def _without_host_subnet(subnet: str) -> str:
 def _networks(
     part: object_reader.Fields, key: str, members: list[str] | None = None
 ) -> tuple[str, ...]:
-    found = []
-    for one in _listed(part, key) if members is None else members:
+    cidrs = []
+    for member in _listed(part, key) if members is None else members:
         with part.report.collecting():
-            found.append(udn.network_text(one, part.path(key)))
-    return tuple(found)
+            cidrs.append(udn.network_text(member, part.path(key)))
+    return tuple(cidrs)
 
 
 def _gateways(part: object_reader.Fields) -> tuple[str, ...]:
-    found = []
-    for one in _listed(part, "defaultGatewayIPs"):
+    gateways = []
+    for member in _listed(part, "defaultGatewayIPs"):
         with part.report.collecting():
-            found.append(udn.address(one, part.path("defaultGatewayIPs")))
-    return tuple(found)
+            gateways.append(udn.address(member, part.path("defaultGatewayIPs")))
+    return tuple(gateways)
 
 
 # Which fields of a NAD's config repeat those of its (Cluster)UserDefinedNetwork.
@@ -175,14 +179,14 @@ _REPEATED = (
 
 def disagreements(nad: UDN, network: udn.NetworkLike) -> list[tuple[str, object, object]]:
     """(field, what the NAD says, what its network says) where they say different things."""
-    found = []
+    differences = []
     for name in _REPEATED:
-        own, other = getattr(nad, name), getattr(network, name)
-        if isinstance(own, str):
-            differs = own != other
+        nad_value, network_value = getattr(nad, name), getattr(network, name)
+        if isinstance(nad_value, str):
+            differs = nad_value != network_value
         else:
-            own, other = list(own), list(other)
-            differs = sorted(own) != sorted(other)
+            nad_value, network_value = list(nad_value), list(network_value)
+            differs = sorted(nad_value) != sorted(network_value)
         if differs:
-            found.append((name, own, other))
-    return found
+            differences.append((name, nad_value, network_value))
+    return differences

@@ -32,7 +32,7 @@ class RouteAdvertisements:
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Return True if pod routes of a ClusterUserDefinedNetwork with these labels are announced."""
-        return self.pod_network and any(each.matches(labels) for each in self.selectors)
+        return self.pod_network and any(selector.matches(labels) for selector in self.selectors)
 
 
 def parse(manifest: object_reader.Json) -> RouteAdvertisements:
@@ -52,15 +52,17 @@ def parse(manifest: object_reader.Json) -> RouteAdvertisements:
     report.raise_any()
     return RouteAdvertisements(
         name=str(name),
-        selectors=tuple(each for each in selectors if each is not None),
-        pod_network=any(item == _POD_NETWORK for _, item in spec.items("advertisements")),
+        selectors=tuple(selector for selector in selectors if selector is not None),
+        pod_network=any(
+            advertisement == _POD_NETWORK for _, advertisement in spec.items("advertisements")
+        ),
         accepted=accepted,
         message=message,
     )
 
 
-def _selector(value: object, at: str) -> label_selector.Selector:
-    return label_selector.parse(value, field=at)
+def _selector(value: object, path: str) -> label_selector.Selector:
+    return label_selector.parse(value, field=path)
 
 
 def _acceptance(status: object_reader.Fields) -> tuple[bool | None, str]:

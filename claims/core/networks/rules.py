@@ -65,13 +65,13 @@ def read(body: object_reader.Fields, *, door: addresses.Door = addresses.Door.AP
     cidr, host = partial(_cidr, door=door), partial(_address, door=door)
     lists = Lists(
         body,
-        subnets=_each(body, "subnets", cidr),
-        gateways=_each(body, "default_gateways", host),
-        reserved=_each(body, "reserved_subnets", cidr),
-        infrastructure=_each(body, "infrastructure_subnets", cidr),
-        join=_each(body, "join_subnets", cidr),
+        subnets=_parse_each(body, "subnets", cidr),
+        gateways=_parse_each(body, "default_gateways", host),
+        reserved=_parse_each(body, "reserved_subnets", cidr),
+        infrastructure=_parse_each(body, "infrastructure_subnets", cidr),
+        join=_parse_each(body, "join_subnets", cidr),
     )
-    found = UDN(
+    network = UDN(
         name=name,
         kind=kind,
         object_name=_object_name(kind, name, namespace),
@@ -81,18 +81,18 @@ def read(body: object_reader.Fields, *, door: addresses.Door = addresses.Door.AP
         ipam_mode=mode,
         lifecycle=lifecycle,
         mtu=_mtu(body, lists),
-        subnets=tuple(str(one) for _, one in lists.subnets),
-        default_gateways=tuple(str(one) for _, one in lists.gateways),
-        reserved_subnets=tuple(str(one) for _, one in lists.reserved),
-        infrastructure_subnets=tuple(str(one) for _, one in lists.infrastructure),
-        join_subnets=tuple(str(one) for _, one in lists.join),
+        subnets=tuple(str(subnet) for _, subnet in lists.subnets),
+        default_gateways=tuple(str(gateway) for _, gateway in lists.gateways),
+        reserved_subnets=tuple(str(subnet) for _, subnet in lists.reserved),
+        infrastructure_subnets=tuple(str(subnet) for _, subnet in lists.infrastructure),
+        join_subnets=tuple(str(subnet) for _, subnet in lists.join),
         namespace_selector=selector(body, kind),
     )
-    _check_ipam(body, found)
-    _check_topology(body, found)
-    _check_role(body, found)
-    lists.check(found)
-    return found
+    _check_ipam(body, network)
+    _check_topology(body, network)
+    _check_role(body, network)
+    lists.check(network)
+    return network
 
 
 def check_applied(body: object_reader.Fields, network: UDN) -> UDN:
@@ -157,47 +157,49 @@ def _check_role(body: object_reader.Fields, network: UDN) -> None:
             body.report.add(name, "primary_only", "only a primary network has these")
 
 
-def _each(body: object_reader.Fields, key: str, parser: _Parser) -> list[tuple[str, Any]]:
-    found = []
-    for at, item in body.items(key):
+def _parse_each(body: object_reader.Fields, key: str, parser: _Parser) -> list[tuple[str, Any]]:
+    values = []
+    for path, raw_value in body.items(key):
         with body.report.collecting():
-            found.append((at, parser(item, at)))
-    return found
+            values.append((path, parser(raw_value, path)))
+    return values
 
 
-def _cidr(value: object, at: str, door: addresses.Door) -> addresses.Network:
-    return addresses.parse_cidr(value, field=at, door=door)
+def _cidr(value: object, path: str, door: addresses.Door) -> addresses.Network:
+    return addresses.parse_cidr(value, field=path, door=door)
 
 
-def _address(value: object, at: str, door: addresses.Door) -> addresses.Address:
-    return addresses.parse_address(value, field=at, door=door)
+def _address(value: object, path: str, door: addresses.Door) -> addresses.Address:
+    return addresses.parse_address(value, field=path, door=door)
 
 
 def _word(body: object_reader.Fields, key: str, default: str, allowed: tuple[str, ...]) -> str:
     """One of some words, in whatever case: manifests say Layer2 what configs of NADs say layer2."""
 
-    def parse(value: object, at: str) -> str:
+    def parse(value: object, path: str) -> str:
         if not isinstance(value, str):
-            raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
+            raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text", value)
         for word in allowed:
             if value.lower() == word.lower():
                 return word
-        named = ", ".join(word or '""' for word in allowed)
-        raise errors.InvalidInput.for_field(at, "invalid_choice", f"must be one of {named}", value)
+        choices = ", ".join(word or '""' for word in allowed)
+        raise errors.InvalidInput.for_field(
+            path, "invalid_choice", f"must be one of {choices}", value
+        )
 
     if not body.has(key):
         return default
-    found = body.parse(key, parse)
-    return default if found is None else found
+    chosen_word = body.parse(key, parse)
+    return default if chosen_word is None else chosen_word
 
 
-def _name(value: object, at: str) -> str:
+def _name(value: object, path: str) -> str:
     """A logical name: what a CNI config may call a network."""
-    found = holders.parse_identifier(value, field=at, max_length=LONGEST)
-    if any(char.isspace() or char in "/," for char in found):
+    name = holders.parse_identifier(value, field=path, max_length=LONGEST)
+    if any(char.isspace() or char in "/," for char in name):
         message = "has no blanks, slashes or commas"
-        raise errors.InvalidInput.for_field(at, "logical_name", message, value)
-    return found
+        raise errors.InvalidInput.for_field(path, "logical_name", message, value)
+    return name
 
 
 def _namespace(body: object_reader.Fields, kind: str) -> str:
@@ -209,8 +211,8 @@ def _namespace(body: object_reader.Fields, kind: str) -> str:
     return body.parse("namespace", _label) or ""
 
 
-def _label(value: object, at: str) -> str:
-    return holders.parse_name(value, field=at, kind="label")
+def _label(value: object, path: str) -> str:
+    return holders.parse_name(value, field=path, kind="label")
 
 
 def _object_name(kind: str, name: str, namespace: str) -> str:
@@ -221,15 +223,15 @@ def _object_name(kind: str, name: str, namespace: str) -> str:
 def _mtu(body: object_reader.Fields, lists: Lists) -> int | None:
     if not body.has("mtu"):
         return None
-    least = max((_MTU[one.version] for _, one in lists.subnets), default=_MTU[4])
+    least = max((_MTU[subnet.version] for _, subnet in lists.subnets), default=_MTU[4])
 
-    def parse(value: object, at: str) -> int:
+    def parse(value: object, path: str) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise errors.InvalidInput.for_field(at, "wrong_type", "must be a whole number", value)
+            raise errors.InvalidInput.for_field(path, "wrong_type", "must be a whole number", value)
         if not least <= value <= _LARGEST_MTU:
             why = " (IPv6 needs 1280)" if least == _MTU[6] else ""
             message = f"must be {least} to {_LARGEST_MTU}{why}"
-            raise errors.InvalidInput.for_field(at, "out_of_range", message, value)
+            raise errors.InvalidInput.for_field(path, "out_of_range", message, value)
         return value
 
     return body.parse("mtu", parse)
@@ -247,10 +249,12 @@ def selector(body: object_reader.Fields, kind: str) -> object_reader.Json | None
         message = "name the namespaces or a selector, not both"
         body.report.add("namespaces", "conflicting_fields", message)
     if body.has("namespace_selector"):
-        body.parse("namespace_selector", lambda value, at: label_selector.parse(value, field=at))
+        body.parse(
+            "namespace_selector", lambda value, path: label_selector.parse(value, field=path)
+        )
         return body.mapping("namespace_selector")
     if body.has("namespaces"):
-        return select(sorted({name for _, name in _each(body, "namespaces", _label)}))
+        return select(sorted({name for _, name in _parse_each(body, "namespaces", _label)}))
     return None
 
 
@@ -268,6 +272,9 @@ def selected(selector: object) -> Iterator[str]:
     labels = parts.get("matchLabels")
     if isinstance(labels, dict) and isinstance(labels.get(_NAME_LABEL), str):
         yield labels[_NAME_LABEL]
-    for one in parts.get("matchExpressions") or ():
-        if isinstance(one, dict) and (one.get("key"), one.get("operator")) == (_NAME_LABEL, "In"):
-            yield from (value for value in one.get("values") or () if isinstance(value, str))
+    for expression in parts.get("matchExpressions") or ():
+        if isinstance(expression, dict) and (expression.get("key"), expression.get("operator")) == (
+            _NAME_LABEL,
+            "In",
+        ):
+            yield from (value for value in expression.get("values") or () if isinstance(value, str))

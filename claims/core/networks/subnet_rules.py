@@ -32,8 +32,8 @@ class Lists:
             ("infrastructure_subnets", self.infrastructure, MOST_INFRASTRUCTURE),
         ):
             _check_number(self.body, name, most)
-            for at, one in listed:
-                self._check_inside(at, one)
+            for path, cidr in listed:
+                self._check_inside(path, cidr)
         _check_apart(self.body.report, [*self.reserved, *self.infrastructure])
         _check_number(self.body, "join_subnets", 2)
         _check_families(self.body.report, self.join)
@@ -45,31 +45,31 @@ class Lists:
             return
         _check_number(self.body, "subnets", 2)
         _check_families(self.body.report, self.subnets)
-        for at, one in self.subnets:
-            if network.role == udn.PRIMARY and one.num_addresses < 4:
-                message = f"{one} has no room for a gateway and a VM"
-                self.body.report.add(at, "subnet_too_small", message, str(one))
+        for path, subnet in self.subnets:
+            if network.role == udn.PRIMARY and subnet.num_addresses < 4:
+                message = f"{subnet} has no room for a gateway and a VM"
+                self.body.report.add(path, "subnet_too_small", message, str(subnet))
 
     def _check_gateways(self) -> None:
         report = self.body.report
         _check_number(self.body, "default_gateways", 2)
         _check_families(report, self.gateways, code="gateway_conflict")
-        for at, gateway in self.gateways:
-            for code, message in self._against(gateway):
-                report.add(at, code, message, str(gateway))
-        missing = {one.version for _, one in self.subnets} - {
-            one.version for _, one in self.gateways
+        for path, gateway in self.gateways:
+            for code, message in self._gateway_problems(gateway):
+                report.add(path, code, message, str(gateway))
+        missing = {subnet.version for _, subnet in self.subnets} - {
+            gateway.version for _, gateway in self.gateways
         }
         if self.gateways and missing:
             message = f"name one for each family; that of IPv{min(missing)} is missing"
             report.add("default_gateways", "gateway_conflict", message)
 
-    def _against(self, gateway: addresses.Address) -> Iterator[tuple[str, str]]:
+    def _gateway_problems(self, gateway: addresses.Address) -> Iterator[tuple[str, str]]:
         """What is wrong with it, the first thing only: (code, message)."""
-        holding = [one for _, one in self.subnets if gateway in one]
+        holding = [subnet for _, subnet in self.subnets if gateway in subnet]
         if not self.subnets:
             return  # that is told of the subnets
-        if all(one.version != gateway.version for _, one in self.subnets):
+        if all(subnet.version != gateway.version for _, subnet in self.subnets):
             yield "mixed_family", f"{gateway} is of IPv{gateway.version}, and no subnet is"
         elif not holding:
             message = f"{gateway} lies in none of the subnets; it must be an address of one"
@@ -77,18 +77,20 @@ class Lists:
         elif _is_edge(gateway, holding[0]):
             message = f"{gateway} is the first or last address of {holding[0]}, which is no host's"
             yield "gateway_conflict", message
-        elif self.infrastructure and not any(gateway in one for _, one in self.infrastructure):
+        elif self.infrastructure and not any(
+            gateway in infrastructure_subnet for _, infrastructure_subnet in self.infrastructure
+        ):
             yield "gateway_conflict", f"{gateway} must lie in one of the infrastructure subnets"
 
-    def _check_inside(self, at: str, one: addresses.Network) -> None:
-        same = [subnet for _, subnet in self.subnets if subnet.version == one.version]
+    def _check_inside(self, path: str, cidr: addresses.Network) -> None:
+        same = [subnet for _, subnet in self.subnets if subnet.version == cidr.version]
         report = self.body.report
         if self.subnets and not same:
-            message = f"{one} is an IPv{one.version} network, and no subnet is"
-            report.add(at, "mixed_family", message, str(one))
-        elif not any(_holds(subnet, one) for subnet in same):
-            message = f"{one} lies in none of the subnets"
-            report.add(at, "range_outside_cidr", message, str(one))
+            message = f"{cidr} is an IPv{cidr.version} network, and no subnet is"
+            report.add(path, "mixed_family", message, str(cidr))
+        elif not any(_holds(subnet, cidr) for subnet in same):
+            message = f"{cidr} lies in none of the subnets"
+            report.add(path, "range_outside_cidr", message, str(cidr))
 
 
 def _holds(outer: addresses.Network, inner: addresses.Network) -> bool:
@@ -115,12 +117,12 @@ def _check_families(
     *,
     code: str = "one_per_family",
 ) -> None:
-    seen: dict[int, Any] = {}
-    for at, one in listed:
-        if one.version in seen:
-            message = f"only one of each family: {seen[one.version]} is IPv{one.version} too"
-            report.add(at, code, message, str(one))
-        seen.setdefault(one.version, one)
+    first_by_family: dict[int, Any] = {}
+    for path, member in listed:
+        if member.version in first_by_family:
+            message = f"only one of each family: {first_by_family[member.version]} is IPv{member.version} too"
+            report.add(path, code, message, str(member))
+        first_by_family.setdefault(member.version, member)
 
 
 def _check_apart(
@@ -128,8 +130,8 @@ def _check_apart(
 ) -> None:
     """In order of addresses, the one that holds another comes first."""
     outer: addresses.Network | None = None
-    for at, one in sorted(listed, key=lambda e: (e[1].version, int(e[1][0]), e[1].prefixlen)):
-        if outer is not None and outer.version == one.version and one[0] in outer:
-            report.add(at, "cidr_overlap", f"{one} overlaps {outer}", str(one))
+    for path, cidr in sorted(listed, key=lambda e: (e[1].version, int(e[1][0]), e[1].prefixlen)):
+        if outer is not None and outer.version == cidr.version and cidr[0] in outer:
+            report.add(path, "cidr_overlap", f"{cidr} overlaps {outer}", str(cidr))
         else:
-            outer = one
+            outer = cidr

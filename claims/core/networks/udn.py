@@ -81,21 +81,25 @@ def gateways(network: NetworkLike) -> list[str]:
     if network.topology not in {LAYER2, ""} or network.role == SECONDARY:
         return []
     configured = [ipaddress.ip_address(text) for text in network.default_gateways]
-    found = []
+    default_gateways = []
     for subnet in map(ipaddress.ip_network, network.subnets):
-        own = [one for one in configured if one.version == subnet.version]
-        if own:
-            found.append(str(own[0]))
+        family_gateways = [gateway for gateway in configured if gateway.version == subnet.version]
+        if family_gateways:
+            default_gateways.append(str(family_gateways[0]))
         elif subnet.num_addresses > 1:
-            found.append(str(subnet.network_address + 1))
-    return found
+            default_gateways.append(str(subnet.network_address + 1))
+    return default_gateways
 
 
 def gateway_macs(network: NetworkLike) -> dict[str, str]:
     """The MAC addresses of the network's gateway, each with its address; of two families the IPv4 one."""
-    found = [ipaddress.ip_address(text) for text in gateways(network)]
-    first = min((one.version for one in found), default=0)
-    return {macs.of_address(one): str(one) for one in found if one.version == first}
+    gateway_addresses = [ipaddress.ip_address(text) for text in gateways(network)]
+    first = min((gateway.version for gateway in gateway_addresses), default=0)
+    return {
+        macs.of_address(gateway): str(gateway)
+        for gateway in gateway_addresses
+        if gateway.version == first
+    }
 
 
 def parse(manifest: object_reader.Json) -> UDN:
@@ -120,7 +124,7 @@ def parse(manifest: object_reader.Json) -> UDN:
     report.raise_any()
     part = network.section(topology)
     ipam = part.section("ipam")
-    found = UDN(
+    network_spec = UDN(
         name=logical_name(kind, name, namespace),
         kind=kind,
         object_name=name,
@@ -131,47 +135,49 @@ def parse(manifest: object_reader.Json) -> UDN:
         lifecycle=optional_text(ipam, "lifecycle"),
         mtu=part.parse("mtu", _whole) if part.has("mtu") else None,
         subnets=_subnets(part, topology),
-        default_gateways=_each(part, "defaultGatewayIPs", address),
-        reserved_subnets=_each(part, "reservedSubnets", network_text),
-        infrastructure_subnets=_each(part, "infrastructureSubnets", network_text),
-        exclude_subnets=_each(part, "excludeSubnets", network_text),
-        join_subnets=_each(part, "joinSubnets", network_text),
+        default_gateways=_parse_each(part, "defaultGatewayIPs", address),
+        reserved_subnets=_parse_each(part, "reservedSubnets", network_text),
+        infrastructure_subnets=_parse_each(part, "infrastructureSubnets", network_text),
+        exclude_subnets=_parse_each(part, "excludeSubnets", network_text),
+        join_subnets=_parse_each(part, "joinSubnets", network_text),
         namespace_selector=spec.mapping("namespaceSelector") if kind == CUDN else None,
-        conditions=tuple(one.data for one in doc.section("status").objects("conditions")),
+        conditions=tuple(
+            condition.data for condition in doc.section("status").objects("conditions")
+        ),
     )
     report.raise_any()
-    return found
+    return network_spec
 
 
-def _topology(value: object, at: str) -> str:
-    found = text(value, at).lower()
-    if found not in {LAYER2, LAYER3, LOCALNET}:
+def _topology(value: object, path: str) -> str:
+    topology = text(value, path).lower()
+    if topology not in {LAYER2, LAYER3, LOCALNET}:
         raise errors.InvalidInput.for_field(
-            at, "invalid_choice", "must be Layer2, Layer3 or Localnet", value
+            path, "invalid_choice", "must be Layer2, Layer3 or Localnet", value
         )
-    return found
+    return topology
 
 
 def _subnets(part: object_reader.Fields, topology: str) -> tuple[str, ...]:
     if topology != LAYER3:
-        return _each(part, "subnets", network_text)
-    found = (one.parse("cidr", network_text) for one in part.objects("subnets"))
-    return tuple(one for one in found if one)
+        return _parse_each(part, "subnets", network_text)
+    cidrs = (subnet.parse("cidr", network_text) for subnet in part.objects("subnets"))
+    return tuple(cidr for cidr in cidrs if cidr)
 
 
-def _each(
+def _parse_each(
     part: object_reader.Fields, key: str, parser: Callable[[object, str], str]
 ) -> tuple[str, ...]:
-    found = []
-    for at, item in part.items(key):
+    values = []
+    for path, raw_value in part.items(key):
         with part.report.collecting():
-            found.append(parser(item, at))
-    return tuple(found)
+            values.append(parser(raw_value, path))
+    return tuple(values)
 
 
-def text(value: object, at: str) -> str:
+def text(value: object, path: str) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a text", value)
     return value
 
 
@@ -179,22 +185,22 @@ def optional_text(part: object_reader.Fields, key: str) -> str:
     return (part.parse(key, text) or "") if part.has(key) else ""
 
 
-def _whole(value: object, at: str) -> int:
+def _whole(value: object, path: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a whole number", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be a whole number", value)
     return value
 
 
-def network_text(value: object, at: str) -> str:
+def network_text(value: object, path: str) -> str:
     """A CIDR as a cluster has accepted it: host bits, which OVN-Kubernetes passes over, are too."""
-    given = text(value, at).strip(addresses.BLANKS)
+    cidr = text(value, path).strip(addresses.BLANKS)
     try:
-        return str(ipaddress.ip_network(given if "/" in given else "", strict=False))
+        return str(ipaddress.ip_network(cidr if "/" in cidr else "", strict=False))
     except ValueError:
         message = "must be a CIDR such as 10.0.0.0/16"
-        raise errors.InvalidInput.for_field(at, "not_a_cidr", message, value) from None
+        raise errors.InvalidInput.for_field(path, "not_a_cidr", message, value) from None
 
 
-def address(value: object, at: str) -> str:
+def address(value: object, path: str) -> str:
     """An address in canonical form, without a prefix length."""
-    return str(addresses.parse_address(value, field=at, door=addresses.Door.TEXT))
+    return str(addresses.parse_address(value, field=path, door=addresses.Door.TEXT))

@@ -185,13 +185,13 @@ def _reading(
 
 
 def _read_parts(parts: Iterable[_SourceTable], skipped: Skipped) -> Iterator[Found]:
-    left = MOST_ROWS
+    rows_left = MOST_ROWS
 
     def limited(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
-        nonlocal left
+        nonlocal rows_left
         for row in rows:
-            left -= any(row[1])
-            if left < 0:
+            rows_left -= any(row[1])
+            if rows_left < 0:
                 raise texts.too_many_rows()
             yield row
 

@@ -35,7 +35,7 @@ def vera() -> Any:
 
 
 def namespaces(of: Cluster) -> set[str]:
-    return set(access_namespaces.own(vera()).namespaces.get(of.pk, ()))
+    return set(access_namespaces.owner_scope(vera()).namespaces.get(of.pk, ()))
 
 
 def test_a_user_of_that_name_owns_the_namespace_until_the_binding_goes(cluster: Cluster) -> None:
@@ -60,7 +60,7 @@ def test_a_user_of_that_name_owns_the_namespace_until_the_binding_goes(cluster: 
 def test_whoever_is_made_later_is_one_at_once(cluster: Cluster) -> None:
     worlds.bound(cluster, "shop", "otto")
     otto = User.objects.create(username="otto")
-    assert access_namespaces.own(otto).has(cluster.pk, "shop")
+    assert access_namespaces.owner_scope(otto).has(cluster.pk, "shop")
     assert otto.has_perm(RIGHT)
 
 
@@ -83,7 +83,7 @@ def test_a_group_of_another_cluster_is_another_group(cluster: Cluster) -> None:
     worlds.bound(cluster, "bank", "crew", kind="Group")
     other = worlds.bound(worlds.cluster("other"), "shop", "otto").connection
     ClusterGroupMember.objects.create(connection=other, group="crew", username="vera")
-    assert access_namespaces.own(vera()) == access_namespaces.Scope()
+    assert access_namespaces.owner_scope(vera()) == access_namespaces.Scope()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_memberships_and_clusters_add_up(cluster: Cluster) -> None:
     memberships.create(cluster, ["depot"], author=worlds.BY, user=vera())
     worlds.bound(cluster, "shop", "vera")
     worlds.bound(cluster, "shop", "vera", role="kubevirt.io:admin")
-    seen = access_namespaces.own(vera())
+    seen = access_namespaces.owner_scope(vera())
     assert seen.namespaces == {cluster.pk: frozenset({"shop", "depot"})}
 
 
@@ -124,7 +124,7 @@ def test_other_roles_lose_nothing(cluster: Cluster, role: str) -> None:
 def test_who_is_not_active_is_given_nothing(cluster: Cluster) -> None:
     worlds.bound(cluster, "shop", "vera")
     User.objects.update(is_active=False)
-    assert access_namespaces.own(vera()) == access_namespaces.Scope()
+    assert access_namespaces.owner_scope(vera()) == access_namespaces.Scope()
     assert cluster_owners.rights(vera()) == frozenset()
     assert not vera().has_perm(RIGHT)
 
@@ -136,7 +136,7 @@ def test_a_cluster_that_is_not_connected_makes_nobody_an_owner(cluster: Cluster)
     worlds.bound(cluster, "shop", "vera")
     clusters.remove(cluster, author=worlds.BY)
     assert not ClusterOwner.objects.exists()
-    assert access_namespaces.own(vera()) == access_namespaces.Scope()
+    assert access_namespaces.owner_scope(vera()) == access_namespaces.Scope()
 
 
 @pytest.mark.parametrize("names", [[], ["kubevirt.io:admin"]])

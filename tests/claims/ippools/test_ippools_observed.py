@@ -162,7 +162,7 @@ def test_entries_that_were_written_before_the_subnets_were_known(fleet: Fleet) -
     assert ("ippool_outside_network", "later") not in fleet.found()
     network.subnets = ["10.9.0.0/24"]
     network.save()
-    pools.bring(network, author=BY)
+    pools.sync_pool(network, author=BY)
     fleet.counted()
     found = Finding.objects.get(code="ippool_outside_network", subject="later")
     assert found.details == {"entries": [f"{B} 192.0.2.6"]}

@@ -99,7 +99,7 @@ def told() -> list[tuple[str, str, str, str]]:
 
 
 def sees(ovn: Ovn) -> bool:
-    return namespaces.own(User.objects.get(username="vera")).has(ovn.cluster.pk, "default")
+    return namespaces.owner_scope(User.objects.get(username="vera")).has(ovn.cluster.pk, "default")
 
 
 def test_bindings_to_the_roles_make_owners(ovn: Ovn) -> None:

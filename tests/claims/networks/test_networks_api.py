@@ -247,8 +247,8 @@ def test_fit_for_the_database_is_the_verdict(api: Api) -> None:
                 NAD.objects.create(
                     network=network, namespace="a", name=f"n{number}", allow_persistent_ips=one
                 )
-            found = Network.objects.filter(networks.fit(NAD.objects.all())).exists()
-            assert found is networks.verdict(network).ok, (nads, value)
+            found = Network.objects.filter(networks.fitting_query(NAD.objects.all())).exists()
+            assert found is networks.static_vm_check(network).ok, (nads, value)
 
 
 def test_vm_owners_see_what_their_namespaces_use(api: Api) -> None:

@@ -144,7 +144,7 @@ def test_nothing_is_written_to_an_observed_cluster(ovn: Ovn) -> None:
     make(ovn, description="the one of the migration")
     assert ovn.counted()["written"] == 0
     assert ovn.found() == [("network_not_in_cluster", "cluster_udn_prod")]
-    notes = networks.verdict(ovn.network()).notes
+    notes = networks.static_vm_check(ovn.network()).notes
     assert [one.code for one in notes] == ["not_in_cluster"]
     ovn.put(cudn("prod", "10.7.0.0/16"))
     ovn.passed()

@@ -26,7 +26,7 @@ def test_nads_made_by_hand_make_a_network(ovn: Ovn, clock: Clock) -> None:
     network = ovn.network("tenant")
     assert (network.kind, network.object_name, network.subnets) == ("nad", "a", [SUBNET])
     assert ovn.nads("tenant") == ["default/a", "default/b"]
-    assert networks.verdict(network).ok
+    assert networks.static_vm_check(network).ok
     assert ovn.found() == [("nad_differs", "default/b")]
     ovn.remove(NADS, "a", "default")
     ovn.passed()
@@ -82,7 +82,7 @@ def test_without_persistent_ips_there_are_no_static_vms(ovn: Ovn) -> None:
     ovn.put(cudn())
     ovn.put(nad("prod", allowPersistentIPs=None))
     ovn.passed()
-    found = networks.verdict(ovn.network())
+    found = networks.static_vm_check(ovn.network())
     assert [one.code for one in found.reasons] == ["nad_not_persistent"]
 
 

@@ -40,7 +40,7 @@ def test_a_network_is_taken_in_with_its_pool(ovn: Ovn) -> None:
     assert (network.subnets, network.mtu) == ([SUBNET, "fd00::/64"], 1400)
     assert network.namespace_selector == {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}
     assert ovn.nads() == ["default/prod"]
-    assert networks.verdict(network).ok
+    assert networks.static_vm_check(network).ok
     pool = network.pool
     assert pool is not None
     assert (pool.name, pool.category, str(pool.space)) == (network.name, "vm", str(pool.space))
@@ -88,7 +88,7 @@ def test_udns_and_cudns_are_told_apart(ovn: Ovn) -> None:
     assert ovn.names() == ["cluster_udn_prod", "default_net"]
     network = ovn.network("default_net")
     assert (network.kind, network.namespace, network.object_name) == ("udn", "default", "net")
-    found = networks.verdict(network)
+    found = networks.static_vm_check(network)
     assert [one.code for one in found.reasons] == ["not_persistent"]
 
 
@@ -97,7 +97,7 @@ def test_a_name_that_only_an_ippool_mentioned_becomes_known(ovn: Ovn) -> None:
     ippool = worlds.ippool(network)
     worlds.entry(ippool, "00:1a:4b:00:00:01", "10.0.0.5/16", vm="one", namespace="blue")
     worlds.entry(ippool, "00:1a:4b:00:00:02", "10.0.0.1/16")
-    assert not networks.verdict(network).ok
+    assert not networks.static_vm_check(network).ok
     ovn.put(cudn())
     ovn.passed()
     assert ovn.network().pk == network.pk
@@ -168,7 +168,7 @@ def test_a_deleted_network_stays_known_as_gone(ovn: Ovn, clock: Clock, in_use: b
     ovn.passed()
     network = ovn.network()
     assert network.gone_at is not None
-    assert [one.code for one in networks.verdict(network).reasons] == ["gone"]
+    assert [one.code for one in networks.static_vm_check(network).reasons] == ["gone"]
     assert (ovn.nads(), ovn.subnets()) == ([], [])
     assert ovn.subnets(orphaned=True) == ([SUBNET] if in_use else [])
     ovn.put(cudn())
@@ -204,7 +204,7 @@ def test_layer3_has_a_pool_of_its_cidrs(ovn: Ovn) -> None:
     ovn.put(manifest)
     ovn.passed()
     assert (ovn.subnets(), ovn.ranges()) == ([SUBNET], [])
-    assert "not_layer2" in {one.code for one in networks.verdict(ovn.network()).reasons}
+    assert "not_layer2" in {one.code for one in networks.static_vm_check(ovn.network()).reasons}
 
 
 def test_one_bad_network_fails_alone(ovn: Ovn) -> None:

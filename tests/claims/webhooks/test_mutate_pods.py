@@ -107,7 +107,7 @@ def test_a_claim_of_another_vm_with_the_name_of_ours(pool: IPPool, door: Door) -
 
 def test_an_entry_that_cannot_be_used(pool: IPPool, door: Door) -> None:
     """It stands in the object, and the register could not take it in."""
-    said = ippool.Written(
+    said = ippool.ParsedIPPool(
         pool.name, pool.network.name, (("02:00:00:00:00:99".upper(), ["10.9.0.5/16"]),)
     )
     ippool_sync.take_in(pool.cluster, said, uid="u", decides=False, author=worlds.BY)

@@ -28,7 +28,7 @@ def told(network: Network) -> list[tuple[str, set[str]]]:
         assert (shape["verdict"] == "different") == bool(codes & differs)
     found = [(shape["verdict"], {one["code"] for one in shape["reasons"]}) for shape in shapes]
     entries = [(shape["registered"]["id"], shape) for shape in shapes if _entry(shape)]
-    assert results.seen([pk for pk, _ in entries]) == dict(reversed(entries))
+    assert results.shapes_by_entry([pk for pk, _ in entries]) == dict(reversed(entries))
     counted = {
         answer: sum(one == answer for one, _ in found) for answer in results.ComparisonResult
     }
@@ -143,7 +143,7 @@ def test_what_runs_with_some_entries() -> None:
     ippool = worlds.ippool(network)
     one, two = worlds.entry(ippool, A, FIVE), worlds.entry(ippool, B, SIX)
     runs = worlds.workload(network, "db", A, FIVE)
-    found = results.seen([one.pk, two.pk])
+    found = results.shapes_by_entry([one.pk, two.pk])
     assert {pk: shape["verdict"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
     assert found[one.pk]["workload"]["id"] == runs.pk
     assert Verdict.objects.filter(entry=two).get().verdict == "missing"

@@ -121,5 +121,7 @@ def test_a_vm_owner_sees_their_own_namespaces_as_if_alone(network: Network) -> N
     shapes = results.shapes(rows)
     assert [(one["verdict"], one["workload"]["name"]) for one in shapes] == [("different", "mine")]
     own = Entry.objects.get(namespace="red")
-    assert results.seen(Entry.objects.values_list("pk", flat=True), scope) == {own.pk: shapes[0]}
+    assert results.shapes_by_entry(Entry.objects.values_list("pk", flat=True), scope) == {
+        own.pk: shapes[0]
+    }
     assert results.counts(network.pk, scope)["different"] == 1

@@ -81,7 +81,7 @@ def test_verdicts_take_as_many_statements_for_many(
 
     def seen(network: Network) -> None:
         ids = Entry.objects.filter(ippool__network=network).values_list("pk", flat=True)[:100]
-        assert results.seen(list(ids))
+        assert results.shapes_by_entry(list(ids))
 
     for work in (page, seen, lambda network: adoption.plan(network, verdict="unknown")):
         counted = [statements(lambda: work(network)) for network in (few, many)]  # noqa: B023
@@ -110,7 +110,7 @@ def test_taking_in_takes_as_many_statements_for_many(
 
     def keep(told: dict[str, Pod]) -> None:
         with events.recorded(worlds.BY):
-            running.keep(network.cluster_id, running.Told(pods=told))
+            running.update_workloads(network.cluster_id, running.WorkloadChanges(pods=told))
 
     keep(pods(3))
     few, many = pods(10), pods(200)  # so few that the table is not analysed for them
