@@ -231,7 +231,7 @@ def test_pages(told: dict[str, Any]) -> None:
         ({"q": "a"}, "released"),
         ({"at": then}, "cidr added"),
         ({"q": "10.0.0.1", "at": FUTURE}, "future"),
-        ({"q": "nobody"}, "Nothing"),
+        ({"q": "nobody"}, "No events that you may see."),
         ({"kind": "pool", "object": told["pool"].pk}, "pool created"),
     ):
         page = client.get(url, query)
