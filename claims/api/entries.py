@@ -39,9 +39,9 @@ class Entries(views.View):
 
     @extend_schema(**ippool_schema.ENTRIES)
     def get(self, request: Request, ippool_id: int) -> views.Answer:
-        of = _ippool(request, ippool_id)
+        ip_pool = _ippool(request, ippool_id)
         parameters = query.Query(request)
-        rows = _filtered(scoped.rows(request, Entry).filter(ippool=of), of, parameters)
+        rows = _filtered(scoped.rows(request, Entry).filter(ippool=ip_pool), ip_pool, parameters)
         return views.answer(
             pagination.page(
                 request,
@@ -49,50 +49,54 @@ class Entries(views.View):
                 rows,
                 orderings={"id": ("id",), "vm": ("vm", "id")},
                 fields=ippool_schema.ENTRY_FIELDS,
-                shape=lambda found: _page(request, found),
+                shape=lambda page_rows: _page(request, page_rows),
             )
         )
 
     @extend_schema(**ippool_schema.ENTRIES_ADD)
     def post(self, request: Request, ippool_id: int) -> views.Answer:
-        of = _ippool(request, ippool_id)
+        ip_pool = _ippool(request, ippool_id)
         raw = _body(request)
         _require_json(request)
         data = documents.load_json_value(raw, limit=LARGEST)
-        given = data if isinstance(data, list) else [data]
-        if not data or len(given) > MOST:
+        values = data if isinstance(data, list) else [data]
+        if not data or len(values) > MOST:
             message = f"an entry, or a list of 1 to {MOST} entries, is expected"
             raise errors.InvalidInput.for_field("", "object_expected", message)
-        rules = ippools.rules(of.network)
+        rules = ippools.rules(ip_pool.network)
         if isinstance(data, list):
-            wanted = core.parse_list(given, rules, field="")
+            specs = core.parse_list(values, rules, field="")
         else:
-            wanted = [core.parse(data, rules)]
-        source = _may_add(request, of, wanted)
+            specs = [core.parse(data, rules)]
+        source = _may_add(request, ip_pool, specs)
 
         def add() -> idempotency.Stored:
-            made = services.add(of.pk, wanted, source=source, author=views.author(request))
-            said = _shapes(request, made)
-            return idempotency.Stored(201, said if isinstance(data, list) else said[0])
+            entries = services.add(ip_pool.pk, specs, source=source, author=views.author(request))
+            shapes = _shapes(request, entries)
+            return idempotency.Stored(201, shapes if isinstance(data, list) else shapes[0])
 
         done = views.once(request, add, body=raw)
         return views.answer(done.answer, status=done.status)
 
     @extend_schema(**ippool_schema.ENTRIES_REPLACE)
     def put(self, request: Request, ippool_id: int) -> views.Answer:
-        of = _ippool(request, ippool_id)
+        ip_pool = _ippool(request, ippool_id)
         for verb in ("add", "change", "delete"):
             views.require(request, f"claims.{verb}_entry")
         _require_everything(request)
         raw = _body(request)
-        wanted = _whole_set(request, raw, of)
-        version = pools.version(request, of.version)
+        specs = _whole_set(request, raw, ip_pool)
+        version = pools.version(request, ip_pool.version)
 
         def replace() -> idempotency.Stored:
-            found = services.replace(
-                of.pk, wanted, source=EntrySource.API, author=views.author(request), version=version
+            difference = services.replace(
+                ip_pool.pk,
+                specs,
+                source=EntrySource.API,
+                author=views.author(request),
+                version=version,
             )
-            return idempotency.Stored(200, _told(of.pk, found, len(wanted)))
+            return idempotency.Stored(200, _difference_shape(ip_pool.pk, difference, len(specs)))
 
         done = views.once(request, replace, body=raw)
         return views.answer(done.answer, status=done.status)
@@ -107,21 +111,21 @@ class EntryView(views.View):
 
     @extend_schema(**ippool_schema.ENTRY_PATCH)
     def patch(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
-        found = _entry(request, ippool_id, entry_id)
+        entry = _entry(request, ippool_id, entry_id)
         body = parsing.changes(request, *core.FIELDS, *_READ_ONLY)
         refuse(body, _READ_ONLY)
-        wanted = _changed(body, found)
-        seen = scoped.seen(request)
-        if wanted.namespace is not None and not seen.everything:
-            seen.require(found.ippool.cluster_id, wanted.namespace)
-        changed = services.change(found.pk, wanted, author=views.author(request))
+        spec = _changed(body, entry)
+        scope = scoped.request_scope(request)
+        if spec.namespace is not None and not scope.everything:
+            scope.require(entry.ippool.cluster_id, spec.namespace)
+        changed = services.change(entry.pk, spec, author=views.author(request))
         return views.answer(_shapes(request, [changed])[0])
 
     @extend_schema(**ippool_schema.ENTRY_DELETE)
     def delete(self, request: Request, ippool_id: int, entry_id: int) -> views.Answer:
-        found = _entry(request, ippool_id, entry_id)
-        requests.require_withdrawal(request.user, found)
-        services.delete([found.pk], author=views.author(request))
+        entry = _entry(request, ippool_id, entry_id)
+        requests.require_withdrawal(request.user, entry)
+        services.delete([entry.pk], author=views.author(request))
         return views.nothing()
 
 
@@ -131,23 +135,23 @@ def mac(value: str, name: str) -> str:
 
 
 def _ippool(request: Request, ippool_id: int) -> IPPool:
-    return scoped.one(request, IPPool.objects.select_related("cluster", "network"), ippool_id)
+    return scoped.get_row(request, IPPool.objects.select_related("cluster", "network"), ippool_id)
 
 
 def _entry(request: Request, ippool_id: int, entry_id: int) -> Entry:
     rows = Entry.objects.select_related("ippool__network").filter(ippool=ippool_id)
-    return scoped.one(request, rows, entry_id)
+    return scoped.get_row(request, rows, entry_id)
 
 
 # --- what is read ---------------------------------------------------------------------------------
 
 
-def _filtered(rows: QuerySet[Entry], of: IPPool, parameters: query.Query) -> QuerySet[Entry]:
-    places = Place.objects.filter(network=of.network_id, entry__isnull=False)
+def _filtered(rows: QuerySet[Entry], ip_pool: IPPool, parameters: query.Query) -> QuerySet[Entry]:
+    places = Place.objects.filter(network=ip_pool.network_id, entry__isnull=False)
     if kind := parameters.parse("duplicate", query.choice("mac", "ip")):
         rows = rows.filter(pk__in=places.filter(**{f"duplicate_{kind}": True}).values("entry_id"))
-    if one := parameters.parse("mac", mac):
-        rows = rows.filter(mac=one)
+    if mac_address := parameters.parse("mac", mac):
+        rows = rows.filter(mac=mac_address)
     if within := parameters.parse("ip", query.cidr):
         lookup = "address__net_contained_or_equal" if "/" in within else "address"
         rows = rows.filter(pk__in=places.filter(**{lookup: within}).values("entry_id"))
@@ -177,24 +181,26 @@ def _require_json(request: Request) -> None:
         )
 
 
-def _whole_set(request: Request, raw: bytes, of: IPPool) -> list[core.EntrySpec]:
+def _whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core.EntrySpec]:
     """What a PUT says, in any of its shapes; keys that are there twice are two entries."""
     repeatable: Sequence[documents.Path] = ((), ("entries",), ippool.ENTRIES)
     if parsing.media_type(request) in _YAML:
-        found = documents.load_yaml(raw, limit=LARGEST, repeatable=repeatable)
-        if len(found) > 1:
+        yaml_documents = documents.load_yaml(raw, limit=LARGEST, repeatable=repeatable)
+        if len(yaml_documents) > 1:
             raise errors.InvalidInput.for_field("", "object_expected", "one document is expected")
-        data: Any = found[0].data
+        data: Any = yaml_documents[0].data
     else:
         _require_json(request)
         data = documents.load_json_value(raw, limit=LARGEST, repeatable=repeatable)
-    rules, field = ippools.rules(of.network), ""
+    rules, field = ippools.rules(ip_pool.network), ""
     if isinstance(data, dict) and data.get("kind") == ippool.KIND:
-        said = ippool.parse_strict(data)
-        if said.network_name != of.network.name:
-            message = f"the IPPool is that of {of.network.name}"
-            at = "spec.network-name"
-            raise errors.InvalidInput.for_field(at, "another_network", message, said.network_name)
+        parsed_pool = ippool.parse_strict(data)
+        if parsed_pool.network_name != ip_pool.network.name:
+            message = f"the IPPool is that of {ip_pool.network.name}"
+            path = "spec.network-name"
+            raise errors.InvalidInput.for_field(
+                path, "another_network", message, parsed_pool.network_name
+            )
         data, field = data["spec"].get("entries") or {}, "spec.entries"
     elif isinstance(data, dict) and "entries" in data:
         fields = object_reader.Fields(data, "", object_reader.ProblemReport())
@@ -206,16 +212,16 @@ def _whole_set(request: Request, raw: bytes, of: IPPool) -> list[core.EntrySpec]
     return core.parse_map(data, rules, field=field)
 
 
-def _changed(body: object_reader.Fields, found: Entry) -> core.EntrySpec:
-    rules = ippools.rules(found.ippool.network)
-    named, ips = found.mac, tuple(found.ips)
+def _changed(body: object_reader.Fields, entry: Entry) -> core.EntrySpec:
+    rules = ippools.rules(entry.ippool.network)
+    new_mac, ips = entry.mac, tuple(entry.ips)
     if body.has("mac"):
-        named = body.parse("mac", lambda value, at: core.parse_mac(value, rules, at)) or ""
+        new_mac = body.parse("mac", lambda value, path: core.parse_mac(value, rules, path)) or ""
     if body.has("ips"):
-        ips = body.parse("ips", lambda value, at: core.parse_ips(value, rules, at)) or ()
+        ips = body.parse("ips", lambda value, path: core.parse_ips(value, rules, path)) or ()
     vm, namespace, note = (core.optional(body, name) for name in ("vm", "namespace", "note"))
     body.report.raise_any()
-    return core.EntrySpec(named, ips, vm, namespace, note)
+    return core.EntrySpec(new_mac, ips, vm, namespace, note)
 
 
 def refuse(body: object_reader.Fields, names: Sequence[str]) -> None:
@@ -228,16 +234,16 @@ def refuse(body: object_reader.Fields, names: Sequence[str]) -> None:
 # --- who may --------------------------------------------------------------------------------------
 
 
-def _may_add(request: Request, of: IPPool, wanted: Sequence[core.EntrySpec]) -> str:
+def _may_add(request: Request, ip_pool: IPPool, specs: Sequence[core.EntrySpec]) -> str:
     """Where the entries come from: `request` when a VM owner asks for them."""
-    if request.user.has_perm("claims.add_entry") and scoped.seen(request).everything:
+    if request.user.has_perm("claims.add_entry") and scoped.request_scope(request).everything:
         return EntrySource.API
-    requests.check(request.user, of, wanted)
+    requests.check(request.user, ip_pool, specs)
     return EntrySource.REQUEST
 
 
 def _require_everything(request: Request) -> None:
-    if not scoped.seen(request).everything:
+    if not scoped.request_scope(request).everything:
         raise errors.NotAllowed(f"This needs the permission {namespaces.EVERY_NAMESPACE}.")
 
 
@@ -246,41 +252,42 @@ def _require_everything(request: Request) -> None:
 
 def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     names = ("ippool_id", "mac", "ips", "vm", "namespace", "source", "note", "created_at")
-    found = [Entry(pk=row["id"], **{name: row[name] for name in names}) for row in rows]
-    return _shapes(request, found)
+    entries = [Entry(pk=row["id"], **{name: row[name] for name in names}) for row in rows]
+    return _shapes(request, entries)
 
 
-def _shapes(request: Request, found: Sequence[Entry]) -> list[dict[str, Any]]:
-    told = duplicates.of_entries(found, scoped.seen(request))
-    return [_shape(one, told.get(one.pk, ())) for one in found]
+def _shapes(request: Request, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    duplicates_by_entry = duplicates.of_entries(entries, scoped.request_scope(request))
+    return [_shape(entry, duplicates_by_entry.get(entry.pk, ())) for entry in entries]
 
 
-def _shape(one: Entry, told: Sequence[duplicates.Duplicate]) -> dict[str, Any]:
+def _shape(entry: Entry, entry_duplicates: Sequence[duplicates.Duplicate]) -> dict[str, Any]:
     return {
-        "id": one.pk,
-        "ippool": one.ippool_id,
-        "mac": one.mac,
-        "ips": list(one.ips),
-        "vm": one.vm,
-        "namespace": one.namespace,
-        "source": one.source,
-        "note": one.note,
-        "created_at": block_fields.time(one.created_at),
-        "duplicates": [duplicate.as_json() for duplicate in told],
+        "id": entry.pk,
+        "ippool": entry.ippool_id,
+        "mac": entry.mac,
+        "ips": list(entry.ips),
+        "vm": entry.vm,
+        "namespace": entry.namespace,
+        "source": entry.source,
+        "note": entry.note,
+        "created_at": block_fields.time(entry.created_at),
+        "duplicates": [duplicate.as_json() for duplicate in entry_duplicates],
         "warnings": [
-            {"code": warning.code, "message": warning.message} for warning in core.warnings(one.ips)
+            {"code": warning.code, "message": warning.message}
+            for warning in core.warnings(entry.ips)
         ],
     }
 
 
-def _told(ippool_id: int, found: services.EntryDiff, count: int) -> dict[str, Any]:
-    of = IPPool.objects.get(pk=ippool_id)
+def _difference_shape(ippool_id: int, difference: services.EntryDiff, count: int) -> dict[str, Any]:
+    ip_pool = IPPool.objects.get(pk=ippool_id)
     return {
-        "created": len(found.new),
-        "changed": len(found.changed),
-        "deleted": len(found.gone),
-        "unchanged": count - len(found.new) - len(found.changed),
-        "duplicates": {"mac": of.duplicate_macs, "ip": of.duplicate_ips},
-        "conditions": of.conditions,
-        "version": of.version,
+        "created": len(difference.new),
+        "changed": len(difference.changed),
+        "deleted": len(difference.gone),
+        "unchanged": count - len(difference.new) - len(difference.changed),
+        "duplicates": {"mac": ip_pool.duplicate_macs, "ip": ip_pool.duplicate_ips},
+        "conditions": ip_pool.conditions,
+        "version": ip_pool.version,
     }

@@ -44,7 +44,7 @@ class IPAMClaims(views.View):
                 rows,
                 orderings={"id": ("id",), "name": ("name", "id"), "vm": ("vm", "id")},
                 fields=schema.FIELDS,
-                shape=lambda found: _page(request, found),
+                shape=lambda page_rows: _page(request, page_rows),
                 columns=("id", "name", "vm"),
             )
         )
@@ -56,10 +56,10 @@ class IPAMClaims(views.View):
         namespaces.require_request(request.user, spec.network.cluster_id, spec.namespace)
 
         def make() -> idempotency.Stored:
-            made = ipamclaims.create(
+            claim = ipamclaims.create(
                 spec, author=views.author(request), scope=_free_to_ask(request)
             )
-            return idempotency.Stored(201, _one(request, made.pk))
+            return idempotency.Stored(201, _shape_by_id(request, claim.pk))
 
         done = views.once(request, make)
         return views.answer(done.answer, status=done.status)
@@ -70,16 +70,16 @@ class IPAMClaimView(views.View):
 
     @extend_schema(**schema.CLAIM)
     def get(self, request: Request, claim_id: int) -> views.Answer:
-        return views.answer(_one(request, claim_id))
+        return views.answer(_shape_by_id(request, claim_id))
 
     @extend_schema(**schema.CLAIM_PATCH)
     def patch(self, request: Request, claim_id: int) -> views.Answer:
-        found = _writable(request, claim_id)
+        claim = _writable(request, claim_id)
         body = parsing.fields(request, *_CREATED, *_READ_ONLY)
-        wanted = _change(body, found)
+        changes = _change(body, claim)
         author = views.author(request)
-        ipamclaims.change(found.pk, wanted, author=author, scope=_free_to_ask(request))
-        return views.answer(_one(request, claim_id))
+        ipamclaims.change(claim.pk, changes, author=author, scope=_free_to_ask(request))
+        return views.answer(_shape_by_id(request, claim_id))
 
     @extend_schema(**schema.CLAIM_DELETE)
     def delete(self, request: Request, claim_id: int) -> views.Answer:
@@ -92,7 +92,7 @@ class IPAMClaimManifest(views.View):
 
     @extend_schema(**schema.CLAIM_MANIFEST)
     def get(self, request: Request, claim_id: int) -> views.Answer:
-        shape = manifests.asked(request)
+        shape = manifests.requested_format(request)
         return manifests.answer(ipamclaims.manifest(_get(request, claim_id)), shape)
 
 
@@ -101,14 +101,14 @@ class IPAMClaimRelease(views.View):
 
     @extend_schema(**schema.CLAIM_RELEASE)
     def post(self, request: Request, claim_id: int) -> views.Answer:
-        found = _get(request, claim_id)
+        claim = _get(request, claim_id)
         body = parsing.fields(request, "reason")
         reason = body.parse("reason", parsing.reason) or ""
         body.report.raise_any()
 
         def work() -> idempotency.Stored:
-            ipamclaims.release(found.pk, author=views.author(request, reason))
-            return idempotency.Stored(200, _one(request, claim_id))
+            ipamclaims.release(claim.pk, author=views.author(request, reason))
+            return idempotency.Stored(200, _shape_by_id(request, claim_id))
 
         return views.answer(views.once(request, work).answer)
 
@@ -120,17 +120,19 @@ class VMManifest(views.View):
 
     @extend_schema(**schema.VM_MANIFEST)
     def post(self, request: Request, network_id: int) -> views.Answer:
-        shape = manifests.asked(request)
-        network = scoped.one(request, Network, network_id)
+        shape = manifests.requested_format(request)
+        network = scoped.get_row(request, Network, network_id)
         body = parsing.fields(request, "vm", "namespace", "mac")
         vm = body.parse("vm", parsing.name) or ""
         namespace = body.parse("namespace", parsing.namespace) or ""
         mac = body.parse("mac", _mac) if body.has("mac") else None
         body.report.raise_any()
-        seen = scoped.seen(request)
-        seen.require(network.cluster_id, namespace)
-        made = vm_manifests.vm_manifest(network, vm=vm, namespace=namespace, mac=mac, scope=seen)
-        return manifests.answer(made, shape)
+        scope = scoped.request_scope(request)
+        scope.require(network.cluster_id, namespace)
+        manifest = vm_manifests.vm_manifest(
+            network, vm=vm, namespace=namespace, mac=mac, scope=scope
+        )
+        return manifests.answer(manifest, shape)
 
 
 def _free_to_ask(request: Request) -> namespaces.Scope:
@@ -140,20 +142,20 @@ def _free_to_ask(request: Request) -> namespaces.Scope:
 
 
 def _get(request: Request, claim_id: int) -> IPAMClaim:
-    return scoped.one(request, IPAMClaim.objects.select_related("cluster", "network"), claim_id)
+    return scoped.get_row(request, IPAMClaim.objects.select_related("cluster", "network"), claim_id)
 
 
 def _writable(request: Request, claim_id: int) -> IPAMClaim:
     """A claim that whoever asks may write; NotAllowed comes after NotFound."""
-    found = _get(request, claim_id)
-    namespaces.require_request(request.user, found.cluster_id, found.namespace)
-    return found
+    claim = _get(request, claim_id)
+    namespaces.require_request(request.user, claim.cluster_id, claim.namespace)
+    return claim
 
 
 # --- answers --------------------------------------------------------------------------------------
 
 
-def _one(request: Request, claim_id: int) -> dict[str, Any]:
+def _shape_by_id(request: Request, claim_id: int) -> dict[str, Any]:
     return _shapes(request, [_get(request, claim_id).pk])[0]
 
 
@@ -163,22 +165,24 @@ def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _shapes(request: Request, ids: list[int]) -> list[dict[str, Any]]:
     rows = states.with_state(IPAMClaim.objects.select_related("cluster", "network"))
-    found = rows.in_bulk(ids)
-    claims = [found[pk] for pk in ids if pk in found]
-    named = duplicates.of_claims(claims, scoped.seen(request))
+    claims_by_id = rows.in_bulk(ids)
+    claims = [claims_by_id[pk] for pk in ids if pk in claims_by_id]
+    duplicates_by_claim = duplicates.of_claims(claims, scoped.request_scope(request))
     codes = states.codes(claims)
     answered = states.clusters_answered({claim.cluster_id for claim in claims})
     return [
         _shape(
             claim,
-            named.get(claim.pk, []),
+            duplicates_by_claim.get(claim.pk, []),
             states.next_step(claim, codes.get(claim.pk, ()), answered=claim.cluster_id in answered),
         )
         for claim in claims
     ]
 
 
-def _shape(claim: Any, named: list[duplicates.Duplicate], next_step: str) -> dict[str, Any]:
+def _shape(
+    claim: Any, claim_duplicates: list[duplicates.Duplicate], next_step: str
+) -> dict[str, Any]:
     return {
         "id": claim.pk,
         "cluster": claim.cluster.name,
@@ -204,7 +208,7 @@ def _shape(claim: Any, named: list[duplicates.Duplicate], next_step: str) -> dic
         "in_cluster": bool(claim.uid),
         "given_back_at": block_fields.time(claim.gone_at),
         "note": claim.note,
-        "duplicates": [one.as_json() for one in named],
+        "duplicates": [duplicate.as_json() for duplicate in claim_duplicates],
         "created_at": block_fields.time(claim.created_at),
     }
 
@@ -250,15 +254,17 @@ def _spec(request: Request, body: object_reader.Fields) -> ClaimSpec:
     name = body.parse("name", _name) or "" if body.has("name") else ""
     if not (vm or body.has("name")):
         body.report.add("vm", "required", "say for which VM it is")
-    network = body.parse("network", lambda value, at: _network(request, cluster, value, at))
+    network = body.parse(
+        "network", lambda value, field_path: _network(request, cluster, value, field_path)
+    )
     interface = body.parse("interface", _interface) or "" if body.has("interface") else ""
     mac = body.parse("mac", _mac) if body.has("mac") else None
     note = body.parse("note", parsing.description) or "" if body.has("note") else ""
     ips: tuple[str, ...] = ()
     if body.has("ips_requested") and network is not None:
-        of = network
+        claim_network = network
         ips = body.parse(
-            "ips_requested", lambda value, at: ipamclaims.parse_ips(value, of, field=at)
+            "ips_requested", lambda value, field_path: ipamclaims.parse_ips(value, claim_network, field=field_path)
         ) or ()  # fmt: skip
     body.report.raise_any()
     return ClaimSpec(
@@ -273,17 +279,17 @@ def _spec(request: Request, body: object_reader.Fields) -> ClaimSpec:
     )
 
 
-def _network(request: Request, cluster: Cluster | None, value: object, at: str) -> Network:
+def _network(request: Request, cluster: Cluster | None, value: object, field_path: str) -> Network:
     if not isinstance(value, str):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be a text", value)
+        raise errors.InvalidInput.for_field(field_path, "wrong_type", "must be a text", value)
     rows = scoped.rows(request, Network).select_related("cluster")
-    found = (
+    network = (
         rows.filter(cluster=cluster, name=value).first() if cluster and "\0" not in value else None
     )
-    if found is None:
+    if network is None:
         message = "the cluster has no such network"
-        raise errors.InvalidInput.for_field(at, "unknown_network", message, value)
-    return found
+        raise errors.InvalidInput.for_field(field_path, "unknown_network", message, value)
+    return network
 
 
 def _change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.ClaimChange:
@@ -302,7 +308,7 @@ def _change(body: object_reader.Fields, claim: IPAMClaim) -> ipamclaims.ClaimCha
     if "ips_requested" in body.data:
         ips = () if body.data["ips_requested"] is None else body.parse(
             "ips_requested",
-            lambda value, at: ipamclaims.parse_ips(value, claim.network, field=at),
+            lambda value, field_path: ipamclaims.parse_ips(value, claim.network, field=field_path),
         )  # fmt: skip
     note = None
     if "note" in body.data:
@@ -317,13 +323,13 @@ def _refuse(body: object_reader.Fields, names: tuple[str, ...]) -> None:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
 
 
-def _mac(value: object, at: str) -> str:
-    return macs.parse_mac(value, field=at)
+def _mac(value: object, field_path: str) -> str:
+    return macs.parse_mac(value, field=field_path)
 
 
-def _name(value: object, at: str) -> str:
+def _name(value: object, field_path: str) -> str:
     try:
-        return parsing.name(value, at)
+        return parsing.name(value, field_path)
     except errors.InvalidInput as error:
         if error.code != "k8s_name":
             raise
@@ -331,11 +337,11 @@ def _name(value: object, at: str) -> str:
         message = (
             f"{error.message}; ipam-extensions writes dots for all others, without a name it is so"
         )
-        raise errors.InvalidInput.for_field(at, error.code, message, value) from error
+        raise errors.InvalidInput.for_field(field_path, error.code, message, value) from error
 
 
-def _interface(value: object, at: str) -> str:
-    return holders.parse_reason(value, field=at, max_length=253, required=False)
+def _interface(value: object, field_path: str) -> str:
+    return holders.parse_reason(value, field=field_path, max_length=253, required=False)
 
 
 urlpatterns = [

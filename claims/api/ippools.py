@@ -51,7 +51,7 @@ class IPPools(views.View):
                 rows,
                 orderings={"id": ("id",), "name": ("name", "id")},
                 fields=ippool_schema.IPPOOL_FIELDS,
-                shape=lambda found: _page(request, found),
+                shape=lambda page_rows: _page(request, page_rows),
             )
         )
 
@@ -66,14 +66,14 @@ class IPPools(views.View):
         body.report.raise_any()
 
         def create() -> idempotency.Stored:
-            made = ippools.create(
+            ippool = ippools.create(
                 cluster or Cluster(),
                 name or "",
                 network or "",
                 note=note or "",
-                author=_by(request),
+                author=_author(request),
             )
-            return idempotency.Stored(201, shape(request, _get(request, made.pk)))
+            return idempotency.Stored(201, shape(request, _get(request, ippool.pk)))
 
         done = views.once(request, create)
         return views.answer(done.answer, status=done.status)
@@ -92,12 +92,12 @@ class IPPoolView(views.View):
 
     @extend_schema(**ippool_schema.IPPOOL_PATCH)
     def patch(self, request: Request, ippool_id: int) -> views.Answer:
-        found = _get(request, ippool_id)
+        ippool = _get(request, ippool_id)
         body = parsing.changes(request, "name", "note", "cluster", "network_name", *_READ_ONLY)
         entries.refuse(body, _READ_ONLY)
         for field, present in (
-            ("cluster", found.cluster.name),
-            ("network_name", found.network.name),
+            ("cluster", ippool.cluster.name),
+            ("network_name", ippool.network.name),
         ):
             if field in body.data and body.data[field] != present:
                 raise errors.ImmutableInUse(f"The {field} of an IPPool never changes.")
@@ -108,15 +108,17 @@ class IPPoolView(views.View):
             ippool_id,
             name=name,
             note=note,
-            author=_by(request),
-            version=pools.version(request, found.version),
+            author=_author(request),
+            version=pools.version(request, ippool.version),
         )
         return _answer(request, ippool_id)
 
     @extend_schema(**ippool_schema.IPPOOL_DELETE)
     def delete(self, request: Request, ippool_id: int) -> views.Answer:
-        found = _get(request, ippool_id)
-        ippools.delete(found.pk, author=_by(request), version=pools.version(request, found.version))
+        ippool = _get(request, ippool_id)
+        ippools.delete(
+            ippool.pk, author=_author(request), version=pools.version(request, ippool.version)
+        )
         return views.nothing()
 
 
@@ -125,11 +127,11 @@ class IPPoolManifest(views.View):
 
     @extend_schema(**ippool_schema.IPPOOL_MANIFEST)
     def get(self, request: Request, ippool_id: int) -> views.Answer:
-        shape = manifests.asked(request)
-        found = _get(request, ippool_id)
-        everything = scoped.seen(request).everything
+        shape = manifests.requested_format(request)
+        ippool = _get(request, ippool_id)
+        everything = scoped.request_scope(request).everything
         rows = scoped.rows(request, Entry)
-        manifest = ippools.manifest(found, rows=rows, status=everything)
+        manifest = ippools.manifest(ippool, rows=rows, status=everything)
         return manifests.answer(manifest, shape)
 
 
@@ -141,12 +143,12 @@ class AddressesForMAC(views.View):
     @extend_schema(**ippool_schema.ADDRESSES_FOR_MAC)
     def get(self, request: Request, network_id: int) -> views.Answer:
         parameters = query.Query(request)
-        given = parameters.parse("mac", entries.mac)
-        if given is None and not parameters.report.problems:
+        mac = parameters.parse("mac", entries.mac)
+        if mac is None and not parameters.report.problems:
             parameters.report.add("mac", "required", "name a MAC address")
         parameters.done()
-        network = scoped.one(request, Network, network_id)
-        return views.answer(_for_mac(request, network, given or ""))
+        network = scoped.get_row(request, Network, network_id)
+        return views.answer(_for_mac(request, network, mac or ""))
 
 
 def _for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
@@ -162,73 +164,81 @@ def _for_mac(request: Request, network: Network, mac: str) -> dict[str, Any]:
     raise missing
 
 
-def _addresses(mac: str, ips: Sequence[str], source: str, of: Entry | IPAMClaim) -> dict[str, Any]:
-    return {"mac": mac, "ips": list(ips), "source": source, "vm": of.vm, "namespace": of.namespace}
+def _addresses(
+    mac: str, ips: Sequence[str], source: str, owner: Entry | IPAMClaim
+) -> dict[str, Any]:
+    return {
+        "mac": mac,
+        "ips": list(ips),
+        "source": source,
+        "vm": owner.vm,
+        "namespace": owner.namespace,
+    }
 
 
-def _by(request: Request) -> events.Author:
+def _author(request: Request) -> events.Author:
     return views.author(request)
 
 
 def _get(request: Request, ippool_id: int) -> IPPool:
-    return scoped.one(request, IPPool.objects.select_related("cluster", "network"), ippool_id)
+    return scoped.get_row(request, IPPool.objects.select_related("cluster", "network"), ippool_id)
 
 
 def _answer(request: Request, ippool_id: int) -> views.Answer:
-    said = shape(request, _get(request, ippool_id))
-    headers = {"ETag": f'"{said["version"]}"'} if said["version"] else {}
-    return views.answer(said, headers=headers)
+    ippool_shape = shape(request, _get(request, ippool_id))
+    headers = {"ETag": f'"{ippool_shape["version"]}"'} if ippool_shape["version"] else {}
+    return views.answer(ippool_shape, headers=headers)
 
 
-def shape(request: Request, of: IPPool) -> dict[str, Any]:
+def shape(request: Request, ippool: IPPool) -> dict[str, Any]:
     """An IPPool as whoever asks sees it."""
-    return _shapes(request, [of])[0]
+    return _shapes(request, [ippool])[0]
 
 
 def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ids = [row["id"] for row in rows]
-    found = IPPool.objects.select_related("cluster", "network").in_bulk(ids)
-    return _shapes(request, [found[number] for number in ids if number in found])
+    ippools_by_id = IPPool.objects.select_related("cluster", "network").in_bulk(ids)
+    return _shapes(request, [ippools_by_id[number] for number in ids if number in ippools_by_id])
 
 
-def _shapes(request: Request, found: Sequence[IPPool]) -> list[dict[str, Any]]:
-    seen = scoped.seen(request)
-    nads = ippools.associated_nads(found, seen)
-    rows = namespaces.visible(Entry.objects.filter(ippool__in=found), seen)
+def _shapes(request: Request, ippool_rows: Sequence[IPPool]) -> list[dict[str, Any]]:
+    scope = scoped.request_scope(request)
+    nads = ippools.associated_nads(ippool_rows, scope)
+    rows = namespaces.visible(Entry.objects.filter(ippool__in=ippool_rows), scope)
     counts = dict(rows.order_by().values_list("ippool").annotate(Count("pk")))
     return [
         {
-            "id": of.pk,
-            "cluster": of.cluster.name,
-            "name": of.name,
-            "network": of.network_id,
-            "network_name": of.network.name,
-            "note": of.note,
-            "entries": counts.get(of.pk, 0),
-            "associated_nads": nads[of.pk],
-            "follows_cluster": of.follows_cluster,
-            "gone_at": block_fields.time(of.gone_at),
-            "created_at": block_fields.time(of.created_at),
-            **(_of_all_namespaces(of) if seen.everything else _HIDDEN),
+            "id": ippool.pk,
+            "cluster": ippool.cluster.name,
+            "name": ippool.name,
+            "network": ippool.network_id,
+            "network_name": ippool.network.name,
+            "note": ippool.note,
+            "entries": counts.get(ippool.pk, 0),
+            "associated_nads": nads[ippool.pk],
+            "follows_cluster": ippool.follows_cluster,
+            "gone_at": block_fields.time(ippool.gone_at),
+            "created_at": block_fields.time(ippool.created_at),
+            **(_all_namespaces_fields(ippool) if scope.everything else _HIDDEN),
         }
-        for of in found
+        for ippool in ippool_rows
     ]
 
 
 _HIDDEN: dict[str, Any] = {"conditions": [], "problems": [], "duplicates": None, "version": None}
 
 
-def _of_all_namespaces(of: IPPool) -> dict[str, Any]:
+def _all_namespaces_fields(ippool: IPPool) -> dict[str, Any]:
     return {
-        "conditions": of.conditions,
-        "problems": of.problems,
-        "duplicates": {"mac": of.duplicate_macs, "ip": of.duplicate_ips},
-        "version": of.version,
+        "conditions": ippool.conditions,
+        "problems": ippool.problems,
+        "duplicates": {"mac": ippool.duplicate_macs, "ip": ippool.duplicate_ips},
+        "version": ippool.version,
     }
 
 
-def _network_name(value: object, at: str) -> str:
-    return holders.parse_identifier(value, field=at)
+def _network_name(value: object, field_path: str) -> str:
+    return holders.parse_identifier(value, field=field_path)
 
 
 urlpatterns = [

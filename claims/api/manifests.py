@@ -12,7 +12,7 @@ from pools.platform import documents
 from pools.platform.rest import query, views
 
 
-def asked(request: Request) -> str:
+def requested_format(request: Request) -> str:
     """`json` or `yaml`; any other parameter is refused."""
     parameters = query.Query(request)
     shape = parameters.parse("format", query.choice("json", "yaml"))

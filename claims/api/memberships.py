@@ -68,7 +68,7 @@ class Memberships(views.View):
     @extend_schema(**_LIST)
     def get(self, request: Request) -> views.Answer:
         parameters = query.Query(request)
-        rows = _seen(request)
+        rows = _visible_memberships(request)
         if cluster := parameters.parse("cluster", scoped.cluster(request)):
             rows = rows.filter(cluster=cluster)
         if user := parameters.text("user"):
@@ -93,8 +93,8 @@ class Memberships(views.View):
     @extend_schema(**_CREATE)
     def post(self, request: Request) -> views.Answer:
         body = parsing.fields(request, "user", "group", "cluster", "namespaces", "role")
-        wanted = _wanted(body, request)
-        done = views.once(request, lambda: _create(wanted, views.author(request)))
+        values = _parse_membership(body, request)
+        done = views.once(request, lambda: _create(values, views.author(request)))
         return views.answer(done.answer, status=done.status)
 
 
@@ -117,10 +117,10 @@ class MembershipView(views.View):
         if body.has("namespaces"):
             names = body.parse("namespaces", memberships.parse_namespaces)
         body.report.raise_any()
-        found = _local(request, membership_id)
+        membership = _local(request, membership_id)
         if names is not None:
-            memberships.change(found, names, author=views.author(request))
-        return views.answer(_made(found))
+            memberships.change(membership, names, author=views.author(request))
+        return views.answer(_reload_shape(membership))
 
     @extend_schema(**_DELETE)
     def delete(self, request: Request, membership_id: int) -> views.Answer:
@@ -128,7 +128,7 @@ class MembershipView(views.View):
         return views.nothing()
 
 
-def _seen(request: Request) -> QuerySet[AnyMembership]:
+def _visible_memberships(request: Request) -> QuerySet[AnyMembership]:
     """All that count, or those of whoever asks."""
     rows = AnyMembership.objects.filter(
         Q(source=MembershipSource.LOCAL) | Q(cluster_role__in=cluster_owners.roles())
@@ -140,65 +140,69 @@ def _seen(request: Request) -> QuerySet[AnyMembership]:
 
 
 def _find(request: Request, number: int) -> AnyMembership:
-    found = _seen(request).filter(pk=number).first()
-    if found is None:
+    membership = _visible_memberships(request).filter(pk=number).first()
+    if membership is None:
         raise errors.NotFound("There is no such object.")
-    return found
+    return membership
 
 
 def _local(request: Request, number: int) -> Membership:
     """ClusterDecides for one that a cluster made."""
-    found = _find(request, number)
-    if found.source == MembershipSource.CLUSTER:
+    membership = _find(request, number)
+    if membership.source == MembershipSource.CLUSTER:
         raise errors.ClusterDecides(
-            f"The cluster {found.cluster} makes this VM owner by its RoleBinding"
-            f" {found.namespaces[0]}/{found.binding}: change or delete that there."
+            f"The cluster {membership.cluster} makes this VM owner by its RoleBinding"
+            f" {membership.namespaces[0]}/{membership.binding}: change or delete that there."
         )
     return Membership.objects.get(pk=number)
 
 
-def _wanted(body: object_reader.Fields, request: Request) -> dict[str, Any]:
+def _parse_membership(body: object_reader.Fields, request: Request) -> dict[str, Any]:
     _role(body)
-    wanted: dict[str, Any] = {
+    values: dict[str, Any] = {
         "cluster": body.parse("cluster", scoped.cluster(request)),
         "namespaces": body.parse("namespaces", memberships.parse_namespaces),
     }
     if body.has("user") == body.has("group"):
         body.report.add("user", "required", "name a user or a group, one of them")
     elif body.has("user"):
-        wanted["user"] = body.parse("user", _user)
+        values["user"] = body.parse("user", _user)
     else:
-        wanted["group"] = body.parse("group", _group)
+        values["group"] = body.parse("group", _group)
     body.report.raise_any()
-    return wanted
+    return values
 
 
 def _role(body: object_reader.Fields) -> None:
     """There is one role; without a word it is meant."""
     if body.has("role"):
-        body.parse("role", lambda value, at: parsing.choice(value, at, tuple(Role.values)))
+        body.parse(
+            "role", lambda value, field_path: parsing.choice(value, field_path, tuple(Role.values))
+        )
 
 
-def _user(value: object, at: str) -> Any:
-    found = get_user_model().objects.filter(username=_name(value, at)).first()
-    if found is None:
-        raise errors.InvalidInput.for_field(at, "unknown_user", "there is no such user", value)
-    return found
+def _user(value: object, field_path: str) -> Any:
+    user = get_user_model().objects.filter(username=_name(value, field_path)).first()
+    if user is None:
+        raise errors.InvalidInput.for_field(
+            field_path, "unknown_user", "there is no such user", value
+        )
+    return user
 
 
-def _group(value: object, at: str) -> str:
-    return holders.parse_identifier(value, field=at, max_length=memberships.LONGEST_GROUP)
+def _group(value: object, field_path: str) -> str:
+    return holders.parse_identifier(value, field=field_path, max_length=memberships.LONGEST_GROUP)
 
 
-def _name(value: object, at: str) -> str:
-    return holders.parse_identifier(value, field=at)
+def _name(value: object, field_path: str) -> str:
+    return holders.parse_identifier(value, field=field_path)
 
 
-def _create(wanted: dict[str, Any], author: events.Author) -> idempotency.Stored:
-    return idempotency.Stored(201, _made(memberships.create(author=author, **wanted)))
+def _create(values: dict[str, Any], author: events.Author) -> idempotency.Stored:
+    return idempotency.Stored(201, _reload_shape(memberships.create(author=author, **values)))
 
 
-def _made(membership: Membership) -> dict[str, Any]:
+def _reload_shape(membership: Membership) -> dict[str, Any]:
     return _shape(AnyMembership.objects.get(pk=membership.pk))
 
 

@@ -44,7 +44,7 @@ class Networks(views.View):
                 rows,
                 orderings={"id": ("id",), "name": ("name", "id")},
                 fields=schema.FIELDS,
-                shape=lambda found: _page(request, found),
+                shape=lambda page_rows: _page(request, page_rows),
                 columns=("id", "name"),
             )
         )
@@ -66,24 +66,24 @@ class NetworkView(views.View):
 
     @extend_schema(**schema.NETWORK_ONE)
     def get(self, request: Request, network_id: int) -> views.Answer:
-        return views.answer(_one(request, network_id))
+        return views.answer(_shape_by_id(request, network_id))
 
     @extend_schema(**schema.NETWORK_PATCH)
     def patch(self, request: Request, network_id: int) -> views.Answer:
         body = parsing.changes(request, *_CREATED, *_READ_ONLY, nullable=_NULLABLE)
-        found = scoped.one(request, Network.objects.select_related("cluster"), network_id)
+        network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
         nads = _nads(body)
-        changes, author = _changes(body, found), views.author(request)
+        changes, author = _changes(body, network), views.author(request)
         with transaction.atomic():
-            services.change(found, changes, author=author)
+            services.change(network, changes, author=author)
             if "nads" in body.data:
-                services.name_nads(found, nads, author=author)
-        return views.answer(_one(request, network_id))
+                services.name_nads(network, nads, author=author)
+        return views.answer(_shape_by_id(request, network_id))
 
     @extend_schema(**schema.NETWORK_DELETE)
     def delete(self, request: Request, network_id: int) -> views.Answer:
         rows = Network.objects.select_related("cluster", "pool")
-        services.delete(scoped.one(request, rows, network_id), author=views.author(request))
+        services.delete(scoped.get_row(request, rows, network_id), author=views.author(request))
         return views.nothing()
 
 
@@ -92,33 +92,33 @@ class NetworkManifest(views.View):
 
     @extend_schema(**schema.NETWORK_MANIFEST)
     def get(self, request: Request, network_id: int) -> views.Answer:
-        shape = manifests.asked(request)
-        found = scoped.one(request, Network, network_id)
-        if found.kind == NetworkKind.CUDN:  # its selector names other namespaces
+        shape = manifests.requested_format(request)
+        network = scoped.get_row(request, Network, network_id)
+        if network.kind == NetworkKind.CUDN:  # its selector names other namespaces
             views.require(request, namespaces.EVERY_NAMESPACE)
-        return manifests.answer(network_manifests.applicable_manifest(found), shape)
+        return manifests.answer(network_manifests.applicable_manifest(network), shape)
 
 
 # --- answers --------------------------------------------------------------------------------------
 
 
-def _one(request: Request, network_id: int) -> dict[str, Any]:
-    found = scoped.one(request, _full(request, Network.objects.all()), network_id)
+def _shape_by_id(request: Request, network_id: int) -> dict[str, Any]:
+    network = scoped.get_row(request, _full(request, Network.objects.all()), network_id)
     return _shape(
-        found,
-        route_advertisements.of_networks([found])[found.pk],
-        access_all=scoped.seen(request).everything,
+        network,
+        route_advertisements.of_networks([network])[network.pk],
+        access_all=scoped.request_scope(request).everything,
     )
 
 
 def _page(request: Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found = _full(request, Network.objects.all()).in_bulk([row["id"] for row in rows])
-    everything = scoped.seen(request).everything
-    announced = route_advertisements.of_networks(found.values())
+    networks_by_id = _full(request, Network.objects.all()).in_bulk([row["id"] for row in rows])
+    everything = scoped.request_scope(request).everything
+    announced = route_advertisements.of_networks(networks_by_id.values())
     return [
-        _shape(found[row["id"]], announced[row["id"]], access_all=everything)
+        _shape(networks_by_id[row["id"]], announced[row["id"]], access_all=everything)
         for row in rows
-        if row["id"] in found
+        if row["id"] in networks_by_id
     ]
 
 
@@ -131,7 +131,7 @@ def _shape(
 ) -> dict[str, Any]:
     """What tells of others' namespaces is for those who see all of them."""
     shown: list[NAD] = network.shown_nads  # type: ignore[attr-defined]  # `with_nads`
-    found = services.static_vm_check(network, shown)
+    check_result = services.static_vm_check(network, shown)
     return {
         "id": network.pk,
         "cluster": network.cluster.name,
@@ -162,9 +162,9 @@ def _shape(
             for nad in shown
         ],
         "static_vms": {
-            "ok": found.ok,
-            "reasons": list(map(_reason, found.reasons)),
-            "notes": list(map(_reason, found.notes)),
+            "ok": check_result.ok,
+            "reasons": list(map(_reason, check_result.reasons)),
+            "notes": list(map(_reason, check_result.notes)),
         },
         "pool": network.pool_id if access_all else None,
         "applied": network.applied,
@@ -175,14 +175,17 @@ def _shape(
         "conditions": network.conditions if access_all else [],
         "route_advertisements": None
         if announced is None
-        else [{"name": each.name, "accepted": each.accepted} for each in announced],
+        else [
+            {"name": advertisement.name, "accepted": advertisement.accepted}
+            for advertisement in announced
+        ],
         "description": network.description,
         "created_at": block_fields.time(network.created_at),
     }
 
 
-def _reason(one: Reason) -> dict[str, str]:
-    return {"code": one.code, "message": one.message, "remedy": one.remedy}
+def _reason(reason: Reason) -> dict[str, str]:
+    return {"code": reason.code, "message": reason.message, "remedy": reason.remedy}
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -198,17 +201,21 @@ def _chosen(
     if kind := parameters.parse("kind", query.choice("cudn", "udn", "nad")):
         rows = rows.filter(kind=kind)
     if namespace := parameters.text("namespace"):
-        seen = scoped.rows(request, NAD).filter(namespace=namespace)
-        rows = rows.filter(Q(pk__in=seen.values("network_id")) | Q(namespace=namespace))
+        visible_nads = scoped.rows(request, NAD).filter(namespace=namespace)
+        rows = rows.filter(Q(pk__in=visible_nads.values("network_id")) | Q(namespace=namespace))
     fit = parameters.parse("static_vms", query.flag)
     if fit is not None:
         holds = services.fitting_query(scoped.rows(request, NAD))
         rows = rows.filter(holds) if fit else rows.exclude(holds)
     if words := parameters.text("q"):
         rows = rows.filter(services.search(words))
-    known = parameters.parse("known", query.choice("true", "false", "all")) or "true"
-    if known != "all":
-        rows = rows.filter(kind=NetworkKind.UNKNOWN) if known == "false" else rows.exclude(kind="")
+    known_filter = parameters.parse("known", query.choice("true", "false", "all")) or "true"
+    if known_filter != "all":
+        rows = (
+            rows.filter(kind=NetworkKind.UNKNOWN)
+            if known_filter == "false"
+            else rows.exclude(kind="")
+        )
     return rows
 
 
@@ -220,10 +227,10 @@ def _creation(request: Request, body: object_reader.Fields) -> Any:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
     cluster = body.parse("cluster", scoped.cluster(request))
-    wanted = rules.read(body)
+    values = rules.read(body)
     applied = body.flag("applied")
     if applied:
-        wanted = rules.check_applied(body, wanted)
+        values = rules.check_applied(body, values)
     description = _description(body)
     nads = _nads(body)
     body.report.raise_any()
@@ -232,23 +239,23 @@ def _creation(request: Request, body: object_reader.Fields) -> Any:
 
     def work() -> idempotency.Stored:
         author: events.Author = views.author(request)
-        made = services.create_by_hand(
-            cluster, wanted, author=author, applied=applied, description=description, nads=nads
+        network = services.create_by_hand(
+            cluster, values, author=author, applied=applied, description=description, nads=nads
         )
-        return idempotency.Stored(201, _one(request, made.pk))
+        return idempotency.Stored(201, _shape_by_id(request, network.pk))
 
     return work
 
 
 def _nads(body: object_reader.Fields) -> list[tuple[str, str]]:
-    found = []
-    for one in body.objects("nads") if body.has("nads") else ():
-        one.only("namespace", "name", "role", "allow_persistent_ips")
-        namespace = one.parse("namespace", parsing.namespace)
-        name = one.parse("name", parsing.name)
+    nad_names = []
+    for fields in body.objects("nads") if body.has("nads") else ():
+        fields.only("namespace", "name", "role", "allow_persistent_ips")
+        namespace = fields.parse("namespace", parsing.namespace)
+        name = fields.parse("name", parsing.name)
         if namespace and name:
-            found.append((namespace, name))
-    return found
+            nad_names.append((namespace, name))
+    return nad_names
 
 
 def _description(body: object_reader.Fields) -> str:
@@ -263,17 +270,17 @@ def _changes(body: object_reader.Fields, network: Network) -> dict[str, Any]:
     for name in _READ_ONLY:
         if name in body.data:
             body.report.add(name, "read_only_field", "is worked out and cannot be set")
-    found: dict[str, Any] = {
+    changes: dict[str, Any] = {
         name: value for name, value in body.data.items() if name in now and value not in now[name]
     }
     if body.has("description"):
-        found["description"] = _description(body)
+        changes["description"] = _description(body)
     if "applied" in body.data:
-        found["applied"] = body.flag("applied")
+        changes["applied"] = body.flag("applied")
     if body.has("namespace_selector") or body.has("namespaces"):
-        found["namespace_selector"] = rules.selector(body, network.kind)
+        changes["namespace_selector"] = rules.selector(body, network.kind)
     body.report.raise_any()
-    return found
+    return changes
 
 
 def _shape_of_fixed(network: Network) -> dict[str, list[Any]]:

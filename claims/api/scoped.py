@@ -16,24 +16,24 @@ from pools.models import Cluster
 Row = TypeVar("Row", bound=Model)
 
 
-def seen(request: Request) -> namespaces.Scope:
+def request_scope(request: Request) -> namespaces.Scope:
     """What whoever asks sees; worked out once for a request."""
     plain: Any = request._request
-    found: namespaces.Scope | None = getattr(plain, "claims_scope", None)
-    if found is None:
-        found = plain.claims_scope = namespaces.scope(request.user)
-    return found
+    scope: namespaces.Scope | None = getattr(plain, "claims_scope", None)
+    if scope is None:
+        scope = plain.claims_scope = namespaces.scope(request.user)
+    return scope
 
 
 def rows(request: Request, model: type[Row]) -> QuerySet[Row]:
     """All rows of a table that whoever asks sees."""
-    return namespaces.visible(model._default_manager.all(), seen(request))
+    return namespaces.visible(model._default_manager.all(), request_scope(request))
 
 
-def one(request: Request, found: type[Row] | QuerySet[Row], number: int) -> Row:
+def get_row(request: Request, queryset: type[Row] | QuerySet[Row], number: int) -> Row:
     """The row of that id, if it is seen; NotFound in the same words for foreign and absent ones."""
-    every = found._default_manager.all() if isinstance(found, type) else found
-    row: Row | None = namespaces.visible(every, seen(request)).filter(pk=number).first()
+    every = queryset._default_manager.all() if isinstance(queryset, type) else queryset
+    row: Row | None = namespaces.visible(every, request_scope(request)).filter(pk=number).first()
     if row is None:
         raise errors.NotFound("There is no such object.")
     return row
@@ -42,13 +42,15 @@ def one(request: Request, found: type[Row] | QuerySet[Row], number: int) -> Row:
 def cluster(request: Request) -> Callable[[object, str], Cluster]:
     """A parser of a cluster's name or id, for bodies and queries; unknown_cluster for unseen ones."""
 
-    def parse(value: object, at: str) -> Cluster:
-        found = lookups.find_cluster(value) if isinstance(value, str) else None
-        everything = seen(request).everything
-        if found is None or not (everything or found.pk in seen(request).namespaces):
+    def parse(value: object, path: str) -> Cluster:
+        cluster_row = lookups.find_cluster(value) if isinstance(value, str) else None
+        everything = request_scope(request).everything
+        if cluster_row is None or not (
+            everything or cluster_row.pk in request_scope(request).namespaces
+        ):
             raise errors.InvalidInput.for_field(
-                at, "unknown_cluster", "there is no such cluster", value
+                path, "unknown_cluster", "there is no such cluster", value
             )
-        return found
+        return cluster_row
 
     return parse

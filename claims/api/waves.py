@@ -103,7 +103,7 @@ class Waves(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=_WAVE["properties"],
-                shape=lambda found: _shapes([row["id"] for row in found]),
+                shape=lambda page_rows: _shapes([row["id"] for row in page_rows]),
             )
         )
 
@@ -116,8 +116,8 @@ class Waves(views.View):
         body.report.raise_any()
 
         def create() -> idempotency.Stored:
-            made = waves.create(cluster, name or "", author=views.author(request), **values)  # type: ignore[arg-type]
-            return idempotency.Stored(201, _shapes([made.pk])[0])
+            wave = waves.create(cluster, name or "", author=views.author(request), **values)  # type: ignore[arg-type]
+            return idempotency.Stored(201, _shapes([wave.pk])[0])
 
         done = views.once(request, create)
         return views.answer(done.answer, status=done.status)
@@ -161,7 +161,7 @@ class WaveVMs(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=names,
-                shape=lambda found: [{name: row[name] for name in names} for row in found],
+                shape=lambda page_rows: [{name: row[name] for name in names} for row in page_rows],
             )
         )
 
@@ -182,12 +182,12 @@ class WaveVMs(views.View):
             if vms is not None:
                 added = waves.add(wave.pk, vms, author=author)
             else:
-                found = drafts.visible(request.user).filter(pk=number or 0).first()
-                if found is None or found.cluster_id != wave.cluster_id:
+                vm_import = drafts.visible(request.user).filter(pk=number or 0).first()
+                if vm_import is None or vm_import.cluster_id != wave.cluster_id:
                     message = f"{wave.cluster} has no such import"
                     raise errors.InvalidInput.for_field("import", "unknown_import", message, number)
                 chosen = {"verdicts": [verdict]} if verdict else {}
-                added = waves.add_import(wave.pk, found, author=author, **chosen)
+                added = waves.add_import(wave.pk, vm_import, author=author, **chosen)
             return idempotency.Stored(200, {"added": added, "vms": wave.vms.count()})
 
         done = views.once(request, add)
@@ -210,14 +210,14 @@ class WaveReadiness(views.View):
     @extend_schema(**_REPORT)
     def get(self, request: Request, wave_id: int) -> views.Answer:
         parameters = query.Query(request)
-        wanted = parameters.parse("format", query.choice("json", "csv"))
+        output_format = parameters.parse("format", query.choice("json", "csv"))
         parameters.done()
-        found = readiness.for_wave(waves.get(wave_id))
-        if wanted == "csv":
+        report = readiness.for_wave(waves.get(wave_id))
+        if output_format == "csv":
             headers = {"Content-Disposition": f'attachment; filename="wave-{wave_id}.csv"'}
-            text = readiness.as_csv(found)
+            text = readiness.as_csv(report)
             return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)
-        return views.answer(_report(found))
+        return views.answer(_report(report))
 
 
 def _shapes(ids: list[int]) -> list[dict[str, Any]]:
@@ -237,11 +237,11 @@ def _shapes(ids: list[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _report(found: readiness.WaveReadiness) -> dict[str, Any]:
+def _report(report: readiness.WaveReadiness) -> dict[str, Any]:
     return {
-        "wave": _shapes([found.wave.pk])[0],
-        "ready": found.ready,
-        "counts": found.counts,
+        "wave": _shapes([report.wave.pk])[0],
+        "ready": report.ready,
+        "counts": report.counts,
         "networks": [
             {
                 "id": fit.network.pk,
@@ -252,43 +252,44 @@ def _report(found: readiness.WaveReadiness) -> dict[str, Any]:
                 "free": {f"ipv{family}": str(free) for family, free in fit.free.items()},
                 "vms": fit.vms,
             }
-            for fit in found.networks
+            for fit in report.networks
         ],
-        "settings": [dict(vars(one)) for one in found.settings],
+        "settings": [dict(vars(setting)) for setting in report.settings],
         "vms": [
             {
-                "id": one.id,
-                "namespace": one.namespace,
-                "vm": one.vm,
-                "source_vm": one.source_vm,
-                "verdict": one.verdict,
-                "reasons": _reasons(one.reasons),
+                "id": machine.id,
+                "namespace": machine.namespace,
+                "vm": machine.vm,
+                "source_vm": machine.source_vm,
+                "verdict": machine.verdict,
+                "reasons": _reasons(machine.reasons),
                 "interfaces": [
                     {
-                        "network": each.network_id,
-                        "network_name": each.network,
-                        "source": each.source,
-                        "mac": each.mac,
-                        "ips": list(each.ips),
-                        "standing": each.standing,
+                        "network": interface.network_id,
+                        "network_name": interface.network,
+                        "source": interface.source,
+                        "mac": interface.mac,
+                        "ips": list(interface.ips),
+                        "standing": interface.standing,
                     }
-                    for each in one.interfaces
+                    for interface in machine.interfaces
                 ],
             }
-            for one in found.machines
+            for machine in report.machines
         ],
     }
 
 
-def _reasons(found: Any) -> list[dict[str, str]]:
-    return [{"code": code, "message": message} for code, message in found]
+def _reasons(reasons: Any) -> list[dict[str, str]]:
+    return [{"code": code, "message": message} for code, message in reasons]
 
 
 def _optional(body: object_reader.Fields) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if body.has("planned_at"):
         values["planned_at"] = body.parse(
-            "planned_at", lambda value, at: query.moment(parsing.text(value, at), at)
+            "planned_at",
+            lambda value, field_path: query.moment(parsing.text(value, field_path), field_path),
         )
     elif "planned_at" in body.data:
         values["planned_at"] = None
@@ -297,32 +298,32 @@ def _optional(body: object_reader.Fields) -> dict[str, Any]:
     return values
 
 
-def _number(value: object, at: str) -> int:
-    return parsing.integer(value, at, least=1, most=1 << 62)
+def _number(value: object, field_path: str) -> int:
+    return parsing.integer(value, field_path, least=1, most=1 << 62)
 
 
-def _verdict(value: object, at: str) -> str:
-    return parsing.choice(value, at, tuple(RowVerdict.values))
+def _verdict(value: object, field_path: str) -> str:
+    return parsing.choice(value, field_path, tuple(RowVerdict.values))
 
 
-def _vms(value: object, at: str) -> list[waves.VM]:
+def _vms(value: object, field_path: str) -> list[waves.VM]:
     if not isinstance(value, list) or not 0 < len(value) <= waves.MOST_VMS:
         message = f"a list of 1 to {waves.MOST_VMS} VMs is expected"
-        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
-    found = []
+        raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
+    vms = []
     report = object_reader.ProblemReport()
-    for index, one in enumerate(value):
-        where = f"{at}.{index}"
-        if not isinstance(one, dict):
-            report.add(where, "wrong_type", "an object is expected", one)
+    for index, element in enumerate(value):
+        where = f"{field_path}.{index}"
+        if not isinstance(element, dict):
+            report.add(where, "wrong_type", "an object is expected", element)
             continue
-        fields = object_reader.Fields(one, where, report)
+        fields = object_reader.Fields(element, where, report)
         fields.only("namespace", "vm")
         vm = fields.parse("vm", parsing.text)
         namespace = fields.parse("namespace", parsing.text) if fields.has("namespace") else ""
-        found.append((namespace or "", vm or ""))
+        vms.append((namespace or "", vm or ""))
     report.raise_any()
-    return found
+    return vms
 
 
 _ONE_WAVE = "waves/<int:wave_id>/"

@@ -69,22 +69,24 @@ class Settings(views.View):
 
     @extend_schema(**_GET)
     def get(self, request: Request, cluster: str) -> views.Answer:
-        found = clusters.get(cluster)
-        return views.answer(_settings(found, settings.for_cluster(found)))
+        cluster_row = clusters.get(cluster)
+        return views.answer(_settings(cluster_row, settings.for_cluster(cluster_row)))
 
     @extend_schema(**_PATCH)
     def patch(self, request: Request, cluster: str) -> views.Answer:
         body = parsing.fields(request, *_CHANGEABLE)
         parsers: dict[str, Any] = {
-            "annotation": lambda value, at: parsing.choice(value, at, tuple(Annotation.values)),
+            "annotation": lambda value, field_path: parsing.choice(
+                value, field_path, tuple(Annotation.values)
+            ),
             "default_nad_namespace": settings.parse_namespace,
             "default_nad_name": settings.parse_name,
         }
-        wanted = {name: body.parse(name, parsers[name]) for name in parsers if name in body.data}
+        changes = {name: body.parse(name, parsers[name]) for name in parsers if name in body.data}
         body.report.raise_any()
-        found = clusters.get(cluster)
-        row = settings.change(found, wanted, author=views.author(request))
-        return views.answer(_settings(found, row))
+        cluster_row = clusters.get(cluster)
+        row = settings.change(cluster_row, changes, author=views.author(request))
+        return views.answer(_settings(cluster_row, row))
 
 
 class Decisions(views.View):

@@ -77,9 +77,9 @@ class Workloads(views.View):
 
     @extend_schema(**_LIST)
     def get(self, request: Request, network_id: int) -> views.Answer:
-        network = scoped.one(request, Network, network_id)
+        network = scoped.get_row(request, Network, network_id)
         parameters = query.Query(request)
-        rows = results.rows(scoped.seen(request)).filter(network_id=network.pk)
+        rows = results.rows(scoped.request_scope(request)).filter(network_id=network.pk)
         if verdict := parameters.parse("verdict", query.choice(*_ANSWERS)):
             rows = rows.filter(verdict=verdict)
         return views.answer(
@@ -94,14 +94,14 @@ class Workloads(views.View):
         )
 
 
-class Counts(views.View):
+class WorkloadCounts(views.View):
     needs = {"GET": ("claims.view_workload",)}
 
     @extend_schema(**_COUNTS)
     def get(self, request: Request, network_id: int) -> views.Answer:
-        network = scoped.one(request, Network, network_id)
+        network = scoped.get_row(request, Network, network_id)
         query.Query(request).done()
-        return views.answer(results.counts(network.pk, scoped.seen(request)))
+        return views.answer(results.counts(network.pk, scoped.request_scope(request)))
 
 
 class Adopt(views.View):
@@ -110,28 +110,28 @@ class Adopt(views.View):
     @extend_schema(**_ADOPT)
     def post(self, request: Request, network_id: int) -> views.Answer:
         """Which are adopted is `workloads`, by their ids, or all of a `verdict`."""
-        network = scoped.one(request, Network.objects.select_related("cluster"), network_id)
+        network = scoped.get_row(request, Network.objects.select_related("cluster"), network_id)
         parameters = query.Query(request)
         dry_run = parameters.parse("dry_run", query.flag)
         parameters.done()
-        chosen, reason = _asked(request)
-        seen = scoped.seen(request)
+        chosen, reason = _adoption_criteria(request)
+        scope = scoped.request_scope(request)
         if dry_run:
-            return views.answer(adoption.plan(network, scope=seen, **chosen).as_json())
+            return views.answer(adoption.plan(network, scope=scope, **chosen).as_json())
         if not hasattr(network, "ippool"):
             views.require(request, "claims.add_ippool")
 
         def work() -> idempotency.Stored:
             author = views.author(request, reason)
             return idempotency.Stored(
-                200, adoption.adopt(network, scope=seen, author=author, **chosen).as_json()
+                200, adoption.adopt(network, scope=scope, author=author, **chosen).as_json()
             )
 
         done = views.once(request, work)
         return views.answer(done.answer, status=done.status)
 
 
-def _asked(request: Request) -> tuple[dict[str, Any], str]:
+def _adoption_criteria(request: Request) -> tuple[dict[str, Any], str]:
     body = parsing.fields(request, "workloads", "verdict", "reason")
     reason = body.parse("reason", parsing.reason) or ""
     if body.has("workloads") == body.has("verdict"):
@@ -142,28 +142,30 @@ def _asked(request: Request) -> tuple[dict[str, Any], str]:
     return {"ids": ids, "verdict": verdict or ""}, reason
 
 
-def _ids(value: object, at: str) -> list[int]:
+def _ids(value: object, field_path: str) -> list[int]:
     if not isinstance(value, list) or not 1 <= len(value) <= adoption.MOST:
         message = f"a list of 1 to {adoption.MOST} ids is expected"
-        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
+        raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
     report = object_reader.ProblemReport()
-    found = []
-    for index, one in enumerate(value):
+    ids = []
+    for index, raw_id in enumerate(value):
         with report.collecting():
-            found.append(parsing.integer(one, f"{at}.{index}", least=1, most=(1 << 63) - 1))
+            ids.append(
+                parsing.integer(raw_id, f"{field_path}.{index}", least=1, most=(1 << 63) - 1)
+            )
     report.raise_any()
-    return found
+    return ids
 
 
-def _verdict(value: object, at: str) -> str:
-    return parsing.choice(value, at, adoption.ADOPTABLE)
+def _verdict(value: object, field_path: str) -> str:
+    return parsing.choice(value, field_path, adoption.ADOPTABLE)
 
 
 urlpatterns = [
     path("networks/<int:network_id>/workloads/", Workloads.as_view(), name="network-workloads"),
     path(
         "networks/<int:network_id>/workloads/counts/",
-        Counts.as_view(),
+        WorkloadCounts.as_view(),
         name="network-workload-counts",
     ),
     path(

@@ -14,8 +14,8 @@ from django.db import connection
 
 from claims.access import namespaces
 from claims.core.vm_import import resolving
-from claims.core.vm_import.resolving import Destination, Plan, Reason, Resolved, Source
-from claims.core.vm_import.vm_interface import Found
+from claims.core.vm_import.resolving import Destination, Plan, Reason, Resolved, SourceRow
+from claims.core.vm_import.vm_interface import VMInterface
 from claims.imports import validation
 from claims.ipamclaims import naming
 from claims.models import ImportRow, Network, PortGroup, VMImport
@@ -97,7 +97,9 @@ def plan(vm_import: VMImport) -> Plan:
     )
 
 
-def store(vm_import: VMImport, interfaces: Iterable[Found], step: Callable[[int], None]) -> int:
+def store(
+    vm_import: VMImport, interfaces: Iterable[VMInterface], step: Callable[[int], None]
+) -> int:
     """Store what a file has, in batches; `step` is called with the number of rows after each.
 
     Whatever reading the file raises ends it.
@@ -126,7 +128,11 @@ _COLUMNS = (
 
 
 def _line(
-    import_id: int, number: int, interface: Found, destinations: Destinations, import_plan: Plan
+    import_id: int,
+    number: int,
+    interface: VMInterface,
+    destinations: Destinations,
+    import_plan: Plan,
 ) -> tuple[object, ...]:
     source = _source(interface)
     return (
@@ -137,7 +143,7 @@ def _line(
     )  # fmt: skip
 
 
-def _source(interface: Found) -> Source:
+def _source(interface: VMInterface) -> SourceRow:
     """What may be stored and shown; nearly every row as it is."""
     whole = "".join(
         (
@@ -150,11 +156,11 @@ def _source(interface: Found) -> Source:
         )
     )
     if len(whole) <= LONGEST and whole.isprintable():
-        return Source(
+        return SourceRow(
             interface.vm, interface.mac, interface.ips, interface.port_group, interface.namespace, interface.note, interface.problems,
             interface.refused,
         )  # fmt: skip
-    return Source(
+    return SourceRow(
         clean(interface.vm),
         clean(interface.mac),
         tuple(map(clean, interface.ips)),
@@ -213,9 +219,9 @@ def _problems(problems: tuple[errors.FieldProblem, ...]) -> str:
 # --- again ----------------------------------------------------------------------------------------
 
 
-def source_of(row: ImportRow) -> Source:
+def source_of(row: ImportRow) -> SourceRow:
     """The row in the words of its file, or of whoever corrected it."""
-    return Source(
+    return SourceRow(
         row.source_vm,
         row.source_mac,
         tuple(row.source_ips),

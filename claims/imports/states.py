@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from claims.core.vm_import.vm_interface import MOST_NAMES, Found, Skipped
+from claims.core.vm_import.vm_interface import MOST_NAMES, Skipped, VMInterface
 from claims.imports import leases, validation
 from claims.imports import rows as import_rows
 from claims.imports.files import formats
@@ -21,7 +21,10 @@ def _nothing(_done: int) -> None:
 
 
 def draft(
-    vm_import: VMImport, rows: Iterable[Found], reading: formats.FileReading, work: Work | None
+    vm_import: VMImport,
+    rows: Iterable[VMInterface],
+    reading: formats.FileReading,
+    work: Work | None,
 ) -> None:
     """Its rows are read, judged and counted."""
     vm_import.rows_total = vm_import.rows_done = import_rows.store(

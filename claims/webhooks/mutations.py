@@ -14,7 +14,7 @@ from django.db import DatabaseError
 
 from claims.core import resources
 from claims.core.workloads import pod_mutation, vm_mutation, vm_objects
-from claims.core.workloads.pod_mutation import QUIET, Outcome
+from claims.core.workloads.pod_mutation import QUIET, MutationOutcome
 from claims.core.workloads.vm_addresses import VM
 from claims.workloads import vm_lookup, webhook_decisions
 from pools.models import AddressSpace
@@ -35,13 +35,13 @@ class _Mutation(views.Webhook):
     def judge(self, review: Review, space: AddressSpace) -> Verdict:
         started = time.perf_counter()
         self.vm: VM | None = None
-        self.outcome = Outcome("not_asked", "only creations and updates are of interest")
+        self.outcome = MutationOutcome("not_asked", "only creations and updates are of interest")
         if review.new is not None:
             self.outcome = self._outcome(review, space.cluster_id)
         self.milliseconds = (time.perf_counter() - started) * 1000
         return Verdict(warnings=list(self.outcome.warnings), patch=self.outcome.patch)
 
-    def _outcome(self, review: Review, cluster_id: int) -> Outcome:
+    def _outcome(self, review: Review, cluster_id: int) -> MutationOutcome:
         try:
             outcome = self.decide(review, cluster_id)
         except DatabaseError:
@@ -49,12 +49,12 @@ class _Mutation(views.Webhook):
         except Exception:
             # A VM that does not start is worse than one with another address.
             log.exception("the webhook %s could not decide", self.path_name)
-            return pod_mutation.told("unexpected", "an error of Cadastre; see its log")
+            return pod_mutation.explained_outcome("unexpected", "an error of Cadastre; see its log")
         if review.operation != reviews.CREATE and outcome.code in _NOTHING_NEW:
             return dataclasses.replace(outcome, warnings=())
         return outcome
 
-    def decide(self, review: Review, cluster_id: int) -> Outcome:
+    def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         """Sets `vm` and gives the outcome."""
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class MutatePods(_Mutation):
     plurals = (resources.POD.plural,)
     path_name = "mutate-pods"
 
-    def decide(self, review: Review, cluster_id: int) -> Outcome:
+    def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         pod = review.new
         self.vm = vm = pod_mutation.subject(pod, review.namespace)
         settings, what = pod_mutation.Settings(), vm_lookup.NOTHING
@@ -105,7 +105,7 @@ class MutateVMs(_Mutation):
     plurals = (resources.VM.plural, resources.VMI.plural)
     path_name = "mutate-vms"
 
-    def decide(self, review: Review, cluster_id: int) -> Outcome:
+    def decide(self, review: Review, cluster_id: int) -> MutationOutcome:
         self.vm = vm = vm_mutation.subject(review.new, review.namespace)
         settings = vm_lookup.settings(cluster_id)
         what = vm_lookup.known_addresses(cluster_id, vm)

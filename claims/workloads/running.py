@@ -17,7 +17,7 @@ from claims.address_index import index
 from claims.core import resources
 from claims.core.workloads import attachments, running
 from claims.core.workloads.attachments import Instance, Pod
-from claims.core.workloads.running import Known, Net, Running
+from claims.core.workloads.running import ClusterNetworks, Net, Running
 from claims.models import NAD, Workload
 from pools.core import errors
 from pools.models import ObservedObject
@@ -57,7 +57,7 @@ class _Scene:
         return self.gone | plain | self.vms
 
 
-def update_workloads(cluster_id: int, changes: WorkloadChanges) -> Known:
+def update_workloads(cluster_id: int, changes: WorkloadChanges) -> ClusterNetworks:
     """Bring the rows of all VMs and pods that were told of to what they are now.
 
     Stands in a transaction of the caller. Answers what is known of the networks that they name.
@@ -81,7 +81,7 @@ def update_workloads(cluster_id: int, changes: WorkloadChanges) -> Known:
     return networks
 
 
-def known_networks(cluster_id: int, namespaces: Collection[str]) -> Known:
+def known_networks(cluster_id: int, namespaces: Collection[str]) -> ClusterNetworks:
     """The networks of the NADs in these namespaces."""
     rows = NAD.objects.filter(network__cluster_id=cluster_id, namespace__in=namespaces)
     nads: dict[str, Net] = {}
@@ -92,7 +92,7 @@ def known_networks(cluster_id: int, namespaces: Collection[str]) -> Known:
         nads[name] = Net(row.network_id, subnets)
         if (row.role or row.network.role) == "primary":
             primary.setdefault(row.namespace, name)
-    return Known(nads, primary)
+    return ClusterNetworks(nads, primary)
 
 
 def _add_gone(scene: _Scene, row: ObservedObject) -> None:
@@ -182,7 +182,7 @@ def _namespaces(scene: _Scene) -> set[str]:
     return namespaces | {vm.namespace for vm in scene.instances.values()}
 
 
-def _running_attachments(scene: _Scene, networks: Known) -> Iterator[Running]:
+def _running_attachments(scene: _Scene, networks: ClusterNetworks) -> Iterator[Running]:
     launchers: dict[str, list[Pod]] = {}
     for pod in scene.pods.values():
         if pod.vm:

@@ -17,10 +17,10 @@ from claims.core.workloads.pod_mutation import Settings
 from claims.core.workloads.vm_addresses import (
     VM,
     Claim,
-    Entry,
     Interface,
-    Known,
+    MACEntry,
     PrimaryNetwork,
+    Registrations,
     UnusableEntry,
 )
 from claims.models import NAD, IPAMClaim, NetworkSettings
@@ -29,7 +29,7 @@ from claims.models.settings import Annotation
 from pools.core import errors
 from pools.models import ObservedObject
 
-NOTHING = Known()
+NOTHING = Registrations()
 MOST = 20  # of each kind: more of one VM are ambiguous anyway
 
 
@@ -63,10 +63,10 @@ def observed_vm(cluster_id: int, vm: VM, *, vmi_uid: str = "") -> VM:
     interface = vm_objects.interface(ordered_rows[0][2])
     if interface is not None and interface.mac is None and vm.interface is not None:
         interface = Interface(interface.name, vm.interface.mac)
-    return dataclasses.replace(vm, seen=True, interface=interface)
+    return dataclasses.replace(vm, observed=True, interface=interface)
 
 
-def known_addresses(cluster_id: int, vm: VM) -> Known:
+def known_addresses(cluster_id: int, vm: VM) -> Registrations:
     """The primary networks of the VM's namespace, and entries and claims that may be of the VM."""
     nads = list(
         NAD.objects.filter(
@@ -78,7 +78,7 @@ def known_addresses(cluster_id: int, vm: VM) -> Known:
         .select_related("network__ippool")
         .order_by("name", "pk")[:MOST]
     )
-    return Known(
+    return Registrations(
         networks=tuple(map(_network, nads)),
         entries=_entries(cluster_id, vm, nads),
         claims=_claims(cluster_id, vm, nads),
@@ -99,7 +99,7 @@ def _network(nad: NAD) -> PrimaryNetwork:
     )
 
 
-def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Entry, ...]:
+def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[MACEntry, ...]:
     which: Any = Q(namespace=vm.namespace, vm=vm.name)
     if vm.interface and vm.interface.mac:
         # Columns of one table on both sides of the OR: PostgreSQL joins two indexes then.
@@ -107,7 +107,7 @@ def _entries(cluster_id: int, vm: VM, nads: Sequence[NAD]) -> tuple[Entry, ...]:
         which |= Q(ippool__in=pools, mac=vm.interface.mac)
     rows = EntryRow.objects.filter(which, ippool__cluster_id=cluster_id, ippool__gone_at=None)
     return tuple(
-        Entry(
+        MACEntry(
             network=row.ippool.network.name,
             mac=row.mac,
             ips=tuple(row.ips),

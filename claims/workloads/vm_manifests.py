@@ -12,8 +12,8 @@ from claims.core.address_requests import DeclinedError
 from claims.core.networks import udn
 from claims.core.resources import VM as RESOURCE
 from claims.core.workloads import network_selection, pod_mutation, vm_addresses
-from claims.core.workloads.vm_addresses import VM, Choice, Claim, Interface, Known
-from claims.core.workloads.vm_addresses import Entry as KnownEntry
+from claims.core.workloads.vm_addresses import VM, AddressChoice, Claim, Interface, Registrations
+from claims.core.workloads.vm_addresses import MACEntry as KnownEntry
 from claims.models import NAD, Entry, IPAMClaim, Network
 from claims.workloads import vm_lookup
 from pools.core import errors
@@ -37,7 +37,7 @@ def vm_manifest(
     """
     if network.role not in {udn.PRIMARY, ""}:
         raise _refused("not_primary", f"{network.name} is no primary network")
-    machine = VM(namespace, vm, seen=True, interface=Interface(INTERFACE, mac))
+    machine = VM(namespace, vm, observed=True, interface=Interface(INTERFACE, mac))
     try:
         choice = vm_addresses.choose(machine, _known_addresses(network, machine, scope))
     except DeclinedError as declined:
@@ -58,7 +58,7 @@ def _refused(code: str, message: str) -> errors.Conflict:
     return error
 
 
-def _known_addresses(network: Network, machine: VM, scope: namespaces.Scope) -> Known:
+def _known_addresses(network: Network, machine: VM, scope: namespaces.Scope) -> Registrations:
     """What is seen of the network; a namespace that has no NAD of it yet is told the same."""
     nad = NAD.objects.filter(network=network, namespace=machine.namespace).first()
     which = Q(namespace=machine.namespace, vm=machine.name)
@@ -72,7 +72,7 @@ def _known_addresses(network: Network, machine: VM, scope: namespaces.Scope) -> 
         ),
         scope,
     )
-    return Known(
+    return Registrations(
         networks=(
             vm_addresses.PrimaryNetwork(
                 name=network.name,
@@ -108,7 +108,9 @@ def _known_addresses(network: Network, machine: VM, scope: namespaces.Scope) -> 
     )
 
 
-def _manifest(machine: VM, choice: Choice, settings: pod_mutation.Settings) -> dict[str, Any]:
+def _manifest(
+    machine: VM, choice: AddressChoice, settings: pod_mutation.Settings
+) -> dict[str, Any]:
     if settings.addresses:
         bare = [network_selection.bare(text) for text in choice.ips]
         name = network_selection.ADDRESSES

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from claims.core.workloads import pod_mutation
 from claims.core.workloads.network_selection import CLAIM, DEFAULT_NETWORK, NETWORKS
-from claims.core.workloads.pod_mutation import UPDATE, Outcome, Settings
-from claims.core.workloads.vm_addresses import VM, Known
+from claims.core.workloads.pod_mutation import UPDATE, MutationOutcome, Settings
+from claims.core.workloads.vm_addresses import VM, Registrations
 from tests.core.vm_world import MAC, Manifest, claim, entry, known, network, patched, pod, vm
 
 OURS = {
@@ -24,7 +24,7 @@ OURS = {
 }
 
 
-def _decide(manifest: Manifest, what: Known | None = None, **more: Any) -> Outcome:
+def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
     settings = more.pop("settings", Settings())
     who = more.pop("who", vm())
     return pod_mutation.decide(manifest, who, what or known(entry()), settings, **more)
@@ -34,7 +34,7 @@ def _with(*elements: Any) -> Manifest:
     return pod(annotations={DEFAULT_NETWORK: json.dumps(elements)})
 
 
-def _element(manifest: Manifest, outcome: Outcome) -> Any:
+def _element(manifest: Manifest, outcome: MutationOutcome) -> Any:
     (found,) = json.loads(
         patched(manifest, outcome.patch)["metadata"]["annotations"][DEFAULT_NETWORK]
     )
@@ -200,7 +200,7 @@ def test_other_pods(labels: Any) -> None:
     other["metadata"]["labels"] = labels
     assert pod_mutation.subject(other, "blue") is None
     outcome = pod_mutation.decide(other, None, known(entry()), Settings())
-    assert outcome == Outcome("not_a_vm", "the pod runs no VM")
+    assert outcome == MutationOutcome("not_a_vm", "the pod runs no VM")
 
 
 _ANY = st.recursive(

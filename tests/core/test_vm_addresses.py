@@ -10,18 +10,18 @@ import pytest
 from claims.core import address_requests
 from claims.core.ipamclaims import names
 from claims.core.workloads import vm_addresses
-from claims.core.workloads.vm_addresses import VM, Known
+from claims.core.workloads.vm_addresses import VM, Registrations
 from tests.core.vm_world import MAC, NETWORK, claim, entry, known, network, vm
 
 OTHER = "02:00:00:00:00:99"
 DUAL: Any = ("10.0.0.0/16", "fd00::/64")
 
 
-def _ips(who: VM, what: Known) -> tuple[str, ...]:
+def _ips(who: VM, what: Registrations) -> tuple[str, ...]:
     return vm_addresses.choose(who, what).ips
 
 
-def _declined(who: VM, what: Known) -> str:
+def _declined(who: VM, what: Registrations) -> str:
     with pytest.raises(address_requests.DeclinedError) as caught:
         vm_addresses.choose(who, what)
     assert caught.value.message
@@ -81,12 +81,12 @@ def test_the_length_is_that_of_the_subnet() -> None:
         (known(entry(), claims=(claim(vm="another"),)), "claim_of_another_vm"),
     ],
 )
-def test_nothing_is_asked_for(what: Known, code: str) -> None:
+def test_nothing_is_asked_for(what: Registrations, code: str) -> None:
     assert _declined(vm(), what) == code
 
 
 def test_a_vm_without_an_interface_to_the_pod_network() -> None:
-    assert _declined(VM("blue", "vm-server", seen=True), known(entry())) == "no_interface"
+    assert _declined(VM("blue", "vm-server", observed=True), known(entry())) == "no_interface"
 
 
 def test_entries_of_other_networks_are_not_asked() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from claims.core.vm_import import inventory
-from claims.core.vm_import.vm_interface import Found, Skipped
+from claims.core.vm_import.vm_interface import Skipped, VMInterface
 
 MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
 PORT_GROUP = {"kind": "DistributedVirtualPortgroup", "id": "dvportgroup-31"}
 
 
-def _read(*vms: object) -> tuple[list[Found], dict[str, int]]:
+def _read(*vms: object) -> tuple[list[VMInterface], dict[str, int]]:
     skipped = Skipped()
     return list(inventory.vms(vms, skipped)), skipped
 

@@ -8,26 +8,26 @@ from collections.abc import Sequence
 import pytest
 
 from claims.core.vm_import import columns, tables
-from claims.core.vm_import.vm_interface import Found, Skipped
+from claims.core.vm_import.vm_interface import Skipped, VMInterface
 from pools.core import errors
 
 MAC, MAC_2 = "00:50:56:83:25:47", "00:50:56:83:25:48"
 
 
-def _read(header: str, *rows: Sequence[str]) -> tuple[list[Found], dict[str, int]]:
+def _read(header: str, *rows: Sequence[str]) -> tuple[list[VMInterface], dict[str, int]]:
     layout = columns.recognise(header.split(","))
     assert layout is not None
     skipped = Skipped()
     return list(tables.read(layout, enumerate(rows, start=2), skipped)), skipped
 
 
-def _one(header: str, row: Sequence[str]) -> Found:
+def _one(header: str, row: Sequence[str]) -> VMInterface:
     found, _ = _read(header, row)
     assert len(found) == 1
     return found[0]
 
 
-def _codes(found: Found) -> list[str]:
+def _codes(found: VMInterface) -> list[str]:
     return [one.code for one in found.problems]
 
 
@@ -71,7 +71,7 @@ def test_order_and_custom_columns_do_not_matter(seed: int) -> None:
     names = list(named)
     random.Random(seed).shuffle(names)  # noqa: S311
     found = _one(",".join(names), [named[name] for name in names])
-    assert found == Found(2, "web-01", MAC, ("10.0.0.21", "2001:db8::21"), "vlan100")
+    assert found == VMInterface(2, "web-01", MAC, ("10.0.0.21", "2001:db8::21"), "vlan100")
 
 
 @pytest.mark.parametrize("header", ["VM,MAC,IP,mac", "VM,Mac Address,NIC label,IPv4 Address,VM"])

@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 
 from claims.core.workloads import vm_mutation
 from claims.core.workloads.network_selection import ADDRESSES, DEFAULT_NETWORK
-from claims.core.workloads.pod_mutation import Outcome, Settings
-from claims.core.workloads.vm_addresses import Interface, Known
+from claims.core.workloads.pod_mutation import MutationOutcome, Settings
+from claims.core.workloads.vm_addresses import Interface, Registrations
 from tests.core.vm_world import MAC, Manifest, entry, known, network, patched, vm_manifest
 
 BARE = Settings(addresses=True)
 VMI = "VirtualMachineInstance"
 
 
-def _decide(manifest: Manifest, what: Known | None = None, **more: Any) -> Outcome:
+def _decide(manifest: Manifest, what: Registrations | None = None, **more: Any) -> MutationOutcome:
     settings = more.pop("settings", BARE)
     who = vm_mutation.subject(manifest, "blue")
     return vm_mutation.decide(manifest, who, what or known(entry()), settings, **more)
 
 
-def _annotations(manifest: Manifest, outcome: Outcome) -> Manifest:
+def _annotations(manifest: Manifest, outcome: MutationOutcome) -> Manifest:
     found = patched(manifest, outcome.patch)
     if found["kind"] == "VirtualMachine":
         found = found["spec"]["template"]
@@ -98,7 +98,7 @@ def test_without_a_mac_in_the_vm() -> None:
 
 def test_the_vm_of_a_manifest() -> None:
     found = vm_mutation.subject(vm_manifest("a.b"), "blue")
-    assert (found.namespace, found.name, found.seen) == ("blue", "a.b", True)
+    assert (found.namespace, found.name, found.observed) == ("blue", "a.b", True)
     assert found.interface == Interface("podnet", MAC)
     odd = vm_mutation.subject(vm_manifest(mac="nonsense"), "blue")
     assert odd.interface == Interface("podnet", None)

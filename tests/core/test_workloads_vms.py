@@ -9,10 +9,10 @@ import pytest
 
 from claims.core.workloads import attachments, running
 from claims.core.workloads.attachments import Attachment, Pod
-from claims.core.workloads.running import Known, Net
+from claims.core.workloads.running import ClusterNetworks, Net
 
 NET = Net(7, (ip_network("10.0.0.0/24"), ip_network("fd00::/64")))
-KNOWN = Known({"shop/prod": NET, "shop/free": Net(8)}, {"shop": "shop/prod"})
+KNOWN = ClusterNetworks({"shop/prod": NET, "shop/free": Net(8)}, {"shop": "shop/prod"})
 MAC, OTHER = "02:00:00:00:00:01", "02:00:00:00:00:02"
 
 
@@ -80,8 +80,8 @@ def test_what_does_not_run_holds_nothing(phase: str) -> None:
 
 def test_an_unplugged_interface_and_one_of_an_unknown_network() -> None:
     assert [one.interface for one in running.of_vm(vmi(state="absent"), [], KNOWN)] == ["extra"]
-    assert list(running.of_vm(vmi(), [launcher("a")], Known())) == []
-    assert Known().lacks(launcher("a"))
+    assert list(running.of_vm(vmi(), [launcher("a")], ClusterNetworks())) == []
+    assert ClusterNetworks().lacks(launcher("a"))
     assert not KNOWN.lacks(launcher("a"))
 
 

@@ -6,7 +6,14 @@ import base64
 import json
 from typing import Any
 
-from claims.core.workloads.vm_addresses import VM, Claim, Entry, Interface, Known, PrimaryNetwork
+from claims.core.workloads.vm_addresses import (
+    VM,
+    Claim,
+    Interface,
+    MACEntry,
+    PrimaryNetwork,
+    Registrations,
+)
 from tests.kube.fake import patches
 
 MAC = "02:03:04:05:06:07"
@@ -18,22 +25,22 @@ def network(*subnets: str, **fields: Any) -> PrimaryNetwork:
     return PrimaryNetwork(NETWORK, "blue/prod", subnets=subnets or ("10.0.0.0/16",), **fields)
 
 
-def entry(*ips: str, mac: str = MAC, **fields: Any) -> Entry:
-    return Entry(NETWORK, mac, ips or ("10.0.0.5/16",), ippool="prod", **fields)
+def entry(*ips: str, mac: str = MAC, **fields: Any) -> MACEntry:
+    return MACEntry(NETWORK, mac, ips or ("10.0.0.5/16",), ippool="prod", **fields)
 
 
 def claim(name: str = "vm-server.podnet", **fields: Any) -> Claim:
     return Claim(NETWORK, name, **fields)
 
 
-def known(*entries: Entry, claims: tuple[Claim, ...] = (), **fields: Any) -> Known:
+def known(*entries: MACEntry, claims: tuple[Claim, ...] = (), **fields: Any) -> Registrations:
     networks = fields.pop("networks", None)
-    return Known((network(**fields),) if networks is None else networks, entries, claims)
+    return Registrations((network(**fields),) if networks is None else networks, entries, claims)
 
 
 def vm(name: str = "vm-server", *, mac: str | None = MAC, interface: str = "podnet") -> VM:
     """One whose VMI has been seen."""
-    return VM("blue", name, seen=True, interface=Interface(interface, mac))
+    return VM("blue", name, observed=True, interface=Interface(interface, mac))
 
 
 def pod(name: str = "vm-server", annotations: Manifest | None = None, **metadata: Any) -> Manifest:

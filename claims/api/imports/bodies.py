@@ -49,11 +49,11 @@ def read(request: Request) -> tuple[Upload, ImportOptions, bytes]:
         message = f"Send {FORM} with a part `file`, or {parsing.JSON}."
         raise exceptions.UnsupportedMediaType(request.META.get("CONTENT_TYPE", ""), message)
     options = _options(request, values, upload)
-    said = b""
+    fingerprint = b""
     if "HTTP_IDEMPOTENCY_KEY" in request.META:
         text = repr(sorted((name, str(value)) for name, value in values.items()))
-        said = hashlib.sha256(text.encode() + b"\0" + upload.stored()).digest()
-    return upload, options, said
+        fingerprint = hashlib.sha256(text.encode() + b"\0" + upload.stored()).digest()
+    return upload, options, fingerprint
 
 
 def _form(request: Request) -> tuple[Upload, dict[str, Any]]:
@@ -72,10 +72,10 @@ def _form(request: Request) -> tuple[Upload, dict[str, Any]]:
 def _check_parts(plain: HttpRequest) -> None:
     """Each part is known, and there once."""
     report = object_reader.ProblemReport()
-    known = ", ".join(("file", *_WHERE))
+    known_names = ", ".join(("file", *_WHERE))
     for name in {*plain.POST, *plain.FILES}:
         if (name == "file") is not (name in plain.FILES) or name not in {"file", *_WHERE}:
-            report.add(name, "unknown_field", f"unknown field; known here: {known}")
+            report.add(name, "unknown_field", f"unknown field; known here: {known_names}")
         elif len(plain.POST.getlist(name)) + len(plain.FILES.getlist(name)) > 1:
             report.add(name, "repeated", "is given more than once")
     report.raise_any()
@@ -130,26 +130,29 @@ def _options(request: Request, values: Mapping[str, Any], upload: Upload) -> Imp
 
 
 def _cluster(
-    request: Request, named: Cluster | None, network: Network | None, mapping: Mapping[str, Any]
+    request: Request,
+    chosen_cluster: Cluster | None,
+    network: Network | None,
+    mapping: Mapping[str, Any],
 ) -> Cluster | None:
-    found = named or (network.cluster if network else None)
-    if network is not None and found is not None and network.cluster_id != found.pk:
+    cluster = chosen_cluster or (network.cluster if network else None)
+    if network is not None and cluster is not None and network.cluster_id != cluster.pk:
         message = f"the network {network.name} is one of {network.cluster}"
         raise errors.InvalidInput.for_field("network", "unknown_network", message)
     for name, to in mapping.items():
-        if found is None and isinstance(to, Mapping) and to.get("network") is not None:
-            at = f"mapping.{errors.shown(name)}.network"
-            found = network_of(request)(to["network"], at).cluster
-    return found
+        if cluster is None and isinstance(to, Mapping) and to.get("network") is not None:
+            path = f"mapping.{errors.shown(name)}.network"
+            cluster = network_of(request)(to["network"], path).cluster
+    return cluster
 
 
 def _nowhere(request: Request, upload: Upload) -> errors.InvalidInput:
     """A program says where to; what the addresses tell is offered."""
     message = "say where to: the id of a network, a mapping of port groups, or a cluster"
-    found = networks.by_addresses(upload, request.user)
-    if found is not None:
+    network = networks.by_addresses(upload, request.user)
+    if network is not None:
         message += (
-            f"; of the networks that can hold static VMs only {found.name} ({found.pk}) has all of these"
+            f"; of the networks that can hold static VMs only {network.name} ({network.pk}) has all of these"
             " addresses in its subnets"
         )
     return errors.InvalidInput.for_field("network", "required", message)
@@ -158,27 +161,27 @@ def _nowhere(request: Request, upload: Upload) -> errors.InvalidInput:
 def network_of(request: Request) -> Callable[[Any, str], Network]:
     """A parser of the id of a network that whoever asks sees."""
 
-    def parse(value: Any, at: str) -> Network:
+    def parse(value: Any, path: str) -> Network:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
             raise errors.InvalidInput.for_field(
-                at, "wrong_type", "the id of a network is expected", value
+                path, "wrong_type", "the id of a network is expected", value
             )
-        found = None
+        network = None
         if 0 < value < 1 << 62:
             rows = scoped.rows(request, Network).select_related("cluster")
-            found = rows.filter(pk=value).first()
-        if found is None:
+            network = rows.filter(pk=value).first()
+        if network is None:
             raise errors.InvalidInput.for_field(
-                at, "unknown_network", "there is no such network", value
+                path, "unknown_network", "there is no such network", value
             )
-        return found
+        return network
 
     return parse
 
 
-def mapping_of(value: Any, at: str) -> dict[str, Any]:
+def mapping_of(value: Any, path: str) -> dict[str, Any]:
     """The mapping as an object, or as the JSON text of one; import_mapping.parse reads on.
 
     Of each port group the id of its network, or an object.
@@ -190,27 +193,27 @@ def mapping_of(value: Any, at: str) -> dict[str, Any]:
             'an object {"port group": id of a network} or {"port group": {"network": id, "namespace":'
             ' ""}} is expected'
         )
-        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", message, value)
     return {
-        name: import_mapping.destination(to, f"{at}.{errors.shown(name)}")
+        name: import_mapping.destination(to, f"{path}.{errors.shown(name)}")
         for name, to in value.items()
     }
 
 
-def _target(value: Any, at: str) -> str:
-    return parsing.choice(value, at, tuple(ImportTarget.values))
+def _target(value: Any, path: str) -> str:
+    return parsing.choice(value, path, tuple(ImportTarget.values))
 
 
-def namespace_of(value: Any, at: str) -> str:
+def namespace_of(value: Any, path: str) -> str:
     """A namespace, or "" for none."""
-    return "" if value == "" else parsing.namespace(value, at)
+    return "" if value == "" else parsing.namespace(value, path)
 
 
-def _flag(value: Any, at: str) -> bool:
-    return query.flag(value, at) if isinstance(value, str) else flag(value, at)
+def _flag(value: Any, path: str) -> bool:
+    return query.flag(value, path) if isinstance(value, str) else flag(value, path)
 
 
-def flag(value: Any, at: str) -> bool:
+def flag(value: Any, path: str) -> bool:
     if not isinstance(value, bool):
-        raise errors.InvalidInput.for_field(at, "wrong_type", "must be true or false", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "must be true or false", value)
     return value

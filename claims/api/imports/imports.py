@@ -53,7 +53,7 @@ class Imports(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=import_schema.IMPORT_FIELDS,
-                shape=lambda found: _briefs([row["id"] for row in found]),
+                shape=lambda page_rows: _briefs([row["id"] for row in page_rows]),
                 default="-id",
                 columns=("id",),
             )
@@ -62,13 +62,13 @@ class Imports(views.View):
     @extend_schema(**import_schema.CREATE)
     def post(self, request: Request) -> views.Answer:
         query.Query(request).done()
-        upload, options, said = bodies.read(request)
+        upload, options, fingerprint = bodies.read(request)
 
         def create() -> idempotency.Stored:
-            made = drafts.create(upload, options, author=views.author(request))
-            return idempotency.Stored(201, representation.brief(made))
+            vm_import = drafts.create(upload, options, author=views.author(request))
+            return idempotency.Stored(201, representation.brief(vm_import))
 
-        done = views.once(request, create, body=said)
+        done = views.once(request, create, body=fingerprint)
         _ring(done)
         return views.answer(done.answer, status=done.status)
 
@@ -78,11 +78,11 @@ class ImportView(views.View):
 
     @extend_schema(**import_schema.ONE)
     def get(self, request: Request, import_id: int) -> views.Answer:
-        return views.answer(representation.one(_get(request, import_id)))
+        return views.answer(representation.detail(_get(request, import_id)))
 
     @extend_schema(**import_schema.CHANGE)
     def patch(self, request: Request, import_id: int) -> views.Answer:
-        found = _get(request, import_id)
+        vm_import = _get(request, import_id)
         body = parsing.changes(request, "network", "namespace", "mapping", nullable=("network",))
         values: dict[str, Any] = {}
         if body.has("network"):
@@ -95,11 +95,13 @@ class ImportView(views.View):
             values["mapping"] = body.parse("mapping", bodies.mapping_of)
         body.report.raise_any()
         network = values.get("network")
-        if network is not None and network.cluster_id != found.cluster_id:
-            message = f"the import is one of {found.cluster}"
+        if network is not None and network.cluster_id != vm_import.cluster_id:
+            message = f"the import is one of {vm_import.cluster}"
             raise errors.InvalidInput.for_field("network", "unknown_network", message)
-        changed = drafts.change(found.pk, values, author=views.author(request), user=request.user)
-        return views.answer(representation.one(changed))
+        changed = drafts.change(
+            vm_import.pk, values, author=views.author(request), user=request.user
+        )
+        return views.answer(representation.detail(changed))
 
 
 class ImportRows(views.View):
@@ -107,9 +109,9 @@ class ImportRows(views.View):
 
     @extend_schema(**import_schema.ROWS)
     def get(self, request: Request, import_id: int) -> views.Answer:
-        of = _get(request, import_id)
+        vm_import = _get(request, import_id)
         parameters = query.Query(request)
-        rows = filtered(ImportRow.objects.filter(vm_import=of), parameters)
+        rows = filtered(ImportRow.objects.filter(vm_import=vm_import), parameters)
         return views.answer(
             pagination.page(
                 request,
@@ -117,7 +119,7 @@ class ImportRows(views.View):
                 rows,
                 orderings={"number": ("number",)},
                 fields=import_schema.ROW_FIELDS,
-                shape=lambda found: _rows(of, [row["number"] for row in found]),
+                shape=lambda page_rows: _rows(vm_import, [row["number"] for row in page_rows]),
                 default="number",
                 columns=("number",),
             )
@@ -133,10 +135,10 @@ class ImportRowView(views.View):
 
     @extend_schema(**import_schema.ROW_CHANGE)
     def patch(self, request: Request, import_id: int, number: int) -> views.Answer:
-        of = _get(request, import_id)
+        vm_import = _get(request, import_id)
         author, user = views.author(request), request.user
-        known = (*corrections.COLUMNS, "skip", "free_address")
-        body = parsing.changes(request, *known)
+        field_names = (*corrections.COLUMNS, "skip", "free_address")
+        body = parsing.changes(request, *field_names)
         values = {
             name: body.parse(name, _CORRECTIONS.get(name, _text))
             for name in corrections.COLUMNS
@@ -149,12 +151,12 @@ class ImportRowView(views.View):
             message = "correct the row, skip it, or give it the next free address: one of these"
             raise errors.InvalidInput.for_field("", "conflicting_fields", message)
         if skip is not None:
-            corrections.skip(of.pk, [number], skipped=skip, author=author, user=user)
+            corrections.skip(vm_import.pk, [number], skipped=skip, author=author, user=user)
         elif free:
-            corrections.take_free(of.pk, number, author=author, user=user)
+            corrections.take_free(vm_import.pk, number, author=author, user=user)
         else:
-            corrections.correct(of.pk, number, values, author=author, user=user)
-        return views.answer(_row(drafts.get(of.pk), number))
+            corrections.correct(vm_import.pk, number, values, author=author, user=user)
+        return views.answer(_row(drafts.get(vm_import.pk), number))
 
 
 class ImportCommit(views.View):
@@ -162,12 +164,12 @@ class ImportCommit(views.View):
 
     @extend_schema(**import_schema.COMMIT)
     def post(self, request: Request, import_id: int) -> views.Answer:
-        found = _get(request, import_id)
+        vm_import = _get(request, import_id)
         skip_bad = _skip_bad(request)
 
         def commit() -> idempotency.Stored:
             author = views.author(request)
-            done = drafts.commit(found.pk, skip_bad=skip_bad, author=author, user=request.user)
+            done = drafts.commit(vm_import.pk, skip_bad=skip_bad, author=author, user=request.user)
             status = 200 if done.status == Status.COMMITTED else 202
             return idempotency.Stored(status, representation.brief(done))
 
@@ -198,8 +200,8 @@ class ImportUndo(views.View):
     @extend_schema(**import_schema.UNDO)
     def post(self, request: Request, import_id: int) -> views.Answer:
         query.Query(request).done()
-        found = _get(request, import_id)
-        done = drafts.undo(found.pk, author=views.author(request), user=request.user)
+        vm_import = _get(request, import_id)
+        done = drafts.undo(vm_import.pk, author=views.author(request), user=request.user)
         if done.undo_wanted:
             tasks.ring(done.pk)
         return views.answer(representation.brief(done), status=202 if done.undo_wanted else 200)
@@ -219,9 +221,9 @@ class ImportManifest(views.View):
     @extend_schema(**import_schema.MANIFEST)
     def get(self, request: Request, import_id: int) -> views.Answer:
         query.Query(request).done()
-        found = _get(request, import_id)
-        text = manifests.text(found, scoped.seen(request))
-        return _file(text.encode(), "application/yaml", f"import-{found.pk}.yaml")
+        vm_import = _get(request, import_id)
+        text = manifests.text(vm_import, scoped.request_scope(request))
+        return _file(text.encode(), "application/yaml", f"import-{vm_import.pk}.yaml")
 
 
 class TemplateCSV(views.View):
@@ -255,10 +257,10 @@ def filtered(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[Imp
 
 
 def _get(request: Request, import_id: int) -> VMImport:
-    found = drafts.visible(request.user).filter(pk=import_id).first()
-    if found is None:
+    vm_import = drafts.visible(request.user).filter(pk=import_id).first()
+    if vm_import is None:
         raise errors.NotFound("There is no such object.")
-    return found
+    return vm_import
 
 
 def _briefs(ids: list[int]) -> list[representation.Shape]:
@@ -266,23 +268,25 @@ def _briefs(ids: list[int]) -> list[representation.Shape]:
     return [representation.brief(rows[pk]) for pk in ids]
 
 
-def _rows(of: VMImport, numbers: list[int]) -> list[representation.Shape]:
-    rows = ImportRow.objects.filter(vm_import=of, number__in=numbers)
-    known = {row.number: row for row in rows}
-    return representation.rows(of, [known[number] for number in numbers if number in known])
+def _rows(vm_import: VMImport, numbers: list[int]) -> list[representation.Shape]:
+    rows = ImportRow.objects.filter(vm_import=vm_import, number__in=numbers)
+    rows_by_number = {row.number: row for row in rows}
+    return representation.rows(
+        vm_import, [rows_by_number[number] for number in numbers if number in rows_by_number]
+    )
 
 
-def _row(of: VMImport, number: int) -> representation.Shape:
-    found = _rows(of, [number] if number < 1 << 31 else [])
-    if not found:
+def _row(vm_import: VMImport, number: int) -> representation.Shape:
+    shapes = _rows(vm_import, [number] if number < 1 << 31 else [])
+    if not shapes:
         raise errors.NotFound("There is no such object.")
-    return found[0]
+    return shapes[0]
 
 
 def _done(request: Request, import_id: int, action: Any) -> views.Answer:
     query.Query(request).done()
-    found = _get(request, import_id)
-    done = action(found.pk, author=views.author(request), user=request.user)
+    vm_import = _get(request, import_id)
+    done = action(vm_import.pk, author=views.author(request), user=request.user)
     return views.answer(representation.brief(done))
 
 
@@ -307,26 +311,30 @@ def _empty_form(request: Request) -> bool:
     return parsing.media_type(request) == bodies.FORM and not (plain.POST or plain.FILES)
 
 
-def _text(value: object, at: str) -> str:
-    text = parsing.text(value, at)
+def _text(value: object, field_path: str) -> str:
+    text = parsing.text(value, field_path)
     if len(text) > 500:
-        raise errors.InvalidInput.for_field(at, "too_long", "has at most 500 characters", value)
+        raise errors.InvalidInput.for_field(
+            field_path, "too_long", "has at most 500 characters", value
+        )
     return text
 
 
-def _mac(value: object, at: str) -> str:
+def _mac(value: object, field_path: str) -> str:
     """Any text is a correction that the draft judges, but one with control characters is none."""
-    text = _text(value, at)
+    text = _text(value, field_path)
     if not text.isprintable():
-        raise errors.InvalidInput.for_field(at, "mac_syntax", "has control characters", value)
+        raise errors.InvalidInput.for_field(
+            field_path, "mac_syntax", "has control characters", value
+        )
     return text
 
 
-def _ips(value: object, at: str) -> list[str]:
+def _ips(value: object, field_path: str) -> list[str]:
     if not isinstance(value, list) or len(value) > corrections.MOST_IPS:
         message = f"a list of at most {corrections.MOST_IPS} addresses is expected"
-        raise errors.InvalidInput.for_field(at, "wrong_type", message, value)
-    return [_text(one, f"{at}.{index}") for index, one in enumerate(value)]
+        raise errors.InvalidInput.for_field(field_path, "wrong_type", message, value)
+    return [_text(ip_text, f"{field_path}.{index}") for index, ip_text in enumerate(value)]
 
 
 _CORRECTIONS = {"ips": _ips, "mac": _mac}

@@ -16,58 +16,63 @@ Shape = dict[str, Any]
 COUNTED = ("new", "changed", "unchanged", "conflict", "refused")
 
 
-def one(of: VMImport) -> Shape:
+def detail(vm_import: VMImport) -> Shape:
     """An import with what is worked out for one alone."""
-    standing = vm_status.counts(of) if of.status == Status.COMMITTED else None
-    return brief(of) | {"port_groups": mapping.port_groups(of), "standing": standing}
-
-
-def brief(of: VMImport) -> Shape:
-    return {
-        "id": of.pk,
-        "format": of.format,
-        "status": of.status,
-        "counts": dict.fromkeys(COUNTED, 0) | of.counts,
-        "target": of.target,
-        "cluster": of.cluster.name,
-        "network": of.network_id,
-        "namespace": of.namespace,
-        "mapping": of.mapping,
-        "file": of.file_name,
-        "rows": of.rows_total,
-        "progress": progress(of),
-        "left_out": of.left_out,
-        "notes": of.notes,
-        "error": {"code": of.error_code, "message": of.error} if of.error_code else None,
-        "skip_bad": of.skip_bad,
-        "created_by": of.actor,
-        "created_at": block_fields.time(of.created_at),
-        "drafted_at": block_fields.time(of.drafted_at),
-        "committed_at": block_fields.time(of.committed_at),
-        "undone_at": block_fields.time(of.undone_at),
+    status_counts = vm_status.counts(vm_import) if vm_import.status == Status.COMMITTED else None
+    return brief(vm_import) | {
+        "port_groups": mapping.port_groups(vm_import),
+        "standing": status_counts,
     }
 
 
-def progress(of: VMImport) -> Shape:
+def brief(vm_import: VMImport) -> Shape:
+    return {
+        "id": vm_import.pk,
+        "format": vm_import.format,
+        "status": vm_import.status,
+        "counts": dict.fromkeys(COUNTED, 0) | vm_import.counts,
+        "target": vm_import.target,
+        "cluster": vm_import.cluster.name,
+        "network": vm_import.network_id,
+        "namespace": vm_import.namespace,
+        "mapping": vm_import.mapping,
+        "file": vm_import.file_name,
+        "rows": vm_import.rows_total,
+        "progress": progress(vm_import),
+        "left_out": vm_import.left_out,
+        "notes": vm_import.notes,
+        "error": {"code": vm_import.error_code, "message": vm_import.error}
+        if vm_import.error_code
+        else None,
+        "skip_bad": vm_import.skip_bad,
+        "created_by": vm_import.actor,
+        "created_at": block_fields.time(vm_import.created_at),
+        "drafted_at": block_fields.time(vm_import.drafted_at),
+        "committed_at": block_fields.time(vm_import.committed_at),
+        "undone_at": block_fields.time(vm_import.undone_at),
+    }
+
+
+def progress(vm_import: VMImport) -> Shape:
     """Rows done and in all, per cent, and the seconds that the rest will take at this pace."""
-    found = import_progress.for_import(of, datetime.now(UTC))
+    current_progress = import_progress.for_import(vm_import, datetime.now(UTC))
     return {
-        "done": found.done,
-        "total": found.total,
-        "percent": found.percent,
-        "remaining_seconds": found.remaining,
+        "done": current_progress.done,
+        "total": current_progress.total,
+        "percent": current_progress.percent,
+        "remaining_seconds": current_progress.remaining,
     }
 
 
-def rows(of: VMImport, found: Sequence[ImportRow]) -> list[Shape]:
+def rows(vm_import: VMImport, import_rows: Sequence[ImportRow]) -> list[Shape]:
     """Rows of one page; where each VM stands once they are written."""
-    standing: dict[int, str] = {}
-    if of.status == Status.COMMITTED:
-        standing = vm_status.of_rows(of, [row.number for row in found])
-    return [_row(row, standing) for row in found]
+    statuses: dict[int, str] = {}
+    if vm_import.status == Status.COMMITTED:
+        statuses = vm_status.of_rows(vm_import, [row.number for row in import_rows])
+    return [_row(row, statuses) for row in import_rows]
 
 
-def _row(row: ImportRow, standing: dict[int, str]) -> Shape:
+def _row(row: ImportRow, statuses: dict[int, str]) -> Shape:
     return {
         "number": row.number,
         "row": row.row,
@@ -86,9 +91,9 @@ def _row(row: ImportRow, standing: dict[int, str]) -> Shape:
         "corrected": row.corrected,
         "entry": row.entry_id,
         "claim": row.claim_id,
-        "standing": standing.get(row.number),
+        "standing": statuses.get(row.number),
     }
 
 
-def _either(made: Collection[str], source: Collection[str]) -> Collection[str]:
-    return made or source
+def _either(resolved: Collection[str], source: Collection[str]) -> Collection[str]:
+    return resolved or source

@@ -143,10 +143,10 @@ _BINARY = {"type": "string", "format": "binary"}
 
 
 def download(summary: str, media_type: str, *, fails: str = "") -> dict[str, Any]:
-    said = openapi.says(summary, {200: _BINARY}, fails=fails)
-    responses = said["responses"]
+    schema = openapi.says(summary, {200: _BINARY}, fails=fails)
+    responses = schema["responses"]
     responses[200, media_type] = responses.pop((200, "application/json"))
-    return said
+    return schema
 
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

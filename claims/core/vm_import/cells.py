@@ -81,8 +81,8 @@ def parse_mac(text: str) -> tuple[FieldProblem, ...]:
     """What is wrong with the text as a MAC address; nothing for a good one."""
     if type(text) is str and _CLEAN_MAC(text) and text != "00:00:00:00:00:00":
         return ()
-    if found := mangled("mac", text):
-        return (found,)
+    if mangled_problem := mangled("mac", text):
+        return (mangled_problem,)
     try:
         macs.parse_mac(str(text), field="mac", lenient=True)
     except errors.InvalidInput as error:
@@ -148,8 +148,8 @@ def _several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> A
     problems: list[FieldProblem] = []
     written: list[str] = []
     for text in texts:
-        if found := mangled("ips", text) if text else None:
-            problems.append(found)
+        if mangled_problem := mangled("ips", text) if text else None:
+            problems.append(mangled_problem)
             written.append(str(text))
         else:
             written += split(text)
@@ -157,16 +157,22 @@ def _several(texts: Sequence[str], prefixes: Sequence[str], *, aside: bool) -> A
         return Addresses(tuple(written), tuple(problems), unread=True)
     if len(written) > MOST_IN_A_CELL:
         message = f"{len(written)} addresses; an interface has at most {MOST_IN_A_CELL}"
-        told = problem("ips", "too_many", message)
-        return Addresses(tuple(written[:MOST_IN_A_CELL]), (told,), unread=True)
-    read = [
-        _Read(text, prefix)
+        too_many = problem("ips", "too_many", message)
+        return Addresses(tuple(written[:MOST_IN_A_CELL]), (too_many,), unread=True)
+    all_addresses = [
+        _ParsedAddress(text, prefix)
         for text, prefix in zip(written, _spread(prefixes, written), strict=True)
     ]
-    kept = _kept(read, problems) if aside else read
-    ips = tuple(dict.fromkeys(one.text for one in kept))
-    problems += [each for one in kept for each in one.problems]
-    return Addresses(ips, tuple(problems), any(one.problems for one in kept))
+    usable_addresses = _drop_useless(all_addresses, problems) if aside else all_addresses
+    ips = tuple(dict.fromkeys(parsed_address.text for parsed_address in usable_addresses))
+    problems += [
+        cell_problem
+        for parsed_address in usable_addresses
+        for cell_problem in parsed_address.problems
+    ]
+    return Addresses(
+        ips, tuple(problems), any(parsed_address.problems for parsed_address in usable_addresses)
+    )
 
 
 def split(text: str) -> list[str]:
@@ -181,13 +187,13 @@ def _spread(prefixes: Sequence[str], written: Sequence[str]) -> list[str]:
         return [prefix.lstrip("/") for prefix in prefixes]
     if len(prefixes) != 1:
         return [""] * len(written)
-    given = prefixes[0].lstrip("/")
+    shared_prefix = prefixes[0].lstrip("/")
     mixed = len({":" in text for text in written}) > 1
-    of_ipv4 = "." in given or not given.isdecimal() or int(given[:4]) <= 32
-    return ["" if mixed and of_ipv4 == (":" in text) else given for text in written]
+    of_ipv4 = "." in shared_prefix or not shared_prefix.isdecimal() or int(shared_prefix[:4]) <= 32
+    return ["" if mixed and of_ipv4 == (":" in text) else shared_prefix for text in written]
 
 
-class _Read:
+class _ParsedAddress:
     """One address of a cell: its canonical text, or what is wrong with it."""
 
     __slots__ = ("address", "problems", "text")
@@ -220,17 +226,17 @@ def _of_family(prefix: str, address: addresses.Address) -> str:
 
 def _with_prefix(address: addresses.Address, length: str, written: str) -> str:
     unusable = any(address in net for net in addresses.UNUSABLE.values())
-    given = (
+    interface_text = (
         f"{'1.1.1.1' if address.version == 4 else '2001:db8::1'}/{length}"
         if unusable
         else f"{address}/{length}"
     )
     try:
-        found = addresses.parse_interface(given, field="ips")
+        interface = addresses.parse_interface(interface_text, field="ips")
     except errors.InvalidInput as error:
         first = error.problems[0]
         raise errors.InvalidInput.for_field("ips", first.code, first.message, written) from None
-    return f"{address}/{found.network.prefixlen}"
+    return f"{address}/{interface.network.prefixlen}"
 
 
 def _looks_mangled(text: str) -> str:
@@ -239,18 +245,31 @@ def _looks_mangled(text: str) -> str:
     return "a date" if _DATE.fullmatch(text) else ""
 
 
-def _kept(read: Sequence[_Read], problems: list[FieldProblem]) -> list[_Read]:
-    kept = []
-    for one in read:
-        if reason := _useless(one.address):
-            problems.append(_aside(one.text, *reason))
+def _drop_useless(
+    all_addresses: Sequence[_ParsedAddress], problems: list[FieldProblem]
+) -> list[_ParsedAddress]:
+    usable_addresses = []
+    for parsed_address in all_addresses:
+        if reason := _useless(parsed_address.address):
+            problems.append(_aside(parsed_address.text, *reason))
         else:
-            kept.append(one)
-    of_vm = [one for one in kept if not container_like(one.address)]
-    if any(one.address is not None and one.address.version == 4 for one in of_vm):
-        problems += [_aside(one.text, *_CONTAINER) for one in kept if container_like(one.address)]
-        return of_vm
-    return kept
+            usable_addresses.append(parsed_address)
+    vm_addresses = [
+        parsed_address
+        for parsed_address in usable_addresses
+        if not container_like(parsed_address.address)
+    ]
+    if any(
+        parsed_address.address is not None and parsed_address.address.version == 4
+        for parsed_address in vm_addresses
+    ):
+        problems += [
+            _aside(parsed_address.text, *_CONTAINER)
+            for parsed_address in usable_addresses
+            if container_like(parsed_address.address)
+        ]
+        return vm_addresses
+    return usable_addresses
 
 
 def _useless(address: addresses.Address | None) -> tuple[str, str] | None:

@@ -86,7 +86,7 @@ class Layout:
     names: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def wanted(self) -> frozenset[int]:
+    def used_columns(self) -> frozenset[int]:
         """The columns that say something."""
         roles = (self.vm, self.mac, self.ip, self.ip6, self.prefix, self.network, self.namespace)
         flags = (self.note, self.origin, self.template, self.placeholder)
@@ -94,7 +94,7 @@ class Layout:
 
     def gathered(self, row: Sequence[str]) -> Sequence[str]:
         """A row of a list whose addresses go on in the cells after their column."""
-        if self.ip == max(self.wanted) and len(row) > self.ip + 1:
+        if self.ip == max(self.used_columns) and len(row) > self.ip + 1:
             return [*row[: self.ip], ", ".join(cell for cell in row[self.ip :] if cell)]
         return row
 
@@ -119,12 +119,15 @@ def recognise(header: Sequence[str]) -> Layout | None:
     if roles.get("vm", -1) < 0 and roles.get("mac", -1) < 0:
         return None
     _refuse_duplicates(header, keys, roles)
-    found = {role: column for role, column in roles.items() if column >= 0}
-    if kind == POWERCLI and len([key for key in keys if key]) <= 3 and len(found) <= 3:
+    columns_by_role = {role: column for role, column in roles.items() if column >= 0}
+    if kind == POWERCLI and len([key for key in keys if key]) <= 3 and len(columns_by_role) <= 3:
         kind = LIST
     width = max((index for index, key in enumerate(keys) if key), default=-1) + 1
     return Layout(
-        kind, **found, width=width, names=tuple(str(cell) for cell in header[:MOST_COLUMNS])
+        kind,
+        **columns_by_role,
+        width=width,
+        names=tuple(str(cell) for cell in header[:MOST_COLUMNS]),
     )
 
 
@@ -158,7 +161,7 @@ def guess(row: Sequence[str]) -> Layout | None:
     ip = _where(row, _has_addresses)
     if mac < 0 and ip < 0:
         return None
-    rest = [at for at, cell in enumerate(row[:4]) if at not in (mac, ip) and cell.strip()]
+    rest = [index for index, cell in enumerate(row[:4]) if index not in (mac, ip) and cell.strip()]
     return Layout(LIST, vm=rest[0] if rest else -1, mac=mac, ip=ip, width=max(len(row), 3))
 
 
@@ -170,17 +173,17 @@ def loose(row: Sequence[str]) -> list[str]:
 
     What follows a `#` is a remark.
     """
-    names, found, ips = [], "", []
+    names, mac, ips = [], "", []
     for part in cells.split(_ARROWS.sub(" ", (row[0] if row else "").partition("#")[0])):
-        if not found and _is_mac(part):
-            found = part
+        if not mac and _is_mac(part):
+            mac = part
         elif _has_addresses(part):
             ips.append(part)
         else:
             names.append(part)
-    if not found and names and len(names) > 1:
-        found = names.pop()  # so that it is told what is wrong with it
-    return [" ".join(names), found, ", ".join(ips)]
+    if not mac and names and len(names) > 1:
+        mac = names.pop()  # so that it is told what is wrong with it
+    return [" ".join(names), mac, ", ".join(ips)]
 
 
 def is_loose(row: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from claims.core.vm_import import cells, vm_interface
-from claims.core.vm_import.vm_interface import Found, Skipped, problem
+from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core.errors import FieldProblem
 
 Json = Mapping[str, Any]
@@ -33,13 +33,13 @@ def is_plan(value: object) -> bool:
     return str(value.get("apiVersion", "")).startswith("forklift.konveyor.io/")
 
 
-def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[Found]:
+def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[VMInterface]:
     """The interfaces of the VMs, `row` being the place of the VM from 1; `skipped` counts templates,
     vCLS machines and interfaces that only the guest knows (guest_only_interface)."""
     for row, vm in enumerate(listed, start=1):
         if not isinstance(vm, Mapping):
             wrong = problem("", "wrong_type", "an object is expected")
-            yield Found(row, "", "", (), problems=(wrong,), refused=True)
+            yield VMInterface(row, "", "", (), problems=(wrong,), refused=True)
         elif vm.get("isTemplate") is True:
             skipped.add("template", _word(vm.get("name")))
         elif str(vm.get("name", "")).startswith("vCLS"):
@@ -48,18 +48,20 @@ def vms(listed: Iterable[object], skipped: Skipped) -> Iterator[Found]:
             yield from _vm(row, vm, skipped)
 
 
-def plan(row: int, manifest: Json) -> Iterator[Found]:
+def plan(row: int, manifest: Json) -> Iterator[VMInterface]:
     """The VMs that a plan names: refused, with what is missing."""
     spec = _mapping(manifest.get("spec"))
     wrong = problem("mac", "mac_missing", _NAMES_ONLY)
     namespace = _word(spec.get("targetNamespace"))
     for vm in _mappings(spec.get("vms")):
-        name, told = _name(vm)
-        yield Found(row, name, "", (), namespace=namespace, problems=(*told, wrong), refused=True)
+        name, name_problems = _name(vm)
+        yield VMInterface(
+            row, name, "", (), namespace=namespace, problems=(*name_problems, wrong), refused=True
+        )
 
 
-def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[Found]:
-    name, told_of_vm = _name(vm)
+def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[VMInterface]:
+    name, name_problems = _name(vm)
     namespace = ""
     if isinstance(vm.get("object"), Mapping):
         namespace = _word(vm.get("namespace"))
@@ -70,15 +72,15 @@ def _vm(row: int, vm: Json, skipped: Skipped) -> Iterator[Found]:
         interfaces = list(_nics(vm, skipped))
     if not interfaces:
         message = "the inventory has no network interface of this VM"
-        wrong = (*told_of_vm, problem("mac", "mac_missing", message))
-        yield Found(row, name, "", (), namespace=namespace, problems=wrong, refused=True)
+        wrong = (*name_problems, problem("mac", "mac_missing", message))
+        yield VMInterface(row, name, "", (), namespace=namespace, problems=wrong, refused=True)
     for mac, listed, network, note, lost in interfaces:
         ips = cells.parse_addresses(*listed)
         wrong = cells.parse_mac(mac) if mac else ()
-        told = (*told_of_vm, *lost)
-        problems, no_mac = vm_interface.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
-        refused = bool(told_of_vm or wrong or ips.unread or no_mac)
-        yield Found(row, name, mac, ips.ips, network, namespace, "", note, problems, refused)
+        vm_problems = (*name_problems, *lost)
+        problems, no_mac = vm_interface.lacking(mac, ips.ips, (*vm_problems, *wrong, *ips.problems))
+        refused = bool(name_problems or wrong or ips.unread or no_mac)
+        yield VMInterface(row, name, mac, ips.ips, network, namespace, "", note, problems, refused)
 
 
 # MAC, addresses, network, note, what of the addresses MTV does not keep
@@ -99,11 +101,19 @@ def _nics(vm: Json, skipped: Skipped) -> Iterator[Interface]:
             ("key", _device(nic.get("deviceKey"))),
             ("index", _device(nic.get("deviceIndex"))),
         )
-        said = [guest for key in keys if key[1] for guest in guests.pop(key, ())]
-        listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in said]
+        nic_guests = [guest for key in keys if key[1] for guest in guests.pop(key, ())]
+        listed = [_with_prefix(_word(guest.get("ip")), guest.get("prefix")) for guest in nic_guests]
         listed += list(_own_addresses(nic))
-        network = next((_word(guest["network"]) for guest in said if guest.get("network")), "")
-        yield mac, listed, network or _network(nic), _origins(said), tuple(_lost(vm, said))
+        network = next(
+            (_word(guest["network"]) for guest in nic_guests if guest.get("network")), ""
+        )
+        yield (
+            mac,
+            listed,
+            network or _network(nic),
+            _origins(nic_guests),
+            tuple(_lost(vm, nic_guests)),
+        )
     for _ in guests:
         skipped.add("guest_only_interface", _word(vm.get("name")))
 
@@ -134,8 +144,8 @@ def _own_addresses(nic: Json) -> Iterator[str]:
     """oVirt's `ipAddress` [{address, version}], Nutanix' `ipAddresses`."""
     for key in ("ipAddress", "ipAddresses"):
         listed = nic.get(key)
-        for one in listed if isinstance(listed, list) else [listed]:
-            text = _word(one.get("address")) if isinstance(one, Mapping) else _word(one)
+        for address in listed if isinstance(listed, list) else [listed]:
+            text = _word(address.get("address")) if isinstance(address, Mapping) else _word(address)
             if text:
                 yield text
 
@@ -159,10 +169,10 @@ def _openstack(addresses: Json) -> Iterator[Interface]:
     ones are no interface's."""
     for network, listed in addresses.items():
         by_mac: dict[str, list[str]] = {}
-        for one in _mappings(listed):
-            if one.get("OS-EXT-IPS:type") != "floating":
-                mac = _word(one.get("OS-EXT-IPS-MAC:mac_addr"))
-                by_mac.setdefault(mac, []).append(_word(one.get("addr")))
+        for address in _mappings(listed):
+            if address.get("OS-EXT-IPS:type") != "floating":
+                mac = _word(address.get("OS-EXT-IPS-MAC:mac_addr"))
+                by_mac.setdefault(mac, []).append(_word(address.get("addr")))
         for mac, ips in by_mac.items():
             yield mac, ips, _word(network), "", ()
 
@@ -171,14 +181,16 @@ def _openshift(vm: Json) -> Iterator[Interface]:
     template = _mapping(_mapping(_mapping(vm["object"]).get("spec")).get("template"))
     devices = _mapping(_mapping(_mapping(template.get("spec")).get("domain")).get("devices"))
     running = {
-        _word(one.get("name")): one
-        for one in _mappings(_mapping(_mapping(vm.get("instance")).get("status")).get("interfaces"))
+        _word(interface.get("name")): interface
+        for interface in _mappings(
+            _mapping(_mapping(vm.get("instance")).get("status")).get("interfaces")
+        )
     }
-    for one in _mappings(devices.get("interfaces")):
-        name = _word(one.get("name"))
-        seen = running.get(name, {})
-        mac = _word(one.get("macAddress") or seen.get("mac"))
-        listed = seen.get("ipAddresses")
+    for interface in _mappings(devices.get("interfaces")):
+        name = _word(interface.get("name"))
+        running_interface = running.get(name, {})
+        mac = _word(interface.get("macAddress") or running_interface.get("mac"))
+        listed = running_interface.get("ipAddresses")
         ips = [_word(ip) for ip in listed] if isinstance(listed, list) else []
         yield mac, ips, name, "", ()
 
@@ -247,4 +259,8 @@ def _mapping(value: object) -> Json:
 
 
 def _mappings(value: object) -> Iterator[Json]:
-    return (one for one in (value if isinstance(value, list) else []) if isinstance(one, Mapping))
+    return (
+        element
+        for element in (value if isinstance(value, list) else [])
+        if isinstance(element, Mapping)
+    )

@@ -12,7 +12,7 @@ from typing import Any
 from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
 from claims.core.vm_import import cells, vm_interface
-from claims.core.vm_import.vm_interface import Found, problem
+from claims.core.vm_import.vm_interface import VMInterface, problem
 from pools.core import errors
 from pools.core.errors import FieldProblem
 from pools.core.object_reader import Repeated
@@ -29,29 +29,29 @@ def kind_of(manifest: object) -> str:
 def objects(documents: Sequence[object]) -> list[object]:
     """The documents, and the items of those that are lists (`kubectl get -o yaml`)."""
     listed: list[object] = []
-    for one in documents:
-        items = one.get("items") if isinstance(one, Mapping) else None
-        listed += items if isinstance(items, list) else [one]
+    for document in documents:
+        items = document.get("items") if isinstance(document, Mapping) else None
+        listed += items if isinstance(items, list) else [document]
     return listed
 
 
-def rows(manifests: Sequence[object]) -> Iterator[Found]:
+def rows(manifests: Sequence[object]) -> Iterator[VMInterface]:
     """The entries and claims, `row` counting them from 1 over all objects; any other object is
     refused as a row, so that nothing of a file is passed over in silence."""
     number = 1
     for manifest in manifests:
-        for one in _rows(number, manifest):
-            yield one
-            number = one.row + 1
+        for interface in _rows(number, manifest):
+            yield interface
+            number = interface.row + 1
 
 
-def _rows(number: int, manifest: object) -> Iterator[Found]:
+def _rows(number: int, manifest: object) -> Iterator[VMInterface]:
     kind = kind_of(manifest)
     if not isinstance(manifest, Mapping) or not kind:
         message = f"an {ippool.KIND} or an {ipamclaim.KIND} is expected"
-        given = manifest.get("kind", "") if isinstance(manifest, Mapping) else ""
-        wrong = problem("kind", "unsupported_kind", message, given)
-        yield Found(number, "", "", (), problems=(wrong,), refused=True)
+        actual_kind = manifest.get("kind", "") if isinstance(manifest, Mapping) else ""
+        wrong = problem("kind", "unsupported_kind", message, actual_kind)
+        yield VMInterface(number, "", "", (), problems=(wrong,), refused=True)
         return
     try:
         if kind == ippool.KIND:
@@ -59,46 +59,46 @@ def _rows(number: int, manifest: object) -> Iterator[Found]:
         else:
             yield _claim(number, ipamclaim.parse(manifest))
     except errors.InvalidInput as error:
-        yield Found(number, "", "", (), problems=error.problems, refused=True)
+        yield VMInterface(number, "", "", (), problems=error.problems, refused=True)
 
 
-def _entries(number: int, manifest: Json) -> Iterator[Found]:
+def _entries(number: int, manifest: Json) -> Iterator[VMInterface]:
     pool = ippool.parse(manifest)
     counted: dict[str, int] = {}
     for key, _ in pool.entries:
         counted[key] = counted.get(key, 0) + 1
     for offset, (key, value) in enumerate(pool.entries):
-        told: tuple[FieldProblem, ...] = ()
+        problems: tuple[FieldProblem, ...] = ()
         if counted[key] > 1:
             message = f"the object has this key {counted[key]} times"
-            told = (problem("mac", "duplicate_key", message, key),)
-        yield _entry(number + offset, key, value, pool.network_name, told)
+            problems = (problem("mac", "duplicate_key", message, key),)
+        yield _entry(number + offset, key, value, pool.network_name, problems)
 
 
 def _entry(
-    row: int, mac: str, value: object, network: str, told: tuple[FieldProblem, ...]
-) -> Found:
+    row: int, mac: str, value: object, network: str, problems: tuple[FieldProblem, ...]
+) -> VMInterface:
     wrong = cells.parse_mac(mac)
-    given = value if isinstance(value, list) and not isinstance(value, Repeated) else None
-    if given is None or not all(isinstance(ip, str) for ip in given):
+    listed_ips = value if isinstance(value, list) and not isinstance(value, Repeated) else None
+    if listed_ips is None or not all(isinstance(ip, str) for ip in listed_ips):
         message = 'a list of addresses is expected, such as ["10.0.0.5/24"]'
-        told = (*told, *wrong, problem("ips", "wrong_type", message, value))
-        return Found(row, "", mac, (), network, problems=told, refused=True)
-    ips = cells.parse_addresses(*given, aside=False)
-    told, no_mac = vm_interface.lacking(mac, ips.ips, (*told, *wrong, *ips.problems))
+        problems = (*problems, *wrong, problem("ips", "wrong_type", message, value))
+        return VMInterface(row, "", mac, (), network, problems=problems, refused=True)
+    ips = cells.parse_addresses(*listed_ips, aside=False)
+    problems, no_mac = vm_interface.lacking(mac, ips.ips, (*problems, *wrong, *ips.problems))
     refused = bool(wrong) or ips.unread or no_mac
-    return Found(row, "", mac, ips.ips, network, problems=told, refused=refused)
+    return VMInterface(row, "", mac, ips.ips, network, problems=problems, refused=refused)
 
 
-def _claim(row: int, claim: ipamclaim.Claim) -> Found:
+def _claim(row: int, claim: ipamclaim.Claim) -> VMInterface:
     """What it asks for, else what it was given; a claim may do without a MAC address."""
     ips = claim.ips_requested or claim.ips
-    told = claim.problems
+    problems = claim.problems
     if not claim.mac:
-        told = (*told, vm_interface.MAC_MISSING)
+        problems = (*problems, vm_interface.MAC_MISSING)
     if not ips:
-        told = (*told, vm_interface.NO_ADDRESS)
-    return Found(
+        problems = (*problems, vm_interface.NO_ADDRESS)
+    return VMInterface(
         row,
         claim.vm,
         claim.mac or "",
@@ -106,6 +106,6 @@ def _claim(row: int, claim: ipamclaim.Claim) -> Found:
         claim.network,
         claim.namespace,
         note=f"IPAMClaim {claim.name}",
-        problems=told,
+        problems=problems,
         refused=bool(claim.problems),
     )

@@ -26,7 +26,7 @@ _ZERO = "00:00:00:00:00:00"
 _LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PLAIN_VM = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 UNMAPPED = "unmapped_port_group"
-_TOLD = frozenset({"prefix_added", "vm_name_changed"})  # and no harm
+_HARMLESS = frozenset({"prefix_added", "vm_name_changed"})  # and no harm
 # Of an entry that is there these are said only; a new one is not written.
 DECLINED = {
     address_requests.TOO_MANY: "Keep one of them.",
@@ -35,7 +35,7 @@ DECLINED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceRow:
     """A row in the words of its file, or of whoever corrected it."""
 
     vm: str
@@ -102,15 +102,15 @@ class Destination:
         except (OSError, ValueError):
             return None
         number = int.from_bytes(packed)
-        for family, first, last, own in self._spans:
+        for family, first, last, prefix_length in self._spans:
             if family == version and first <= number <= last:
-                if slash and size != own:
+                if slash and size != prefix_length:
                     return None
                 if version == 6:
                     if number < 1 << 48:  # may be written as an IPv4 address
                         return None
                     bare = socket.inet_ntop(socket.AF_INET6, packed)
-                return f"{bare}/{own}", "" if slash else own
+                return f"{bare}/{prefix_length}", "" if slash else prefix_length
         return None
 
 
@@ -129,9 +129,11 @@ class Plan:
     manifests: bool = False
 
 
-def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
+def resolve(row: SourceRow, to: Destination | None, plan: Plan) -> Resolved:
     """Never raises: what is wrong is said in the reasons."""
-    reasons: list[Reason] = [(one.code, _sentence(one)) for one in row.problems]
+    reasons: list[Reason] = [
+        (row_problem.code, _sentence(row_problem)) for row_problem in row.problems
+    ]
     if to is None:
         return Resolved(None, usable=False, reasons=(_unmapped(row.port_group), *reasons))
     if plan.manifests and row.port_group not in {"", to.network}:
@@ -140,10 +142,10 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
         )
         reasons.append(("another_network", f"{message} {to.network}."))
     usable = not row.refused
-    vm, said = _vm(row.vm, moved=plan.moved)
-    if said:
-        reasons.append(said)
-        usable = usable and said[0] == "vm_name_changed"
+    vm, vm_reason = _vm(row.vm, moved=plan.moved)
+    if vm_reason:
+        reasons.append(vm_reason)
+        usable = usable and vm_reason[0] == "vm_name_changed"
     namespace = row.namespace or to.namespace
     if namespace and (problem := _namespace_problem(namespace)):
         reasons.append(problem)
@@ -152,8 +154,8 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
     usable = usable and bool(mac or not row.mac) and bool(ips or not row.ips)
     lacking = [*_lacking(row, plan, namespace), *_foreign(vm, namespace, plan)]
     if lacking:
-        known = {code for code, _ in reasons}
-        reasons += [one for one in lacking if one[0] not in known]
+        existing_codes = {code for code, _ in reasons}
+        reasons += [reason for reason in lacking if reason[0] not in existing_codes]
         usable = False
     called = to.vm_networks.get((namespace, vm), to.network)
     name = _claim_name(vm, called) if plan.target == IPAMCLAIMS and vm else ""
@@ -161,7 +163,7 @@ def resolve(row: Source, to: Destination | None, plan: Plan) -> Resolved:
         reasons.append(("name_impossible", f"No IPAMClaim can be called {vm}.{called}."))
         usable, name = False, ""
     if not usable:
-        reasons.sort(key=lambda one: one[0] in _TOLD)
+        reasons.sort(key=lambda reason: reason[0] in _HARMLESS)
     return Resolved(to.network_id, vm, namespace, mac, ips, name, usable, tuple(reasons))
 
 
@@ -188,13 +190,13 @@ def _vm(name: str, *, moved: bool) -> tuple[str, Reason | None]:
         return "", None
     if _PLAIN_VM.fullmatch(name) and len(name) <= (vm_names.LONGEST if moved else 253):
         return name, None
-    made = vm_names.sanitised(name)
-    if not made:
+    cluster_name = vm_names.sanitised(name)
+    if not cluster_name:
         message = (
             f"Nothing that a VM can be called is left of {errors.shown(name)}: give it a name."
         )
         return "", ("vm_name", message)
-    return made, ("vm_name_changed", f"In the cluster the VM is called {made}.")
+    return cluster_name, ("vm_name_changed", f"In the cluster the VM is called {cluster_name}.")
 
 
 @lru_cache(1024)
@@ -206,7 +208,7 @@ def _namespace_problem(name: str) -> Reason | None:
     return None
 
 
-def _mac(row: Source, reasons: list[Reason]) -> str | None:
+def _mac(row: SourceRow, reasons: list[Reason]) -> str | None:
     text = row.mac
     if not text:
         return None
@@ -222,30 +224,30 @@ def _mac(row: Source, reasons: list[Reason]) -> str | None:
 _LENIENT = entries.Rules(lenient=True)
 
 
-def _ips(row: Source, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
-    found, added = [], dict[str, None]()
+def _ips(row: SourceRow, to: Destination, reasons: list[Reason]) -> tuple[str, ...]:
+    plain_ips, added = [], dict[str, None]()
     for text in row.ips:
         quick = to.quick(text)
         if quick is None:
             break
-        found.append(quick[0])
+        plain_ips.append(quick[0])
         if quick[1]:
             added[quick[1]] = None
     else:
-        if len(found) == 1 or len(set(found)) == len(found) <= entries.MOST_ADDRESSES:
+        if len(plain_ips) == 1 or len(set(plain_ips)) == len(plain_ips) <= entries.MOST_ADDRESSES:
             reasons += [_prefix_added(size, to.network) for size in added]
-            return _declined(tuple(found), to, reasons)
+            return _declined(tuple(plain_ips), to, reasons)
     if not row.ips:
         return ()
     try:
         parsed = entries.parse_ips(row.ips, to.rules)
     except errors.InvalidInput as error:
-        reasons += [(one.code, _sentence(one)) for one in error.problems]
+        reasons += [(problem.code, _sentence(problem)) for problem in error.problems]
         return ()
     lengths = {
-        one.partition("/")[2]
-        for one, given in zip(parsed, row.ips, strict=True)
-        if "/" not in given
+        parsed_ip.partition("/")[2]
+        for parsed_ip, raw_ip in zip(parsed, row.ips, strict=True)
+        if "/" not in raw_ip
     }
     reasons += [_prefix_added(size, to.network) for size in sorted(lengths)]
     return _declined(parsed, to, reasons)
@@ -266,7 +268,7 @@ def _declined(ips: tuple[str, ...], to: Destination, reasons: list[Reason]) -> t
     return ips
 
 
-def _lacking(row: Source, plan: Plan, namespace: str) -> Iterator[Reason]:
+def _lacking(row: SourceRow, plan: Plan, namespace: str) -> Iterator[Reason]:
     """What has to be there for the target."""
     if plan.target == IPPOOL:
         if not row.mac:

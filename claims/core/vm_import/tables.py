@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from claims.core.vm_import import cells, columns, vm_interface
 from claims.core.vm_import.columns import Layout
-from claims.core.vm_import.vm_interface import Found, Skipped, problem
+from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from pools.core.errors import FieldProblem
 
 Row = tuple[int, Sequence[str]]  # the number of the row, from 1; its cells, short rows being short
@@ -16,18 +16,18 @@ Row = tuple[int, Sequence[str]]  # the number of the row, from 1; its cells, sho
 
 def read(
     layout: Layout, rows: Iterable[Row], skipped: Skipped, *, sheet: str = ""
-) -> Iterator[Found]:
+) -> Iterator[VMInterface]:
     """What the rows below the header say; rows that are no VM's are counted in `skipped` by reason
     (blank, header, template, srm_placeholder, vcls)."""
-    table = _Table(layout, skipped, sheet)
+    table = _TableReader(layout, skipped, sheet)
     if layout.kind in (columns.POWERCLI, columns.TEMPLATE) and layout.mac >= 0:
-        return _joined(row for each in rows for row in table.interfaces(*each))
-    return (row for each in rows for row in table.interfaces(*each))
+        return _joined(row for numbered_row in rows for row in table.interfaces(*numbered_row))
+    return (row for numbered_row in rows for row in table.interfaces(*numbered_row))
 
 
-def _joined(rows: Iterable[Found]) -> Iterator[Found]:
+def _joined(rows: Iterable[VMInterface]) -> Iterator[VMInterface]:
     """PowerCLI writes a row for each address: neighbours with one VM and MAC are one interface."""
-    last: Found | None = None
+    last: VMInterface | None = None
     for row in rows:
         if last is not None and _same_interface(last, row):
             last = _together(last, row)
@@ -39,34 +39,40 @@ def _joined(rows: Iterable[Found]) -> Iterator[Found]:
         yield last
 
 
-def _same_interface(one: Found, other: Found) -> bool:
+def _same_interface(previous: VMInterface, other: VMInterface) -> bool:
     # Bounded, because each neighbour copies what those before it said.
-    small = len(one.ips) + len(one.problems) < cells.MOST_IN_A_CELL
-    return small and bool(one.vm and one.mac) and (one.vm, one.mac) == (other.vm, other.mac)
-
-
-def _together(one: Found, other: Found) -> Found:
-    ips = tuple(dict.fromkeys((*one.ips, *other.ips)))
-    problems = dict.fromkeys((*one.problems, *other.problems))
-    if ips:
-        problems.pop(vm_interface.NO_ADDRESS, None)
-    return dataclasses.replace(
-        one,
-        ips=ips,
-        note=one.note if other.note in one.note else f"{one.note}, {other.note}".removeprefix(", "),
-        problems=tuple(problems),
-        refused=one.refused or other.refused,
+    small = len(previous.ips) + len(previous.problems) < cells.MOST_IN_A_CELL
+    return (
+        small
+        and bool(previous.vm and previous.mac)
+        and (previous.vm, previous.mac) == (other.vm, other.mac)
     )
 
 
-class _Table:
+def _together(previous: VMInterface, other: VMInterface) -> VMInterface:
+    ips = tuple(dict.fromkeys((*previous.ips, *other.ips)))
+    problems = dict.fromkeys((*previous.problems, *other.problems))
+    if ips:
+        problems.pop(vm_interface.NO_ADDRESS, None)
+    return dataclasses.replace(
+        previous,
+        ips=ips,
+        note=previous.note
+        if other.note in previous.note
+        else f"{previous.note}, {other.note}".removeprefix(", "),
+        problems=tuple(problems),
+        refused=previous.refused or other.refused,
+    )
+
+
+class _TableReader:
     """Reads the rows of one table; what each row needs is looked up once."""
 
     def __init__(self, layout: Layout, skipped: Skipped, sheet: str) -> None:
         self.layout = layout
         self.skipped = skipped
         self.sheet = sheet
-        self.least = max(layout.wanted) + 1
+        self.least = max(layout.used_columns) + 1
         self.flags = tuple(
             (column, reason)
             for column, reason in (
@@ -76,7 +82,7 @@ class _Table:
             if column >= 0
         )
 
-    def interfaces(self, number: int, row: Sequence[str]) -> Iterable[Found]:
+    def interfaces(self, number: int, row: Sequence[str]) -> Iterable[VMInterface]:
         """None, one or, where a row has the joined values of a VM, several."""
         layout = self.layout
         extra: tuple[FieldProblem, ...] = ()
@@ -94,11 +100,11 @@ class _Table:
             mac = mac.strip()
             if len(mac) > 17 and len(parts := cells.split(mac)) > 1:
                 return self._several(number, row, parts[: cells.MOST_IN_A_CELL], extra)
-        given = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
+        address_cells = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
         prefixes = cells.split(row[layout.prefix]) if layout.prefix >= 0 else ()
-        ips = cells.parse_addresses(*given, prefixes=prefixes)
+        ips = cells.parse_addresses(*address_cells, prefixes=prefixes)
         network = row[layout.network] if layout.network >= 0 else ""
-        return (self._found(number, row, mac, ips, network, extra),)
+        return (self._interface(number, row, mac, ips, network, extra),)
 
     def _reason(self, row: Sequence[str], vm: str, mac: str) -> str:
         """Why the row is passed over, if it is."""
@@ -118,10 +124,10 @@ class _Table:
         names = self.layout.names
         column = self.layout.mac if self.layout.mac >= 0 else self.layout.vm
         return row[column] == names[column] and all(
-            row[wanted] == names[wanted] for wanted in self.layout.wanted
+            row[used_column] == names[used_column] for used_column in self.layout.used_columns
         )
 
-    def _found(
+    def _interface(
         self,
         number: int,
         row: Sequence[str],
@@ -129,7 +135,7 @@ class _Table:
         ips: cells.Addresses,
         network: str,
         extra: tuple[FieldProblem, ...] = (),
-    ) -> Found:
+    ) -> VMInterface:
         layout = self.layout
         problems = list(extra)
         vm = self._text("vm", row[layout.vm], problems) if layout.vm >= 0 else ""
@@ -142,9 +148,9 @@ class _Table:
         note = self._note(row, ips.ips, problems)
         wrong = cells.parse_mac(mac) if mac else ()
         refused = bool(wrong or problems or ips.unread)
-        told = (*problems, *wrong, *ips.problems)
-        told, no_mac = vm_interface.lacking(mac, ips.ips, told)
-        return Found(
+        all_problems = (*problems, *wrong, *ips.problems)
+        all_problems, no_mac = vm_interface.lacking(mac, ips.ips, all_problems)
+        return VMInterface(
             number,
             vm,
             str(mac),
@@ -153,7 +159,7 @@ class _Table:
             namespace,
             self.sheet,
             note,
-            told,
+            all_problems,
             refused or no_mac,
         )
 
@@ -177,7 +183,7 @@ class _Table:
 
     def _several(
         self, number: int, row: Sequence[str], macs: list[str], extra: tuple[FieldProblem, ...]
-    ) -> Iterator[Found]:
+    ) -> Iterator[VMInterface]:
         """The interfaces of a VM's row with joined cells."""
         layout = self.layout
         texts = [row[column] for column in (layout.ip, layout.ip6) if column >= 0]
@@ -186,7 +192,7 @@ class _Table:
         network = row[layout.network] if layout.network >= 0 else ""
         networks = _as_many(network, len(macs))
         for mac, ips, name in zip(macs, shares, networks, strict=True):
-            yield self._found(number, row, mac, ips, name, extra)
+            yield self._interface(number, row, mac, ips, name, extra)
 
 
 def _shares(texts: Sequence[str], prefixes: Sequence[str], count: int) -> list[cells.Addresses]:
@@ -194,9 +200,9 @@ def _shares(texts: Sequence[str], prefixes: Sequence[str], count: int) -> list[c
     as many; else nobody can say."""
     groups = texts[0].split("|") if len(texts) == 1 else []
     if len(groups) == count:
-        own = prefixes if len(prefixes) == count else list(prefixes[:1]) * count
+        group_prefixes = prefixes if len(prefixes) == count else list(prefixes[:1]) * count
         return [
-            cells.parse_addresses(group, prefixes=own[index : index + 1])
+            cells.parse_addresses(group, prefixes=group_prefixes[index : index + 1])
             for index, group in enumerate(groups)
         ]
     whole = cells.parse_addresses(*texts, prefixes=prefixes)

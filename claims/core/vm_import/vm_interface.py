@@ -30,7 +30,7 @@ class Skipped(dict[str, int]):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VMInterface:
     """One network interface of one VM.
 
     `row` counts from 1: the row of a table with its header, the place in a list of objects. `mac` is
@@ -65,7 +65,7 @@ def lacking(
     mac: str, ips: Sequence[str], problems: Sequence[FieldProblem]
 ) -> tuple[tuple[FieldProblem, ...], bool]:
     """The problems together with those of what is absent, and whether the row is refused for it."""
-    told = tuple(problems)
+    all_problems = tuple(problems)
     if not ips:
-        told = (*told, NO_ADDRESS)
-    return (told, False) if mac else ((*told, MAC_MISSING), True)
+        all_problems = (*all_problems, NO_ADDRESS)
+    return (all_problems, False) if mac else ((*all_problems, MAC_MISSING), True)

@@ -30,9 +30,11 @@ def _part(text: str) -> str:
 
 def collisions(names: Iterable[str]) -> dict[str, list[str]]:
     """Names in the cluster that several different source names would get, with these, sorted."""
-    found: dict[str, set[str]] = {}
+    sources_by_name: dict[str, set[str]] = {}
     for name in names:
-        found.setdefault(sanitised(name), set()).add(name)
+        sources_by_name.setdefault(sanitised(name), set()).add(name)
     return {
-        target: sorted(sources) for target, sources in found.items() if target and len(sources) > 1
+        target: sorted(sources)
+        for target, sources in sources_by_name.items()
+        if target and len(sources) > 1
     }

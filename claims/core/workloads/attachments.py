@@ -121,7 +121,8 @@ def attached(manifest: Manifest) -> bool:
         return True
     status = _quietly(annotations.get(NETWORK_STATUS))
     return isinstance(status, list) and any(
-        isinstance(one, dict) and "/" in str(one.get("name", "")) for one in status
+        isinstance(attachment, dict) and "/" in str(attachment.get("name", ""))
+        for attachment in status
     )
 
 
@@ -140,12 +141,12 @@ def pod(manifest: Manifest) -> Pod:
         or vm_objects.text(labels, "vm.kubevirt.io/name")
     )
     vmi_uid = vmi_uid or vm_objects.text(labels, "kubevirt.io/created-by")
-    found: dict[str, Attachment] = {}
+    attachments_by_key: dict[str, Attachment] = {}
     if spec.get("hostNetwork") is not True:
-        for one in _of_ovn(annotations.get(POD_NETWORKS), report):
-            found[one.key] = one
-        for one in _of_multus(annotations.get(NETWORK_STATUS), report):
-            found.setdefault(one.key, one)
+        for attachment in _of_ovn(annotations.get(POD_NETWORKS), report):
+            attachments_by_key[attachment.key] = attachment
+        for attachment in _of_multus(annotations.get(NETWORK_STATUS), report):
+            attachments_by_key.setdefault(attachment.key, attachment)
     phase = vm_objects.text(status, "phase")
     return Pod(
         namespace,
@@ -158,7 +159,7 @@ def pod(manifest: Manifest) -> Pod:
         vm if launcher and vmi_uid else "",
         vmi_uid if launcher and vm else "",
         POD_NETWORKS in annotations,
-        tuple(found.values()),
+        tuple(attachments_by_key.values()),
         tuple(report.problems),
     )
 
@@ -168,19 +169,20 @@ def instance(manifest: Manifest) -> Instance:
     report = object_reader.ProblemReport(strict=False)
     namespace, name, uid = _identity(manifest)
     metadata, status = _section(manifest, "metadata"), _section(manifest, "status")
-    known = {
-        vm_objects.text(one, "name"): one for one in vm_objects.objects(status.get("interfaces"))
+    statuses_by_name = {
+        vm_objects.text(interface, "name"): interface
+        for interface in vm_objects.objects(status.get("interfaces"))
     }
     nics = []
     for nic in _nics(_section(manifest, "spec"), namespace, report, "spec"):
-        told = known.get(nic.name)
-        if told is None:
+        interface_status = statuses_by_name.get(nic.name)
+        if interface_status is None:
             nics.append(nic)
             continue
-        at = f"status.interfaces.{nic.name}"
-        mac = _mac(told.get("mac"), f"{at}.mac", report) or nic.mac
-        listed = told.get("ipAddresses") or [told.get("ipAddress")]
-        ips = _hosts(listed, f"{at}.ipAddresses", report)
+        path = f"status.interfaces.{nic.name}"
+        mac = _mac(interface_status.get("mac"), f"{path}.mac", report) or nic.mac
+        listed = interface_status.get("ipAddresses") or [interface_status.get("ipAddress")]
+        ips = _hosts(listed, f"{path}.ipAddresses", report)
         nics.append(Nic(nic.name, nic.nad, mac, ips, reported=True))
     return Instance(
         namespace,
@@ -214,64 +216,66 @@ def _of_ovn(text: object, report: object_reader.ProblemReport) -> Iterator[Attac
     for key, value in _load(text, POD_NETWORKS, dict, report).items():
         if key == "default":
             continue
-        at, named = f"{POD_NETWORKS}.{errors.shown(key)}", _KEY.fullmatch(key)
-        if named is None or not isinstance(value, dict):
-            report.add(at, "attachment", "an object under namespace/name is expected", value)
+        path, key_match = f"{POD_NETWORKS}.{errors.shown(key)}", _KEY.fullmatch(key)
+        if key_match is None or not isinstance(value, dict):
+            report.add(path, "attachment", "an object under namespace/name is expected", value)
             continue
         listed = value.get("ip_addresses") or [value.get("ip_address")]
         yield Attachment(
-            named[1],
+            key_match[1],
             key,
-            _mac(value.get("mac_address"), f"{at}.mac_address", report),
-            _hosts(listed, f"{at}.ip_addresses", report),
+            _mac(value.get("mac_address"), f"{path}.mac_address", report),
+            _hosts(listed, f"{path}.ip_addresses", report),
             primary=value.get("role") == "primary",
             by_ovn=True,
         )
 
 
 def _of_multus(text: object, report: object_reader.ProblemReport) -> Iterator[Attachment]:
-    seen: dict[str, int] = {}
+    numbers_by_nad: dict[str, int] = {}
     for index, value in enumerate(_load(text, NETWORK_STATUS, list, report)):
-        at = f"{NETWORK_STATUS}.{index}"
+        path = f"{NETWORK_STATUS}.{index}"
         if not isinstance(value, dict):
-            report.add(at, "wrong_type", "an object is expected", value)
+            report.add(path, "wrong_type", "an object is expected", value)
             continue
         nad = vm_objects.text(value, "name")
         if not _KEY.fullmatch(nad):
             continue  # the default network, under its CNI's name
-        number = seen[nad] = seen.get(nad, -1) + 1
+        number = numbers_by_nad[nad] = numbers_by_nad.get(nad, -1) + 1
         yield Attachment(
             nad,
             f"{nad}/{number}" if number else nad,
-            _mac(value.get("mac"), f"{at}.mac", report),
-            _hosts(value.get("ips") or [], f"{at}.ips", report),
+            _mac(value.get("mac"), f"{path}.mac", report),
+            _hosts(value.get("ips") or [], f"{path}.ips", report),
         )
 
 
 def _requested(text: object, report: object_reader.ProblemReport) -> dict[str, tuple[str, ...]]:
-    found = {}
+    ips_by_interface = {}
     for interface, listed in _load(text, ADDRESSES, dict, report).items():
-        at = f"{ADDRESSES}.{errors.shown(interface)}"
+        path = f"{ADDRESSES}.{errors.shown(interface)}"
         if isinstance(listed, list):
-            found[interface] = tuple(str(one.ip) for one in _hosts(listed, at, report))
+            ips_by_interface[interface] = tuple(
+                str(address.ip) for address in _hosts(listed, path, report)
+            )
         else:
-            report.add(at, "wrong_type", "a list of addresses is expected", listed)
-    return found
+            report.add(path, "wrong_type", "a list of addresses is expected", listed)
+    return ips_by_interface
 
 
-def _load(text: object, at: str, kind: type, report: object_reader.ProblemReport) -> Any:
+def _load(text: object, path: str, kind: type, report: object_reader.ProblemReport) -> Any:
     """The JSON of an annotation; empty, and a problem, when it is none of this kind."""
     if text is None or text == "":
         return kind()
     try:
-        found = json.loads(str(text))
+        content = json.loads(str(text))
     except (ValueError, RecursionError):
-        report.add(at, "json_syntax", "is no JSON", text)
+        report.add(path, "json_syntax", "is no JSON", text)
         return kind()
-    if isinstance(found, kind):
-        return found
+    if isinstance(content, kind):
+        return content
     expected = "an object" if kind is dict else "a list"
-    report.add(at, "wrong_type", f"{expected} is expected", text)
+    report.add(path, "wrong_type", f"{expected} is expected", text)
     return kind()
 
 
@@ -296,18 +300,19 @@ def _identity(manifest: Manifest) -> tuple[str, str, str]:
 
 
 def _nics(
-    spec: Manifest, namespace: str, report: object_reader.ProblemReport, at: str
+    spec: Manifest, namespace: str, report: object_reader.ProblemReport, spec_path: str
 ) -> Iterator[Nic]:
     devices = _section(spec, "domain", "devices")
     interfaces = {
-        vm_objects.text(one, "name"): one for one in vm_objects.objects(devices.get("interfaces"))
+        vm_objects.text(interface_spec, "name"): interface_spec
+        for interface_spec in vm_objects.objects(devices.get("interfaces"))
     }
     for network in vm_objects.objects(spec.get("networks")):
         name = vm_objects.text(network, "name")
         interface = interfaces.get(name, {})
         if interface.get("state") == "absent":
             continue
-        path = f"{at}.domain.devices.interfaces.{name}.macAddress"
+        path = f"{spec_path}.domain.devices.interfaces.{name}.macAddress"
         mac = _mac(interface.get("macAddress"), path, report)
         if isinstance(network.get("multus"), dict):
             nad = vm_objects.text(network["multus"], "networkName")
@@ -322,42 +327,42 @@ def _is_launcher(manifest: Manifest) -> bool:
 
 def _owner(metadata: Manifest, kind: str) -> tuple[str, str]:
     """Name and uid of the owner of that kind, ("", "") without one."""
-    for one in vm_objects.objects(metadata.get("ownerReferences")):
-        if one.get("kind") == kind and vm_objects.text(one, "apiVersion").startswith(
+    for owner in vm_objects.objects(metadata.get("ownerReferences")):
+        if owner.get("kind") == kind and vm_objects.text(owner, "apiVersion").startswith(
             "kubevirt.io/"
         ):
-            return vm_objects.text(one, "name"), vm_objects.text(one, "uid")
+            return vm_objects.text(owner, "name"), vm_objects.text(owner, "uid")
     return "", ""
 
 
-def _mac(value: object, at: str, report: object_reader.ProblemReport) -> str | None:
+def _mac(value: object, path: str, report: object_reader.ProblemReport) -> str | None:
     if value is None or value == "":
         return None
     with report.collecting():
-        return macs.parse_mac(value, field=at, lenient=True)
+        return macs.parse_mac(value, field=path, lenient=True)
     return None
 
 
-def _hosts(listed: object, at: str, report: object_reader.ProblemReport) -> tuple[Interface, ...]:
+def _hosts(listed: object, path: str, report: object_reader.ProblemReport) -> tuple[Interface, ...]:
     """Addresses with or without a prefix length, without those of the link or the host itself."""
     if not isinstance(listed, list):
-        report.add(at, "wrong_type", "a list of addresses is expected", listed)
+        report.add(path, "wrong_type", "a list of addresses is expected", listed)
         return ()
-    found: dict[Interface, None] = {}
+    hosts: dict[Interface, None] = {}
     for text in listed:
         if text is None or text == "":
             continue
         try:
             # A zone ("fe80::1%eth0") is the guest's own matter.
-            one = ip_interface(text.partition("%")[0] if isinstance(text, str) else "")
+            address = ip_interface(text.partition("%")[0] if isinstance(text, str) else "")
         except ValueError:
-            report.add(at, "not_an_address", "is no IP address", text)
+            report.add(path, "not_an_address", "is no IP address", text)
             continue
-        if not (one.ip.is_link_local or one.ip.is_loopback or one.ip.is_multicast):
-            found[one] = None
-    return tuple(found)
+        if not (address.ip.is_link_local or address.ip.is_loopback or address.ip.is_multicast):
+            hosts[address] = None
+    return tuple(hosts)
 
 
-def _section(of: Manifest, *keys: str) -> Manifest:
-    found = vm_objects.member(of, *keys)
-    return found if isinstance(found, dict) else {}
+def _section(manifest: Manifest, *keys: str) -> Manifest:
+    section = vm_objects.member(manifest, *keys)
+    return section if isinstance(section, dict) else {}

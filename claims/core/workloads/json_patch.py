@@ -8,8 +8,8 @@ from typing import Any
 Patch = list[dict[str, Any]]
 
 
-def set_annotation(manifest: object, at: Sequence[str], name: str, value: str) -> Patch:
-    """A patch that sets an annotation of the metadata at the path `at` of the manifest.
+def set_annotation(manifest: object, metadata_path: Sequence[str], name: str, value: str) -> Patch:
+    """A patch that sets an annotation of the metadata at the path `metadata_path` of the manifest.
 
     Objects on the way that are absent (or null) are added first. Nothing that is there is replaced but
     the annotation itself.
@@ -17,7 +17,7 @@ def set_annotation(manifest: object, at: Sequence[str], name: str, value: str) -
     patch: Patch = []
     path = ""
     here = manifest
-    for key in (*at, "annotations"):
+    for key in (*metadata_path, "annotations"):
         path += f"/{_escaped(key)}"
         here = here.get(key) if isinstance(here, dict) else None
         if here is None:

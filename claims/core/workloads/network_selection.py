@@ -87,11 +87,11 @@ def default_network(text: object) -> Element:
         raise InvalidAnnotation.for_field(
             DEFAULT_NETWORK, "short_form_has_no_ips", message, written
         )
-    found = _elements(written, DEFAULT_NETWORK, "")
-    if len(found) != 1:
-        message = f"a list of exactly one element is expected, not of {len(found)}"
+    elements = _elements(written, DEFAULT_NETWORK, "")
+    if len(elements) != 1:
+        message = f"a list of exactly one element is expected, not of {len(elements)}"
         raise InvalidAnnotation.for_field(DEFAULT_NETWORK, "one_element_expected", message)
-    return found[0]
+    return elements[0]
 
 
 def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
@@ -105,9 +105,11 @@ def vm_addresses(text: object) -> dict[str, tuple[str, ...]]:
         raise InvalidAnnotation.for_field(ADDRESSES, "object_expected", message, data)
     report = object_reader.ProblemReport()
     fields = object_reader.Fields(data, ADDRESSES, report)
-    found = {key: _each(fields, key, lambda v, at: str(_address(v, at))) for key in data}
+    ips_by_interface = {
+        key: _parse_each(fields, key, lambda v, path: str(_address(v, path))) for key in data
+    }
     _raise(report)
-    return found
+    return ips_by_interface
 
 
 def render(elements: Iterable[Element]) -> str:
@@ -115,40 +117,40 @@ def render(elements: Iterable[Element]) -> str:
     return _dump([element.as_json() for element in elements])
 
 
-def render_addresses(found: Mapping[str, Sequence[str]]) -> str:
+def render_addresses(ips_by_interface: Mapping[str, Sequence[str]]) -> str:
     """The JSON text of `network.kubevirt.io/addresses`, interfaces in the order of their names."""
-    return _dump({name: list(found[name]) for name in sorted(found)})
+    return _dump({name: list(ips_by_interface[name]) for name in sorted(ips_by_interface)})
 
 
 def _dump(data: object) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
-def _text(value: object, at: str) -> str:
+def _text(value: object, path: str) -> str:
     if not isinstance(value, str):
-        raise InvalidAnnotation.for_field(at, "wrong_type", "a text is expected", value)
+        raise InvalidAnnotation.for_field(path, "wrong_type", "a text is expected", value)
     size = len(value.encode("utf-8", "surrogatepass"))
     if size > LARGEST:
         message = f"has {size} bytes; all annotations together may have {LARGEST}"
-        raise InvalidAnnotation.for_field(at, "too_large", message)
+        raise InvalidAnnotation.for_field(path, "too_large", message)
     if not value.strip():
-        raise InvalidAnnotation.for_field(at, "blank", "is empty")
+        raise InvalidAnnotation.for_field(path, "blank", "is empty")
     return value.strip()
 
 
-def _json(text: str, at: str) -> Any:
+def _json(text: str, path: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_not_finite)
     except json.JSONDecodeError as error:
         message = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise InvalidAnnotation.for_field(at, "json_syntax", message) from None
+        raise InvalidAnnotation.for_field(path, "json_syntax", message) from None
     except RecursionError:
-        raise InvalidAnnotation.for_field(at, "too_deep", "is nested too deeply") from None
+        raise InvalidAnnotation.for_field(path, "too_deep", "is nested too deeply") from None
     except errors.InvalidInput as error:
-        raise InvalidAnnotation.all(error.under(at).problems) from None
+        raise InvalidAnnotation.all(error.under(path).problems) from None
     except ValueError:  # an integer of more digits than Python reads
         raise InvalidAnnotation.for_field(
-            at, "bad_number", "has a number of too many digits"
+            path, "bad_number", "has a number of too many digits"
         ) from None
 
 
@@ -166,18 +168,18 @@ def _not_finite(text: str) -> float:
     raise errors.InvalidInput.for_field("", "not_finite", f"{text} is not a finite number")
 
 
-def _elements(text: str, at: str, namespace: str) -> list[Element]:
-    data = _json(text, at)
+def _elements(text: str, path: str, namespace: str) -> list[Element]:
+    data = _json(text, path)
     if not isinstance(data, list):
         message = "a list of network selection elements is expected"
-        raise InvalidAnnotation.for_field(at, "list_expected", message, data)
+        raise InvalidAnnotation.for_field(path, "list_expected", message, data)
     report = object_reader.ProblemReport()
-    found = [
-        _element(each, namespace)
-        for each in object_reader.Fields({at: data}, "", report).objects(at)
+    elements = [
+        _element(element_fields, namespace)
+        for element_fields in object_reader.Fields({path: data}, "", report).objects(path)
     ]
     _raise(report)
-    return found
+    return elements
 
 
 def _raise(report: object_reader.ProblemReport) -> None:
@@ -192,7 +194,7 @@ def _element(fields: object_reader.Fields, namespace: str) -> Element:
         name=name,
         namespace=_optional(fields, "namespace") or namespace,
         mac=fields.parse("mac", _mac) if _set(fields, "mac") else None,
-        ips=_each(fields, "ips", _requested),
+        ips=_parse_each(fields, "ips", _requested),
         claim=_optional(fields, CLAIM),
         other={key: fields.data[key] for key in _OTHER_KEYS if fields.data.get(key) is not None},
     )
@@ -203,53 +205,53 @@ def _set(fields: object_reader.Fields, key: str) -> bool:
     return fields.data.get(key) not in (None, "")
 
 
-def _mac(value: object, at: str) -> str:
-    return macs.parse_mac(value, field=at)
+def _mac(value: object, path: str) -> str:
+    return macs.parse_mac(value, field=path)
 
 
 def _optional(fields: object_reader.Fields, key: str) -> str:
     return (fields.parse(key, _word) or "") if _set(fields, key) else ""
 
 
-def _word(value: object, at: str) -> str:
+def _word(value: object, path: str) -> str:
     if not isinstance(value, str) or not value:
-        raise errors.InvalidInput.for_field(at, "wrong_type", "a text is expected", value)
+        raise errors.InvalidInput.for_field(path, "wrong_type", "a text is expected", value)
     return value
 
 
-def _each(
+def _parse_each(
     fields: object_reader.Fields, key: str, parse: Callable[[object, str], str]
 ) -> tuple[str, ...]:
-    found = []
-    for at, value in fields.items(key):
+    parsed_values = []
+    for path, value in fields.items(key):
         with fields.report.collecting():
-            found.append(parse(value, at))
-    return tuple(found)
+            parsed_values.append(parse(value, path))
+    return tuple(parsed_values)
 
 
-def _requested(value: object, at: str) -> str:
+def _requested(value: object, path: str) -> str:
     """An address with or without a prefix length; which of them is needed depends on the plugin."""
     if isinstance(value, str) and "/" in value:
-        return str(addresses.parse_interface(value, field=at))
-    return str(_address(value, at))
+        return str(addresses.parse_interface(value, field=path))
+    return str(_address(value, path))
 
 
-def _address(value: object, at: str) -> addresses.Address:
-    return addresses.parse_address(value, field=at)
+def _address(value: object, path: str) -> addresses.Address:
+    return addresses.parse_address(value, field=path)
 
 
 def _short(text: str, index: int, namespace: str) -> Element:
-    found = _SHORT.fullmatch(text)
-    if found is None or len(found[3] or "") > _LONGEST_INTERFACE:
+    match = _SHORT.fullmatch(text)
+    if match is None or len(match[3] or "") > _LONGEST_INTERFACE:
         message = "namespace/name@interface is expected, or a JSON list"
         raise InvalidAnnotation.for_field(f"{NETWORKS}.{index}", "short_form", message, text)
-    other = {"interface": found[3]} if found[3] else {}
-    return Element(name=found[2], namespace=found[1] or namespace, other=other)
+    other = {"interface": match[3]} if match[3] else {}
+    return Element(name=match[2], namespace=match[1] or namespace, other=other)
 
 
-def same_addresses(one: Iterable[str], other: Iterable[str]) -> bool:
+def same_addresses(ips: Iterable[str], other_ips: Iterable[str]) -> bool:
     """Whether both are the same host addresses, in whatever order and with whatever lengths."""
-    return {ip_interface(each).ip for each in one} == {ip_interface(each).ip for each in other}
+    return {ip_interface(ip).ip for ip in ips} == {ip_interface(ip).ip for ip in other_ips}
 
 
 def bare(address: str) -> str:

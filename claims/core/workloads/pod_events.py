@@ -32,8 +32,8 @@ class Refusal:
     @property
     def name(self) -> str:
         """The event's name: one for each pod, reason and message."""
-        said = "\0".join((self.pod_uid, self.reason, self.message)).encode()
-        digest = hashlib.sha256(said).hexdigest()[:16]
+        identity = "\0".join((self.pod_uid, self.reason, self.message)).encode()
+        digest = hashlib.sha256(identity).hexdigest()[:16]
         return f"{self.pod[: _LONGEST_NAME - 17].rstrip('.-')}.{digest}"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from claims.core.address_requests import DeclinedError
 from claims.core.workloads import json_patch, network_selection, vm_addresses, vm_objects
 from claims.core.workloads.network_selection import DEFAULT_NETWORK, Element
-from claims.core.workloads.vm_addresses import VM, Choice, Known
+from claims.core.workloads.vm_addresses import VM, AddressChoice, Registrations
 from pools.core import errors
 
 CREATE, UPDATE = "CREATE", "UPDATE"
@@ -30,7 +30,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MutationOutcome:
     """What becomes of one object; it is allowed in every case.
 
     `code` is a stable word, `message` explains it in full, `patch` is an RFC 6902 patch or None.
@@ -59,40 +59,52 @@ def subject(pod: object, namespace: str) -> VM | None:
 
 
 def decide(
-    pod: object, vm: VM | None, known: Known, settings: Settings, operation: str = CREATE
-) -> Outcome:
+    pod: object,
+    vm: VM | None,
+    registrations: Registrations,
+    settings: Settings,
+    operation: str = CREATE,
+) -> MutationOutcome:
     """The outcome for a pod of which `subject` gave the VM.
 
     Codes: patched, completed, unchanged, kept_foreign, running (it has its addresses already),
     left_to_ipam_extensions, malformed_annotation, not_a_vm, and those of vm_addresses.choose.
     """
     if vm is None:
-        return Outcome("not_a_vm", "the pod runs no VM")
+        return MutationOutcome("not_a_vm", "the pod runs no VM")
     if settings.addresses:
         message = f"{network_selection.ADDRESSES} on the VM tells ipam-extensions of its addresses"
-        return Outcome("left_to_ipam_extensions", message)
+        return MutationOutcome("left_to_ipam_extensions", message)
     if operation == UPDATE and vm_objects.annotation(pod, DEFAULT_NETWORK) is None:
-        return Outcome("running", "the pod was made without the annotation, and has its addresses")
+        return MutationOutcome(
+            "running", "the pod was made without the annotation, and has its addresses"
+        )
     try:
         present = _present(pod)
-        choice = vm_addresses.choose(vm, known, present.ips if present else ())
+        choice = vm_addresses.choose(vm, registrations, present.ips if present else ())
     except errors.InvalidAnnotation as error:
-        return told("malformed_annotation", _said(error))
+        return explained_outcome("malformed_annotation", _error_text(error))
     except DeclinedError as declined:
-        return told(declined.code, declined.message)
-    found = with_element(present, element(choice, settings), choice, pod, ("metadata",))
-    return dataclasses.replace(found, warnings=found.warnings + tuple(_doubts(pod, vm.namespace)))
+        return explained_outcome(declined.code, declined.message)
+    outcome = with_element(present, element(choice, settings), choice, pod, ("metadata",))
+    return dataclasses.replace(
+        outcome, warnings=outcome.warnings + tuple(_doubts(pod, vm.namespace))
+    )
 
 
-def element(choice: Choice, settings: Settings) -> Element:
+def element(choice: AddressChoice, settings: Settings) -> Element:
     """What is asked of OVN-Kubernetes."""
     return Element(settings.nad_name, settings.nad_namespace, choice.mac, choice.ips, choice.claim)
 
 
 def with_element(
-    present: Element | None, ours: Element, choice: Choice, manifest: object, at: tuple[str, ...]
-) -> Outcome:
-    """The outcome for an object that has the element `present`; at is where its metadata stands."""
+    present: Element | None,
+    ours: Element,
+    choice: AddressChoice,
+    manifest: object,
+    metadata_path: tuple[str, ...],
+) -> MutationOutcome:
+    """The outcome for an object that has the element `present`; `metadata_path` is where its metadata stands."""
     if present is None:
         value, code, verb = ours, "patched", "gets"
     elif differing := _differences(present, ours):
@@ -100,26 +112,31 @@ def with_element(
             f"{DEFAULT_NETWORK} is there and stays; {choice.because} says otherwise:"
             f" {', '.join(differing)}"
         )
-        return told("kept_foreign", message, choice)
+        return explained_outcome("kept_foreign", message, choice)
     else:
         value, code, verb = _completed(present, ours), "completed", "gets also"
         if value == present:
-            return Outcome("unchanged", "the annotation says it already", network=choice.network)
-    message = f"{verb} {_asked(ours)} by {choice.because}"
+            return MutationOutcome(
+                "unchanged", "the annotation says it already", network=choice.network
+            )
+    message = f"{verb} {_request_text(ours)} by {choice.because}"
     text = network_selection.render([value])
-    patch = json_patch.set_annotation(manifest, at, DEFAULT_NETWORK, text)
-    return told(code, message, choice, patch)
+    patch = json_patch.set_annotation(manifest, metadata_path, DEFAULT_NETWORK, text)
+    return explained_outcome(code, message, choice, patch)
 
 
-def told(
-    code: str, message: str, choice: Choice | None = None, patch: json_patch.Patch | None = None
-) -> Outcome:
+def explained_outcome(
+    code: str,
+    message: str,
+    choice: AddressChoice | None = None,
+    patch: json_patch.Patch | None = None,
+) -> MutationOutcome:
     """An outcome that its message explains, as a warning too unless it is nothing to be told."""
     notes = choice.notes if choice else ()
     warnings = (() if code in QUIET else (f"cadastre: {message}",)) + tuple(
         f"cadastre: {note}" for note in notes
     )
-    return Outcome(code, message, warnings, patch, choice.network if choice else "")
+    return MutationOutcome(code, message, warnings, patch, choice.network if choice else "")
 
 
 def _present(pod: object) -> Element | None:
@@ -129,7 +146,7 @@ def _present(pod: object) -> Element | None:
 
 def _differences(present: Element, ours: Element) -> list[str]:
     """Where it says something else; whose IPAMClaim it is, whoever makes the claims knows best."""
-    found = [
+    differences = [
         f"{key} {there}, not {here}"
         for key, there, here in (
             ("name", present.name, ours.name),
@@ -139,8 +156,8 @@ def _differences(present: Element, ours: Element) -> list[str]:
         if there and here and there != here
     ]
     if present.ips and not network_selection.same_addresses(present.ips, ours.ips):
-        found.append(f"ips {', '.join(present.ips)}, not {', '.join(ours.ips)}")
-    return found
+        differences.append(f"ips {', '.join(present.ips)}, not {', '.join(ours.ips)}")
+    return differences
 
 
 def _completed(present: Element, ours: Element) -> Element:
@@ -153,7 +170,7 @@ def _completed(present: Element, ours: Element) -> Element:
     )
 
 
-def _asked(ours: Element) -> str:
+def _request_text(ours: Element) -> str:
     return ", ".join(ours.ips) + (f" for {ours.mac}" if ours.mac else "")
 
 
@@ -164,9 +181,11 @@ def _doubts(pod: object, namespace: str) -> list[str]:
         if text is not None:
             network_selection.networks(text, namespace=namespace)
     except errors.InvalidAnnotation as error:
-        return [f"cadastre: {_said(error)}"]
+        return [f"cadastre: {_error_text(error)}"]
     return []
 
 
-def _said(error: errors.InvalidAnnotation) -> str:
-    return "; ".join(f"{each.field}: {each.message} ({each.code})" for each in error.problems[:3])
+def _error_text(error: errors.InvalidAnnotation) -> str:
+    return "; ".join(
+        f"{problem.field}: {problem.message} ({problem.code})" for problem in error.problems[:3]
+    )

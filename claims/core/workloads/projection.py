@@ -57,30 +57,30 @@ _GROUP = _OBJECT | {"metadata": _METADATA, "users": None}
 
 
 def pod(manifest: Manifest) -> Manifest:
-    return _kept(manifest, _POD)
+    return _project(manifest, _POD)
 
 
 def instance(manifest: Manifest) -> Manifest:
-    return _kept(manifest, _INSTANCE)
+    return _project(manifest, _INSTANCE)
 
 
 def machine(manifest: Manifest) -> Manifest:
-    return _kept(manifest, _MACHINE)
+    return _project(manifest, _MACHINE)
 
 
 def role_binding(manifest: Manifest) -> Manifest:
-    return _kept(manifest, _ROLE_BINDING)
+    return _project(manifest, _ROLE_BINDING)
 
 
 def group(manifest: Manifest) -> Manifest:
-    return _kept(manifest, _GROUP)
+    return _project(manifest, _GROUP)
 
 
-def _kept(of: Manifest, parts: _Parts) -> Manifest:
-    kept: Manifest = {}
+def _project(manifest: Manifest, parts: _Parts) -> Manifest:
+    projection: Manifest = {}
     for key, below in parts.items():
-        if key in of:
-            value = of[key]
+        if key in manifest:
+            value = manifest[key]
             # What is no object where one belongs is kept, and told as what it is.
-            kept[key] = _kept(value, below) if below and isinstance(value, dict) else value
-    return kept
+            projection[key] = _project(value, below) if below and isinstance(value, dict) else value
+    return projection

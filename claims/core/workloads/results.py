@@ -34,10 +34,10 @@ def differences(registered: Side, running: Side) -> Iterator[Reason]:
     if registered.vm and not _same_vm(registered, running):
         yield "other_vm", f"It is run by {running.who}; registered is {registered.who}."
     if registered.ips and running.ips:
-        said, runs = _hosts(registered.ips), _hosts(running.ips)
-        if lacking := [one for one in said if one not in runs]:
+        registered_hosts, running_hosts = _hosts(registered.ips), _hosts(running.ips)
+        if lacking := [host for host in registered_hosts if host not in running_hosts]:
             yield "address_not_running", f"It does not run with {', '.join(lacking)}."
-        if more := [one for one in runs if one not in said]:
+        if more := [host for host in running_hosts if host not in registered_hosts]:
             yield "address_not_registered", f"It runs with {', '.join(more)}."
 
 

@@ -23,19 +23,19 @@ class Net:
     id: int
     subnets: tuple[Network, ...] = ()
 
-    def has(self, one: Interface) -> bool:
+    def has(self, address: Interface) -> bool:
         """Whether it may be an address of the network; without subnets any may be."""
-        return not self.subnets or any(one.ip in subnet for subnet in self.subnets)
+        return not self.subnets or any(address.ip in subnet for subnet in self.subnets)
 
-    def text(self, one: Interface) -> str:
+    def text(self, address: Interface) -> str:
         """`10.0.0.5/24`: an address that was told alone gets the prefix length of its subnet."""
-        alone = one.network.prefixlen == one.max_prefixlen
-        subnet = next((net for net in self.subnets if one.ip in net), None)
-        return f"{one.ip}/{subnet.prefixlen}" if alone and subnet else str(one)
+        alone = address.network.prefixlen == address.max_prefixlen
+        subnet = next((net for net in self.subnets if address.ip in net), None)
+        return f"{address.ip}/{subnet.prefixlen}" if alone and subnet else str(address)
 
 
 @dataclass(frozen=True)
-class Known:
+class ClusterNetworks:
     """The networks of one cluster by NAD (`namespace/name`), and each namespace's primary NAD."""
 
     nads: Mapping[str, Net] = field(default_factory=dict)
@@ -43,7 +43,9 @@ class Known:
 
     def lacks(self, pod: Pod) -> bool:
         """Whether OVN-Kubernetes names a NAD of which nothing is known yet."""
-        return any(one.by_ovn and one.nad not in self.nads for one in pod.attachments)
+        return any(
+            attachment.by_ovn and attachment.nad not in self.nads for attachment in pod.attachments
+        )
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ class Running:
         return self.network_id, self.kind, self.uid, self.interface
 
 
-def of_pod(pod: Pod, known: Known) -> Iterator[Running]:
+def of_pod(pod: Pod, networks: ClusterNetworks) -> Iterator[Running]:
     """The attachments of a pod that runs no VM; none once it is over."""
-    for one in () if pod.over else pod.attachments:
-        net = known.nads.get(one.nad)
+    for attachment in () if pod.over else pod.attachments:
+        net = networks.nads.get(attachment.nad)
         if net is not None:
             yield Running(
                 net.id,
@@ -80,9 +82,9 @@ def of_pod(pod: Pod, known: Known) -> Iterator[Running]:
                 pod.namespace,
                 pod.name,
                 pod.uid,
-                one.key,
-                mac=one.mac,
-                ips=_texts(net, one.ips),
+                attachment.key,
+                mac=attachment.mac,
+                ips=_texts(net, attachment.ips),
                 node=pod.node,
                 phase=pod.phase,
                 pods=(pod.name,),
@@ -90,30 +92,42 @@ def of_pod(pod: Pod, known: Known) -> Iterator[Running]:
             )
 
 
-def of_vm(instance: Instance | None, pods: Iterable[Pod], known: Known) -> Iterator[Running]:
+def of_vm(
+    instance: Instance | None, pods: Iterable[Pod], networks: ClusterNetworks
+) -> Iterator[Running]:
     """The attachments of a VM; `pods` are its launcher pods, `instance` is None until it is seen.
 
     Nothing runs before a pod is attached, the status tells of the interface, or the phase is Running.
     """
-    live = sorted((one for one in pods if not one.over), key=lambda one: _order(one, instance))
+    live = sorted(
+        (launcher for launcher in pods if not launcher.over),
+        key=lambda launcher: _order(launcher, instance),
+    )
     if (instance is None and not live) or (instance is not None and instance.over):
         return
     vm = _of_instance(instance, live) if instance else _of_launcher(live)
-    left: dict[str, list[Attachment]] = {}
+    unmatched_attachments: dict[str, list[Attachment]] = {}
     for pod in live:
-        for one in pod.attachments:
-            left.setdefault(one.key, []).append(one)
+        for attachment in pod.attachments:
+            unmatched_attachments.setdefault(attachment.key, []).append(attachment)
     for nic in instance.nics if instance else ():
-        nad = nic.nad or _primary(vm.namespace, left, known)
-        key = next((key for key, found in left.items() if found[0].nad == nad), "")
-        found = left.pop(key, [])
-        net = known.nads.get(nad)
-        if net is not None and (found or _runs(nic, vm, live)):
-            yield _on(net, nic.name, nic, found, vm)
-    for key, found in left.items():
-        net = known.nads.get(found[0].nad)
+        nad = nic.nad or _primary(vm.namespace, unmatched_attachments, networks)
+        key = next(
+            (
+                key
+                for key, attachments in unmatched_attachments.items()
+                if attachments[0].nad == nad
+            ),
+            "",
+        )
+        attachments = unmatched_attachments.pop(key, [])
+        net = networks.nads.get(nad)
+        if net is not None and (attachments or _runs(nic, vm, live)):
+            yield _on(net, nic.name, nic, attachments, vm)
+    for key, attachments in unmatched_attachments.items():
+        net = networks.nads.get(attachments[0].nad)
         if net is not None:
-            yield _on(net, key, None, found, vm)
+            yield _on(net, key, None, attachments, vm)
 
 
 def _order(pod: Pod, instance: Instance | None) -> tuple[bool, str]:
@@ -155,10 +169,21 @@ def _of_launcher(live: Sequence[Pod]) -> Running:
     )
 
 
-def _primary(namespace: str, left: Mapping[str, Sequence[Attachment]], known: Known) -> str:
+def _primary(
+    namespace: str,
+    unmatched_attachments: Mapping[str, Sequence[Attachment]],
+    networks: ClusterNetworks,
+) -> str:
     """The NAD of the pod network: as the pods say, else as the namespace has it."""
-    told = next((found[0].nad for found in left.values() if found[0].primary), "")
-    return told or known.primary.get(namespace, "")
+    primary_nad = next(
+        (
+            attachments[0].nad
+            for attachments in unmatched_attachments.values()
+            if attachments[0].primary
+        ),
+        "",
+    )
+    return primary_nad or networks.primary.get(namespace, "")
 
 
 def _runs(nic: Nic, vm: Running, live: Sequence[Pod]) -> bool:
@@ -169,23 +194,25 @@ def _runs(nic: Nic, vm: Running, live: Sequence[Pod]) -> bool:
 
 
 def _on(
-    net: Net, interface: str, nic: Nic | None, found: Sequence[Attachment], vm: Running
+    net: Net, interface: str, nic: Nic | None, attachments: Sequence[Attachment], vm: Running
 ) -> Running:
-    macs = [*(one.mac for one in found), nic.mac if nic else None]
-    told = {ip.ip: ip for one in found for ip in one.ips}
+    macs = [*(attachment.mac for attachment in attachments), nic.mac if nic else None]
+    addresses_by_ip = {ip.ip: ip for attachment in attachments for ip in attachment.ips}
     for ip in nic.ips if nic else ():
         if net.has(ip):
-            told.setdefault(ip.ip, ip)
+            addresses_by_ip.setdefault(ip.ip, ip)
     return dataclasses.replace(
         vm,
         network_id=net.id,
         interface=interface,
         mac=next(filter(None, macs), None),
-        ips=_texts(net, told.values()),
+        ips=_texts(net, addresses_by_ip.values()),
     )
 
 
-def _texts(net: Net, told: Iterable[Interface]) -> tuple[str, ...]:
+def _texts(net: Net, addresses: Iterable[Interface]) -> tuple[str, ...]:
     """Each address once, in order of its number, IPv4 first."""
-    found = {one.ip: net.text(one) for one in told}
-    return tuple(found[ip] for ip in sorted(found, key=lambda ip: (ip.version, int(ip))))
+    texts_by_ip = {address.ip: net.text(address) for address in addresses}
+    return tuple(
+        texts_by_ip[ip] for ip in sorted(texts_by_ip, key=lambda ip: (ip.version, int(ip)))
+    )

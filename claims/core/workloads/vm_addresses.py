@@ -31,7 +31,7 @@ class PrimaryNetwork:
 
 
 @dataclass(frozen=True)
-class Entry:
+class MACEntry:
     """A MAC entry of the IPPool of `network`."""
 
     network: str
@@ -75,14 +75,14 @@ class Interface:
 
 @dataclass(frozen=True)
 class VM:
-    """The VM as its objects say it; `seen` is False when none of them has been seen yet.
+    """The VM as its objects say it; `observed` is False when none of them has been seen yet.
 
     `interface` is None without an interface to the pod network.
     """
 
     namespace: str
     name: str
-    seen: bool = False
+    observed: bool = False
     interface: Interface | None = None
 
     def __str__(self) -> str:
@@ -90,17 +90,17 @@ class VM:
 
 
 @dataclass(frozen=True)
-class Known:
+class Registrations:
     """What the register knows: the namespace's primary networks, and what may be of the VM."""
 
     networks: tuple[PrimaryNetwork, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[MACEntry, ...] = ()
     claims: tuple[Claim, ...] = ()
     unusable: tuple[UnusableEntry, ...] = ()
 
 
 @dataclass(frozen=True)
-class Choice:
+class AddressChoice:
     """What is to be asked for: addresses with the length of their subnet, IPv4 first."""
 
     network: str
@@ -112,56 +112,60 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _AddressRequest:
     mac: str | None
     ips: tuple[str, ...]
     because: str
     note: str = ""
 
 
-def choose(vm: VM, known: Known, own: Sequence[str] = ()) -> Choice:
+def choose(vm: VM, registrations: Registrations, owner_ips: Sequence[str] = ()) -> AddressChoice:
     """The addresses of the VM.
 
-    An entry comes before the request of a claim, and that before what the VM's owner asks for (`own`);
+    An entry comes before the request of a claim, and that before what the VM's owner asks for (`owner_ips`);
     but what a claim was granted comes before all: as long as it has addresses OVN-Kubernetes refuses
     others. Raises DeclinedError: no_primary_network, nad_missing, several_networks, not_layer2,
     not_persistent, no_interface, entry_of_another_vm, mac_differs, ambiguous_entries, ambiguous_claims,
     claim_of_another_vm, no_entry, unusable_entry, and those of address_requests.fit.
     """
-    network = _network(vm, known)
-    if vm.seen and vm.interface is None:
+    network = _network(vm, registrations)
+    if vm.observed and vm.interface is None:
         raise DeclinedError("no_interface", f"{vm} has no interface to the pod network")
-    known = Known(
+    registrations = Registrations(
         (network,),
-        tuple(one for one in known.entries if one.network == network.name),
-        tuple(one for one in known.claims if one.network == network.name),
-        tuple(one for one in known.unusable if one.network == network.name),
+        tuple(entry for entry in registrations.entries if entry.network == network.name),
+        tuple(claim for claim in registrations.claims if claim.network == network.name),
+        tuple(
+            unusable_entry
+            for unusable_entry in registrations.unusable
+            if unusable_entry.network == network.name
+        ),
     )
-    name, notes = _claim_name(vm, network, known.claims)
-    called, others = _claims(vm, name, known.claims)
-    wanted = (
-        _of_entry(vm, known.entries)
+    name, notes = _claim_name(vm, network, registrations.claims)
+    called, others = _claims(vm, name, registrations.claims)
+    request = (
+        _of_entry(vm, registrations.entries)
         or _of_claim(vm, called)
         or _of_claims(vm, others)
         or _of_grant(vm, network, called)
     )
-    if wanted is None and own:
-        wanted = _Wanted(_mac(vm), tuple(own), "the VM's own network selection element")
-    if wanted is None:
-        raise _nothing(vm, network, known)
-    wanted = _granted(wanted, called)
-    ips = address_requests.fit(wanted.ips, network, wanted.because)
-    notes += (wanted.note,) if wanted.note else ()
-    return Choice(network.name, wanted.mac, ips, name, wanted.because, notes)
+    if request is None and owner_ips:
+        request = _AddressRequest(
+            _mac(vm), tuple(owner_ips), "the VM's own network selection element"
+        )
+    if request is None:
+        raise _nothing(vm, network, registrations)
+    request = _granted(request, called)
+    ips = address_requests.fit(request.ips, network, request.because)
+    notes += (request.note,) if request.note else ()
+    return AddressChoice(network.name, request.mac, ips, name, request.because, notes)
 
 
-def _nothing(vm: VM, network: PrimaryNetwork, known: Known) -> DeclinedError:
+def _nothing(vm: VM, network: PrimaryNetwork, registrations: Registrations) -> DeclinedError:
     """Nobody asks for addresses, or somebody does in vain."""
-    for one in known.unusable:
-        if one.mac == _mac(vm):
-            message = (
-                f"the entry of {one.mac} in the IPPool {one.ippool} cannot be used: {one.message}"
-            )
+    for entry in registrations.unusable:
+        if entry.mac == _mac(vm):
+            message = f"the entry of {entry.mac} in the IPPool {entry.ippool} cannot be used: {entry.message}"
             return DeclinedError("unusable_entry", message)
     message = f"neither a MAC entry nor an IPAMClaim of {network.name} asks for addresses for {vm}"
     return DeclinedError("no_entry", message)
@@ -170,20 +174,22 @@ def _nothing(vm: VM, network: PrimaryNetwork, known: Known) -> DeclinedError:
 # --- the network ----------------------------------------------------------------------------------
 
 
-def _network(vm: VM, known: Known) -> PrimaryNetwork:
-    if not known.networks:
-        named = [one for one in known.entries if one.vm == vm.name and one.vm]
-        if named:
+def _network(vm: VM, registrations: Registrations) -> PrimaryNetwork:
+    if not registrations.networks:
+        named_entries = [
+            entry for entry in registrations.entries if entry.vm == vm.name and entry.vm
+        ]
+        if named_entries:
             raise DeclinedError(
                 "nad_missing",
-                f"an entry of {named[0].network} names {vm}, but the register knows no NAD of a"
+                f"an entry of {named_entries[0].network} names {vm}, but the register knows no NAD of a"
                 f" primary network in {vm.namespace}",
             )
         raise DeclinedError("no_primary_network", f"{vm.namespace} has no primary network")
-    if len(known.networks) > 1:
-        names = ", ".join(sorted(one.nad for one in known.networks))
+    if len(registrations.networks) > 1:
+        names = ", ".join(sorted(candidate.nad for candidate in registrations.networks))
         raise DeclinedError("several_networks", f"{vm.namespace} has several: {names}")
-    (network,) = known.networks
+    (network,) = registrations.networks
     if network.topology not in {udn.LAYER2, ""}:
         message = f"{network.name} is {network.topology}; only layer2 takes requested addresses"
         raise DeclinedError("not_layer2", message)
@@ -196,32 +202,34 @@ def _network(vm: VM, known: Known) -> PrimaryNetwork:
 # --- whose addresses ------------------------------------------------------------------------------
 
 
-def _of_entry(vm: VM, entries: Sequence[Entry]) -> _Wanted | None:
+def _of_entry(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
     """By the VM's MAC; by its name when it has none yet."""
     mac = _mac(vm)
-    named = [one for one in entries if (one.namespace, one.vm) == (vm.namespace, vm.name)]
-    found = named
+    named_entries = [
+        entry for entry in entries if (entry.namespace, entry.vm) == (vm.namespace, vm.name)
+    ]
+    matching_entries = named_entries
     if mac is not None:
-        found = [one for one in entries if one.mac == mac]
-        own = [one for one in found if _may_be_of(one, vm)]
-        if found and not own:
-            message = f"the entry of {mac} is of {_whose(found[0])}, not of {vm}"
+        matching_entries = [entry for entry in entries if entry.mac == mac]
+        own_entries = [entry for entry in matching_entries if _may_be_of(entry, vm)]
+        if matching_entries and not own_entries:
+            message = f"the entry of {mac} is of {_whose(matching_entries[0])}, not of {vm}"
             raise DeclinedError("entry_of_another_vm", message)
-        if not own and named:
-            message = f"{vm} has the MAC {mac}, its entry {named[0].mac}"
+        if not own_entries and named_entries:
+            message = f"{vm} has the MAC {mac}, its entry {named_entries[0].mac}"
             raise DeclinedError("mac_differs", message)
-        found = own
-    return _only(vm, found)
+        matching_entries = own_entries
+    return _only(vm, matching_entries)
 
 
-def _only(vm: VM, found: Sequence[Entry]) -> _Wanted | None:
-    exact = [one for one in found if (one.namespace, one.vm) == (vm.namespace, vm.name)]
-    different = {(one.mac, one.ips): one for one in exact or found}
+def _only(vm: VM, entries: Sequence[MACEntry]) -> _AddressRequest | None:
+    exact = [entry for entry in entries if (entry.namespace, entry.vm) == (vm.namespace, vm.name)]
+    different = {(entry.mac, entry.ips): entry for entry in exact or entries}
     if len(different) > 1:
-        said = "; ".join(sorted(f"{mac} {', '.join(ips)}" for mac, ips in different))
-        raise DeclinedError("ambiguous_entries", f"{vm} has several entries: {said}")
-    for (mac, ips), one in different.items():
-        return _Wanted(mac, ips, f"an entry of the IPPool {one.ippool or one.network}")
+        summary = "; ".join(sorted(f"{mac} {', '.join(ips)}" for mac, ips in different))
+        raise DeclinedError("ambiguous_entries", f"{vm} has several entries: {summary}")
+    for (mac, ips), entry in different.items():
+        return _AddressRequest(mac, ips, f"an entry of the IPPool {entry.ippool or entry.network}")
     return None
 
 
@@ -229,15 +237,15 @@ def _mac(vm: VM) -> str | None:
     return vm.interface.mac if vm.interface else None
 
 
-def _may_be_of(entry: Entry, vm: VM) -> bool:
+def _may_be_of(entry: MACEntry, vm: VM) -> bool:
     return entry.vm in {"", vm.name} and entry.namespace in {"", vm.namespace}
 
 
-def _whose(entry: Entry) -> str:
+def _whose(entry: MACEntry) -> str:
     return "/".join(filter(None, (entry.namespace, entry.vm)))
 
 
-def _of_claim(vm: VM, claim: Claim | None) -> _Wanted | None:
+def _of_claim(vm: VM, claim: Claim | None) -> _AddressRequest | None:
     """What the VM's claim asks for, in the decentralized form."""
     if claim is None or not (claim.requested or claim.mac):
         return None
@@ -247,32 +255,32 @@ def _of_claim(vm: VM, claim: Claim | None) -> _Wanted | None:
         raise DeclinedError("mac_differs", message)
     if not (claim.requested or claim.ips):
         return None
-    return _Wanted(
+    return _AddressRequest(
         claim.mac or mac, claim.requested or claim.ips, f"the request of the IPAMClaim {claim.name}"
     )
 
 
-def _of_grant(vm: VM, network: PrimaryNetwork, claim: Claim | None) -> _Wanted | None:
+def _of_grant(vm: VM, network: PrimaryNetwork, claim: Claim | None) -> _AddressRequest | None:
     """What a claim has by whose name nobody else would refer to it."""
     interface = vm.interface.name if vm.interface else ""
     if claim is None or not claim.ips:
         return None
     if ipamclaim_names.is_of(claim.name, vm.name, [interface or network.name]):
         return None
-    return _Wanted(_mac(vm), claim.ips, f"the IPAMClaim {claim.name}")
+    return _AddressRequest(_mac(vm), claim.ips, f"the IPAMClaim {claim.name}")
 
 
-def _granted(wanted: _Wanted, claim: Claim | None) -> _Wanted:
-    if claim is None or not claim.ips or network_selection.same_addresses(claim.ips, wanted.ips):
-        return wanted
+def _granted(request: _AddressRequest, claim: Claim | None) -> _AddressRequest:
+    if claim is None or not claim.ips or network_selection.same_addresses(claim.ips, request.ips):
+        return request
     note = (
-        f"{wanted.because} says {', '.join(wanted.ips)}, but the IPAMClaim {claim.name} has"
+        f"{request.because} says {', '.join(request.ips)}, but the IPAMClaim {claim.name} has"
         f" {', '.join(claim.ips)}: it comes into effect when the claim is gone"
     )
-    return _Wanted(wanted.mac, claim.ips, f"the IPAMClaim {claim.name}", note)
+    return _AddressRequest(request.mac, claim.ips, f"the IPAMClaim {claim.name}", note)
 
 
-def _of_claims(vm: VM, claims: Sequence[Claim]) -> _Wanted | None:
+def _of_claims(vm: VM, claims: Sequence[Claim]) -> _AddressRequest | None:
     """What the VM's claims of other names ask for, the same from all of them."""
     requests = [request for claim in claims if (request := _of_claim(vm, claim))]
     if len({frozenset(map(ip_interface, request.ips)) for request in requests}) > 1:

@@ -28,20 +28,23 @@ def member(value: object, *keys: str) -> Any:
 
 
 def text(value: object, *keys: str) -> str:
-    found = member(value, *keys)
-    return found if isinstance(found, str) else ""
+    content = member(value, *keys)
+    return content if isinstance(content, str) else ""
 
 
-def annotation(manifest: object, name: str, *at: str) -> object:
+def annotation(manifest: object, name: str, *metadata_path: str) -> object:
     """The annotation of the metadata at a path, None when it is absent."""
-    return member(manifest, *(at or ("metadata",)), "annotations", name)
+    return member(manifest, *(metadata_path or ("metadata",)), "annotations", name)
 
 
-def takes_annotations(manifest: object, *at: str) -> bool:
+def takes_annotations(manifest: object, *metadata_path: str) -> bool:
     """Whether the metadata at a path, and its annotations, are objects as far as they are there."""
     return all(
-        found is None or isinstance(found, dict)
-        for found in (member(manifest, *at), member(manifest, *at, "annotations"))
+        section is None or isinstance(section, dict)
+        for section in (
+            member(manifest, *metadata_path),
+            member(manifest, *metadata_path, "annotations"),
+        )
     )
 
 
@@ -67,15 +70,15 @@ def interface(manifest: object) -> Interface | None:
     """The interface to the pod network of a VM or VMI; None when it has none."""
     inner = ("spec", "template", "spec") if text(manifest, "kind") == VM else ("spec",)
     spec = member(manifest, *inner)
-    named = (
-        text(one, "name")
-        for one in objects(member(spec, "networks"))
-        if isinstance(one.get("pod"), dict)
+    pod_networks = (
+        text(network, "name")
+        for network in objects(member(spec, "networks"))
+        if isinstance(network.get("pod"), dict)
     )
-    name = next(filter(None, named), "")
-    for one in objects(member(spec, "domain", "devices", "interfaces")):
-        if name and one.get("name") == name:
-            return Interface(name, _mac(one.get("macAddress")))
+    name = next(filter(None, pod_networks), "")
+    for nic in objects(member(spec, "domain", "devices", "interfaces")):
+        if name and nic.get("name") == name:
+            return Interface(name, _mac(nic.get("macAddress")))
     return None
 
 
@@ -95,7 +98,11 @@ def network_name(manifest: object, nads: Collection[str], *, namespace: str, pri
 
 def objects(value: object) -> Iterator[dict[str, Any]]:
     """Those of a list; none where it is no list."""
-    yield from (one for one in (value if isinstance(value, list) else ()) if isinstance(one, dict))
+    yield from (
+        element
+        for element in (value if isinstance(value, list) else ())
+        if isinstance(element, dict)
+    )
 
 
 def _mac(value: object) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from claims.core import ippool
 from claims.core.ipamclaims import ipamclaim
 from claims.core.vm_import import cells, inventory, manifests, vm_interface
-from claims.core.vm_import.vm_interface import Found, Skipped, problem
+from claims.core.vm_import.vm_interface import Skipped, VMInterface, problem
 from claims.imports.files import archives
 from claims.imports.files import texts as file_texts
 from claims.imports.files.archives import refused
@@ -32,7 +32,7 @@ _FORMATS = {ippool.KIND: "ippool-yaml", ipamclaim.KIND: "ipamclaim-yaml"}
 @dataclass(frozen=True)
 class ImportDocument:
     format: str
-    rows: Callable[[Skipped], Iterator[Found]]
+    rows: Callable[[Skipped], Iterator[VMInterface]]
     total: int | None = None
 
 
@@ -88,7 +88,7 @@ def _document(listed: list[object]) -> ImportDocument:
 
 
 def _listed(
-    name: str, rows: object, read: Callable[[Sequence[object], Skipped], Iterator[Found]]
+    name: str, rows: object, read: Callable[[Sequence[object], Skipped], Iterator[VMInterface]]
 ) -> ImportDocument:
     if not isinstance(rows, list):
         raise refused("wrong_type", "a list is expected", rows)
@@ -98,23 +98,23 @@ def _listed(
     return ImportDocument(name, lambda skipped: read(listed, skipped), len(listed))
 
 
-def _plans(objects: Sequence[object]) -> Iterator[Found]:
+def _plans(objects: Sequence[object]) -> Iterator[VMInterface]:
     for row, document in enumerate(objects, start=1):
         if isinstance(document, dict):
             yield from inventory.plan(row, document)
 
 
-def from_rows(rows: Sequence[object]) -> Iterator[Found]:
+def from_rows(rows: Sequence[object]) -> Iterator[VMInterface]:
     """Rows that a program wrote, each read strictly: what it is not is a problem of the row."""
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict):
             yield _row(number, row)
         else:
             wrong = problem("", "wrong_type", "an object is expected")
-            yield Found(number, "", "", (), problems=(wrong,), refused=True)
+            yield VMInterface(number, "", "", (), problems=(wrong,), refused=True)
 
 
-def _row(number: int, row: dict[str, object]) -> Found:
+def _row(number: int, row: dict[str, object]) -> VMInterface:
     problems: list[FieldProblem] = []
     for key in row:
         if key not in _FIELDS:
@@ -127,7 +127,7 @@ def _row(number: int, row: dict[str, object]) -> Found:
         problems += cells.parse_mac(texts["mac"] if whole.isprintable() else whole)
     refused = bool(problems) or ips.unread
     row_problems, no_mac = vm_interface.lacking(texts["mac"], ips.ips, (*problems, *ips.problems))
-    return Found(
+    return VMInterface(
         number,
         texts["vm"],
         texts["mac"],

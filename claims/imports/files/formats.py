@@ -17,7 +17,7 @@ from typing import IO, BinaryIO
 
 from claims.core.vm_import import columns, tables
 from claims.core.vm_import.columns import Layout
-from claims.core.vm_import.vm_interface import Found, Skipped
+from claims.core.vm_import.vm_interface import Skipped, VMInterface
 from claims.imports.files import archives, documents, templates, texts, workbooks
 from claims.imports.files.archives import refused
 from pools.core import errors
@@ -62,7 +62,7 @@ VINFO_ONLY = errors.FieldProblem(
     "vInfo has no MAC addresses, so its rows cannot be imported: export the tab vNetwork",
 )
 
-Source = Callable[[Skipped], Iterator[Found]]
+Source = Callable[[Skipped], Iterator[VMInterface]]
 
 
 @dataclass
@@ -81,7 +81,7 @@ class FileReading:
     notes: tuple[errors.FieldProblem, ...] = ()
     skipped: Skipped = field(default_factory=Skipped)
 
-    def rows(self) -> Iterator[Found]:
+    def rows(self) -> Iterator[VMInterface]:
         """What the file says, from its beginning each time it is called; nothing is kept.
 
         Raises InvalidInput too_many_rows, damaged, zip_bomb, xml_entities, field_too_long.
@@ -184,7 +184,7 @@ def _reading(
     )
 
 
-def _read_parts(parts: Iterable[_SourceTable], skipped: Skipped) -> Iterator[Found]:
+def _read_parts(parts: Iterable[_SourceTable], skipped: Skipped) -> Iterator[VMInterface]:
     rows_left = MOST_ROWS
 
     def limited(rows: Iterator[tables.Row]) -> Iterator[tables.Row]:
@@ -238,7 +238,7 @@ def _sheet_header(rows: Iterator[tables.Row]) -> tuple[int, Layout] | None:
 def _below(
     book: workbooks.Workbook, part: str, header: int, layout: Layout
 ) -> Callable[[], Iterator[tables.Row]]:
-    return lambda: (row for row in book.rows(part, layout.wanted) if row[0] > header)
+    return lambda: (row for row in book.rows(part, layout.used_columns) if row[0] > header)
 
 
 def _tables(data: bytes) -> FileReading:

@@ -161,7 +161,7 @@ def table(text: Text) -> DelimitedTable | None:
     if candidates:
         return max(
             candidates,
-            key=lambda candidate: (len(candidate.layout.wanted), candidate.delimiter == ","),
+            key=lambda candidate: (len(candidate.layout.used_columns), candidate.delimiter == ","),
         )
     if problem is not None:
         raise problem
@@ -173,7 +173,7 @@ def _list(text: Text, widest: int) -> DelimitedTable | None:
     for delimiter in _DELIMITERS if widest > 1 else ():
         for row in _content(_first(text, delimiter)):
             layout = columns.guess(row)
-            if layout is not None and len(row) > 1 and len(layout.wanted) > 1:
+            if layout is not None and len(row) > 1 and len(layout.used_columns) > 1:
                 return DelimitedTable(text, delimiter, layout, 0)
             break
     for line in _content(_first(text, "")):

@@ -29,7 +29,7 @@ SHAPE_5 = (
 )
 
 
-def _read(content: bytes) -> tuple[formats.FileReading, list[formats.Found]]:
+def _read(content: bytes) -> tuple[formats.FileReading, list[formats.VMInterface]]:
     reading = formats.open_file("x", content)
     return reading, list(reading.rows())
 

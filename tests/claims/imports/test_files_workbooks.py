@@ -17,7 +17,7 @@ HEADER = ("VM", "MAC address", "IP addresses", "Network", "Namespace", "Note")
 SHEET = "xl/worksheets/sheet1.xml"
 
 
-def _read(content: bytes) -> tuple[formats.FileReading, list[formats.Found]]:
+def _read(content: bytes) -> tuple[formats.FileReading, list[formats.VMInterface]]:
     reading = formats.open_file("x", content)
     return reading, list(reading.rows())
 
@@ -28,7 +28,7 @@ def _refused(content: bytes) -> str:
     return refused.value.code
 
 
-def _one(*cells: object) -> formats.Found:
+def _one(*cells: object) -> formats.VMInterface:
     _, found = _read(corpus.to_xlsx({"VMs": [HEADER, cells]}))
     assert len(found) == 1
     return found[0]
