@@ -67,7 +67,9 @@ def test_a_row_that_the_index_has_not(psql: Psql, column: str) -> None:
 
 
 def test_a_place_that_nobody_names(psql: Psql) -> None:
-    place = Place.objects.filter(entry__isnull=False, address__isnull=False, duplicate_ip=False)[0]
+    place = Place.objects.filter(
+        entry__isnull=False, address__isnull=False, duplicate_mac=False, duplicate_ip=False
+    ).order_by("pk")[0]
     psql(
         "INSERT INTO claims_place (network_id, entry_id, address, mac, namespace, vm, holds)"
         " VALUES (%s, %s, %s, %s, %s, %s, false)",
@@ -77,7 +79,9 @@ def test_a_place_that_nobody_names(psql: Psql) -> None:
 
 
 def test_an_entry_changed_past_the_services(psql: Psql) -> None:
-    place = Place.objects.filter(entry__isnull=False, duplicate_mac=False, duplicate_ip=False)[0]
+    place = Place.objects.filter(
+        entry__isnull=False, duplicate_mac=False, duplicate_ip=False
+    ).order_by("pk")[0]
     psql("UPDATE claims_entry SET mac = '02:99:99:99:99:99' WHERE id = %s", place.entry_id)
     rows = Place.objects.filter(entry=place.entry_id).count()
     _mended("places", 2 * rows)
@@ -86,10 +90,10 @@ def test_an_entry_changed_past_the_services(psql: Psql) -> None:
 def test_flags(psql: Psql) -> None:
     place = Place.objects.filter(
         address__isnull=False, duplicate_ip=False, duplicate_mac=False, entry=None
-    )[0]
+    ).order_by("pk")[0]
     psql("UPDATE claims_place SET duplicate_ip = true WHERE id = %s", place.pk)
     _mended("duplicates", 1)
-    flagged = Place.objects.filter(duplicate_mac=True)[0]
+    flagged = Place.objects.filter(duplicate_mac=True).order_by("pk")[0]
     psql("UPDATE claims_place SET duplicate_mac = false WHERE id = %s", flagged.pk)
     assert "is a duplicate MAC" in texts(check(only=["duplicates"]))
     psql("UPDATE claims_ippool SET duplicate_ips = duplicate_ips + 7")
@@ -101,7 +105,7 @@ def test_flags(psql: Psql) -> None:
 def test_an_address_that_nobody_holds(psql: Psql) -> None:
     place = Place.objects.filter(
         address__isnull=False, holds=True, network__pool__isnull=False, duplicate_ip=False
-    )[0]
+    ).order_by("pk")[0]
     block = Block.objects.get(space=place.network.pool.space, cidr=f"{place.address}/32")
     psql("DELETE FROM pools_block WHERE id = %s", block.pk)
     run = check(only=["network_blocks"], repair=True)
