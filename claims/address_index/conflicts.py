@@ -13,7 +13,8 @@ The flags of `Place` are kept by `recheck` for what a change touched; `full` jud
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 
@@ -23,112 +24,9 @@ from claims.models import IPPool, Network, Place
 from pools.platform import database
 from pools.sql import statements
 
-# p and q name the same MAC.
-SAME_MAC_CONTRADICTS = """
-    CASE WHEN p.entry_id IS NOT NULL AND q.entry_id IS NOT NULL THEN p.entry_id <> q.entry_id
-         WHEN p.claim_id = q.claim_id THEN false
-         WHEN p.claim_id IS NOT NULL AND q.claim_id IS NOT NULL
-              THEN p.vm = '' OR p.vm <> q.vm OR p.namespace <> q.namespace
-         ELSE p.vm <> '' AND q.vm <> '' AND (p.vm <> q.vm
-              OR p.namespace <> '' AND q.namespace <> '' AND p.namespace <> q.namespace) END
-"""
-# p and q name the same address.
-SAME_ADDRESS_CONTRADICTS = """
-    CASE WHEN p.entry_id IS NOT NULL AND p.entry_id = q.entry_id THEN true
-         WHEN p.claim_id = q.claim_id OR p.workload_id = q.workload_id THEN false
-         WHEN p.mac IS NOT NULL AND q.mac IS NOT NULL THEN p.mac <> q.mac
-         ELSE p.vm <> '' AND q.vm <> '' AND (p.vm <> q.vm
-              OR p.namespace <> '' AND q.namespace <> '' AND p.namespace <> q.namespace) END
-"""
-
-# How many candidates there are PostgreSQL guesses thirty times too high; OFFSET 0 and the array keep it
-# to the indexes all the same, where it would read the whole table for each part.
-_JUDGED = f"""
-    own AS (
-        SELECT * FROM unnest(string_to_array(%(own_networks)s, ',')::bigint[],
-                             string_to_array(%(own_firsts)s, ',')::inet[],
-                             string_to_array(%(own_lasts)s, ',')::inet[])
-            AS o(network_id, first, last)),
-    own_macs AS (
-        SELECT * FROM unnest(string_to_array(%(own_mac_networks)s, ',')::bigint[],
-                             string_to_array(%(own_macs)s, ',')::macaddr[]) AS o(network_id, mac)),
-    judged AS MATERIALIZED (
-        SELECT p.id, (p.duplicate_mac, p.duplicate_ip) AS before,
-            p.mac IS NOT NULL AND (EXISTS (
-                SELECT FROM claims_place q
-                WHERE q.network_id = p.network_id AND q.mac = p.mac AND q.id <> p.id
-                  AND {SAME_MAC_CONTRADICTS})
-              OR EXISTS (
-                SELECT FROM own_macs o WHERE o.network_id = p.network_id AND o.mac = p.mac))
-              AS duplicate_mac,
-            p.address IS NOT NULL AND (EXISTS (
-                SELECT FROM claims_place q
-                WHERE q.network_id = p.network_id AND q.address = p.address AND q.id <> p.id
-                  AND {SAME_ADDRESS_CONTRADICTS})
-              OR EXISTS (
-                SELECT FROM own WHERE own.network_id = p.network_id
-                  AND p.address BETWEEN own.first AND own.last)) AS duplicate_ip
-        FROM candidates CROSS JOIN LATERAL (
-            SELECT * FROM claims_place WHERE id = candidates.id OFFSET 0) p),
-    changed AS MATERIALIZED (
-        SELECT id, duplicate_mac, duplicate_ip FROM judged
-        WHERE before IS DISTINCT FROM (duplicate_mac, duplicate_ip))
-"""  # noqa: S608  # no value is formatted in
-_WRITTEN = """
-    UPDATE claims_place p
-    SET duplicate_mac = changed.duplicate_mac, duplicate_ip = changed.duplicate_ip
-    FROM changed
-    WHERE p.id = changed.id AND p.id = ANY (ARRAY(SELECT id FROM changed))
-    RETURNING p.id
-"""
-_TOLD = """
-    SELECT p.mac::text, host(p.address), changed.duplicate_mac, changed.duplicate_ip
-    FROM changed JOIN claims_place p ON p.id = changed.id ORDER BY p.id
-"""
-
-# Both halves by their indexes, also while the statistics know nothing of a bulk of new rows.
-_TOUCHED = f"""
-    WITH candidates AS MATERIALIZED (
-        SELECT p.id FROM unnest(string_to_array(%(mac_networks)s, ',')::bigint[],
-                                string_to_array(%(macs)s, ',')::macaddr[]) AS t(network_id, mac)
-        CROSS JOIN LATERAL (SELECT id FROM claims_place
-            WHERE network_id = t.network_id AND mac = t.mac) p
-        UNION
-        SELECT p.id FROM unnest(string_to_array(%(address_networks)s, ',')::bigint[],
-                                string_to_array(%(addresses)s, ',')::inet[]) AS t(network_id, address)
-        CROSS JOIN LATERAL (SELECT id FROM claims_place
-            WHERE network_id = t.network_id AND address = t.address) p),
-    {_JUDGED} {_WRITTEN}
-"""  # noqa: S608
-
-# Only values that stand more than once, and what was a duplicate so far, need a second look.
-_WHOLE = f"""
-    WITH macs AS MATERIALIZED (
-        SELECT mac FROM claims_place WHERE network_id = %(network)s AND mac IS NOT NULL
-        GROUP BY mac HAVING count(*) > 1),
-    addresses AS MATERIALIZED (
-        SELECT address FROM claims_place WHERE network_id = %(network)s AND address IS NOT NULL
-        GROUP BY address HAVING count(*) > 1),
-    candidates AS MATERIALIZED (
-        SELECT p.id FROM macs CROSS JOIN LATERAL (SELECT id FROM claims_place
-            WHERE network_id = %(network)s AND mac = macs.mac OFFSET 0) p
-        UNION
-        SELECT p.id FROM addresses CROSS JOIN LATERAL (SELECT id FROM claims_place
-            WHERE network_id = %(network)s AND address = addresses.address OFFSET 0) p
-        UNION
-        SELECT p.id FROM claims_place p
-        WHERE p.network_id = %(network)s AND (p.duplicate_mac OR p.duplicate_ip)
-        UNION
-        SELECT p.id FROM unnest(string_to_array(%(own_firsts)s, ',')::inet[],
-                                string_to_array(%(own_lasts)s, ',')::inet[]) AS o(first, last)
-        CROSS JOIN LATERAL (SELECT id FROM claims_place
-            WHERE network_id = %(network)s AND address BETWEEN o.first AND o.last) p
-        UNION
-        SELECT p.id FROM unnest(string_to_array(%(own_macs)s, ',')::macaddr[]) AS o(mac)
-        CROSS JOIN LATERAL (SELECT id FROM claims_place
-            WHERE network_id = %(network)s AND mac = o.mac) p),
-    {_JUDGED}
-"""  # noqa: S608
+_UPDATE_OF_KEYS = statements.read("claims/update_duplicates_of_keys")
+_OF_NETWORK = statements.read("claims/duplicates_of_network")
+_COUNT = statements.read("claims/count_duplicates")
 
 
 _BATCH = 10_000  # MACs and addresses
@@ -164,7 +62,7 @@ def recheck(changed_keys: ChangedKeys) -> None:
             "addresses": database.joined(address for _, address in some_addresses),
             **own_parameters,
         }
-        database.fetch(_TOUCHED, values)
+        database.fetch(_UPDATE_OF_KEYS, values)
     _count(changed_keys.networks)
 
 
@@ -187,21 +85,24 @@ def _analyze_grown(changed_keys: ChangedKeys) -> None:
 
 def recheck_network(network: Network) -> int:
     """Judge every place of a network; how many flags were wrong."""
-    values = {"network": network.pk, **_own_parameters([network])}
-    changed = len(database.fetch(_WHOLE + _WRITTEN, values))
+    changed = len(_correct_flags(network, write=True))
     _count([network.pk])
     return changed
 
 
 def wrong_flags(network: Network) -> list[tuple[str | None, str | None, bool, bool]]:
     """The places of a network whose flags are wrong: MAC, address, and the flags that are right."""
-    values = {"network": network.pk, **_own_parameters([network])}
-    return [tuple(row.values()) for row in database.fetch(_WHOLE + _TOLD, values)]
+    return [tuple(row.values()) for row in _correct_flags(network, write=False)]
+
+
+def _correct_flags(network: Network, *, write: bool) -> list[Mapping[str, Any]]:
+    values = {"network": network.pk, "write": write, **_own_parameters([network])}
+    return database.fetch(_OF_NETWORK, values)
 
 
 def has_wrong_counts(network: Network) -> bool:
     """Whether its IPPool says other numbers of duplicates than there are."""
-    return bool(database.rows(_MISCOUNTED, {"networks": str(network.pk)}))
+    return bool(database.rows(_COUNT, {"networks": str(network.pk), "write": False}))
 
 
 def recheck_all() -> int:
@@ -232,29 +133,7 @@ def _own_parameters(networks: Iterable[Network]) -> dict[str, str]:
 
 
 def _count(networks: Iterable[int]) -> None:
-    database.fetch(_COUNT, {"networks": database.joined(networks)})
-
-
-_COUNTED = """
-    WITH counted AS (
-        SELECT i.id, count(DISTINCT p.mac) FILTER (WHERE p.duplicate_mac) AS macs,
-            count(DISTINCT p.address) FILTER (WHERE p.duplicate_ip) AS ips
-        FROM claims_ippool i LEFT JOIN claims_place p
-            ON p.network_id = i.network_id AND p.entry_id IS NOT NULL
-            AND (p.duplicate_mac OR p.duplicate_ip)
-        WHERE i.network_id = ANY(string_to_array(%(networks)s, ',')::bigint[])
-        GROUP BY i.id)
-"""
-_COUNT = f"""{_COUNTED}
-    UPDATE claims_ippool i SET duplicate_macs = c.macs, duplicate_ips = c.ips
-    FROM counted c
-    WHERE c.id = i.id AND (i.duplicate_macs, i.duplicate_ips) IS DISTINCT FROM (c.macs, c.ips)
-    RETURNING i.id
-"""  # noqa: S608
-_MISCOUNTED = f"""{_COUNTED}
-    SELECT i.id FROM claims_ippool i JOIN counted c ON c.id = i.id
-    WHERE (i.duplicate_macs, i.duplicate_ips) IS DISTINCT FROM (c.macs, c.ips)
-"""  # noqa: S608
+    database.fetch(_COUNT, {"networks": database.joined(networks), "write": True})
 
 
 def entry_duplicates(

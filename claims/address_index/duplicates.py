@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
+from psycopg import sql
+
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.address_index import own_addresses
 from claims.address_index.block_sync import holder_name
-from claims.address_index.conflicts import SAME_ADDRESS_CONTRADICTS, SAME_MAC_CONTRADICTS
 from claims.models import Entry, IPAMClaim, Network, Workload
 from pools.platform import database
 from pools.sql import statements
@@ -94,6 +95,8 @@ def of_candidate(
     """
     unique_addresses = list(dict.fromkeys(addresses))
     values = {
+        "owner": "candidate",
+        "ids": "",
         "network": network.pk,
         "entry": entry_id or 0,
         "claim": claim_id,
@@ -103,7 +106,7 @@ def of_candidate(
         "addresses": database.joined(unique_addresses),
     }
     collector = _DuplicateCollector(scope)
-    collector.add(database.rows(_OF_CANDIDATE, values, prepare=False))
+    collector.add(database.rows(_OF_OWNERS, values, prepare=False))
     _add_own_mac(collector, 0, network, mac)
     for text in unique_addresses:
         _add_own(collector, 0, network, text)
@@ -127,8 +130,13 @@ def _duplicates_by_owner(
         return {}
     collector = _DuplicateCollector(scope)
     values = {"ids": database.joined(ids)}
-    collector.add(database.rows(_OF_OWNERS[column], values, prepare=False))
-    rows = database.rows(_ADDRESSES.format(column=column), values, prepare=False)
+    no_candidate = dict.fromkeys(
+        ("network", "entry", "claim", "mac", "namespace", "vm", "addresses")
+    )
+    owners = {"owner": column, **values, **no_candidate}
+    collector.add(database.rows(_OF_OWNERS, owners, prepare=False))
+    statement = _ADDRESSES.format(owner=sql.Identifier(f"{column}_id"))
+    rows = database.rows(statement, values, prepare=False)
     networks = Network.objects.in_bulk({network for _, network, *_ in rows})
     for owner, network_id, address, mac in rows:
         _add_own_mac(collector, owner, networks[network_id], mac)
@@ -224,54 +232,11 @@ def _add_holders(
             collector.put(owner, IP, text, where if collector.everything else Where("other"))
 
 
-def _contradicting(these: str, *, but: str = "false") -> str:
-    """The statement for rows of claims_place's shape with an `owner`, leaving some places out."""
-    return f"""
-        WITH p AS ({these}), found AS (
-            SELECT p.owner, 'mac' AS kind, p.mac::text AS value, q.id
-                FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.mac = p.mac
-                WHERE q.id <> p.id AND {SAME_MAC_CONTRADICTS}
-            UNION
-            SELECT p.owner, 'ip', host(p.address), q.id
-                FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.address = p.address
-                WHERE q.id <> p.id AND {SAME_ADDRESS_CONTRADICTS})
-        SELECT DISTINCT f.owner, f.kind, f.value,
-            CASE WHEN q.entry_id IS NOT NULL THEN 'entry'
-                 WHEN q.claim_id IS NOT NULL THEN 'ipamclaim' ELSE 'workload' END AS type,
-            COALESCE(q.entry_id, q.claim_id, q.workload_id) AS of_id,
-            COALESCE(i.name, c.name, w.name), n.cluster_id, q.namespace, q.vm, q.mac::text
-        FROM found f JOIN claims_place q USING (id) JOIN claims_network n ON n.id = q.network_id
-        LEFT JOIN claims_entry e ON e.id = q.entry_id
-        LEFT JOIN claims_ippool i ON i.id = e.ippool_id
-        LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
-        LEFT JOIN claims_workload w ON w.id = q.workload_id
-        WHERE NOT ({but})
-        ORDER BY f.owner, f.kind DESC, f.value, type, of_id
-    """  # noqa: S608  # no value is formatted in
-
-
-_PLACES_OF = """
-    SELECT {column}_id AS owner, * FROM claims_place
-    WHERE {column}_id = ANY(string_to_array(%(ids)s, ',')::bigint[])
-"""
-_OF_OWNERS = {
-    column: _contradicting(_PLACES_OF.format(column=column))
-    for column in ("entry", "claim", "workload")
-}
-_OF_CANDIDATE = _contradicting(
+_OF_OWNERS = statements.read("claims/duplicates_of_owners")
+_ADDRESSES = sql.SQL(
     """
-    SELECT 0 AS owner, 0::bigint AS id, %(network)s::bigint AS network_id,
-        %(entry)s::bigint AS entry_id, %(claim)s::bigint AS claim_id, NULL::bigint AS workload_id,
-        a.address, %(mac)s::macaddr AS mac, %(namespace)s::text AS namespace, %(vm)s::text AS vm
-    FROM unnest(string_to_array(%(addresses)s, ',')::inet[] || NULL::inet) AS a(address)
-    """,
-    # The entry or the claim that is being changed, as it is so far.
-    but="COALESCE(q.entry_id = %(entry)s, false) OR COALESCE(q.claim_id = %(claim)s, false)",
+    SELECT {owner}, network_id, host(address), mac::text FROM claims_place
+    WHERE {owner} = ANY(string_to_array(%(ids)s, ',')::bigint[])
+    """
 )
-
-_ADDRESSES = """
-    SELECT {column}_id, network_id, host(address), mac::text FROM claims_place
-    WHERE {column}_id = ANY(string_to_array(%(ids)s, ',')::bigint[])
-"""
-
 _HOLDERS = statements.read("claims/holders_of_duplicates")

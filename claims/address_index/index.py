@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from psycopg import sql
+
 from claims.address_index import block_sync, conflicts
 from claims.address_index.changed_keys import ChangedKeys
 from claims.models import Entry, IPAMClaim, IPPool, Workload
@@ -149,7 +151,9 @@ def _existing_rows(
     if not ids:
         return rows_by_owner
     for owner, place_id, network, address, mac, namespace, vm, holds, kind in database.rows(
-        _KNOWN.format(column=column), [database.joined(ids)], prepare=False
+        _KNOWN.format(owner=sql.Identifier("p", f"{column}_id")),
+        [database.joined(ids)],
+        prepare=False,
     ):
         row = _IndexEntry(network, address, mac and str(mac), namespace, vm, holds)
         name = (
@@ -161,13 +165,15 @@ def _existing_rows(
     return rows_by_owner
 
 
-_KNOWN = """
-    SELECT p.{column}_id, p.id, p.network_id, host(p.address), p.mac::text, p.namespace, p.vm,
+_KNOWN = sql.SQL(
+    """
+    SELECT {owner}, p.id, p.network_id, host(p.address), p.mac::text, p.namespace, p.vm,
         p.holds, CASE w.kind WHEN 'vmi' THEN 'vm' ELSE w.kind END
     FROM claims_place p LEFT JOIN claims_workload w ON w.id = p.workload_id
-    WHERE p.{column}_id = ANY(string_to_array(%s, ',')::bigint[])
+    WHERE {owner} = ANY(string_to_array(%s, ',')::bigint[])
     ORDER BY p.id
-"""
+    """
+)
 
 
 def _apply(change: IndexChange) -> None:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from psycopg import sql
+
 from claims.address_index import index
 from claims.core.entries import EntrySpec
 from claims.entries import entries, ippools
@@ -130,15 +132,17 @@ def _mark_written(
         "numbers": ",".join(str(row.number) for row in batch),
         "ids": database.joined(ids),
     }
-    database.fetch(_TOLD.format(column=column), values)
+    database.fetch(_TOLD.format(column=sql.Identifier(column)), values)
 
 
-_TOLD = """
+_TOLD = sql.SQL(
+    """
     UPDATE claims_importrow r SET written = true, {column} = w.id
     FROM unnest(string_to_array(%(numbers)s, ',')::int[], string_to_array(%(ids)s, ',')::bigint[])
         AS w(number, id)
     WHERE r.vm_import_id = %(import)s AND r.number = w.number RETURNING 1
-"""
+    """
+)
 
 
 # --- entries --------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def cluster_findings(
     for row in _rows(_STUCK, cluster_id, seconds=STUCK_AFTER):
         if row["id"] not in leaked:
             yield _stuck(row)
-    for row in _rows(_UNKNOWN_NETWORK, cluster_id):
+    for row in _rows(_UNKNOWN_NETWORK, cluster_id, unknown=NetworkKind.UNKNOWN.value):
         message = (
             f"The IPAMClaim {_name(row)} is of the network {row['network']}, of which nothing was seen"
             " in the cluster. Its addresses belong to no pool."
@@ -151,11 +151,11 @@ _STUCK = """
     WHERE cluster_id = %(cluster)s AND deleted_at <= ipam_now() - make_interval(secs => %(seconds)s)
     ORDER BY id
 """
-_UNKNOWN_NETWORK = f"""
+_UNKNOWN_NETWORK = """
     SELECT c.id, c.namespace, c.name, n.name AS network
     FROM claims_ipamclaim c JOIN claims_network n ON n.id = c.network_id
-    WHERE c.cluster_id = %(cluster)s AND n.kind = '{NetworkKind.UNKNOWN.value}' ORDER BY c.id
-"""  # noqa: S608  # our own text
+    WHERE c.cluster_id = %(cluster)s AND n.kind = %(unknown)s ORDER BY c.id
+"""
 
 
 # --- claims that disagree -------------------------------------------------------------------------
@@ -201,32 +201,8 @@ def _contradictions(cluster_id: int) -> Iterator[ReconcileFinding]:
 
 _DUPLICATES = statements.read("claims/claims_with_duplicates")
 _OUTSIDE = statements.read("claims/claims_outside_pool")
-# An address of a family in which the others name none of the same.
-_DIFFERS = """
-    EXISTS (SELECT FROM unnest(c.ips) AS has(ip)
-        WHERE EXISTS (SELECT FROM unnest({other}) AS o(ip)
-                      WHERE family(o.ip::inet) = family(has.ip::inet))
-          AND NOT EXISTS (SELECT FROM unnest({other}) AS o(ip)
-                          WHERE host(o.ip::inet) = host(has.ip::inet)))
-"""
-# By its MAC, or by its VM when it is of nobody else's namespace. A family that one of them does not
-# name is no contradiction.
-_OF_ENTRY = f"""
-    SELECT DISTINCT ON (c.id) c.id, c.namespace, c.name, c.ips, e.mac::text AS mac, e.ips AS other
-    FROM claims_ipamclaim c JOIN claims_ippool i ON i.network_id = c.network_id
-    JOIN claims_entry e ON e.ippool_id = i.id AND (
-        e.mac = c.mac OR e.vm <> '' AND e.vm = c.vm AND e.namespace IN ('', c.namespace))
-    WHERE c.cluster_id = %(cluster)s AND {_DIFFERS.format(other="e.ips")}
-    ORDER BY c.id, e.id
-"""  # noqa: S608  # our own texts
-_OF_WORKLOAD = f"""
-    SELECT DISTINCT ON (c.id) c.id, c.namespace, c.name, c.vm, c.ips, w.ips AS other
-    FROM claims_ipamclaim c
-    JOIN claims_workload w ON w.network_id = c.network_id AND w.kind = 'vmi'
-        AND w.namespace = c.namespace AND w.name = c.vm AND c.vm_uid IN ('', w.uid, w.vm_uid)
-    WHERE c.cluster_id = %(cluster)s AND {_DIFFERS.format(other="w.ips")}
-    ORDER BY c.id, w.id
-"""  # noqa: S608  # our own texts
+_OF_ENTRY = statements.read("claims/claims_unlike_entries")
+_OF_WORKLOAD = statements.read("claims/claims_unlike_workloads")
 
 
 # --- names ----------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
 
+from psycopg import sql
+
 from claims.address_index import block_sync, index
 from claims.address_index.changed_keys import ChangedKeys
 from claims.core.ipamclaims import ipamclaim
@@ -25,12 +27,10 @@ from pools.register.allocator import window
 from pools.sql import statements
 
 # What an object says of a claim, with the types of the columns.
-_FIELDS = {
-    "network_id": "bigint", "interface": "text", "mac": "macaddr", "ips_requested": "text[]",
-    "vm": "text", "vm_uid": "text", "ips": "text[]", "owner_pod": "text", "conditions": "jsonb",
-    "finalizers": "text[]", "deleted_at": "timestamptz", "uid": "text", "follows_cluster": "boolean",
-    "gone_at": "timestamptz",
-}  # fmt: skip
+_FIELDS = (
+    "network_id", "interface", "mac", "ips_requested", "vm", "vm_uid", "ips", "owner_pod",
+    "conditions", "finalizers", "deleted_at", "uid", "follows_cluster", "gone_at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,23 @@ def _values(row: IPAMClaim) -> dict[str, Any]:
 
 def store(rows: Iterable[IPAMClaim], *columns: str) -> None:
     """Write these columns, or all that an object says, of many rows in one statement."""
-    names = columns or tuple(_FIELDS)
+    names = columns or _FIELDS
     values = [{"id": row.pk} | {name: getattr(row, name) for name in names} for row in rows]
     if values:
         statement = _STORE.format(
-            changes=", ".join(f"{name} = w.{name}" for name in names),
-            types=", ".join(f"{name} {_FIELDS[name]}" for name in names),
+            columns=sql.SQL(", ").join(map(sql.Identifier, names)),
+            changes=sql.SQL(", ").join(sql.Identifier("w", name) for name in names),
         )
         database.rows(statement, [json.dumps(values, default=str)], prepare=False)
 
 
-_STORE = """
-    UPDATE claims_ipamclaim c SET {changes}
-    FROM jsonb_to_recordset(%s::jsonb) AS w(id bigint, {types}) WHERE c.id = w.id RETURNING c.id
-"""
+_STORE = sql.SQL(
+    """
+    UPDATE claims_ipamclaim c SET ({columns}) = ROW({changes})
+    FROM jsonb_populate_recordset(NULL::claims_ipamclaim, %s::jsonb) AS w
+    WHERE c.id = w.id RETURNING c.id
+    """
+)
 
 
 def _existing_claims(cluster: Cluster, claims: Sequence[Claim]) -> dict[tuple[str, str], IPAMClaim]:

@@ -21,6 +21,7 @@ from django.db import (
     models,
     transaction,
 )
+from psycopg import sql
 
 from pools.core import errors
 
@@ -52,10 +53,11 @@ def constraint(error: BaseException) -> str:
     return getattr(diagnostics, "constraint_name", None) or ""
 
 
+Query = str | sql.SQL | sql.Composed
 Values = Sequence[object] | Mapping[str, object]
 
 
-def rows(statement: str, values: Values, *, prepare: bool | None = None) -> list[tuple[Any, ...]]:
+def rows(statement: Query, values: Values, *, prepare: bool | None = None) -> list[tuple[Any, ...]]:
     """The rows that a statement answers; for what is asked thousands of times a second.
 
     A prepared statement with its values apart spares the server from parsing and planning and the
@@ -85,7 +87,7 @@ def _cursor() -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
         yield cursor
 
 
-def fetch(statement: str, values: Mapping[str, object]) -> list[Mapping[str, Any]]:
+def fetch(statement: Query, values: Mapping[str, object]) -> list[Mapping[str, Any]]:
     """The rows that a statement answers, by column; for what carries long values.
 
     Its values travel apart like those of `rows`, but the statement is planned each time.
@@ -149,7 +151,7 @@ def recovering(error: BaseException) -> errors.Recovering:
     return errors.Recovering(message or "", clusters=clusters or "")
 
 
-def call(statement: str, values: Values) -> Any:
+def call(statement: Query, values: Values) -> Any:
     """The one value that a statement answers, by `rows`."""
     ((value,),) = rows(statement, values)
     return value

@@ -16,6 +16,7 @@ from pools.platform import database
 from pools.register import usage
 from pools.register.demo import demo
 from pools.register.utilization import forecasts, samples
+from pools.sql import statements
 
 DAYS = 90
 
@@ -70,42 +71,5 @@ def _add_tenants(cluster: Cluster, *, sign: int, until: int) -> None:
         )
 
 
-# The days, with their ends: of today, now.
-_CALENDAR = """
-  SELECT on_day::date AS day, least(on_day + interval '1 day', ipam_now()) AS ends
-    FROM generate_series(date_trunc('day', ipam_now(), 'UTC') - make_interval(days => %(days)s),
-                         date_trunc('day', ipam_now(), 'UTC') - make_interval(days => {until}),
-                         interval '1 day') AS on_day
-"""
-_HELD = "b.allocated_at < d.ends AND (b.state = 'held' OR b.released_at >= d.ends)"
-_COOLING = "b.state = 'cooling' AND b.released_at < d.ends"
-_SAMPLES = f"""
-INSERT INTO pools_sample (day, pool_id, cluster, pool, category, family, capacity, held, cooling,
-                          reserved, taken_at)
-SELECT d.day, p.id, c.name, p.name, p.category, %(family)s, %(capacity)s,
-       count(b) FILTER (WHERE {_HELD}), count(b) FILTER (WHERE {_COOLING}), %(reserved)s,
-       d.ends - interval '1 minute'
-  FROM ({_CALENDAR.format(until=1)}) AS d
- CROSS JOIN pools_pool AS p
-  JOIN pools_cluster AS c ON c.id = p.cluster_id
-  LEFT JOIN pools_block AS b ON b.pool_id = p.id AND b.family = %(family)s
- WHERE p.id = %(pool)s
- GROUP BY d.day, d.ends, p.id, c.name
-    ON CONFLICT DO NOTHING
-"""  # noqa: S608  # our own words
-_ORGS_AND_ENVS = f"""
-INSERT INTO pools_samplesum AS s (day, "by", org, name, rest, family, members, capacity, held,
-                                  cooling, reserved, taken_at)
-SELECT d.day, t."by", t.org, t.name, false, b.family, 1, 0,
-       %(sign)s * count(b) FILTER (WHERE {_HELD}), %(sign)s * count(b) FILTER (WHERE {_COOLING}), 0,
-       d.ends - interval '1 minute'
-  FROM ({_CALENDAR.format(until="%(until)s")}) AS d
- CROSS JOIN pools_block AS b
-  JOIN pools_pool AS p ON p.id = b.pool_id AND p.cluster_id = %(cluster)s
- CROSS JOIN LATERAL (VALUES ('org', '', b.org), ('env', b.org, b.env)) AS t("by", org, name)
- WHERE (t."by" = 'org' OR t.name <> '') AND b.allocated_at < d.ends
- GROUP BY d.day, d.ends, t."by", t.org, t.name, b.family
-HAVING count(b) FILTER (WHERE {_HELD} OR {_COOLING}) > 0
-    ON CONFLICT ("by", day, org, name, family, rest)
-    DO UPDATE SET held = s.held + excluded.held, cooling = s.cooling + excluded.cooling
-"""  # noqa: S608
+_SAMPLES = statements.read("pools/demo_samples")
+_ORGS_AND_ENVS = statements.read("pools/demo_tenant_sums")

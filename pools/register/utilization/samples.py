@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 
 from django.db import connection, transaction
 from django.db.models import Max
+from psycopg import sql
 
 from pools.models import Pool, Sample, SampleSum
 from pools.platform import advisory_locks, database
@@ -94,12 +95,12 @@ def add_up(first: date, last: date) -> None:
     with connection.cursor() as cursor:
         for dimension in (SampleSum.By.CATEGORY, SampleSum.By.CLUSTER):
             cursor.execute(
-                _SUMS.format(column=str(dimension)), {"by": dimension, "first": first, "last": last}
+                _SUMS.format(column=sql.Identifier(str(dimension))),
+                {"by": dimension, "first": first, "last": last},
             )
 
 
-# `column` is one of our own two words.
-_SUMS = """
+_SUMS = sql.SQL("""
 INSERT INTO pools_samplesum (day, "by", org, name, rest, family, members, capacity, held, cooling,
                              reserved, taken_at)
 SELECT day, %(by)s, '', {column}, false, family, count(*), sum(capacity), sum(held), sum(cooling),
@@ -111,7 +112,7 @@ SELECT day, %(by)s, '', {column}, false, family, count(*), sum(capacity), sum(he
 ON CONFLICT ("by", day, org, name, family, rest) DO UPDATE
    SET members = excluded.members, capacity = excluded.capacity, held = excluded.held,
        cooling = excluded.cooling, reserved = excluded.reserved, taken_at = excluded.taken_at
-"""
+""")
 
 
 def _count_tenants(now: datetime) -> None:

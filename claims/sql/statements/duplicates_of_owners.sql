@@ -1,0 +1,51 @@
+-- Return what contradicts the index entries of the given owners (`entry`, `claim`, `workload`: by
+-- their ids), or of one `candidate` with these values: owner, kind and value of the duplicate, and
+-- the type, id, name, cluster, namespace, VM and MAC of the other side. The entry or claim that a
+-- candidate changes is left out.
+-- $1 owner text
+-- $2 ids text
+-- $3 network bigint
+-- $4 entry bigint
+-- $5 claim bigint
+-- $6 mac text
+-- $7 namespace text
+-- $8 vm text
+-- $9 addresses text
+WITH p AS (
+    SELECT entry_id AS owner, id, network_id, entry_id, claim_id, workload_id,
+        address, mac, namespace, vm
+    FROM claims_place WHERE $1 = 'entry' AND entry_id = ANY(string_to_array($2, ',')::bigint[])
+    UNION ALL
+    SELECT claim_id AS owner, id, network_id, entry_id, claim_id, workload_id,
+        address, mac, namespace, vm
+    FROM claims_place WHERE $1 = 'claim' AND claim_id = ANY(string_to_array($2, ',')::bigint[])
+    UNION ALL
+    SELECT workload_id AS owner, id, network_id, entry_id, claim_id, workload_id,
+        address, mac, namespace, vm
+    FROM claims_place WHERE $1 = 'workload' AND workload_id = ANY(string_to_array($2, ',')::bigint[])
+    UNION ALL
+    SELECT 0, 0, $3, $4, $5, NULL, a.address, $6::macaddr, $7, $8
+    FROM unnest(string_to_array($9, ',')::inet[] || NULL::inet) AS a(address)
+    WHERE $1 = 'candidate'), found AS (
+    SELECT p.owner, 'mac' AS kind, p.mac::text AS value, q.id
+        FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.mac = p.mac
+        WHERE q.id <> p.id AND claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+                                         q.entry_id, q.claim_id, q.namespace, q.vm)
+    UNION
+    SELECT p.owner, 'ip', host(p.address), q.id
+        FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.address = p.address
+        WHERE q.id <> p.id AND claims_addresses_contradict(
+                  p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
+                  q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm))
+SELECT DISTINCT f.owner, f.kind, f.value,
+    CASE WHEN q.entry_id IS NOT NULL THEN 'entry'
+         WHEN q.claim_id IS NOT NULL THEN 'ipamclaim' ELSE 'workload' END AS type,
+    COALESCE(q.entry_id, q.claim_id, q.workload_id) AS of_id,
+    COALESCE(i.name, c.name, w.name), n.cluster_id, q.namespace, q.vm, q.mac::text
+FROM found f JOIN claims_place q USING (id) JOIN claims_network n ON n.id = q.network_id
+LEFT JOIN claims_entry e ON e.id = q.entry_id
+LEFT JOIN claims_ippool i ON i.id = e.ippool_id
+LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
+LEFT JOIN claims_workload w ON w.id = q.workload_id
+WHERE NOT (COALESCE(q.entry_id = $4, false) OR COALESCE(q.claim_id = $5, false))
+ORDER BY f.owner, f.kind DESC, f.value, type, of_id
