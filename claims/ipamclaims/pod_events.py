@@ -20,6 +20,7 @@ from pools.clusters.reconcile.handler import MANAGER, SyncContext
 from pools.core.kubernetes import resources
 from pools.platform import database
 from pools.platform.outbound import faults
+from pools.sql import statements
 
 MOST = 200  # pods of a cluster at once
 _AGAIN = 1800  # seconds until the cluster is asked again: it forgets events after an hour
@@ -90,37 +91,5 @@ def _of_decisions(cluster_id: int) -> Iterator[Refusal]:
             )  # fmt: skip
 
 
-_LAUNCHERS = """
-    o.cluster_id = %(cluster)s AND o.kind = 'Pod' AND o.missed_at IS NULL
-    AND o.manifest #>> '{metadata,labels,kubevirt.io}' = 'virt-launcher'
-    AND COALESCE(o.manifest #>> '{status,phase}', '') NOT IN ('Succeeded', 'Failed')
-"""
-_IS_OF = """
-    {vm} IN (o.manifest #>> '{{metadata,annotations,kubevirt.io/domain}}',
-             o.manifest #>> '{{metadata,labels,vm.kubevirt.io/name}}')
-"""
-_CLAIMS = f"""
-    WITH refused AS MATERIALIZED (
-        SELECT namespace, name, vm, conditions FROM claims_ipamclaim
-        WHERE cluster_id = %(cluster)s AND ips = '{{}}' AND vm <> '' AND deleted_at IS NULL
-          AND gone_at IS NULL AND jsonb_path_exists(conditions, '$[*] ? (@.status == "False")')
-        ORDER BY id LIMIT %(most)s)
-    SELECT c.namespace, c.name, c.conditions::text AS conditions, o.name AS pod, o.uid
-    FROM refused c JOIN pools_observedobject o ON o.namespace = c.namespace
-    WHERE {_LAUNCHERS} AND {_IS_OF.format(vm="c.vm")}
-    ORDER BY o.id
-"""  # noqa: S608  # no value is formatted in
-# Of several decisions the one that is nearest in time to the pod's creation; both clocks may be off.
-_DECISIONS = f"""
-    WITH recent AS MATERIALIZED (
-        SELECT namespace, vm, code, message, at FROM claims_decision
-        WHERE cluster_id = %(cluster)s AND path = 'mutate-pods' AND operation = 'CREATE' AND vm <> ''
-          AND at > ipam_now() - interval '1 hour'
-        ORDER BY id DESC LIMIT %(most)s)
-    SELECT DISTINCT ON (o.id) d.namespace, d.code, d.message, d.at, o.name AS pod, o.uid
-    FROM recent d JOIN pools_observedobject o ON o.namespace = d.namespace
-    CROSS JOIN LATERAL (SELECT abs(extract(epoch FROM d.at
-        - (o.manifest #>> '{{metadata,creationTimestamp}}')::timestamptz)) AS seconds) apart
-    WHERE {_LAUNCHERS} AND {_IS_OF.format(vm="d.vm")} AND apart.seconds < 60
-    ORDER BY o.id, apart.seconds
-"""  # noqa: S608
+_CLAIMS = statements.read("claims/refused_claims_of_launchers")
+_DECISIONS = statements.read("claims/decisions_on_launchers")

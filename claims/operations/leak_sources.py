@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from psycopg import sql
+
 from claims.address_index import block_sync
 from claims.core import resources
 from claims.ipamclaims import ingest, ipamclaims
@@ -18,39 +20,40 @@ from pools.models import Block
 from pools.platform import database
 from pools.register.leaks import detection, reclaim
 
-_PLACED = """
+_PLACED = sql.SQL("""
     SELECT FROM claims_network n JOIN claims_place e ON e.network_id = n.id {joined}
     WHERE n.cluster_id = %(cluster)s AND n.pool_id = b.pool_id AND e.address = host(b.cidr)::inet
       AND e.network_id = ANY(ARRAY(SELECT id FROM claims_network WHERE cluster_id = %(cluster)s))
       AND e.address IS NOT NULL AND e.holds AND {condition}
-"""
+""")
 _ENTRY_OR_WORKLOAD = _PLACED.format(
-    joined="", condition="(e.entry_id IS NOT NULL OR e.workload_id IS NOT NULL)"
+    joined=sql.SQL(""),
+    condition=sql.SQL("(e.entry_id IS NOT NULL OR e.workload_id IS NOT NULL)"),
 )
 _CLAIM = _PLACED.format(
-    joined="""JOIN claims_ipamclaim c ON c.id = e.claim_id
+    joined=sql.SQL("""JOIN claims_ipamclaim c ON c.id = e.claim_id
         LEFT JOIN pools_observedobject o ON o.cluster_id = %(cluster)s AND o.kind = 'IPAMClaim'
-            AND o.uid = c.uid""",
-    condition="""(c.vm_uid = ''
+            AND o.uid = c.uid"""),
+    condition=sql.SQL("""(c.vm_uid = ''
         OR c.vm_uid IN (SELECT vm.uid FROM pools_observedobject vm
             WHERE vm.cluster_id = %(cluster)s AND vm.missed_at IS NULL
               AND vm.kind IN ('VirtualMachine', 'VirtualMachineInstance'))
         OR jsonb_path_exists(o.manifest,
             '$.metadata.ownerReferences[*] ? (@.uid == $uid && @.kind != "VirtualMachine"
                 && @.kind != "VirtualMachineInstance")',
-            jsonb_build_object('uid', c.vm_uid)))""",
+            jsonb_build_object('uid', c.vm_uid)))"""),
 )
-_OBJECT = """
+_OBJECT = sql.SQL("""
     SELECT FROM pools_observedobject o
-    WHERE o.cluster_id = %(cluster)s AND o.kind IN ({kinds}) AND b.holder_kind = '{holder}'
+    WHERE o.cluster_id = %(cluster)s AND o.kind IN ({kinds}) AND b.holder_kind = {holder}
       AND o.namespace || '/' || o.name = b.holder_id AND b.holder_uid IN ('', o.uid)
       AND o.missed_at IS NULL
-"""
+""")
 # A name without a namespace is an entry's, and nobody else's.
-_COVERS = """
-    p.category = 'vm' AND b.holder_kind = '{holder}' AND b.holder_id LIKE '%%/%%'
+_COVERS = sql.SQL("""
+    p.category = 'vm' AND b.holder_kind = {holder} AND b.holder_id LIKE '%%/%%'
     AND p.id IN (SELECT n.pool_id FROM claims_network n WHERE n.cluster_id = %(cluster)s)
-"""
+""")
 
 
 def give_back(blocks: Collection[Block]) -> None:
@@ -84,11 +87,13 @@ VMS = detection.LeakSource(
     "VMs",
     frozenset({resources.VM.kind, resources.VMI.kind, resources.IPAM_CLAIM.kind}),
     frozenset({block_sync.VM, block_sync.MAC, block_sync.POD}),
-    _COVERS.format(holder="vm"),
+    _COVERS.format(holder=sql.Literal("vm")),
     (
         _ENTRY_OR_WORKLOAD,
         _CLAIM,
-        _OBJECT.format(kinds="'VirtualMachine', 'VirtualMachineInstance'", holder="vm"),
+        _OBJECT.format(
+            kinds=sql.SQL("'VirtualMachine', 'VirtualMachineInstance'"), holder=sql.Literal("vm")
+        ),
     ),
     give_back,
 )
@@ -96,6 +101,6 @@ PODS = detection.LeakSource(
     "pods",
     frozenset({resources.POD.kind}),
     frozenset({block_sync.POD}),
-    _COVERS.format(holder="pod"),
-    (_OBJECT.format(kinds="'Pod'", holder="pod"),),
+    _COVERS.format(holder=sql.Literal("pod")),
+    (_OBJECT.format(kinds=sql.Literal("Pod"), holder=sql.Literal("pod")),),
 )

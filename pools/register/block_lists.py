@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from psycopg import sql
 
 from pools.core import errors
 from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
@@ -48,8 +49,8 @@ def rows(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dic
 
 
 def _pages(values: dict[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
-    conditions = " AND ".join(text for name, text in _CONDITIONS.items() if name in values)
-    statement = _SELECT.format(conditions=conditions or "true")
+    conditions = sql.SQL("").join(text for name, text in _CONDITIONS.items() if name in values)
+    statement = _SELECT + conditions + _PAGE_OF
     position: dict[str, Any] = {"space": 0, "after": "0.0.0.0/0"}
     remaining = limit
     while remaining is None or remaining > 0:
@@ -64,25 +65,24 @@ def _pages(values: dict[str, Any], limit: int | None) -> Iterator[dict[str, Any]
 
 
 _CONDITIONS = {
-    "spaces": "b.space_id = ANY(%(spaces)s)",
-    "pools": "b.pool_id = ANY(%(pools)s)",
-    "category": "b.category = %(category)s",
-    "family": "b.family = %(family)s",
-    "state": "b.state = %(state)s",
-    "holder_kind": "b.holder_kind = %(holder_kind)s",
-    "holder_id": "b.holder_id = %(holder_id)s",
-    "org": "b.org = %(org)s",
-    "env": "b.env = %(env)s",
+    "spaces": sql.SQL(" AND b.space_id = ANY(%(spaces)s)"),
+    "pools": sql.SQL(" AND b.pool_id = ANY(%(pools)s)"),
+    "category": sql.SQL(" AND b.category = %(category)s"),
+    "family": sql.SQL(" AND b.family = %(family)s"),
+    "state": sql.SQL(" AND b.state = %(state)s"),
+    "holder_kind": sql.SQL(" AND b.holder_kind = %(holder_kind)s"),
+    "holder_id": sql.SQL(" AND b.holder_id = %(holder_id)s"),
+    "org": sql.SQL(" AND b.org = %(org)s"),
+    "env": sql.SQL(" AND b.env = %(env)s"),
 }
 # Rows of windows are nobody's.
-_SELECT = """
+_SELECT = sql.SQL("""
     SELECT b.space_id, c.name, p.name, b.category, b.cidr::text, b.state, b.holder_kind, b.holder_id,
         b.holder_uid, b.org, b.env, b.allocated_at, b.released_at, b.available_from, b.withheld
     FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
     WHERE b.state IN ('held', 'cooling') AND (b.space_id, b.cidr) > (%(space)s, %(after)s::cidr)
-      AND {conditions}
-    ORDER BY b.space_id, b.cidr LIMIT %(size)s
-"""
+""")
+_PAGE_OF = sql.SQL(" ORDER BY b.space_id, b.cidr LIMIT %(size)s")
 
 
 def _values(selection: BlockSelection) -> dict[str, Any]:

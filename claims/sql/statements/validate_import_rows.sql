@@ -85,22 +85,15 @@ hits AS MATERIALIZED (
     SELECT p.number, 'duplicate_mac' AS code, p.mac::text AS value, min(q.id) AS place
     FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.mac = p.mac
     WHERE q.network_id = ANY($10::bigint[]) AND
-CASE WHEN p.entry_id IS NOT NULL AND q.entry_id IS NOT NULL THEN p.entry_id <> q.entry_id
-     WHEN p.claim_id = q.claim_id THEN false
-     WHEN p.claim_id IS NOT NULL AND q.claim_id IS NOT NULL
-          THEN p.vm = '' OR p.vm <> q.vm OR p.namespace <> q.namespace
-     ELSE p.vm <> '' AND q.vm <> '' AND (p.vm <> q.vm
-          OR p.namespace <> '' AND q.namespace <> '' AND p.namespace <> q.namespace) END
+        claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
+                               q.entry_id, q.claim_id, q.namespace, q.vm)
     GROUP BY p.number, p.mac
   UNION ALL
     SELECT p.number, 'duplicate_ip', host(p.address), min(q.id)
     FROM a AS p JOIN claims_place q ON q.network_id = p.network_id AND q.address = p.address
     WHERE q.network_id = ANY($10::bigint[]) AND
-CASE WHEN p.entry_id IS NOT NULL AND p.entry_id = q.entry_id THEN true
-     WHEN p.claim_id = q.claim_id OR p.workload_id = q.workload_id THEN false
-     WHEN p.mac IS NOT NULL AND q.mac IS NOT NULL THEN p.mac <> q.mac
-     ELSE p.vm <> '' AND q.vm <> '' AND (p.vm <> q.vm
-          OR p.namespace <> '' AND q.namespace <> '' AND p.namespace <> q.namespace) END
+        claims_addresses_contradict(p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
+                                    q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm)
         AND (p.entry_id IS NULL OR q.entry_id IS DISTINCT FROM p.entry_id)
     GROUP BY p.number, p.address),
 own AS MATERIALIZED (

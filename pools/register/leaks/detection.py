@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast
 from django.db.models.lookups import Exact
+from psycopg import sql
 
 from pools.models import Block, Leak
 from pools.models.blocks import BlockState
@@ -43,8 +44,8 @@ class LeakSource:
     name: str
     kinds: frozenset[str]
     holders: frozenset[str]
-    covers: str
-    referenced: tuple[str, ...]
+    covers: sql.Composable
+    referenced: tuple[sql.Composable, ...]
     give_back: Callable[[Collection[Block]], None] | None = None
 
 
@@ -75,7 +76,12 @@ def observed(context: SyncContext, whole: Collection[str], began: datetime) -> N
 
 
 def judge(
-    source: str, covers: str, *, cluster_id: int, holders: Collection[str], began: datetime
+    source: str,
+    covers: sql.Composable,
+    *,
+    cluster_id: int,
+    holders: Collection[str],
+    began: datetime,
 ) -> LeakObservation:
     """Note what a complete observation missed; whom it saw is no longer suspected.
 
@@ -92,8 +98,10 @@ def judge(
         "observed": database.call("SELECT ipam_clock()", []),
         **_of_cluster(cluster_id),
     }
-    unreferenced = "".join(f" AND NOT EXISTS ({reference})" for reference in _references(holders))
-    note = _NOTE.format(covers=covers, unreferenced=unreferenced)
+    unreferenced = sql.SQL("").join(
+        sql.SQL(" AND NOT EXISTS ({})").format(reference) for reference in _references(holders)
+    )
+    note = _NOTE.format(covers=covers, unreferenced=unreferenced, same=_SAME)
     with database.hash_joins_only():
         ((missed, leaked),) = database.rows(note, values, prepare=False)
         database.rows(_SEEN.format(covers=covers), values, prepare=False)
@@ -107,7 +115,7 @@ def _of_cluster(cluster_id: int) -> dict[str, list[int]]:
     return {"pools": [pk for (pk,) in pools], "feeds": [pk for (pk,) in feeds]}
 
 
-def _references(holders: Collection[str]) -> Iterator[str]:
+def _references(holders: Collection[str]) -> Iterator[sql.Composable]:
     """What says of holders of these kinds that they are there.
 
     Without a uid, or without an organisation, any of that name is meant.
@@ -118,18 +126,18 @@ def _references(holders: Collection[str]) -> Iterator[str]:
             yield from source.referenced
 
 
-_REPORTED = """
+_REPORTED = sql.SQL("""
     SELECT FROM pools_referencefeed f JOIN pools_reference r ON r.feed_id = f.id
     WHERE f.cluster_id = %(cluster)s AND r.feed_id = ANY(%(feeds)s::bigint[])
       AND f.holder_kind = b.holder_kind AND r.holder_id = b.holder_id
       AND (r.holder_uid = '' OR b.holder_uid = '' OR r.holder_uid = b.holder_uid)
       AND r.org IN ('', b.org)
-"""
-_SAME = """
+""")
+_SAME = sql.SQL("""
     (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
     = (EXCLUDED.holder_kind, EXCLUDED.holder_id, EXCLUDED.holder_uid, EXCLUDED.allocated_at)
-"""
-_NOTE = f"""
+""")
+_NOTE = sql.SQL("""
     WITH noted AS (
         INSERT INTO pools_leak AS l (block_id, cluster_id, source, holder_kind, holder_id,
             holder_uid, allocated_at, missed_at, observed_at, observations, confirmed_at)
@@ -138,23 +146,23 @@ _NOTE = f"""
         FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
         WHERE b.pool_id = ANY(%(pools)s::bigint[]) AND b.state = 'held'
           AND b.holder_kind = ANY(%(holders)s::text[]) AND b.allocated_at <= %(began)s
-          AND ({{covers}}) {{unreferenced}}
+          AND ({covers}) {unreferenced}
         ORDER BY b.id
         ON CONFLICT (block_id) DO UPDATE SET
             source = EXCLUDED.source, cluster_id = EXCLUDED.cluster_id,
             holder_kind = EXCLUDED.holder_kind, holder_id = EXCLUDED.holder_id,
             holder_uid = EXCLUDED.holder_uid, allocated_at = EXCLUDED.allocated_at,
             observed_at = EXCLUDED.observed_at,
-            missed_at = CASE WHEN {_SAME} THEN l.missed_at ELSE EXCLUDED.missed_at END,
-            observations = CASE WHEN {_SAME} THEN l.observations + 1 ELSE 1 END,
-            confirmed_at = CASE WHEN {_SAME} THEN COALESCE(l.confirmed_at,
+            missed_at = CASE WHEN {same} THEN l.missed_at ELSE EXCLUDED.missed_at END,
+            observations = CASE WHEN {same} THEN l.observations + 1 ELSE 1 END,
+            confirmed_at = CASE WHEN {same} THEN COALESCE(l.confirmed_at,
                 CASE WHEN %(began)s >= l.missed_at + make_interval(secs => %(grace)s)
                      THEN ipam_now() END) END
         RETURNING confirmed_at)
     SELECT count(*), count(confirmed_at) FROM noted
-"""  # noqa: S608  # our own texts
+""")
 # What the observation covered and did not note. Blocks by their ids, or all would be read.
-_SEEN = """
+_SEEN = sql.SQL("""
     DELETE FROM pools_leak l USING pools_block b, pools_pool p
     WHERE l.cluster_id = %(cluster)s AND l.observed_at < %(observed)s AND b.id = l.block_id
       AND b.id = ANY(ARRAY(SELECT block_id FROM pools_leak
@@ -162,7 +170,7 @@ _SEEN = """
       AND p.id = b.pool_id AND b.allocated_at <= %(began)s
       AND b.holder_kind = ANY(%(holders)s::text[]) AND ({covers})
     RETURNING NULL
-"""
+""")
 
 
 def clear(cluster_id: int, kind: str) -> None:
@@ -175,14 +183,14 @@ def clear(cluster_id: int, kind: str) -> None:
             database.rows(_CLEAR.format(referenced=reference), values, prepare=False)
 
 
-_CLEAR = """
+_CLEAR = sql.SQL("""
     DELETE FROM pools_leak l USING pools_block b, pools_pool p
     WHERE l.cluster_id = %(cluster)s AND l.holder_kind = %(kind)s
       AND b.id = l.block_id AND p.id = b.pool_id AND b.id = ANY(ARRAY(
         SELECT block_id FROM pools_leak WHERE cluster_id = %(cluster)s AND holder_kind = %(kind)s))
       AND EXISTS ({referenced})
     RETURNING NULL
-"""
+""")
 
 
 def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
@@ -191,7 +199,7 @@ def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
     values = {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)}
     with database.hash_joins_only(many=len(block_ids) > _FEW):
         rows = database.rows(
-            " UNION ".join(
+            sql.SQL(" UNION ").join(
                 _SEEN_NOW.format(referenced=reference) for reference in _references(every)
             ),
             values,
@@ -201,10 +209,10 @@ def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
 
 
 _FEW = 20
-_SEEN_NOW = """
+_SEEN_NOW = sql.SQL("""
     SELECT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
     WHERE b.id = ANY(%(ids)s::bigint[]) AND EXISTS ({referenced})
-"""
+""")
 
 
 def current() -> QuerySet[Leak]:
@@ -252,18 +260,18 @@ NODES = LeakSource(
     "nodes",
     frozenset({"CiliumNode"}),
     frozenset({"node"}),
-    """
+    sql.SQL("""
     (p.category = 'pod' OR p.category = 'node' AND p.id IN (
         SELECT x.pool_id FROM pools_block x JOIN pools_observedobject o ON o.name = x.holder_id
         WHERE x.category = 'node' AND x.state = 'held' AND x.holder_kind = 'node'
           AND o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode'))
-    """,
+    """),
     (
-        """
+        sql.SQL("""
         SELECT FROM pools_observedobject o
         WHERE o.cluster_id = %(cluster)s AND o.kind = 'CiliumNode' AND o.namespace = ''
           AND o.name = b.holder_id AND b.holder_kind = 'node' AND (p.category = 'node' OR b.holder_uid IN ('', o.uid))
           AND o.missed_at IS NULL
-        """,
+        """),
     ),
 )

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import transaction
+from psycopg import sql
 
 from pools.core import block_fields, errors
 from pools.models import Cluster, Reference, ReferenceFeed
@@ -167,7 +168,7 @@ def _observed(report: ReferenceReport, now: datetime) -> detection.LeakObservati
     began = min(report.observed_at, now) if report.observed_at else now
     return detection.judge(
         detection.TOOLING,
-        "true",
+        sql.SQL("true"),
         cluster_id=report.cluster.pk,
         holders=[report.kind],
         began=began,

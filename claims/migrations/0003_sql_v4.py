@@ -10,12 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('claims', '0002_initial_data'),
-        ('pools', '0003_sql_v2'),
+        ('pools', '0003_sql_v4'),
     ]
 
     operations = [
         pools.sql.Install(
             app='claims',
-            names=['memberships.v2', 'verdicts.v2', 'storage.v2', 'event_log.v2', 'pgtrigger.v2'],
+            names=['memberships.v4', 'contradictions.v4', 'launchers.v4', 'verdicts.v4', 'storage.v4', 'event_log.v4', 'pgtrigger.v4'],
         ),
     ]

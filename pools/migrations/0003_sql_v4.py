@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['rules.v2', 'allocate.v2', 'observed_cidrs.v2', 'recovery.v2', 'event_log.v2', 'pgtrigger.v2', 'storage.v2'],
+            names=['rules.v4', 'allocate.v4', 'observed_cidrs.v4', 'recovery.v4', 'event_log.v4', 'pgtrigger.v4', 'storage.v4'],
         ),
     ]
