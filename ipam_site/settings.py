@@ -431,10 +431,10 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["pools.platform.rest.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "EXCEPTION_HANDLER": "ipam_site.http.problems.exception_handler",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "pools.platform.rest.schema.Schema",
 }
 # Said, because migrations that refer to it read the setting.
 KNOX_TOKEN_MODEL = "knox.AuthToken"  # noqa: S105 - no secret
@@ -451,6 +451,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "DESCRIPTION": "Address management for Kubernetes fleets.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    # A body without what cannot be set is a component of its own: clients are generated from both.
+    "COMPONENT_SPLIT_REQUEST": True,
+    # Choices stay where they are used: components of enums are named by guesses that clash.
+    "POSTPROCESSING_HOOKS": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SERVE_AUTHENTICATION": [
         "pools.platform.rest.authentication.TokenAuthentication",

@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from drf_spectacular.utils import extend_schema
-from rest_framework.request import Request
+from django.db.models import QuerySet
 
 from pools.api import lookups
-from pools.api.schemas import endpoints
-from pools.core import block_fields
-from pools.models import Cluster, Environment
-from pools.platform.rest import pagination, query, views
+from pools.models import Environment
+from pools.platform.rest import fields, filters, generics
+from pools.platform.rest.serializers import Representation
+
+_STATUSES = ("ok", "degraded")
 
 
-class Environments(views.View):
+class EnvironmentSerializer(Representation):
+    """An environment of an organization, and whether its last allocation failed."""
+
+    id = fields.IntegerField()
+    cluster = fields.TextField(source="cluster.name")
+    org = fields.TextField()
+    env = fields.TextField()
+    status = fields.ChoiceField(_STATUSES)
+    degraded = fields.FlagField()
+    reason = fields.TextField()
+    message = fields.TextField()
+    since = fields.TimeField(source="degraded_since", allow_null=True)
+
+
+class EnvironmentFilter(filters.FilterSet):
+    cluster = filters.Filter(lookups.cluster, help_text="Name or id.")
+    org = filters.Filter()
+    env = filters.Filter()
+    status = filters.choice(*_STATUSES, method="filter_status")
+
+    def filter_status(
+        self, rows: QuerySet[Environment], _name: str, status: str
+    ) -> QuerySet[Environment]:
+        return rows.filter(degraded_since__isnull=status == "ok")
+
+
+class Environments(generics.ListView):
+    """Environments, and which of them lack addresses."""
+
     needs = {"GET": ("pools.view_environment",)}
-
-    @extend_schema(**endpoints.ENVIRONMENTS)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = Environment.objects.all()
-        if cluster := parameters.parse("cluster", lookups.cluster):
-            rows = rows.filter(cluster=cluster)
-        for name in ("org", "env"):
-            if value := parameters.text(name):
-                rows = rows.filter(**{name: value})
-        if status := parameters.parse("status", query.choice("ok", "degraded")):
-            rows = rows.filter(degraded_since__isnull=status == "ok")
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=endpoints.ENVIRONMENT_FIELDS,
-                shape=_shapes,
-            )
-        )
-
-
-def _shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows})
-    return [
-        {
-            "id": row["id"],
-            "cluster": clusters[row["cluster_id"]].name,
-            "org": row["org"],
-            "env": row["env"],
-            "status": "ok" if row["degraded_since"] is None else "degraded",
-            "degraded": row["degraded_since"] is not None,
-            "reason": row["reason"],
-            "message": row["message"],
-            "since": block_fields.time(row["degraded_since"]),
-        }
-        for row in rows
-    ]
+    queryset = Environment.objects.prefetch_related("cluster")
+    serializer_class = EnvironmentSerializer
+    filterset_class = EnvironmentFilter

@@ -1,230 +1,169 @@
-"""webhook-targets/: who is told of notices; a secret is in the answer that made it, and nowhere else."""
+"""webhook-targets/: who receives alerts; a secret is in the answer that made it, and nowhere else."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from pools.core import block_fields, errors, object_reader
+from pools.core import errors
 from pools.models import Delivery, WebhookTarget
 from pools.models.notices import DeliveryEvent, DeliveryState
 from pools.platform.alerts import outbox, targets
-from pools.platform.rest import openapi, pagination, parsing, query, views
-
-_FIELDS = ("name", "url", "ca", "codes", "enabled")
-_IN = {
-    "name": openapi.TEXT, "url": openapi.TEXT, "ca": openapi.TEXT,
-    "codes": openapi.listed(openapi.TEXT), "enabled": openapi.FLAG,
-}  # fmt: skip
-_OUT = openapi.shape(
-    "id name url codes enabled",
-    id=openapi.WHOLE, **_IN, created_at=openapi.TIME, secret_made_at=openapi.TIME,
-    failures=openapi.WHOLE, wait_until=openapi.TIME,
-)  # fmt: skip
-_SECRET = openapi.shape("id secret", **_OUT["properties"], secret=openapi.TEXT)
-_STATES = list(DeliveryState.values)
-_DELIVERY = openapi.shape(
-    "id uid event state attempts",
-    id=openapi.WHOLE, uid=openapi.TEXT, notice=openapi.null(openapi.WHOLE),
-    event={"type": "string", "enum": list(DeliveryEvent.values)},
-    state={"type": "string", "enum": _STATES}, attempts=openapi.WHOLE,
-    last_status=openapi.null(openapi.WHOLE), last_error=openapi.TEXT, created_at=openapi.TIME,
-    next_try_at=openapi.TIME, delivered_at=openapi.TIME,
-)  # fmt: skip
-_EXAMPLE = OpenApiExample(
-    "all errors",
-    {"name": "on-call", "url": "https://alerts.example.org/cadastre", "codes": []},
-    request_only=True,
-)
-_LIST = openapi.says(
-    "Targets of webhooks",
-    {200: openapi.page(_OUT)},
-    parameters=openapi.query(name="exactly", **openapi.PAGED),
-)
-_CREATE = openapi.says(
-    "Make a target; its secret is told this once",
-    {201: _SECRET},
-    fails="409 411 413 415",
-    examples=[_EXAMPLE],
-    **openapi.body(openapi.shape("name url", **_IN)),
-)
-_ONE = openapi.says("One target of webhooks", {200: _OUT}, fails="404")
-_CHANGE = openapi.says(
-    "Change a target",
-    {200: _OUT},
-    fails="404 409 411 413 415",
-    **openapi.body(openapi.shape(**_IN) | openapi.SOMETHING),
-)
-_DELETE = openapi.says("Delete a target and what waits for it", {204: None}, fails="404")
-_ROTATE = openapi.says("Make a new secret, told this once", {200: _SECRET}, fails="404 409")
-_TEST = openapi.says("Send a test message", {202: _DELIVERY}, fails="404 409")
-_DELIVERIES = openapi.says(
-    "What was sent to a target, or waits",
-    {200: openapi.page(_DELIVERY)},
-    fails="404",
-    parameters=openapi.query(state=", ".join(_STATES), **openapi.PAGED),
-)
-_AGAIN = openapi.says("Send a message again that was given up", {202: _DELIVERY}, fails="404 409")
+from pools.platform.rest import fields, filters, generics, views
+from pools.platform.rest.serializers import Representation, Serializer
 
 
-class WebhookTargets(views.View):
+class WebhookTargetSerializer(Serializer):
+    """A receiver of alerts; `codes` are the conditions that it wants, all of them when it is empty."""
+
+    id = fields.IntegerField(read_only=True)
+    name = fields.TextField(targets.parse_name)
+    url = fields.TextField(targets.parse_url)
+    ca = fields.TextField(targets.parse_ca, required=False)
+    codes = fields.ListField(targets.parse_codes, child=fields.TextField(), required=False)
+    enabled = fields.FlagField(required=False)
+    created_at = fields.TimeField(read_only=True)
+    secret_made_at = fields.TimeField(read_only=True)
+    failures = fields.IntegerField(read_only=True)
+    wait_until = fields.TimeField(read_only=True, allow_null=True)
+
+
+class WebhookSecretSerializer(WebhookTargetSerializer):
+    secret = fields.TextField(read_only=True)
+
+
+class DeliverySerializer(Representation):
+    """One message to a target."""
+
+    id = fields.IntegerField()
+    uid = fields.TextField()
+    notice = fields.IntegerField(source="notice_id", allow_null=True)
+    event = fields.ChoiceField(DeliveryEvent.values)
+    state = fields.ChoiceField(DeliveryState.values)
+    attempts = fields.IntegerField()
+    last_status = fields.IntegerField(allow_null=True)
+    last_error = fields.TextField()
+    created_at = fields.TimeField()
+    next_try_at = fields.TimeField(allow_null=True)
+    delivered_at = fields.TimeField(allow_null=True)
+
+
+class WebhookTargetFilter(filters.FilterSet):
+    name = filters.Filter(help_text="The exact name.")
+
+
+class DeliveryFilter(filters.FilterSet):
+    state = filters.choice(*DeliveryState.values)
+
+
+class _TargetView(generics.GenericView):
+    queryset = WebhookTarget.objects.all()
+    serializer_class: Any = WebhookTargetSerializer
+    lookup_url_kwarg = "target_id"
+
+
+class WebhookTargets(_TargetView, generics.ListView):
     needs = {"GET": ("pools.view_webhooktarget",), "POST": ("pools.add_webhooktarget",)}
+    filterset_class = WebhookTargetFilter
 
-    @extend_schema(**_LIST)
-    def get(self, request: Request) -> views.Answer:
-        parameters = query.Query(request)
-        rows = WebhookTarget.objects.all()
-        if name := parameters.text("name"):
-            rows = rows.filter(name=name)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=_OUT["properties"],
-                shape=lambda found: [_shape(WebhookTarget(**row)) for row in found],
+    @extend_schema(
+        responses={201: WebhookSecretSerializer},
+        examples=[
+            OpenApiExample(
+                "all errors",
+                {"name": "on-call", "url": "https://alerts.example.org/cadastre", "codes": []},
+                request_only=True,
             )
-        )
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Create a target; only this answer contains its secret.
 
-    @extend_schema(**_CREATE)
-    def post(self, request: Request) -> views.Answer:
-        """No answer is kept under an Idempotency-Key: it holds the secret."""
-        wanted = _wanted(parsing.fields(request, *_FIELDS), new=True)
-        made, secret = targets.create(author=views.author(request), **wanted)
-        return views.answer(_shape(made) | {"secret": secret}, status=201)
+        No answer is stored under an Idempotency-Key, because it contains the secret.
+        """
+        values = self.read(request)
+        target, secret = targets.create(author=views.author(request), **values)
+        return Response(self.represent(target) | {"secret": secret}, status=201)
 
 
-class WebhookTargetView(views.View):
+class WebhookTargetView(_TargetView, generics.DetailView):
     needs = {
         "GET": ("pools.view_webhooktarget",),
         "PATCH": ("pools.change_webhooktarget",),
         "DELETE": ("pools.delete_webhooktarget",),
     }
 
-    @extend_schema(**_ONE)
-    def get(self, request: Request, target_id: int) -> views.Answer:
-        return views.answer(_shape(_get(target_id)))
-
-    @extend_schema(**_CHANGE)
-    def patch(self, request: Request, target_id: int) -> views.Answer:
-        wanted = _wanted(parsing.changes(request, *_FIELDS), new=False)
-        changed = targets.change(_get(target_id), wanted, author=views.author(request))
-        return views.answer(_shape(changed))
-
-    @extend_schema(**_DELETE)
-    def delete(self, request: Request, target_id: int) -> views.Answer:
-        targets.delete(_get(target_id), author=views.author(request))
-        return views.nothing()
-
-
-class Rotation(views.View):
-    needs = {"POST": ("pools.change_webhooktarget",)}
-
-    @extend_schema(request=None, **_ROTATE)
-    def post(self, request: Request, target_id: int) -> views.Answer:
-        found = _get(target_id)
-        secret = targets.rotate(found, author=views.author(request))
-        return views.answer(_shape(found) | {"secret": secret})
-
-
-class Test(views.View):
-    needs = {"POST": ("pools.change_webhooktarget",)}
-
-    @extend_schema(request=None, **_TEST)
-    def post(self, request: Request, target_id: int) -> views.Answer:
-        return views.answer(_delivery(outbox.write_test(_get(target_id))), status=202)
-
-
-class Deliveries(views.View):
-    needs = {"GET": ("pools.view_delivery",)}
-
-    @extend_schema(**_DELIVERIES)
-    def get(self, request: Request, target_id: int) -> views.Answer:
-        parameters = query.Query(request)
-        rows = Delivery.objects.filter(target=_get(target_id)).defer("body")
-        if state := parameters.parse("state", query.choice(*_STATES)):
-            rows = rows.filter(state=state)
-        return views.answer(
-            pagination.page(
-                request,
-                parameters,
-                rows,
-                orderings={"id": ("id",)},
-                fields=_DELIVERY["properties"],
-                shape=lambda found: [_delivery(Delivery(**row)) for row in found],
-                default="-id",
-            )
+    def patch(self, request: Request, target_id: int) -> Response:
+        """Change a target."""
+        values = self.read(request, partial=True)
+        return Response(
+            self.represent(targets.change(self.get_object(), values, author=views.author(request)))
         )
 
+    def delete(self, request: Request, target_id: int) -> Response:
+        """Delete a target and its pending messages."""
+        targets.delete(self.get_object(), author=views.author(request))
+        return Response(status=204)
 
-class SendAgain(views.View):
+
+class Rotation(_TargetView):
     needs = {"POST": ("pools.change_webhooktarget",)}
 
-    @extend_schema(request=None, **_AGAIN)
-    def post(self, request: Request, target_id: int, delivery_id: int) -> views.Answer:
-        found = Delivery.objects.filter(target=_get(target_id), pk=delivery_id).first()
-        if found is None:
-            raise errors.NotFound("There is no such object.")
-        outbox.send_again(found)
-        found.refresh_from_db()
-        return views.answer(_delivery(found), status=202)
+    @extend_schema(request=None, responses=WebhookSecretSerializer)
+    def post(self, request: Request, target_id: int) -> Response:
+        """Replace the secret of a target; only this answer contains it."""
+        target = self.get_object()
+        secret = targets.rotate(target, author=views.author(request))
+        return Response(self.represent(target) | {"secret": secret})
 
 
-def _get(target_id: int) -> WebhookTarget:
-    found = WebhookTarget.objects.filter(pk=target_id).first()
-    if found is None:
+class Test(_TargetView):
+    needs = {"POST": ("pools.change_webhooktarget",)}
+
+    @extend_schema(request=None, responses={202: DeliverySerializer})
+    def post(self, request: Request, target_id: int) -> Response:
+        """Send a test message."""
+        delivery = outbox.write_test(self.get_object())
+        return Response(DeliverySerializer(delivery).data, status=202)
+
+
+class Deliveries(generics.ListView):
+    """Messages to a target, the newest first."""
+
+    needs = {"GET": ("pools.view_delivery",)}
+    queryset = Delivery.objects.defer("body")
+    serializer_class = DeliverySerializer
+    filterset_class = DeliveryFilter
+    ordering = "-id"
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        return super().get_queryset().filter(target=_get_target(self.kwargs["target_id"]))
+
+
+class SendAgain(generics.GenericView):
+    needs = {"POST": ("pools.change_webhooktarget",)}
+    queryset = Delivery.objects.all()
+    serializer_class = DeliverySerializer
+    lookup_url_kwarg = "delivery_id"
+
+    @extend_schema(request=None, responses={202: DeliverySerializer})
+    def post(self, request: Request, target_id: int, delivery_id: int) -> Response:
+        """Send a message again after Cadastre gave it up."""
+        delivery = self.get_object()
+        outbox.send_again(delivery)
+        delivery.refresh_from_db()
+        return Response(self.represent(delivery), status=202)
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        return super().get_queryset().filter(target=self.kwargs["target_id"])
+
+
+def _get_target(target_id: int) -> WebhookTarget:
+    target = WebhookTarget.objects.filter(pk=target_id).first()
+    if target is None:
         raise errors.NotFound("There is no such object.")
-    return found
-
-
-def _wanted(body: object_reader.Fields, *, new: bool) -> dict[str, Any]:
-    parsers: dict[str, Any] = {
-        "name": targets.parse_name,
-        "url": targets.parse_url,
-        "ca": targets.parse_ca,
-        "codes": targets.parse_codes,
-    }
-    needed = {"name", "url"} if new else set()
-    wanted = {
-        name: body.parse(name, parser)
-        for name, parser in parsers.items()
-        if name in needed or body.has(name)
-    }
-    if body.has("enabled"):
-        wanted["enabled"] = body.flag("enabled")
-    body.report.raise_any()
-    return wanted
-
-
-def _shape(target: WebhookTarget) -> dict[str, Any]:
-    return {
-        "id": target.pk,
-        "name": target.name,
-        "url": target.url,
-        "ca": target.ca,
-        "codes": target.codes,
-        "enabled": target.enabled,
-        "created_at": block_fields.time(target.created_at),
-        "secret_made_at": block_fields.time(target.secret_made_at),
-        "failures": target.failures,
-        "wait_until": block_fields.time(target.wait_until),
-    }
-
-
-def _delivery(one: Delivery) -> dict[str, Any]:
-    return {
-        "id": one.pk,
-        "uid": str(one.uid),
-        "notice": one.notice_id,
-        "event": str(one.event),
-        "state": str(one.state),
-        "attempts": one.attempts,
-        "last_status": one.last_status,
-        "last_error": one.last_error,
-        "created_at": block_fields.time(one.created_at),
-        "next_try_at": block_fields.time(one.next_try_at),
-        "delivered_at": block_fields.time(one.delivered_at),
-    }
+    return target

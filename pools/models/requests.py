@@ -36,6 +36,16 @@ class Environment(models.Model):
     def __str__(self) -> str:
         return f"{self.org}/{self.env}" if self.org else self.env
 
+    @property
+    def degraded(self) -> bool:
+        """Whether the last allocation failed."""
+        return self.degraded_since is not None
+
+    @property
+    def status(self) -> str:
+        """`ok` or `degraded`."""
+        return "degraded" if self.degraded else "ok"
+
 
 class RequestState(models.TextChoices):
     """Where a pending request stands."""

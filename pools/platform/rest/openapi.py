@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 Schema = dict[str, Any]
 
 
-class _Token(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class _Token(OpenApiAuthenticationExtension):
     target_class = "pools.platform.rest.authentication.TokenAuthentication"
     name = "token"
 
@@ -20,7 +20,7 @@ class _Token(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
         return {"type": "apiKey", "in": "header", "name": "Authorization", "description": text}
 
 
-class _Session(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class _Session(OpenApiAuthenticationExtension):
     target_class = "pools.platform.rest.authentication.SessionAuthentication"
     name = "session"
 

@@ -91,6 +91,19 @@ def _media_type(content_type: str) -> tuple[bool, str]:
     return plain, header.get_content_type() if content_type else ""
 
 
+def document(request: Request, *, limit: int = documents.LARGEST) -> Any:
+    """The JSON document of the body, {} for an empty body; 411, 413, 415, InvalidInput.
+
+    Not `request.data`: that ends the body of a chunked request at Content-Length.
+    """
+    text = body(request, limit=limit)
+    if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:
+        raise exceptions.UnsupportedMediaType(
+            request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
+        )
+    return documents.load_json(text, limit=limit) if text else {}
+
+
 def fields(
     request: Request, *known: str, optional: bool = False, limit: int = documents.LARGEST
 ) -> object_reader.Fields:
@@ -99,12 +112,7 @@ def fields(
     A body that says nothing, none or `{}`, is object_expected: rule `empty-body-is-refused`, unless it
     is `optional`.
     """
-    text = body(request, limit=limit)
-    if (text or request.META.get("CONTENT_TYPE")) and media_type(request) != JSON:
-        raise exceptions.UnsupportedMediaType(
-            request.META.get("CONTENT_TYPE", ""), f"Send the body as {JSON}."
-        )
-    data = documents.load_json(text, limit=limit) if text else {}
+    data = document(request, limit=limit)
     if not data and not optional:
         message = f"an object with at least one of {', '.join(known)} is expected"
         raise errors.InvalidInput.for_field("", "object_expected", message)

@@ -1,0 +1,237 @@
+"""Fields of serializers: each is read by a parser of `core`, and names its type in the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from pools.core import addresses, block_fields, errors, holders, object_reader, timestamps
+from pools.platform.rest import parsing
+
+Parser = Callable[[object, str], Any]  # (value, dotted path) -> value; InvalidInput
+
+
+class ParsedField(serializers.Field[Any, Any, Any, Any]):
+    """A field whose values a parser reads; it is shown as it is stored."""
+
+    parser: Parser = staticmethod(lambda value, _path: value)
+
+    def __init__(self, parser: Parser | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._parser = parser or self.parser
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """The parsed value; InvalidInput. Validators of DRF are not used: the parser says it all."""
+        if data is empty:
+            return self.get_default()
+        if data is None:  # Serializer takes null for absence where it is not allowed
+            return None
+        return self.to_internal_value(data)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return self._parser(data, "")
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": "string"})
+class TextField(ParsedField):
+    """Any text; wrong_type."""
+
+    parser: Parser = staticmethod(parsing.text)
+
+    def to_representation(self, value: Any) -> Any:
+        return str(value)
+
+
+class NameField(TextField):
+    """The name of a cluster or a pool; k8s_name."""
+
+    parser: Parser = staticmethod(parsing.name)
+
+
+class NamespaceField(TextField):
+    """A DNS label, such as the name of a namespace; k8s_name."""
+
+    parser: Parser = staticmethod(parsing.namespace)
+
+
+class DescriptionField(TextField):
+    """One line about a thing, or nothing."""
+
+    parser: Parser = staticmethod(parsing.description)
+
+
+class ReasonField(TextField):
+    """Why somebody does something; required text of one line."""
+
+    parser: Parser = staticmethod(parsing.reason)
+
+
+class IdentifierField(TextField):
+    """The id of a holder, an organisation or an environment."""
+
+    parser: Parser = staticmethod(lambda value, path: holders.parse_identifier(value, field=path))
+
+
+@extend_schema_field({"type": "boolean"})
+class FlagField(ParsedField):
+    """true or false; wrong_type."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            raise errors.InvalidInput.for_field("", "wrong_type", "true or false is expected", data)
+        return data
+
+
+class IntegerField(serializers.IntegerField):
+    """A whole number between two, both included; wrong_type, out_of_range."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        if data is empty:
+            return self.get_default()
+        if data is None:
+            return None
+        return parsing.integer(
+            data, "", least=self.min_value or 0, most=self.max_value or (1 << 62)
+        )
+
+    def to_representation(self, value: Any) -> int:
+        return int(value)
+
+
+class ChoiceField(serializers.ChoiceField):
+    """One of some words; wrong_type, invalid_choice."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        if data is empty:
+            return self.get_default()
+        if data is None:
+            return None
+        return parsing.choice(data, "", tuple(self.choices))
+
+    def to_representation(self, value: Any) -> Any:
+        return value if value is None else str(value)
+
+
+@extend_schema_field({"type": "string", "format": "cidr", "example": "10.20.0.0/16"})
+class CIDRField(ParsedField):
+    """A CIDR without host bits; shown as text."""
+
+    parser: Parser = staticmethod(lambda value, path: addresses.parse_cidr(value, field=path))
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
+class BlockField(CIDRField):
+    """A CIDR or a bare address, as the CIDR of this block."""
+
+    parser: Parser = staticmethod(lambda value, path: addresses.parse_block(value, field=path))
+
+
+@extend_schema_field({"type": "string", "format": "ip", "example": "2001:db8::1"})
+class AddressField(ParsedField):
+    """One address without a prefix length."""
+
+    parser: Parser = staticmethod(lambda value, path: addresses.parse_address(value, field=path))
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
+@extend_schema_field({"type": "string", "format": "ip-range", "example": "10.20.0.0-10.20.0.99"})
+class RangeField(ParsedField):
+    """The first and the last address of a range with a hyphen between."""
+
+    parser: Parser = staticmethod(lambda value, path: addresses.parse_range(value, field=path))
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": 315360000})
+class CooldownField(ParsedField):
+    """Seconds until a released block may be allocated again."""
+
+    parser: Parser = staticmethod(lambda value, path: holders.parse_cooldown(value, field=path))
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class TimeField(ParsedField):
+    """A time; RFC 3339 with a zone, shown in UTC with `Z`."""
+
+    parser: Parser = staticmethod(lambda value, path: timestamps.parse_moment(value, field=path))
+
+    def to_representation(self, value: Any) -> str | None:
+        return block_fields.time(value)
+
+
+@extend_schema_field({"type": "string", "format": "decimal", "example": "65534"})
+class CountField(ParsedField):
+    """A count of addresses, which may be larger than JSON's numbers: decimal text."""
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
+class StringMapField(ParsedField):
+    """Labels or annotations: an object whose values are strings; wrong_type."""
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        report = object_reader.ProblemReport()
+        holder = object_reader.Fields({"": data}, "", report)
+        strings = holder.texts("")
+        if report.problems:
+            raise errors.InvalidInput.all([_relative(problem) for problem in report.problems])
+        return strings
+
+
+def _relative(problem: errors.FieldProblem) -> errors.FieldProblem:
+    return errors.FieldProblem(
+        problem.field.lstrip("."), problem.code, problem.message, problem.value
+    )
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class ObjectField(ParsedField):
+    """Any JSON object, taken and shown as it is; wrong_type."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            raise errors.InvalidInput.for_field("", "wrong_type", "an object is expected", data)
+        return data
+
+
+class ListField(serializers.ListField):
+    """A list whose items `child` reads, or that a parser reads as a whole; wrong_type.
+
+    The problems of an item have its index in their path.
+    """
+
+    def __init__(self, parser: Parser | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._parser = parser
+
+    def run_validation(self, data: Any = empty) -> Any:
+        if data is empty:
+            return self.get_default()
+        if data is None:
+            return None
+        if self._parser is not None:
+            return self._parser(data, "")
+        if not isinstance(data, list):
+            raise errors.InvalidInput.for_field("", "wrong_type", "a list is expected", data)
+        report = object_reader.ProblemReport()
+        items = []
+        for index, item in enumerate(data):
+            with report.collecting(str(index)):
+                items.append(self.child.run_validation(item))
+        report.raise_any()
+        return items

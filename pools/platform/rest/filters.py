@@ -1,0 +1,114 @@
+"""Filters of lists: django-filter's FilterSets, read as strictly as bodies.
+
+django-filter declares the filters and describes them to OpenAPI. Its form does not read them: it accepts
+unknown and repeated parameters, and is built anew for each request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from django_filters import rest_framework
+from drf_spectacular.drainage import set_override
+from rest_framework.request import Request
+
+from pools.platform.rest import query
+
+Parser = Callable[[str, str], Any]  # (value, parameter) -> value; InvalidInput
+
+
+class Filter(django_filters.Filter):
+    """One parameter, read by `parser`; without one any text is taken.
+
+    Give either `field_name` with an optional `lookup_expr`, or `method`: the name of a method of the
+    FilterSet with (queryset, name, value).
+    """
+
+    def __init__(
+        self,
+        parser: Parser | None = None,
+        *,
+        schema: dict[str, Any] | None = None,
+        help_text: str = "",
+        **options: Any,
+    ) -> None:
+        self.parser, self.method_name = parser, options.pop("method", None)
+        super().__init__(help_text=help_text, **options)  # type: ignore[no-untyped-call]
+        description = {"description": help_text} if help_text else {}
+        set_override(self, "field", {"type": "string", **(schema or {}), **description})
+
+
+def choice(*values: str, **options: Any) -> Filter:
+    """A parameter that is one of some words."""
+    return Filter(query.choice(*values), schema={"enum": list(values)}, **options)
+
+
+def flag(**options: Any) -> Filter:
+    """A parameter that is true or false."""
+    return Filter(query.flag, schema={"type": "boolean"}, **options)
+
+
+def integer(least: int, most: int, **options: Any) -> Filter:
+    """A parameter that is a whole number between two."""
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return Filter(query.integer(least, most), schema=schema, **options)
+
+
+def cidr(**options: Any) -> Filter:
+    """A parameter that is a CIDR or an address."""
+    return Filter(query.cidr, schema={"format": "cidr"}, **options)
+
+
+def time(**options: Any) -> Filter:
+    """A parameter that is a time of RFC 3339."""
+    return Filter(query.moment, schema={"format": "date-time"}, **options)
+
+
+class FilterSet(django_filters.FilterSet):
+    """The filters of one list. `parameters` of the view collects what is wrong with their values."""
+
+    base_filters: Mapping[str, Any]
+
+    def __init__(
+        self, data: Any, queryset: QuerySet[Any], *, request: Request, parameters: query.Query
+    ) -> None:
+        # Not the parent's: it copies every filter for each request.
+        self.data, self.queryset = data, queryset
+        self.request, self.parameters = request, parameters
+        self.filters = self.base_filters
+
+    @property
+    def qs(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = self.queryset
+        for name, filter_ in self.filters.items():
+            value = self._value(name, filter_)
+            if value is None:
+                continue
+            if filter_.method_name:
+                rows = getattr(self, filter_.method_name)(rows, name, value)
+            else:
+                rows = filter_.filter(rows, value)
+        return rows
+
+    def _value(self, name: str, filter_: Any) -> Any:
+        if filter_.parser is None:
+            return self.parameters.text(name)
+        return self.parameters.parse(name, filter_.parser)
+
+
+class FilterBackend(rest_framework.DjangoFilterBackend):
+    """Filters a list by the view's `filterset_class`; the paginator reports what is wrong."""
+
+    def filter_queryset(
+        self, request: Request, queryset: QuerySet[Any], view: Any
+    ) -> QuerySet[Any]:
+        filterset_class = view.filterset_class
+        if filterset_class is None:
+            return queryset
+        filterset: FilterSet = filterset_class(
+            request.query_params, queryset, request=request, parameters=view.parameters
+        )
+        return filterset.qs

@@ -1,0 +1,99 @@
+"""DRF's generic views with our strict parts: one description of an object reads, answers, filters and documents it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from rest_framework import generics, mixins, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools.core import errors
+from pools.platform import idempotency
+from pools.platform.rest import filters, keyset, parsing, query, views
+
+
+class GenericView(views.View, generics.GenericAPIView[Any]):
+    """An endpoint of one kind of object: `queryset`, `serializer_class`, `filterset_class`.
+
+    `lookup_url_kwarg` names the parameter of the path that is the id.
+    """
+
+    pagination_class = keyset.KeysetPagination
+    filter_backends = (filters.FilterBackend,)
+    filterset_class: type[filters.FilterSet] | None = None
+    orderings: Mapping[str, Sequence[str]] = {"id": ("id",)}
+    ordering = "id"
+    absent = "There is no such object."
+
+    @cached_property
+    def parameters(self) -> query.Query:
+        """The parameters of the request; `done` reports all that is wrong with them."""
+        return query.Query(self.request)
+
+    def field_names(self) -> list[str]:
+        """The fields that `fields=` of the list may name."""
+        serializer: Any = self.get_serializer()
+        return [name for name, field in serializer.fields.items() if not field.write_only]
+
+    def get_object(self) -> Any:
+        """The row of the path. NotFound, with the words of `absent`."""
+        row = self.get_queryset().filter(pk=self.kwargs[self.lookup_url_kwarg or "pk"]).first()
+        if row is None:
+            raise errors.NotFound(self.absent)
+        self.load([row])
+        return row
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        rows = super().paginate_queryset(queryset)
+        self.load(rows or [])
+        return rows
+
+    def load(self, rows: list[Any]) -> None:
+        """Read for all rows at once what their serializer shows beside their columns."""
+
+    def read(
+        self,
+        request: Request,
+        serializer_class: type[serializers.BaseSerializer[Any]] | None = None,
+        *,
+        partial: bool = False,
+        **context: Any,
+    ) -> dict[str, Any]:
+        """The validated body. InvalidInput with every problem."""
+        chosen: Any = serializer_class or self.get_serializer_class()
+        serializer = chosen(
+            data=parsing.document(request), partial=partial,
+            context={**self.get_serializer_context(), **context},
+        )  # fmt: skip
+        serializer.is_valid(raise_exception=True)
+        validated: dict[str, Any] = serializer.validated_data
+        return validated
+
+    def represent(self, row: Any, serializer_class: Any = None) -> dict[str, Any]:
+        """The row as it is answered; `load` is called for it."""
+        self.load([row])
+        chosen = serializer_class or self.get_serializer_class()
+        shown: dict[str, Any] = chosen(row, context=self.get_serializer_context()).data
+        return shown
+
+    def once(self, request: Request, work: Callable[[], Any], *, status: int = 200) -> Response:
+        """Answer with what `work` returns, or once more with what was answered under the same Idempotency-Key."""
+        stored = views.once(request, lambda: idempotency.Stored(status, work()))
+        return Response(stored.answer, status=stored.status)
+
+
+class ListView(mixins.ListModelMixin, GenericView):
+    """A list in pages."""
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.list(request, *args, **kwargs)
+
+
+class DetailView(mixins.RetrieveModelMixin, GenericView):
+    """One object."""
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.retrieve(request, *args, **kwargs)

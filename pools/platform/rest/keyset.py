@@ -1,0 +1,154 @@
+"""Keyset pages: a cursor names the last row of a page, so that a page costs the same anywhere.
+
+DRF's CursorPagination orders by one column and counts rows of equal values by an offset; ours takes as many
+columns as make the order total, and reports every wrong parameter at once with those of the filters.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from netfields import CidrAddressField
+from rest_framework import pagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pools.core import errors
+from pools.platform.rest import query
+
+DEFAULT_LIMIT = 100
+MAX_LIMIT = 1000
+
+# An ordering: the columns that make it total, each ascending; "-" before its name turns it around.
+Orderings = Mapping[str, Sequence[str]]
+_LINK = {"type": "string", "format": "uri", "nullable": True}
+
+
+class KeysetPagination(pagination.BasePagination):
+    """`{"next": URL or null, "previous": URL or null, "results": [...]}`; `limit` is 1 to 1,000.
+
+    The view names its `orderings` and the default one in `ordering`.
+    """
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        """The rows of the page. InvalidInput with all that is wrong with the request's parameters."""
+        parameters: query.Query = view.parameters
+        orderings: Orderings = view.orderings
+        ordering = parameters.parse("ordering", query.choice(*_names(orderings))) or view.ordering
+        limit = parameters.parse("limit", query.integer(1, MAX_LIMIT)) or DEFAULT_LIMIT
+        cursor = parameters.parse("cursor", _decode)
+        self.chosen_fields = parameters.parse("fields", query.names(view.field_names()))
+        parameters.done()
+        columns = orderings[ordering.removeprefix("-")]
+        backward, values = cursor or (False, None)
+        descending = ordering.startswith("-") is not backward
+        if values is not None:
+            _check_cursor(queryset.model, columns, values)
+            queryset = queryset.filter(_rows_after(columns, values, descending=descending))
+        sign = "-" if descending else ""
+        rows = list(queryset.order_by(*(sign + column for column in columns))[: limit + 1])
+        more, rows = len(rows) > limit, rows[:limit]
+        if backward:
+            rows.reverse()
+        self.next_link = self.previous_link = None
+        if rows and (more or backward):
+            self.next_link = _link(request, rows[-1], columns, backward=False)
+        if rows and (more if backward else values is not None):
+            self.previous_link = _link(request, rows[0], columns, backward=True)
+        return rows
+
+    def get_paginated_response(self, data: Any) -> Response:
+        results = data
+        if self.chosen_fields:
+            results = [{name: row[name] for name in self.chosen_fields} for row in data]
+        return Response(
+            {"next": self.next_link, "previous": self.previous_link, "results": results}
+        )
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        properties = {"next": _LINK, "previous": _LINK, "results": schema}
+        return {"type": "object", "required": list(properties), "properties": properties}
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        limit = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+        ordering = {"type": "string", "enum": _names(view.orderings), "default": view.ordering}
+        return [
+            _parameter("limit", limit, "Rows of a page."),
+            _parameter("cursor", {"type": "string"}, "The cursor of a `next` or `previous` link."),
+            _parameter("ordering", ordering, "The order of the rows; `-` reverses it."),
+            _parameter("fields", {"type": "string"}, "Only these fields, separated by commas."),
+        ]
+
+
+def _names(orderings: Orderings) -> list[str]:
+    return [*orderings, *(f"-{name}" for name in orderings)]
+
+
+def _parameter(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": text, "schema": schema}
+
+
+def _rows_after(columns: Sequence[str], values: Sequence[Any], *, descending: bool) -> Q:
+    """Rows after these values in the order of the columns."""
+    lookup = "lt" if descending else "gt"
+    condition = Q()
+    equal: dict[str, Any] = {}
+    for column, value in zip(columns, values, strict=True):
+        condition |= Q(**equal, **{f"{column}__{lookup}": value})
+        equal[column] = value
+    return condition
+
+
+def _link(request: Request, row: Any, columns: Sequence[str], *, backward: bool) -> str:
+    values = [_plain(getattr(row, column)) for column in columns]
+    text = json.dumps([backward, values], separators=(",", ":"))
+    parameters = request.query_params.copy()
+    parameters["cursor"] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | str) else str(value)
+
+
+def _decode(text: str, _parameter: str) -> tuple[bool, list[Any]]:
+    try:
+        decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        backward, values = json.loads(decoded)
+    except (ValueError, TypeError, RecursionError):
+        raise _unusable(text) from None
+    if not isinstance(backward, bool) or not isinstance(values, list):
+        raise _unusable(text)
+    return backward, values
+
+
+def _check_cursor(model: type[models.Model], columns: Sequence[str], values: list[Any]) -> None:
+    """A cursor comes from outside: its values must be such as the columns of this list have."""
+    fields = [model._meta.get_field(column) for column in columns]
+    if len(values) != len(fields) or not all(map(_fits, fields, values)):
+        raise _unusable("")
+
+
+def _fits(field: Any, value: Any) -> bool:
+    if isinstance(field, CidrAddressField):
+        return isinstance(value, str) and _is_cidr(value)
+    if isinstance(field, models.CharField):
+        return isinstance(value, str) and value.isprintable()
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62
+
+
+def _is_cidr(value: str) -> bool:
+    try:
+        query.cidr(value, "cursor")
+    except errors.InvalidInput:
+        return False
+    return True
+
+
+def _unusable(text: str) -> errors.InvalidInput:
+    return errors.InvalidInput.for_field("cursor", "cursor", "is not a cursor of this list", text)

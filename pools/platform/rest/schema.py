@@ -1,0 +1,100 @@
+"""What drf-spectacular cannot know of our endpoints: the problems that each may answer, and the headers it reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.utils import OpenApiParameter
+
+PROBLEM_TYPE = "application/problem+json"
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER,
+    description="The same key and body give the same answer for 24 hours.",
+)  # fmt: skip
+IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description='The ETag of the object, such as "3".'
+)
+_STRING: dict[str, Any] = {"type": "string"}
+_FIELD_PROBLEM = {
+    "type": "object",
+    "required": ["field", "code", "message", "value"],
+    "properties": dict.fromkeys(("field", "code", "message", "value"), _STRING),
+}
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code", "request_id", "errors"],
+    "properties": {
+        **dict.fromkeys(("type", "title", "detail", "code", "request_id"), _STRING),
+        "status": {"type": "integer"},
+        "errors": {"type": "array", "items": _FIELD_PROBLEM},
+    },
+}
+_ALWAYS = (400, 401, 403, 503)
+_OF_BODIES = (409, 411, 413, 415)
+_DESCRIPTIONS = {
+    400: "The input is not valid.",
+    401: "There is no token, or it is not valid.",
+    403: "The user may not do that.",
+    404: "There is no such object.",
+    409: "The present state of the register forbids it.",
+    411: "The length of the body must be known.",
+    412: "The object changed since it was read.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "The Idempotency-Key was used with another request.",
+    502: "The cluster did not do what was asked.",
+    503: "The database is away; try again.",
+}
+
+
+class Schema(AutoSchema):
+    """An operation: the first line of the method's docstring is its summary, the rest its description."""
+
+    def get_summary(self) -> str | None:
+        return self._documentation()[0]
+
+    def get_description(self) -> str:  # type: ignore[override]  # as drf-spectacular has it
+        return self._documentation()[1]
+
+    def _documentation(self) -> tuple[str, str]:
+        text = super().get_description() or ""
+        first, _, rest = text.partition("\n")
+        return first.rstrip("."), rest.strip()
+
+    def get_override_parameters(self) -> list[Any]:
+        parameters = [*super().get_override_parameters()]
+        if self.method in getattr(self.view, "idempotent", ()):
+            parameters.append(IDEMPOTENCY_KEY)
+        return parameters
+
+    def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
+        responses: dict[str, Any] = super()._get_response_bodies(direction)
+        problem = self._component("Problem", ResolvedComponent.SCHEMA, _PROBLEM)
+        for status in sorted(self._problem_statuses()):
+            content = {PROBLEM_TYPE: {"schema": problem}}
+            response = {"description": _DESCRIPTIONS[status], "content": content}
+            responses[str(status)] = self._component(
+                f"Problem{status}", ResolvedComponent.RESPONSE, response
+            )
+        return responses
+
+    def _component(self, name: str, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+        """A reference to a component that many operations share."""
+        component = ResolvedComponent(name, kind, schema, name)
+        self.registry.register_on_missing(component)
+        reference: dict[str, Any] = component.ref
+        return reference
+
+    def _problem_statuses(self) -> set[int]:
+        statuses = {*_ALWAYS, *getattr(self.view, "problem_statuses", ())}
+        if "{" in self.path:
+            statuses.add(404)
+        if self.method in {"POST", "PUT", "PATCH"}:
+            statuses |= {*_OF_BODIES}
+        if self.method == "DELETE":
+            statuses.add(409)
+        if self.method in getattr(self.view, "idempotent", ()):
+            statuses.add(422)
+        return statuses

@@ -1,0 +1,172 @@
+"""The base of all serializers: DRF's, as strict as the readers of manifests and files.
+
+Unknown and read-only fields are refused, all problems are reported at once with their dotted paths, and a
+refusal is an `InvalidInput` with our stable codes instead of DRF's ValidationError, which cannot carry
+the refused value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from rest_framework import exceptions, serializers
+from rest_framework.fields import empty
+
+from pools.core import errors, object_reader
+from pools.platform.rest import fields as rest_fields
+
+_NULL = "null is no value of this field; leave it out to keep what is there"
+_READ_ONLY = "is worked out and cannot be set"
+_CODES = {"invalid": "wrong_type", "null": "wrong_type", "not_a_list": "wrong_type"}
+
+
+class Serializer(serializers.Serializer[Any]):
+    """One JSON object. A null of an optional field is absence, as in Kubernetes; of a PATCH (`partial`)
+    it is refused, unless the field allows it.
+
+    `validated_data` has the fields that were sent, and the defaults of those that were not.
+    """
+
+    empty_allowed = False  # whether `{}` is a request
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """The validated values. InvalidInput with every problem of the object."""
+        if not isinstance(data, Mapping):
+            code = "wrong_type" if self.parent else "object_expected"
+            raise errors.InvalidInput.for_field("", code, "an object is expected", data)
+        if not data and not self.empty_allowed and self.parent is None:
+            names = ", ".join(name for name, _ in self._writable())
+            message = f"an object with at least one of {names} is expected"
+            raise errors.InvalidInput.for_field("", "object_expected", message)
+        return self.validate(self.to_internal_value(data))
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        report = object_reader.ProblemReport()
+        self._report_names(data, report)
+        values: dict[str, Any] = {}
+        for name, field in self._writable():
+            value = data.get(name, empty)
+            if value is None and not field.allow_null:
+                if self._is_partial():
+                    report.add(name, "wrong_type", _NULL)
+                    continue
+                value = empty
+            with report.collecting(name):
+                _validate_field(field, value, values, partial=self._is_partial())
+        report.raise_any()
+        return values
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """The fields of a row or a dict. Without DRF's copies of the fields for each answer."""
+        return {
+            name: None if (value := read(instance)) is None else show(value)
+            for name, read, show in _readers(type(self), isinstance(instance, dict))
+        }
+
+    def _writable(self) -> list[tuple[str, serializers.Field[Any, Any, Any, Any]]]:
+        return [(name, field) for name, field in self.fields.items() if not field.read_only]
+
+    def _is_partial(self) -> bool:
+        """Only the object of a PATCH itself is partial: an object inside of it is whole."""
+        return self.partial and self.parent is None
+
+    def _report_names(self, data: Mapping[str, Any], report: object_reader.ProblemReport) -> None:
+        for name in data:
+            field = self.fields.get(name)
+            if field is None:
+                names = ", ".join(name for name, _ in self._writable())
+                report.add(name, "unknown_field", f"unknown field; known here: {names}")
+            elif field.read_only:
+                report.add(name, "read_only_field", _READ_ONLY)
+
+
+class Representation(Serializer):
+    """An object that is only answered: every field is read only, and present in each answer."""
+
+    def get_fields(self) -> dict[str, Any]:
+        declared = super().get_fields()
+        for field in declared.values():
+            field.read_only, field.required = True, False
+        return declared
+
+
+_Reader = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
+
+
+@cache
+def _readers(serializer: type[Serializer], is_dict: bool) -> tuple[_Reader, ...]:
+    """(name, how its value is read, how it is shown) of each field that is answered."""
+    return tuple(
+        (
+            name,
+            (_item_reader if is_dict else _attribute_reader)(field.source or name),
+            field.to_representation,
+        )
+        for name, field in serializer().fields.items()
+        if not field.write_only
+    )
+
+
+def _attribute_reader(source: str) -> Callable[[Any], Any]:
+    if source == "*":
+        return lambda row: row
+    read = attrgetter(source)
+    if "." not in source:
+        return read
+
+    def read_related(row: Any) -> Any:
+        try:
+            return read(row)
+        except AttributeError:
+            if getattr(row, source.partition(".")[0]) is None:  # no related row
+                return None
+            raise
+
+    return read_related
+
+
+def _item_reader(source: str) -> Callable[[Any], Any]:
+    def read(row: Any) -> Any:
+        for name in source.split("."):
+            row = row[name] if isinstance(row, dict) else getattr(row, name)
+        return row
+
+    return (lambda row: row) if source == "*" else read
+
+
+def _validate_field(
+    field: serializers.Field[Any, Any, Any, Any],
+    value: Any,
+    values: dict[str, Any],
+    *,
+    partial: bool,
+) -> None:
+    """Put the validated value, or the default of an absent one, under the field's source."""
+    if value is empty:
+        if field.required and not partial:
+            raise errors.InvalidInput.for_field("", "required", "is required")
+        if partial or field.default is empty:
+            return
+    try:
+        values[field.source or ""] = field.run_validation(value)
+    except exceptions.ValidationError as error:
+        raise invalid_input(error, value) from error
+
+
+def invalid_input(error: exceptions.ValidationError, value: object) -> errors.InvalidInput:
+    """A refusal of one of DRF's own fields in our words: its code, or ours where it says no more."""
+    detail: Any = error.detail
+    first = detail[0] if isinstance(detail, list) else detail
+    code = str(getattr(first, "code", "invalid"))
+    return errors.InvalidInput.for_field("", _CODES.get(code, code), str(first), value)
+
+
+class HolderSerializer(Serializer):
+    """Who holds a block: a kind such as `instance`, its id, and its uid where there is one."""
+
+    kind = rest_fields.NamespaceField()
+    id = rest_fields.IdentifierField()
+    uid = rest_fields.IdentifierField(required=False, default="")
