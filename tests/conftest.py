@@ -60,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the tests of clusters against the kube-apiserver of KUBEBUILDER_ASSETS",
     )
+    parser.addoption(
+        "--record-answers",
+        action="store_true",
+        help="write the answers of tests/edges/test_api_recorded.py anew",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,0 +1,31 @@
+"""REST answers as it did when its answers were recorded (tests/edges/recorded.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.edges import api as apis
+from tests.edges import recorded
+from tests.security import everything
+
+
+@pytest.mark.django_db
+def test_the_answers_of_before(request: pytest.FixtureRequest) -> None:
+    made = everything.create()
+    api = apis.Api()
+    api.client.raise_request_exception = False
+    if request.config.getoption("--record-answers"):
+        asked = list(recorded.requests_of_today(made))
+        recorded.write([{**one, "answer": recorded.answer(api, made, one)} for one in asked])
+    different = []
+    for one in recorded.read():
+        answer = recorded.answer(api, made, one)
+        if answer != one["answer"]:
+            different.append((one, answer))
+    assert not different, (
+        "\n".join(
+            f"{one['method']} {one['path']} {one.get('parameters') or one.get('body')}\n  then {one['answer']}\n  now  {answer}"
+            for one, answer in different[:20]
+        )
+        + f"\n{len(different)} answers differ"
+    )
