@@ -55,7 +55,7 @@ def sync_all(network: Network) -> None:
 
 
 _ALL = """
-    SELECT DISTINCT host(address) FROM claims_place
+    SELECT DISTINCT host(address) FROM claims_indexentry
     WHERE network_id = %s AND address IS NOT NULL
 """
 

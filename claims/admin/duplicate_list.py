@@ -1,4 +1,4 @@
-"""Duplicates as people read them: each with all the places that name the same, and links to them."""
+"""Duplicates as people read them: each with all the occurrences that name the same, and links to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from claims.address_index.duplicates import Duplicate, Where
+from claims.address_index.duplicates import Duplicate, Occurrence
 from claims.models import Entry, IPAMClaim, Network, Workload
 from pools.models import Block
 from pools.platform.admin import display
@@ -36,39 +36,42 @@ _WORDS = {
 }
 
 
-def words(where: Where) -> str:
+def words(occurrence: Occurrence) -> str:
     """`MAC entry of web (shop)`, `gateway 10.0.0.1`."""
-    if where.type == "entry":
-        owner = where.vm or where.mac
+    if occurrence.type == "entry":
+        owner = occurrence.vm or occurrence.mac
         name = (
-            (gettext("of %(namespace)s/%(owner)s") % {"namespace": where.namespace, "owner": owner})
-            if where.namespace
+            (
+                gettext("of %(namespace)s/%(owner)s")
+                % {"namespace": occurrence.namespace, "owner": owner}
+            )
+            if occurrence.namespace
             else (gettext("of %(owner)s") % {"owner": owner})
         )
-        text = f"{_WORDS[where.type]} {name}"
+        text = f"{_WORDS[occurrence.type]} {name}"
         return (
-            (gettext("%(text)s in %(where)s") % {"text": text, "where": where.name})
-            if where.name
+            (gettext("%(text)s in %(where)s") % {"text": text, "where": occurrence.name})
+            if occurrence.name
             else text
         )
-    name = f"{where.namespace}/{where.name}" if where.namespace else where.name
-    return f"{_WORDS.get(where.type, where.type)} {name}".strip()
+    name = f"{occurrence.namespace}/{occurrence.name}" if occurrence.namespace else occurrence.name
+    return f"{_WORDS.get(occurrence.type, occurrence.type)} {name}".strip()
 
 
-def url(where: Where, network: Network | None = None) -> str:
+def url(occurrence: Occurrence, network: Network | None = None) -> str:
     """Where the place is shown; "" when no page shows it."""
-    model = _MODELS.get(where.type)
+    model = _MODELS.get(occurrence.type)
     if model is not None:
-        if where.id is None or not admin.site.is_registered(model):
+        if occurrence.id is None or not admin.site.is_registered(model):
             return ""
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
-        return reverse(name, args=[where.id])
-    return display.url_of(network) if network is not None and where.type != "other" else ""
+        return reverse(name, args=[occurrence.id])
+    return display.url_of(network) if network is not None and occurrence.type != "other" else ""
 
 
-def linked(where: Where, network: Network | None = None) -> SafeString | str:
-    place_url = url(where, network)
-    return display.link(place_url, words(where)) if place_url else words(where)
+def linked(occurrence: Occurrence, network: Network | None = None) -> SafeString | str:
+    occurrence_url = url(occurrence, network)
+    return display.link(occurrence_url, words(occurrence)) if occurrence_url else words(occurrence)
 
 
 def badge(duplicates: Sequence[Duplicate], network: Network | None = None) -> SafeString:
@@ -82,10 +85,12 @@ def badge(duplicates: Sequence[Duplicate], network: Network | None = None) -> Sa
 
 
 def _line(duplicate: Duplicate, network: Network | None) -> SafeString:
-    places = format_html_join(", ", "{}", ((linked(where, network),) for where in duplicate.places))
+    occurrences = format_html_join(
+        ", ", "{}", ((linked(occurrence, network),) for occurrence in duplicate.occurrences)
+    )
     if duplicate.note:
         return format_html(
-            '<span><span class="cad-dim">{} lies in</span> {}</span>', duplicate.value, places
+            '<span><span class="cad-dim">{} lies in</span> {}</span>', duplicate.value, occurrences
         )
     kind = "MAC" if duplicate.kind == "mac" else "IP"
     return format_html(
@@ -93,7 +98,7 @@ def _line(duplicate: Duplicate, network: Network | None) -> SafeString:
         " {}</span> also {}</span>",
         duplicate.value,
         (gettext("duplicate %(kind)s") % {"kind": kind}),
-        places,
+        occurrences,
     )
 
 
@@ -106,8 +111,9 @@ def as_json(
             "kind": duplicate.kind,
             "value": duplicate.value,
             "note": duplicate.note,
-            "places": [
-                {"text": words(where), "url": url(where, network)} for where in duplicate.places
+            "occurrences": [
+                {"text": words(occurrence), "url": url(occurrence, network)}
+                for occurrence in duplicate.occurrences
             ],
         }
         for duplicate in duplicates
@@ -117,7 +123,7 @@ def as_json(
 def sentences(duplicates: Iterable[Duplicate]) -> list[str]:
     """For a message after saving."""
     return [
-        f"{duplicate.value} is a duplicate: also {', '.join(map(words, duplicate.places))}."
+        f"{duplicate.value} is a duplicate: also {', '.join(map(words, duplicate.occurrences))}."
         for duplicate in duplicates
         if not duplicate.note
     ]

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from claims.admin import scoped, tables
 from claims.core import macs
-from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place, Workload
+from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network, Workload
 from claims.networks import networks
 from pools.admin import find
 from pools.core import errors
@@ -66,12 +66,12 @@ def _table_filters(request: HttpRequest, searched: search_text.Searched) -> _Tab
 def _placed(request: HttpRequest, lookup: dict[str, str], of_networks: Q) -> _TableFilters:
     """By the index of who names a MAC or an address; a network at a time, as the index goes."""
     network_ids = list(scoped.rows(request, Network).values_list("pk", flat=True))
-    places = scoped.rows(request, Place).filter(network_id__in=network_ids, **lookup)
-    index_entries = list(places[: find.MOST])
+    rows = scoped.rows(request, IndexEntry).filter(network_id__in=network_ids, **lookup)
+    index_entries = list(rows[: find.MOST])
     return _TableFilters(
-        Q(pk__in={place.entry_id for place in index_entries}),
-        Q(pk__in={place.claim_id for place in index_entries}),
-        Q(pk__in={place.workload_id for place in index_entries}),
+        Q(pk__in={index_entry.entry_id for index_entry in index_entries}),
+        Q(pk__in={index_entry.claim_id for index_entry in index_entries}),
+        Q(pk__in={index_entry.workload_id for index_entry in index_entries}),
         of_networks,
         Q(pk__in=[]),
     )

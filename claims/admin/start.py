@@ -17,7 +17,7 @@ from claims.admin.ipamclaims import page as ipamclaim_page
 from claims.admin.networks import page as network_page
 from claims.core.networks import udn as core
 from claims.ipamclaims import states
-from claims.models import NAD, Entry, IPAMClaim, IPPool, Network, Place
+from claims.models import NAD, Entry, IndexEntry, IPAMClaim, IPPool, Network
 from claims.networks import networks
 from claims.workloads import vm_manifests
 from pools.admin import find
@@ -54,7 +54,9 @@ def page(request: HttpRequest) -> Iterator[find.Section]:
 
 def _first(entries: QuerySet[Entry]) -> tuple[list[Entry], list[Entry]]:
     """The newest entries: those that something contradicts, and others, as many as there is room."""
-    wrong = Place.objects.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True), entry__isnull=False)
+    wrong = IndexEntry.objects.filter(
+        Q(duplicate_mac=True) | Q(duplicate_ip=True), entry__isnull=False
+    )
     flagged = list(entries.filter(pk__in=wrong.values("entry")).order_by("-pk")[:FIRST])
     flagged_ids = {entry.pk for entry in flagged}
     newest = [entry for entry in entries.order_by("-pk")[:FIRST] if entry.pk not in flagged_ids]

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from claims.admin import scoped, tables
 from claims.models import Network, Workload
-from claims.models.verdicts import ComparisonResult
+from claims.models.workload_comparisons import ComparisonResult
 from claims.workloads import adoption, results
 from pools.core import errors
 from pools.models import Cluster

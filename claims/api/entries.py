@@ -19,7 +19,7 @@ from claims.core import entries as core
 from claims.core import ippool, macs
 from claims.entries import entries as services
 from claims.entries import ippools, requests, search
-from claims.models import Entry, IPPool, Place
+from claims.models import Entry, IndexEntry, IPPool
 from claims.models.ippools import EntrySource
 from pools.api import pools
 from pools.core import block_fields, errors, object_reader
@@ -147,14 +147,16 @@ def _entry(request: Request, ippool_id: int, entry_id: int) -> Entry:
 
 
 def _filtered(rows: QuerySet[Entry], ip_pool: IPPool, parameters: query.Query) -> QuerySet[Entry]:
-    places = Place.objects.filter(network=ip_pool.network_id, entry__isnull=False)
+    index_entries = IndexEntry.objects.filter(network=ip_pool.network_id, entry__isnull=False)
     if kind := parameters.parse("duplicate", query.choice("mac", "ip")):
-        rows = rows.filter(pk__in=places.filter(**{f"duplicate_{kind}": True}).values("entry_id"))
+        rows = rows.filter(
+            pk__in=index_entries.filter(**{f"duplicate_{kind}": True}).values("entry_id")
+        )
     if mac_address := parameters.parse("mac", mac):
         rows = rows.filter(mac=mac_address)
     if within := parameters.parse("ip", query.cidr):
         lookup = "address__net_contained_or_equal" if "/" in within else "address"
-        rows = rows.filter(pk__in=places.filter(**{lookup: within}).values("entry_id"))
+        rows = rows.filter(pk__in=index_entries.filter(**{lookup: within}).values("entry_id"))
     for name in ("vm", "namespace"):
         if text := parameters.text(name):
             rows = rows.filter(**{name: text})

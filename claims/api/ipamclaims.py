@@ -16,7 +16,7 @@ from claims.api.schemas import ipamclaims as schema
 from claims.core import macs
 from claims.ipamclaims import ipamclaims, search, states
 from claims.ipamclaims.ipamclaims import ClaimSpec
-from claims.models import IPAMClaim, Network, Place
+from claims.models import IndexEntry, IPAMClaim, Network
 from claims.workloads import vm_manifests
 from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster
@@ -238,9 +238,9 @@ def _chosen(
 _EXACT = {"network": "network__name", "namespace": "namespace", "vm": "vm", "name": "name"}
 
 
-def _within(text: str) -> QuerySet[Place, Any]:
+def _within(text: str) -> QuerySet[IndexEntry, Any]:
     lookup = "address__net_contained_or_equal" if "/" in text else "address"
-    return Place.objects.filter(claim__isnull=False, **{lookup: text}).values("claim_id")
+    return IndexEntry.objects.filter(claim__isnull=False, **{lookup: text}).values("claim_id")
 
 
 # --- bodies ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from claims.access import namespaces
 from claims.api import scoped
 from claims.imports import drafts
 from claims.models import Wave, WaveVM
-from claims.models.imports import RowVerdict
+from claims.models.imports import RowStatus
 from claims.waves import readiness, waves
 from pools.core import block_fields, errors, object_reader
 from pools.platform import idempotency
@@ -303,7 +303,7 @@ def _number(value: object, field_path: str) -> int:
 
 
 def _verdict(value: object, field_path: str) -> str:
-    return parsing.choice(value, field_path, tuple(RowVerdict.values))
+    return parsing.choice(value, field_path, tuple(RowStatus.values))
 
 
 def _vms(value: object, field_path: str) -> list[waves.VM]:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from claims.api import scoped
 from claims.models import Network
-from claims.models.verdicts import ComparisonResult
+from claims.models.workload_comparisons import ComparisonResult
 from claims.workloads import adoption, results
 from pools.core import errors, object_reader
 from pools.platform import idempotency

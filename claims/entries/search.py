@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from claims.models import Entry, Place
+from claims.models import Entry, IndexEntry
 from pools.core import addresses, errors
 
 
@@ -15,7 +15,7 @@ def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
     lookup = _of_addresses(text)
     if lookup is None:
         return _by_text(rows, text)
-    return rows.filter(pk__in=Place.objects.filter(**lookup).values("entry_id"))
+    return rows.filter(pk__in=IndexEntry.objects.filter(**lookup).values("entry_id"))
 
 
 def _of_addresses(text: str) -> dict[str, str] | None:

@@ -21,7 +21,7 @@ from claims.entries import entries, ippools
 from claims.imports import validation
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Network, VMImport
-from claims.models.imports import ImportTarget, RowVerdict
+from claims.models.imports import ImportTarget, RowStatus
 from claims.models.ippools import EntrySource
 from pools.clusters.reconcile import leases
 from pools.core import errors
@@ -29,8 +29,8 @@ from pools.platform import database, events
 from pools.sql import statements
 
 BATCH = 10_000
-_WRITTEN = (RowVerdict.NEW, RowVerdict.CHANGED)
-_BAD = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
+_WRITTEN = (RowStatus.NEW, RowStatus.CHANGED)
+_BAD = (RowStatus.CONFLICT, RowStatus.REFUSED)
 
 Step = Callable[[int], None]
 

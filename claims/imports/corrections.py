@@ -16,7 +16,7 @@ from claims.imports import drafts, states, validation
 from claims.imports import rows as import_rows
 from claims.ipamclaims.ingest import subnets_of
 from claims.models import ImportRow, Network, VMImport
-from claims.models.imports import RowVerdict, Status
+from claims.models.imports import RowStatus, Status
 from pools.core import errors
 from pools.platform import database, events
 from pools.sql import statements
@@ -83,10 +83,10 @@ def skip(
         if rows.count() != len(set(numbers)):
             raise errors.NotFound("There is no such row.")
         if skipped:
-            rows.update(skipped=True, verdict=RowVerdict.SKIPPED)
+            rows.update(skipped=True, verdict=RowStatus.SKIPPED)
         else:
-            rows.filter(usable=True).update(skipped=False, verdict=RowVerdict.NEW)
-            rows.filter(usable=False).update(skipped=False, verdict=RowVerdict.REFUSED)
+            rows.filter(usable=True).update(skipped=False, verdict=RowStatus.NEW)
+            rows.filter(usable=False).update(skipped=False, verdict=RowStatus.REFUSED)
         states.revalidate(vm_import)
     return drafts.get(import_id)
 
@@ -144,7 +144,7 @@ def lacking(vm_import: VMImport) -> QuerySet[ImportRow]:
     """The rows that `take_missing` completes."""
     return ImportRow.objects.filter(
         vm_import=vm_import,
-        verdict=RowVerdict.REFUSED,
+        verdict=RowStatus.REFUSED,
         problems__contains=[{"code": address_requests.MISSING}],
     )
 

@@ -13,7 +13,7 @@ from claims.entries import entries
 from claims.imports import commit
 from claims.ipamclaims import ingest
 from claims.models import Entry, ImportRow, IPAMClaim, IPPool, VMImport
-from claims.models.imports import ImportTarget, RowVerdict
+from claims.models.imports import ImportTarget, RowStatus
 from pools.clusters.reconcile import leases
 from pools.core import errors
 from pools.platform import database, events
@@ -56,7 +56,7 @@ def _undo_entries(
         entry = entries_by_id.get(row.entry_id)
         if entry is None:
             continue  # somebody deleted it, which is what is wanted
-        if row.verdict == RowVerdict.NEW:
+        if row.verdict == RowStatus.NEW:
             gone.append(entry.pk)
         elif row.before:
             was = entries.EntryRow(
@@ -78,7 +78,7 @@ def _undo_claims(batch: Sequence[ImportRow]) -> None:
         claim = claims_by_id.get(row.claim_id)
         if claim is None:
             continue
-        if row.verdict == RowVerdict.NEW:
+        if row.verdict == RowStatus.NEW:
             gone.append(claim)
         elif row.before:
             claim.mac, claim.ips_requested = row.before["mac"], row.before["ips"]

@@ -3,7 +3,7 @@
 One statement for all rows, or for some that a correction touched. What contradicts what is the rule of
 claims/address_index/conflicts.py: a row is judged as the entry or claim that it would be.
 
-new, changed, unchanged; conflict: another place, the network itself or another row has its MAC or an
+new, changed, unchanged; conflict: another index entry, the network itself or another row has its MAC or an
 address; refused: it cannot be understood, not be written by this user, or its addresses would keep the VM from
 starting (claims/core/vm_import).
 """
@@ -16,7 +16,7 @@ from claims.access import namespaces
 from claims.address_index import own_addresses
 from claims.core.vm_import import resolving
 from claims.models import ImportRow, IPPool, Network, VMImport
-from claims.models.imports import ImportTarget, RowVerdict
+from claims.models.imports import ImportTarget, RowStatus
 from pools.platform import database
 from pools.sql import statements
 
@@ -59,7 +59,7 @@ def count(vm_import: VMImport) -> dict[str, int]:
     rows = database.rows(_COUNT, [vm_import.pk])
     rows_by_verdict = dict(rows)
     counts = {verdict: rows_by_verdict.get(verdict, 0) for verdict in COUNTED}
-    if skipped := rows_by_verdict.get(RowVerdict.SKIPPED.value):
+    if skipped := rows_by_verdict.get(RowStatus.SKIPPED.value):
         counts["skipped"] = skipped
     return counts
 

@@ -3,7 +3,7 @@
 `provisioned`: the register has it, the cluster not yet; `seen`: the VM is there and does not run on the
 network; `running`: it runs with what is registered; `differing`: it runs with something else; `gone`: the
 entry or claim is no more. What a workload does not tell contradicts nothing, as with the verdicts of
-claims/sql/verdicts.sql. By indexes alone, so that a page costs the same in a register of any size.
+claims/sql/workload_comparison.sql. By indexes alone, so that a page costs the same in a register of any size.
 """
 
 from __future__ import annotations

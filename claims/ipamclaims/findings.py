@@ -177,9 +177,7 @@ def _refused(cluster_id: int, *, answering: bool) -> Iterator[ReconcileFinding]:
 def _contradictions(cluster_id: int) -> Iterator[ReconcileFinding]:
     for row in _rows(_DUPLICATES, cluster_id):
         what = ", ".join(row["found"])
-        message = (
-            f"The IPAMClaim {_name(row)} has {what}, which another place of the network has, too."
-        )
+        message = f"The IPAMClaim {_name(row)} has {what}, which another index entry of the network has, too."
         yield _finding(DUPLICATE, row, message, severity=Severity.ERROR, values=row["found"])
     for row in _rows(_OUTSIDE, cluster_id):
         inside = ", ".join(row["subnets"])

@@ -109,7 +109,7 @@ def _refuse_taken(claim: IPAMClaim, scope: namespaces.Scope) -> None:
         scope=scope,
     )
     for duplicate in claim_duplicates:
-        types = {where.type for where in duplicate.places}
+        types = {occurrence.type for occurrence in duplicate.occurrences}
         if duplicate.note:
             continue
         if types & {"gateway", "infrastructure", "reserved_range"}:

@@ -12,7 +12,7 @@ from django.db.models.lookups import Exact
 from claims.core.ipamclaims import dialects, ipamclaim
 from claims.core.ipamclaims.dialects import ClaimOutcome
 from claims.ipamclaims import findings as ipamclaim_findings
-from claims.models import IPAMClaim, Place, Workload
+from claims.models import IndexEntry, IPAMClaim, Workload
 from claims.models.workloads import WorkloadKind
 from pools.models import Connection, Finding
 from pools.models.connections import ManagedResource
@@ -26,7 +26,7 @@ def with_state(rows: QuerySet[IPAMClaim]) -> QuerySet[Any]:
     """The rows, each with its `state`, what stands foremost about it, and the `pods` that run its VM."""
     failed = Q(ips=[]) & _refusal_query(*ClaimOutcome)
     conflicting = Q(ips=[]) & _refusal_query(*_CONFLICTS)
-    flagged = Place.objects.filter(claim=OuterRef("pk"), holds=True)
+    flagged = IndexEntry.objects.filter(claim=OuterRef("pk"), holds=True)
     duplicate = Exists(flagged.filter(Q(duplicate_mac=True) | Q(duplicate_ip=True)))
     same_vm = Q(uid=OuterRef("vm_uid")) | Q(vm_uid=OuterRef("vm_uid"))
     running = Workload.objects.filter(

@@ -1,6 +1,6 @@
-"""What happened to networks, entries, claims and memberships, written by triggers.
+"""Event tables of VM networks, written by triggers.
 
-The event tables are of the same make as those of pools/models/history.py and share their numbers.
+They are built like those of pools/models/history.py and share their sequence of event numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pools.models.history import APPEND_ONLY, number, tracks
 
 
 def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
-    # For each statement once: an IPPool may have a hundred thousand entries.
+    # Triggers run once for each statement, because an IPPool may have a hundred thousand entries.
     return tracks(
         model,
         pghistory.InsertEvent("created", level=pghistory.Statement),
@@ -115,7 +115,7 @@ class NetworkSettingsEvent(_NetworkSettingsEvent):  # type: ignore[misc]  # made
 
 _VMImportEvent: Any = tracks(
     VMImport,
-    # One event for what became of an import; its rows say the rest.
+    # One event for each outcome of an import; its rows hold the details.
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent(
         "changed",

@@ -54,8 +54,8 @@ def _find(span: Span) -> Iterator[checks.Violation]:
     for column, owner, row in change.new:
         what = " ".join(filter(None, (row.mac, row.address, row.vm)))
         yield checks.Violation(f"The {column} {names[owner]} is not indexed under {what}")
-    for place_id in change.gone:
-        text = f"The index has a place ({place_id}) that its {span[0]} does not name"
+    for index_entry_id in change.gone:
+        text = f"The {span[0]} of index entry {index_entry_id} does not name its value"
         yield checks.Violation(text)
 
 
@@ -68,8 +68,8 @@ def _mend(span: Span, _by: events.Author) -> int:
     return len(change.new) + len(change.gone) if owners else 0
 
 
-PLACES = checks.Check(
-    code="places",
+INDEX_ENTRIES = checks.Check(
+    code="index_entries",
     invariants="mac-has-one-owner, duplicates-are-reported",
     proves="The index of who names which MAC and which address says what the entries, claims and"
     " workloads say.",
@@ -142,4 +142,4 @@ BLOCKS = checks.Check(
     find=checks.told(statements.read("claims/check_held_addresses")),
 )
 
-CHECKS = [PLACES, DUPLICATES, BLOCKS]
+CHECKS = [INDEX_ENTRIES, DUPLICATES, BLOCKS]

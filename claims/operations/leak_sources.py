@@ -21,7 +21,7 @@ from pools.platform import database
 from pools.register.leaks import detection, reclaim
 
 _PLACED = sql.SQL("""
-    SELECT FROM claims_network n JOIN claims_place e ON e.network_id = n.id {joined}
+    SELECT FROM claims_network n JOIN claims_indexentry e ON e.network_id = n.id {joined}
     WHERE n.cluster_id = %(cluster)s AND n.pool_id = b.pool_id AND e.address = host(b.cidr)::inet
       AND e.network_id = ANY(ARRAY(SELECT id FROM claims_network WHERE cluster_id = %(cluster)s))
       AND e.address IS NOT NULL AND e.holds AND {condition}
@@ -70,12 +70,12 @@ def give_back(blocks: Collection[Block]) -> None:
 
 _CLAIMS = """
     SELECT DISTINCT e.claim_id FROM pools_block b JOIN claims_network n ON n.pool_id = b.pool_id
-    JOIN claims_place e ON e.network_id = n.id AND e.address = host(b.cidr)::inet
+    JOIN claims_indexentry e ON e.network_id = n.id AND e.address = host(b.cidr)::inet
     WHERE b.id = ANY(%s::bigint[]) AND e.claim_id IS NOT NULL AND e.holds
 """
 # A claim has an address of each family, and its VM is gone with all of them.
 _BLOCKS = """
-    SELECT b.id FROM claims_place e JOIN claims_network n ON n.id = e.network_id
+    SELECT b.id FROM claims_indexentry e JOIN claims_network n ON n.id = e.network_id
     JOIN pools_pool p ON p.id = n.pool_id
     JOIN pools_block b ON b.space_id = p.space_id AND b.cidr = e.address::cidr
     JOIN claims_ipamclaim c ON c.id = e.claim_id

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from claims.models import VMImport, Wave, WaveVM
-from claims.models.imports import RowVerdict
+from claims.models.imports import RowStatus
 from pools.core import errors, holders
 from pools.models import Cluster
 from pools.platform import database, events
 
 MOST_VMS = 10_000
-_COMING = (RowVerdict.NEW, RowVerdict.CHANGED, RowVerdict.UNCHANGED)
+_COMING = (RowStatus.NEW, RowStatus.CHANGED, RowStatus.UNCHANGED)
 VM = tuple[str, str]  # namespace, name
 
 

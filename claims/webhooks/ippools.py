@@ -168,13 +168,15 @@ def _elsewhere(network: Network, usable: Sequence[_Usable]) -> Iterator[tuple[st
             entry_id=entry_ids.get(entry.spec.mac),
         )
         for duplicate in entry_duplicates:
-            places = [where for where in duplicate.places if where.type != "entry"]
-            if places:
-                place_names = ", ".join(_place(where) for where in places)
+            occurrences = [
+                occurrence for occurrence in duplicate.occurrences if occurrence.type != "entry"
+            ]
+            if occurrences:
+                names = ", ".join(map(_occurrence_name, occurrences))
                 verb = "lies in" if duplicate.note else "is also that of"
-                yield entry.path, f"{duplicate.value} {verb} {place_names}"
+                yield entry.path, f"{duplicate.value} {verb} {names}"
 
 
-def _place(where: duplicates.Where) -> str:
-    name = f"{where.namespace}/{where.name}" if where.namespace else where.name
-    return f"the {where.type.replace('_', ' ')} {name}".strip()
+def _occurrence_name(occurrence: duplicates.Occurrence) -> str:
+    name = f"{occurrence.namespace}/{occurrence.name}" if occurrence.namespace else occurrence.name
+    return f"the {occurrence.type.replace('_', ' ')} {name}".strip()

@@ -1,6 +1,6 @@
 """Does what runs agree with the register? Verdicts of a network's entries, claims and workloads.
 
-The comparison is one statement in the database, whatever the number (claims/sql/verdicts.sql). For
+The comparison is one statement in the database, whatever the number (claims/sql/workload_comparison.sql). For
 somebody who sees some namespaces only, what is foreign does not exist: each namespace is compared by
 itself.
 """
@@ -15,8 +15,14 @@ from django.db.models import Count, QuerySet
 from claims.access.namespaces import EVERYTHING, Scope
 from claims.core.workloads import results
 from claims.core.workloads.results import Side
-from claims.models import Entry, IPAMClaim, OwnVerdict, Verdict, Workload
-from claims.models.verdicts import ComparisonResult
+from claims.models import (
+    Entry,
+    IPAMClaim,
+    NamespaceWorkloadComparison,
+    Workload,
+    WorkloadComparison,
+)
+from claims.models.workload_comparisons import ComparisonResult
 from claims.models.workloads import WorkloadKind
 from pools.core.block_fields import time
 from pools.platform import database
@@ -31,8 +37,10 @@ Shape = dict[str, Any]
 def rows(scope: Scope = EVERYTHING) -> QuerySet[Any]:
     """The verdicts that somebody sees. Filter by network: each that is left in is compared whole."""
     if scope.everything:
-        return Verdict.objects.all()
-    return OwnVerdict.objects.filter(scope.within("network__cluster_id", "namespace"))
+        return WorkloadComparison.objects.all()
+    return NamespaceWorkloadComparison.objects.filter(
+        scope.within("network__cluster_id", "namespace")
+    )
 
 
 def counts(network_id: int, scope: Scope = EVERYTHING) -> dict[str, int]:
@@ -234,5 +242,5 @@ def _verdict(registered: Shape, workload: Workload | None) -> str:
     return ComparisonResult.DIFFERENT.value if differs else ComparisonResult.MATCHING.value
 
 
-# The same pairs as claims/sql/verdicts.sql finds, for a few entries.
+# The same pairs as claims/sql/workload_comparison.sql finds, for a few entries.
 _BESIDE = statements.read("claims/workloads_of_entries")

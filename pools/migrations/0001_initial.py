@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     operations = [
         pools.sql.Install(
             app='pools',
-            names=['clock.v4'],
+            names=['clock.v5'],
         ),
         migrations.CreateModel(
             name='Event',

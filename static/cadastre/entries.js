@@ -41,7 +41,7 @@ function tell(part, told) {
   for (const one of told.problems || []) add(place, "cad-error", [one.message]);
   for (const one of told.duplicates || []) {
     const begin = one.note ? gettext("%(value)s lies in") : gettext("▲ %(value)s is a duplicate: also");
-    const parts = one.places.flatMap((where, index) => [index ? ", " : `${interpolate(begin, one, true)} `, where]);
+    const parts = one.occurrences.flatMap((occurrence, index) => [index ? ", " : `${interpolate(begin, one, true)} `, occurrence]);
     add(place, one.note ? "cad-help" : "cad-warned", parts);
   }
   for (const text of told.warnings || []) add(place, "cad-warned", [`▲ ${text}`]);

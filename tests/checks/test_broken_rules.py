@@ -19,7 +19,7 @@ WEAKENED = {
     "ALTER TABLE pools_block DROP CONSTRAINT block_state, ADD CONSTRAINT block_state CHECK (true) NOT VALID": "constraint block_state of pools_block is not valid",
     "ALTER TABLE pools_block ALTER COLUMN cidr DROP NOT NULL": "column pools_block.cidr may be null",
     "ALTER TABLE pools_cluster DROP CONSTRAINT pools_cluster_name_key": "column pools_cluster.name has no valid unique index",
-    "ALTER TABLE claims_place DROP CONSTRAINT place_has_one_owner": "place_has_one_owner of claims_place is missing",
+    "ALTER TABLE claims_indexentry DROP CONSTRAINT index_entry_has_one_owner": "index_entry_has_one_owner of claims_indexentry is missing",
 }  # fmt: skip
 SILENCED = {
     "ALTER TABLE pools_block DISABLE TRIGGER pools_block_fits": "trigger pools_block_fits of pools_block is switched off",
@@ -29,7 +29,7 @@ SILENCED = {
     "CREATE OR REPLACE FUNCTION pools_block_keeps_its_word() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$": "function pools_block_keeps_its_word does something else",
     "CREATE OR REPLACE FUNCTION _pgtrigger_should_ignore(trigger_name name) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT true $$": "function _pgtrigger_should_ignore does something else",
     "ALTER FUNCTION ipam_release RENAME TO ipam_freed": "function ipam_release is missing",
-    "DROP VIEW claims_verdict": "view claims_verdict is missing",
+    "DROP VIEW claims_workload_comparison": "view claims_workload_comparison is missing",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from claims.address_index import duplicates
 from claims.ipamclaims import states as ipamclaim_states
-from claims.models import Entry, IPAMClaim, IPPool, Membership, Network, Place, Workload
+from claims.models import Entry, IndexEntry, IPAMClaim, IPPool, Membership, Network, Workload
 from claims.networks import networks
 from claims.operations import demo as ours
 from claims.workloads import results
@@ -20,7 +20,7 @@ from tests import people
 
 pytestmark = pytest.mark.django_db
 _TABLES: tuple[Any, ...] = (
-    Network, IPPool, Entry, IPAMClaim, Workload, Place, Membership, Pool, Block, Event,
+    Network, IPPool, Entry, IPAMClaim, Workload, IndexEntry, Membership, Pool, Block, Event,
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from claims.admin import duplicate_list, scoped, tables
 from claims.admin.entries import form
 from claims.entries import entries as services
 from claims.entries import requests, search
-from claims.models import Entry, IPPool, Place, Workload
+from claims.models import Entry, IndexEntry, IPPool, Workload
 from claims.models.ippools import EntrySource
 from pools.core import errors
 from pools.platform.admin import display, lists, pages
@@ -91,7 +91,9 @@ class EntryDuplicateFilter(lists.Choice):
     def queryset(self, request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
         if self.value() not in {"mac", "ip"}:
             return rows
-        flagged = Place.objects.filter(entry__isnull=False, **{f"duplicate_{self.value()}": True})
+        flagged = IndexEntry.objects.filter(
+            entry__isnull=False, **{f"duplicate_{self.value()}": True}
+        )
         return rows.filter(pk__in=flagged.values("entry_id"))
 
 

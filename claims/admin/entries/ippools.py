@@ -19,7 +19,7 @@ from claims.admin import duplicate_list, scoped
 from claims.admin.entries import form as entry_form
 from claims.admin.entries import rows as entry_rows
 from claims.entries import ippools
-from claims.models import Entry, IPPool, Network, Place
+from claims.models import Entry, IndexEntry, IPPool, Network
 from pools.admin.clusters import field as cluster_fields
 from pools.core import errors
 from pools.models import Cluster
@@ -341,7 +341,7 @@ def _duplicate_links(ippool: IPPool) -> SafeString:
 def _page(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
     scope = scoped.request_scope(request)
     rows = scoped.rows(request, Entry).filter(ippool=ippool)
-    flagged = Place.objects.filter(network=ippool.network_id, entry__isnull=False)
+    flagged = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)
     flagged = flagged.filter(duplicate_mac=True) | flagged.filter(duplicate_ip=True)
     doubled = list(rows.filter(pk__in=flagged.values("entry_id")).order_by("mac", "pk")[:_FIRST])
     duplicates_by_entry = duplicates.of_entries(doubled, scope)

@@ -15,7 +15,7 @@ from claims.admin.entries import form
 from claims.core.entries import EntrySpec
 from claims.entries import entries as services
 from claims.entries import search
-from claims.models import Entry, IPPool, Place
+from claims.models import Entry, IndexEntry, IPPool
 from pools.core import errors
 from pools.platform.admin import lists, pages
 
@@ -59,7 +59,7 @@ def view(request: HttpRequest, ippool: IPPool) -> HttpResponseBase:
     if words.strip() and "\0" not in words:
         rows = search.matching_entries(rows, words)
     if request.GET.get("duplicate"):
-        flagged = Place.objects.filter(network=ippool.network_id, entry__isnull=False)
+        flagged = IndexEntry.objects.filter(network=ippool.network_id, entry__isnull=False)
         flagged = flagged.filter(duplicate_mac=True) | flagged.filter(duplicate_ip=True)
         rows = rows.filter(pk__in=flagged.values("entry_id"))
     first = (page - 1) * PER_PAGE

@@ -17,7 +17,7 @@ from claims.core import address_requests
 from claims.entries import ippools
 from claims.imports import corrections, drafts, search, vm_status
 from claims.models import ImportRow, VMImport, Wave
-from claims.models.imports import ImportTarget, RowVerdict, Status
+from claims.models.imports import ImportTarget, RowStatus, Status
 from claims.networks import networks
 from pools.platform.admin import display as admin_display
 from pools.platform.admin import lists, pages
@@ -89,7 +89,7 @@ def view(request: HttpRequest, vm_import: VMImport) -> HttpResponseBase:
 
 def _effect(vm_import: VMImport) -> dict[str, Any]:
     """What writing it does, in numbers."""
-    counts = dict.fromkeys(RowVerdict.values, 0) | vm_import.counts
+    counts = dict.fromkeys(RowStatus.values, 0) | vm_import.counts
     return {
         **counts,
         "writes": counts["new"] + counts["changed"],
@@ -106,7 +106,7 @@ def _effect(vm_import: VMImport) -> dict[str, Any]:
 def _rows(request: HttpRequest, vm_import: VMImport) -> dict[str, Any]:
     """One page of the rows that are chosen, with the chips that choose them."""
     chosen = request.GET.get("verdict", "")
-    chosen = chosen if chosen in RowVerdict.values else ""
+    chosen = chosen if chosen in RowStatus.values else ""
     words = request.GET.get("q", "").replace("\0", "").strip()
     after = lists.number(request.GET.get("after", ""))
     rows: QuerySet[ImportRow] = drafts.rows_of(vm_import)
@@ -145,7 +145,7 @@ def _chips(vm_import: VMImport, chosen: str, words: str) -> Iterator[dict[str, A
         "url": _url(vm_import, q=words),
         "chosen": not chosen,
     }
-    for name in RowVerdict.values:
+    for name in RowStatus.values:
         count = vm_import.counts.get(name, 0)
         if count or name == chosen:
             yield {
@@ -174,7 +174,7 @@ def _shown(vm_import: VMImport, rows: list[ImportRow]) -> Iterator[dict[str, Any
             "differences": display.differences(row),
             "standing": display.standing(stands) if stands else "",
             "choices": list(_choices(row)),
-            "bad": row.verdict in {RowVerdict.CONFLICT, RowVerdict.REFUSED},
+            "bad": row.verdict in {RowStatus.CONFLICT, RowStatus.REFUSED},
         }
 
 

@@ -17,7 +17,7 @@ from claims.api.schemas import imports as import_schema
 from claims.imports import corrections, drafts, manifests, search
 from claims.imports.files import formats
 from claims.models import ImportRow, VMImport
-from claims.models.imports import ImportTarget, RowVerdict, Status
+from claims.models.imports import ImportTarget, RowStatus, Status
 from pools.core import errors
 from pools.platform import idempotency
 from pools.platform.rest import pagination, parsing, query, views
@@ -246,7 +246,7 @@ class TemplateXLSX(views.View):
 
 def filtered(rows: QuerySet[ImportRow], parameters: query.Query) -> QuerySet[ImportRow]:
     """By verdict, namespace, port group, and a part of a VM, a MAC or an address."""
-    if verdict := parameters.parse("verdict", query.choice(*RowVerdict.values)):
+    if verdict := parameters.parse("verdict", query.choice(*RowStatus.values)):
         rows = rows.filter(verdict=verdict)
     for name in ("namespace", "port_group"):
         if text := parameters.text(name):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from claims.imports import vm_status
-from claims.models.imports import ImportTarget, RowVerdict, Status
+from claims.models.imports import ImportTarget, RowStatus, Status
 from pools.platform.rest import openapi
 from pools.platform.rest.openapi import FLAG, TEXT, TIME, WHOLE, listed, null, shape
 
 _STATUS = {"type": "string", "enum": list(Status.values)}
 _TARGET = {"type": "string", "enum": list(ImportTarget.values)}
-_VERDICT = {"type": "string", "enum": list(RowVerdict.values)}
+_VERDICT = {"type": "string", "enum": list(RowStatus.values)}
 _STANDING = {"type": "string", "enum": list(vm_status.STANDINGS), "nullable": True}
 _REASONS = listed(shape("code message", code=TEXT, message=TEXT))
 _COUNTS = shape(

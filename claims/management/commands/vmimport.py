@@ -15,7 +15,7 @@ from claims.imports import drafts, worker
 from claims.imports.mapping import ImportOptions
 from claims.imports.uploads import Upload
 from claims.models import ImportRow, Network, VMImport
-from claims.models.imports import ImportTarget, RowVerdict, Status
+from claims.models.imports import ImportTarget, RowStatus, Status
 from pools.core import errors
 from pools.models import Cluster
 from pools.platform import documents, events
@@ -106,7 +106,7 @@ class Command(base.BaseCommand):
 
 def _bad(vm_import: VMImport) -> list[ImportRow]:
     rows = ImportRow.objects.filter(vm_import=vm_import)
-    verdicts = (RowVerdict.CONFLICT, RowVerdict.REFUSED)
+    verdicts = (RowStatus.CONFLICT, RowStatus.REFUSED)
     return list(rows.filter(verdict__in=verdicts).order_by("number"))
 
 

@@ -3,7 +3,7 @@
 SELECT DISTINCT 'Address ' || host(p.address) || ' of ' || COALESCE(NULLIF(p.vm, ''),
     p.mac::text, '?') || ' is held by nobody in pool ' || o.name, o.id
 FROM claims_network n JOIN pools_pool o ON o.id = n.pool_id
-JOIN claims_place p ON p.network_id = n.id AND p.address IS NOT NULL AND p.holds
+JOIN claims_indexentry p ON p.network_id = n.id AND p.address IS NOT NULL AND p.holds
 WHERE n.id = $1
   AND EXISTS (SELECT FROM pools_poolcidr c WHERE c.pool_id = o.id AND p.address <<= c.cidr)
   AND NOT EXISTS (SELECT FROM pools_block b WHERE b.space_id = o.space_id

@@ -3,7 +3,7 @@
 SELECT c.id, c.namespace, c.name,
     array_agg(DISTINCT v.found ORDER BY v.found) AS found
 FROM claims_ipamclaim c
-JOIN claims_place p ON p.claim_id = c.id AND (p.duplicate_mac OR p.duplicate_ip)
+JOIN claims_indexentry p ON p.claim_id = c.id AND (p.duplicate_mac OR p.duplicate_ip)
 CROSS JOIN LATERAL (VALUES (CASE WHEN p.duplicate_mac THEN p.mac::text END),
                            (CASE WHEN p.duplicate_ip THEN host(p.address) END)) AS v(found)
 WHERE c.cluster_id = $1 AND v.found IS NOT NULL

@@ -27,16 +27,16 @@ used AS (
     SELECT r.number, r.line, 'the ' || CASE w.kind WHEN 'pod' THEN 'pod ' ELSE 'VM ' END
         || w.namespace || '/' || w.name || ' runs with it'
     FROM (SELECT *, split_part(unnest(ips), '/', 1)::inet AS address FROM r) r
-    JOIN claims_place q ON q.network_id = r.network_id AND q.address = r.address
+    JOIN claims_indexentry q ON q.network_id = r.network_id AND q.address = r.address
     JOIN claims_workload w ON w.id = q.workload_id
   UNION ALL
     SELECT r.number, r.line, 'the VM ' || w.namespace || '/' || w.name || ' runs with its MAC'
-    FROM r JOIN claims_place q ON q.network_id = r.network_id AND q.mac = r.mac
+    FROM r JOIN claims_indexentry q ON q.network_id = r.network_id AND q.mac = r.mac
     JOIN claims_workload w ON w.id = q.workload_id
   UNION ALL
     SELECT r.number, r.line, 'the IPAMClaim ' || c.namespace || '/' || c.name
         || ' was granted its addresses'
     FROM (SELECT *, split_part(unnest(ips), '/', 1)::inet AS address FROM r) r
-    JOIN claims_place q ON q.network_id = r.network_id AND q.address = r.address AND q.holds
+    JOIN claims_indexentry q ON q.network_id = r.network_id AND q.address = r.address AND q.holds
     JOIN claims_ipamclaim c ON c.id = q.claim_id AND c.id IS DISTINCT FROM r.claim_id)
 SELECT DISTINCT ON (number) line, why FROM used ORDER BY number, why

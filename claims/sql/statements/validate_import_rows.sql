@@ -82,15 +82,15 @@ a AS MATERIALIZED (
         split_part(unnest(ips), '/', 1)::inet AS address
     FROM p),
 hits AS MATERIALIZED (
-    SELECT p.number, 'duplicate_mac' AS code, p.mac::text AS value, min(q.id) AS place
-    FROM p JOIN claims_place q ON q.network_id = p.network_id AND q.mac = p.mac
+    SELECT p.number, 'duplicate_mac' AS code, p.mac::text AS value, min(q.id) AS index_entry
+    FROM p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.mac = p.mac
     WHERE q.network_id = ANY($10::bigint[]) AND
         claims_macs_contradict(p.entry_id, p.claim_id, p.namespace, p.vm,
                                q.entry_id, q.claim_id, q.namespace, q.vm)
     GROUP BY p.number, p.mac
   UNION ALL
     SELECT p.number, 'duplicate_ip', host(p.address), min(q.id)
-    FROM a AS p JOIN claims_place q ON q.network_id = p.network_id AND q.address = p.address
+    FROM a AS p JOIN claims_indexentry q ON q.network_id = p.network_id AND q.address = p.address
     WHERE q.network_id = ANY($10::bigint[]) AND
         claims_addresses_contradict(p.entry_id, p.claim_id, p.workload_id, p.mac, p.namespace, p.vm,
                                     q.entry_id, q.claim_id, q.workload_id, q.mac, q.namespace, q.vm)
@@ -110,7 +110,7 @@ against AS (
         || CASE WHEN q.vm <> '' AND q.entry_id IS NOT NULL
                 THEN ' (VM ' || concat_ws('/', NULLIF(q.namespace, ''), q.vm) || ')' ELSE '' END
         || '.' ELSE h.value || ' is in use already.' END AS message
-    FROM hits h JOIN claims_place q ON q.id = h.place
+    FROM hits h JOIN claims_indexentry q ON q.id = h.index_entry
     LEFT JOIN claims_ipamclaim c ON c.id = q.claim_id
     LEFT JOIN claims_workload w ON w.id = q.workload_id
   UNION ALL

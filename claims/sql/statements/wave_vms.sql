@@ -24,7 +24,7 @@ LEFT JOIN claims_network n ON n.id = s.network_id
 LEFT JOIN LATERAL (
     SELECT min(p.mac::text) FILTER (WHERE p.duplicate_mac) AS bad_mac,
         min(host(p.address)) FILTER (WHERE p.duplicate_ip) AS bad_ip
-    FROM claims_place p WHERE p.entry_id = s.entry_id OR p.claim_id = s.claim_id) d ON true
+    FROM claims_indexentry p WHERE p.entry_id = s.entry_id OR p.claim_id = s.claim_id) d ON true
 LEFT JOIN LATERAL (
     SELECT * FROM claims_workload x WHERE x.network_id = s.network_id AND x.kind = 'vmi'
         AND x.namespace = v.namespace AND x.name = v.vm ORDER BY x.since DESC LIMIT 1) w ON true

@@ -9,7 +9,7 @@ import pytest
 from claims.entries import entries
 from claims.imports import drafts as import_drafts
 from claims.imports import vm_status
-from claims.models import Entry, ImportRow, IPAMClaim, IPPool, Place, VMImport
+from claims.models import Entry, ImportRow, IndexEntry, IPAMClaim, IPPool, VMImport
 from claims.models.history import EntryEvent, VMImportEvent
 from claims.models.imports import Status
 from pools.core import errors
@@ -84,7 +84,7 @@ def _changed() -> tuple[Any, VMImport]:
 
 
 def _places() -> set[tuple[str, str]]:
-    return {(str(address), vm) for address, vm in Place.objects.values_list("address", "vm")}
+    return {(str(address), vm) for address, vm in IndexEntry.objects.values_list("address", "vm")}
 
 
 def test_undone_is_what_was_before() -> None:

@@ -80,7 +80,7 @@ def test_all_but_the_bad_rows_are_written_and_undone(client: Client, of: VMImpor
     assert A in client.get(link).content.decode()
     assert "1 new record is deleted. 1 changed record gets its previous values." in shown
     assert Entry.objects.get(mac=A).ips == ["10.0.0.5/24"]
-    assert "this is for one to be looked at" in pages.do(client, of, "commit")
+    assert "this is for one ready for review" in pages.do(client, of, "commit")
     shown = pages.do(client, of, "undo")
     assert "The register is as it was before the import." in shown
     assert list(Entry.objects.values_list("mac", "ips")) == [(B, ["10.0.0.6/24"])]

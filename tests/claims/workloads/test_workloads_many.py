@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from claims.core.workloads.attachments import Attachment, Pod
-from claims.models import NAD, Entry, Network, Place, Workload
+from claims.models import NAD, Entry, IndexEntry, Network, Workload
 from claims.workloads import adoption, results, running
 from pools.platform import database, events
 from tests.claims import worlds
@@ -115,7 +115,7 @@ def test_taking_in_takes_as_many_statements_for_many(
     keep(pods(3))
     few, many = pods(10), pods(200)  # so few that the table is not analysed for them
     assert statements(lambda: keep(few)) == statements(lambda: keep(many))
-    assert Workload.objects.count() == Place.objects.count() == 213
+    assert Workload.objects.count() == IndexEntry.objects.count() == 213
     assert statements(lambda: keep(many)) < 10  # nothing changed
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claims.models import Network, Verdict
+from claims.models import Network, WorkloadComparison
 from claims.workloads import results
 from pools.models import Cluster, ObservedObject
 from pools.models.fields import Now
@@ -146,4 +146,4 @@ def test_what_runs_with_some_entries() -> None:
     found = results.shapes_by_entry([one.pk, two.pk])
     assert {pk: shape["verdict"] for pk, shape in found.items()} == {one.pk: "matching", two.pk: "missing"}  # fmt: skip
     assert found[one.pk]["workload"]["id"] == runs.pk
-    assert Verdict.objects.filter(entry=two).get().verdict == "missing"
+    assert WorkloadComparison.objects.filter(entry=two).get().verdict == "missing"
