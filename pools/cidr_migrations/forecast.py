@@ -23,7 +23,7 @@ from pools.models.pools import Category
 from pools.platform import events
 from pools.register import overlaps, pools, previews, usage
 
-SHOWN = 5  # names in one text
+MOST_NAMES = 5  # names in one text
 
 
 @dataclass(frozen=True)
@@ -48,42 +48,44 @@ class MigrationForecast:
 def forecast_migration(plan: MigrationPlan, *, author: events.Author) -> MigrationForecast:
     """Changes nothing."""
     pool, family = plan.pool, plan.cidr.cidr.version
-    in_use = progress.in_use(plan.cidr, plan.span).count()
+    in_use = progress.blocks_in_use(plan.cidr, plan.span).count()
     findings: list[PreflightFinding] = []
     try:
-        then = previews.of_change(pool, _change(plan), author=author)
+        then = previews.preview_change(pool, _pool_change(plan), author=author)
     except errors.IpamError as error:
-        findings.append(_refused(plan, error))
-        return MigrationForecast((*findings, *_shape(plan)), in_use)
+        findings.append(_refused_change(plan, error))
+        return MigrationForecast((*findings, *_check_shape(plan)), in_use)
     before, after = then.before[family], then.after[family]
     if plan.to is not None:
         findings.append(
-            PreflightFinding("new-cidr", RuleResult.OK, f"{plan.to} adds {_gain(then)} blocks")
+            PreflightFinding(
+                "new-cidr", RuleResult.OK, f"{plan.to} adds {_added_blocks(then)} blocks"
+            )
         )
-        findings += _elsewhere(plan.to, pool)
-    findings.append(_room(plan, in_use, after))
-    findings.append(_meanwhile(plan, author))
+        findings += _check_other_spaces(plan.to, pool)
+    findings.append(_check_room(plan, in_use, after))
+    findings.append(_check_order(plan, author))
     nodes = cilium_configuration.nodes(pool.cluster) if pool.category == Category.POD else []
     if pool.category == Category.POD:
-        findings += _of_pods(plan, nodes)
-    findings += _shape(plan)
+        findings += _check_pods(plan, nodes)
+    findings += _check_shape(plan)
     return MigrationForecast(tuple(findings), in_use, len(nodes), before, after)
 
 
-def _gain(then: previews.Preview) -> int:
+def _added_blocks(then: previews.Preview) -> int:
     return sum(
         after.capacity - then.before.get(family, usage.Usage(0)).capacity
         for family, after in then.after.items()
     )
 
 
-def _change(plan: MigrationPlan, *, add: bool = True) -> pools.PoolChange:
+def _pool_change(plan: MigrationPlan, *, add: bool = True) -> pools.PoolChange:
     family = plan.cidr.cidr.version
-    family_then = changed(pools.families(plan.pool)[family], plan, add=add)
+    family_then = changed_family(pools.families(plan.pool)[family], plan, add=add)
     return pools.PoolChange(families={family: family_then})
 
 
-def changed(family: Family, plan: MigrationPlan, *, add: bool) -> Family:
+def changed_family(family: Family, plan: MigrationPlan, *, add: bool) -> Family:
     """The family with the span reserved, ranges inside of it being part of it, and the new CIDR."""
     entries = []
     for entry in family.cidrs:
@@ -101,23 +103,23 @@ def changed(family: Family, plan: MigrationPlan, *, add: bool) -> Family:
     return replace(family, cidrs=tuple(entries))
 
 
-def _refused(plan: MigrationPlan, error: errors.IpamError) -> PreflightFinding:
+def _refused_change(plan: MigrationPlan, error: errors.IpamError) -> PreflightFinding:
     rule = "new-cidr" if plan.to is not None else "reserve"
     return PreflightFinding(rule, RuleResult.VIOLATED, error.message, "choose another CIDR")
 
 
-def _elsewhere(to: addresses.Network, pool: Pool) -> Iterator[PreflightFinding]:
+def _check_other_spaces(to: addresses.Network, pool: Pool) -> Iterator[PreflightFinding]:
     """Overlaps that the register allows."""
     others = sorted(
         f"{network} of {owner.cluster}{'/' + owner.pool if owner.pool else ''}"
-        for network, owner in overlaps.touching(to)
+        for network, owner in overlaps.find_overlapping_networks(to)
         if owner.pool_id != pool.pk
     )
     if others:
         yield PreflightFinding(
             "other-spaces",
             RuleResult.WARNING,
-            f"{to} overlaps {_listed(others)}",
+            f"{to} overlaps {_join_names(others)}",
             "fine while nothing routes between them; else choose another CIDR",
         )
     else:
@@ -126,7 +128,7 @@ def _elsewhere(to: addresses.Network, pool: Pool) -> Iterator[PreflightFinding]:
         )
 
 
-def _room(plan: MigrationPlan, in_use: int, after: usage.Usage) -> PreflightFinding:
+def _check_room(plan: MigrationPlan, in_use: int, after: usage.Usage) -> PreflightFinding:
     observation = f"{in_use} blocks have to move, {after.free} are free elsewhere then"
     if after.free >= in_use:
         return PreflightFinding("room", RuleResult.OK, observation)
@@ -134,11 +136,13 @@ def _room(plan: MigrationPlan, in_use: int, after: usage.Usage) -> PreflightFind
     return PreflightFinding("room", RuleResult.VIOLATED, observation, advice)
 
 
-def _meanwhile(plan: MigrationPlan, author: events.Author) -> PreflightFinding:
+def _check_order(plan: MigrationPlan, author: events.Author) -> PreflightFinding:
     """What is left while the old CIDR is reserved and the new one is not there."""
     family = plan.cidr.cidr.version
     free_blocks = (
-        previews.of_change(plan.pool, _change(plan, add=False), author=author).after[family].free
+        previews.preview_change(plan.pool, _pool_change(plan, add=False), author=author)
+        .after[family]
+        .free
     )
     if free_blocks:
         return PreflightFinding(
@@ -152,7 +156,7 @@ def _meanwhile(plan: MigrationPlan, author: events.Author) -> PreflightFinding:
     )
 
 
-def _of_pods(
+def _check_pods(
     plan: MigrationPlan, nodes: Sequence[ciliumnode.NodeDemand]
 ) -> Iterator[PreflightFinding]:
     manifests = cilium_configuration.pod_pools(plan.pool.cluster)
@@ -172,7 +176,7 @@ def _of_pods(
     for network in ipaddress.summarize_address_range(plan.span.first, plan.span.last):
         drained = pod_cidr_operator.drained(drained, network)
     moved = sum(node != other for node, other in zip(nodes, drained, strict=True))
-    lacking = _lacking(then, drained, plan.pool.name, but=_plan(manifests, nodes))
+    lacking = _newly_failing_nodes(then, drained, plan.pool.name, but=_plan(manifests, nodes))
     observation = f"{moved} of {len(nodes)} nodes hold blocks there"
     if not lacking:
         yield PreflightFinding(
@@ -182,14 +186,14 @@ def _of_pods(
     yield PreflightFinding(
         "nodes",
         RuleResult.VIOLATED,
-        f"{observation}; {len(lacking)} would not get what they ask for: {_listed(lacking)}",
+        f"{observation}; {len(lacking)} would not get what they ask for: {_join_names(lacking)}",
         "name a larger CIDR, or add one more",
     )
 
 
 def _with_change(manifest: PodIPPool, plan: MigrationPlan) -> PodIPPool:
     family = plan.cidr.cidr.version
-    family_then = changed(pools.families(plan.pool)[family], plan, add=True)
+    family_then = changed_family(pools.families(plan.pool)[family], plan, add=True)
     return replace(manifest, families={**manifest.families, family: family_then})
 
 
@@ -201,7 +205,7 @@ def _plan(pools: Sequence[PodIPPool], nodes: Sequence[ciliumnode.NodeDemand]) ->
     return pod_cidr_operator.plan(pools, nodes, families=families)
 
 
-def _lacking(
+def _newly_failing_nodes(
     pools: Sequence[PodIPPool],
     nodes: Sequence[ciliumnode.NodeDemand],
     name: str,
@@ -212,15 +216,15 @@ def _lacking(
     return [
         node
         for node, outcome in _plan(pools, nodes).items()
-        if _fails(outcome, name) and not _fails(but[node], name)
+        if _fails_for_pool(outcome, name) and not _fails_for_pool(but[node], name)
     ]
 
 
-def _fails(outcome: pod_cidr_operator.OperatorOutcome, name: str) -> bool:
+def _fails_for_pool(outcome: pod_cidr_operator.OperatorOutcome, name: str) -> bool:
     return any(f'from pool "{name}"' in failure for failure in outcome.errors)
 
 
-def _shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
+def _check_shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
     """Whether the cluster's CRD can say it, where the cluster is connected."""
     pool = plan.pool
     if (
@@ -246,6 +250,6 @@ def _shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
         yield PreflightFinding("cluster", RuleResult.OK, observation)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

@@ -14,7 +14,7 @@ from pools.models import CIDRMigration
 from pools.register import pools
 
 
-def following(migration: CIDRMigration, progress: MigrationProgress) -> str:
+def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
     """YAML of the pool after its next steps, in the shape that the cluster takes; "" when none is due.
 
     While blocks of the CIDR are in use: with the new CIDR, and the old one reserved. After that:
@@ -29,7 +29,7 @@ def following(migration: CIDRMigration, progress: MigrationProgress) -> str:
     family = cidr.cidr.version
     present = pools.families(migration.pool)[family]
     plan = MigrationPlan(cidr, span_of(migration), migration.to)
-    then = forecast.changed(present, plan, add=True)
+    then = forecast.changed_family(present, plan, add=True)
     if progress.status is MigrationStatus.DRAINED and added:
         if not is_whole(migration):
             return ""

@@ -23,7 +23,7 @@ from pools.platform import database, events
 from pools.register import pools
 from pools.register.allocator import window
 
-NODES_NAMED = 10  # in a refusal
+MOST_NODE_NAMES = 10  # in a refusal
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def plan_migration(
     return MigrationPlan(row, span or addresses.AddressRange.covering(cidr), to)
 
 
-def begin(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
+def start_migration(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
     """Write down what is wanted; nothing else changes. Raises AlreadyExists."""
     with events.recorded(author):
         window.lock(plan.pool.pk)
@@ -79,7 +79,7 @@ def begin(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
             first=plan.span.first,
             last=plan.span.last,
             to=plan.to,
-            in_use=progress.in_use(plan.cidr, plan.span).count(),
+            in_use=progress.blocks_in_use(plan.cidr, plan.span).count(),
             reason=author.reason,
             started_by=author.actor,
             started_at=database.now(),
@@ -98,26 +98,26 @@ def get_migration(migration_id: int, *, pool_id: int | None = None) -> CIDRMigra
     return migration
 
 
-def take(migration_id: int, step: MigrationStep, *, author: events.Author) -> CIDRMigration:
+def take_step(migration_id: int, step: MigrationStep, *, author: events.Author) -> CIDRMigration:
     """Do one step; the migration as it is then.
 
     Raises NotFound, StepNotDue, ClusterDecides, CIDRInUse (with the holders), CIDROverlap, InvalidInput.
     """
     migration = get_migration(migration_id)
-    cidr = _open(migration, step)
+    cidr = _require_open(migration, step)
     reason = author.reason or migration.reason or f"migration of {migration.cidr}"
     {
-        MigrationStep.ADD: _add,
+        MigrationStep.ADD: _add_replacement,
         MigrationStep.RESERVE: _reserve,
         MigrationStep.WIDEN: _widen,
         MigrationStep.REMOVE: _remove,
-        MigrationStep.KEEP: _keep,
+        MigrationStep.KEEP: _keep_range,
         MigrationStep.ABORT: _abort,
     }[step](migration, cidr, replace(author, reason=reason))
     return get_migration(migration_id)
 
 
-def _open(migration: CIDRMigration, step: MigrationStep) -> PoolCIDR:
+def _require_open(migration: CIDRMigration, step: MigrationStep) -> PoolCIDR:
     if migration.outcome:
         raise errors.StepNotDue(f"The migration of {migration} has ended ({migration.outcome}).")
     if migration.pool_cidr is None:
@@ -130,31 +130,31 @@ def _open(migration: CIDRMigration, step: MigrationStep) -> PoolCIDR:
     return migration.pool_cidr
 
 
-def withholding(migration_id: int, step: MigrationStep) -> MigrationPlan:
+def withholding_plan(migration_id: int, step: MigrationStep) -> MigrationPlan:
     """What a step that withholds addresses would empty, for a forecast; nothing is changed.
 
     Raises NotFound, StepNotDue, ClusterDecides, InvalidInput invalid_choice (another step).
     """
     migration = get_migration(migration_id)
-    cidr = _open(migration, step)
+    cidr = _require_open(migration, step)
     if step not in {MigrationStep.RESERVE, MigrationStep.WIDEN}:
         message = "only reserve and widen have a forecast: they withhold addresses"
         raise errors.InvalidInput.for_field("step", "invalid_choice", message, step.value)
-    span = _whole(migration) if step is MigrationStep.WIDEN else span_of(migration)
-    return MigrationPlan(cidr, span, migration.to if _is_missing(migration) else None)
+    span = _whole_range(migration) if step is MigrationStep.WIDEN else span_of(migration)
+    return MigrationPlan(cidr, span, migration.to if _lacks_replacement(migration) else None)
 
 
-def _is_missing(migration: CIDRMigration) -> bool:
+def _lacks_replacement(migration: CIDRMigration) -> bool:
     """Whether the pool lacks the CIDR that takes the place of the old one."""
     if migration.to is None:
         return False
-    return not pools.listed([migration.pool_id]).filter(cidr=str(migration.to)).exists()
+    return not pools.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to)).exists()
 
 
-def _add(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
+def _add_replacement(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
     if migration.to is None:
         raise errors.StepNotDue("No CIDR was named that takes its place.")
-    if _is_missing(migration):
+    if _lacks_replacement(migration):
         pools.add_cidr(migration.pool_id, CidrEntry(migration.to), author=author)
 
 
@@ -163,10 +163,10 @@ def _reserve(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) ->
 
 
 def _widen(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
-    _withhold(migration, cidr, _whole(migration), author)
+    _withhold(migration, cidr, _whole_range(migration), author)
 
 
-def _whole(migration: CIDRMigration) -> addresses.AddressRange:
+def _whole_range(migration: CIDRMigration) -> addresses.AddressRange:
     """What `widen` empties; StepNotDue when that is being emptied already."""
     if is_whole(migration):
         raise errors.StepNotDue(
@@ -183,9 +183,9 @@ def _withhold(
     with events.recorded(author):
         new_range_ids = [
             pools.reserve(cidr.pk, gap, author=author, reason=author.reason).pk
-            for gap in gaps(cidr, span)
+            for gap in unreserved_gaps(cidr, span)
         ]
-        in_use = progress.in_use(cidr, span).count()
+        in_use = progress.blocks_in_use(cidr, span).count()
         _change(
             migration,
             first=str(span.first),
@@ -195,11 +195,13 @@ def _withhold(
         )
 
 
-def gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.AddressRange]:
+def unreserved_gaps(
+    cidr: PoolCIDR, span: addresses.AddressRange
+) -> Iterator[addresses.AddressRange]:
     """What of a range of the CIDR no reserved range holds yet."""
     reserved = (
         blocks.Span(int(reserved_range.first), int(reserved_range.last))
-        for reserved_range in window.ranges(cidr)
+        for reserved_range in window.reserved_ranges(cidr)
     )
     kind = type(span.first)
     for gap in blocks.subtract([blocks.Span(int(span.first), int(span.last))], reserved):
@@ -208,15 +210,15 @@ def gaps(cidr: PoolCIDR, span: addresses.AddressRange) -> Iterator[addresses.Add
 
 def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
     what = f"{migration.cidr} of {migration.pool}"
-    pools.refuse_in_use(pools.in_use(cidr), what, errors.CIDRInUse)
-    _refuse_listed(migration)
+    pools.refuse_in_use(pools.blocks_in_use(cidr), what, errors.CIDRInUse)
+    _refuse_listed_by_nodes(migration)
     if not progress.is_reserved(cidr, addresses.AddressRange.covering(cidr.cidr)):
         raise errors.StepNotDue(f"Blocks of {what} may still be handed out: reserve it first.")
-    if migration.to is not None and not progress.is_there(migration):
+    if migration.to is not None and not progress.is_replacement_added(migration):
         raise errors.StepNotDue(
             f"Add {migration.to} first, which takes its place, and wait until the cluster has it."
         )
-    if progress.is_unwritten(migration.pool):
+    if progress.has_unwritten_changes(migration.pool):
         raise errors.StepNotDue(
             f"The cluster has not taken over yet what the register says of {migration.pool}."
         )
@@ -225,7 +227,7 @@ def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> 
             _end(migration, MigrationOutcome.REMOVED)
 
 
-def _refuse_listed(migration: CIDRMigration) -> None:
+def _refuse_listed_by_nodes(migration: CIDRMigration) -> None:
     """What a node lists is in use, whatever the register thinks."""
     if migration.pool.category != "pod":
         return
@@ -238,14 +240,14 @@ def _refuse_listed(migration: CIDRMigration) -> None:
         )
     ]
     if names:
-        more = f" and {len(names) - NODES_NAMED} more" if len(names) > NODES_NAMED else ""
+        more = f" and {len(names) - MOST_NODE_NAMES} more" if len(names) > MOST_NODE_NAMES else ""
         raise errors.CIDRInUse(
             f"{len(names)} nodes list CIDRs of {migration.cidr}:"
-            f" {', '.join(names[:NODES_NAMED])}{more}."
+            f" {', '.join(names[:MOST_NODE_NAMES])}{more}."
         )
 
 
-def _keep(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
+def _keep_range(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> None:
     if (
         is_whole(migration)
         or progress.migration_progress(migration).status is not MigrationStatus.DRAINED
@@ -258,7 +260,7 @@ def _keep(migration: CIDRMigration, _cidr: PoolCIDR, author: events.Author) -> N
 def _abort(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
     with events.recorded(author):
         if cidr.pending == Pending.REMOVAL:
-            pools.keep_cidr(cidr.pk, author=author)
+            pools.cancel_removal(cidr.pk, author=author)
         own_ranges = ReservedRange.objects.filter(
             pool=migration.pool_id, pk__in=migration.range_ids
         )

@@ -112,38 +112,38 @@ def migration_progress(
         return MigrationProgress(
             MigrationStatus.REMOVED, migration.in_use, added=_was_added(migration)
         )
-    rows = in_use(cidr, span_of(migration))
+    rows = blocks_in_use(cidr, span_of(migration))
     counts = dict(rows.order_by().values_list("state").annotate(number=Count("id")))
     held, cooling = counts.get(BlockState.HELD, 0), counts.get(BlockState.COOLING, 0)
-    added = migration.to is not None and is_there(migration)
+    added = migration.to is not None and is_replacement_added(migration)
     adding = migration.to is not None and not added and _new_cidr(migration).exists()
-    status = _status(cidr, span_of(migration), held + cooling)
+    status = _derive_status(cidr, span_of(migration), held + cooling)
     followed = follows_cluster(migration.pool)
     return MigrationProgress(
         status,
         total=max(migration.in_use, held + cooling),
         held=held,
         cooling=cooling,
-        holders=_holders(rows, holder_limit) if holder_limit else (),
+        holders=_draining_holders(rows, holder_limit) if holder_limit else (),
         added=added,
         adding=adding,
         orphaned=cidr.orphaned_at is not None,
         by_cluster=followed,
-        unwritten=is_unwritten(migration.pool),
+        unwritten=has_unwritten_changes(migration.pool),
         steps=(MigrationStep.ABORT,)
         if followed
-        else _steps(migration, status, added=added, adding=adding),
+        else _possible_steps(migration, status, added=added, adding=adding),
     )
 
 
-def in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
+def blocks_in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
     """The held and cooling blocks that a range of a CIDR touches, as a queryset in address order."""
     grid = window.layout(cidr)
     touched = Q(pk=None)
     for part in grid.withheld([span]):
         first, last = grid.block_at(part.first), grid.block_at(part.last)
         touched |= Q(cidr__gte=str(first), cidr__lte=str(last))
-    return pools.in_use(cidr).filter(touched)
+    return pools.blocks_in_use(cidr).filter(touched)
 
 
 def is_reserved(cidr: PoolCIDR, span: addresses.AddressRange) -> bool:
@@ -153,23 +153,23 @@ def is_reserved(cidr: PoolCIDR, span: addresses.AddressRange) -> bool:
     grid = window.layout(cidr)
     everything = [blocks.Span(0, grid.count - 1)]
     outside = blocks.subtract(everything, grid.withheld([span]))
-    return not blocks.subtract(grid.allocatable(window.ranges(cidr)), outside)
+    return not blocks.subtract(grid.allocatable(window.reserved_ranges(cidr)), outside)
 
 
-def is_there(migration: CIDRMigration) -> bool:
+def is_replacement_added(migration: CIDRMigration) -> bool:
     """Whether the pool, and its cluster, have the CIDR that takes the place of the old one."""
     return bool(_new_cidr(migration).filter(pending="").exists())
 
 
 def _new_cidr(migration: CIDRMigration) -> Any:
-    return pools.listed([migration.pool_id]).filter(cidr=str(migration.to))
+    return pools.registered_cidrs([migration.pool_id]).filter(cidr=str(migration.to))
 
 
 def _was_added(migration: CIDRMigration) -> bool:
     """Whether a migration that ended had the CIDR added: without it, none is removed by a step."""
     if migration.to is None:
         return False
-    return migration.outcome == MigrationOutcome.REMOVED or is_there(migration)
+    return migration.outcome == MigrationOutcome.REMOVED or is_replacement_added(migration)
 
 
 def follows_cluster(pool: Pool) -> bool:
@@ -180,13 +180,13 @@ def follows_cluster(pool: Pool) -> bool:
     return connection is not None and not connection.manages(ManagedResource.POOLS)
 
 
-def is_unwritten(pool: Pool) -> bool:
+def has_unwritten_changes(pool: Pool) -> bool:
     """Whether the cluster's object differs from the pool, as the last pass found it."""
     differences = Drift.objects.filter(cluster=pool.cluster_id, kind=podippool.KIND, name=pool.name)
     return differences.filter(path__startswith="spec", ignored_at=None).exists()
 
 
-def _status(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> MigrationStatus:
+def _derive_status(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> MigrationStatus:
     if cidr.pending == Pending.REMOVAL:
         return MigrationStatus.REMOVING
     if not is_reserved(cidr, span):
@@ -194,7 +194,7 @@ def _status(cidr: PoolCIDR, span: addresses.AddressRange, in_use: int) -> Migrat
     return MigrationStatus.DRAINING if in_use else MigrationStatus.DRAINED
 
 
-def _steps(
+def _possible_steps(
     migration: CIDRMigration, status: MigrationStatus, *, added: bool, adding: bool
 ) -> tuple[MigrationStep, ...]:
     if status is MigrationStatus.REMOVING:
@@ -211,7 +211,7 @@ def _steps(
     return tuple(step for step, can_be in possible.items() if can_be)
 
 
-def _holders(rows: Any, most: int) -> tuple[DrainingHolder, ...]:
+def _draining_holders(rows: Any, most: int) -> tuple[DrainingHolder, ...]:
     columns = ("holder_kind", "holder_id", "state")
     holder_rows = (
         rows.order_by()

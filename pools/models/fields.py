@@ -22,7 +22,7 @@ class HostAddressField(InetAddressField):
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
 
 
-def same(column: str) -> tuple[Func, str]:
+def equal_in_gist(column: str) -> tuple[Func, str]:
     """`column WITH =` inside a GiST exclusion constraint, without the extension btree_gist."""
     return Func(F(column), F(column), Value("[]"), function="int8range"), "&&"
 
@@ -32,7 +32,7 @@ def no_overlap(*, name: str, within: str, column: str, message: str) -> Exclusio
     return ExclusionConstraint(
         name=name,
         index_type="GIST",
-        expressions=[same(within), (OpClass(column, name="inet_ops"), "&&")],
+        expressions=[equal_in_gist(within), (OpClass(column, name="inet_ops"), "&&")],
         violation_error_message=message,
         violation_error_code="cidr_overlap",
     )

@@ -24,12 +24,12 @@ from pools.models.pools import Category, Pool, PoolCIDR, ReservedRange
 SEQUENCE = "pools_event_number"
 
 
-def number() -> Any:
+def event_number_field() -> Any:
     next_number = Func(Value(SEQUENCE), function="nextval")
     return models.BigIntegerField(primary_key=True, db_default=next_number)
 
 
-def tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
+def create_event_model(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
     return pghistory.create_event_model(
         model,
         *trackers,
@@ -41,8 +41,8 @@ def tracks(model: type[models.Model], *trackers: Any, fields: list[str]) -> Any:
     )
 
 
-def _whole_life(model: type[models.Model], fields: list[str]) -> Any:
-    return tracks(
+def _lifecycle_event_model(model: type[models.Model], fields: list[str]) -> Any:
+    return create_event_model(
         model,
         pghistory.InsertEvent("created"),
         pghistory.UpdateEvent("changed"),
@@ -93,7 +93,9 @@ class _BatchEvent(pghistory_trigger.Event):
         return pgtrigger.Func(text)
 
 
-def _registered(event: type[pghistory_trigger.Event], tracker: Any, model: Any, level: Any) -> None:
+def _register_trigger(
+    event: type[pghistory_trigger.Event], tracker: Any, model: Any, level: Any
+) -> None:
     pgtrigger.register(
         event(
             event_model=model,
@@ -111,14 +113,14 @@ class _BlockUpdate(pghistory.UpdateEvent):
     """Every change of a block's state, and of whom a held one belongs to."""
 
     def add_event_trigger(self, event_model: Any) -> None:
-        _registered(_MeaningEvent, self, event_model, pghistory.Row)
+        _register_trigger(_MeaningEvent, self, event_model, pghistory.Row)
 
 
 class _BlockInsert(pghistory.InsertEvent):
     """Only a batch inserts held blocks: one statement writes all their events."""
 
     def add_event_trigger(self, event_model: Any) -> None:
-        _registered(_BatchEvent, self, event_model, pghistory.Statement)
+        _register_trigger(_BatchEvent, self, event_model, pghistory.Statement)
 
 
 # An event model with a Meta of its own does not inherit the protection that pghistory adds.
@@ -131,7 +133,7 @@ _BLOCK = [
 ]  # fmt: skip
 
 
-_BlockEvent: Any = tracks(
+_BlockEvent: Any = create_event_model(
     Block,
     _BlockInsert("allocated", condition=pgtrigger.Q(new__state=BlockState.HELD)),
     _BlockUpdate("updated"),
@@ -143,7 +145,7 @@ _BlockEvent: Any = tracks(
 class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
     """A block was allocated, released, …; the row's columns are those after the change."""
 
-    pgh_id = number()
+    pgh_id = event_number_field()
 
     class Meta:
         triggers = [APPEND_ONLY]
@@ -155,13 +157,13 @@ class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
         ]
 
 
-_FailureEvent: Any = tracks(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
+_FailureEvent: Any = create_event_model(Pool, pghistory.ManualEvent("allocation_failed"), fields=[])
 
 
 class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
     """An allocation was refused because the pool had no block left; nothing else was changed."""
 
-    pgh_id = number()
+    pgh_id = event_number_field()
     category = models.CharField(max_length=8, choices=Category)
     holder_kind = models.CharField(max_length=63)
     holder_id = models.CharField(max_length=253)
@@ -175,7 +177,7 @@ class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
         indexes = [models.Index(fields=["holder_id", "pgh_id"], name="failure_event_holder")]
 
 
-_ClusterEvent: Any = _whole_life(
+_ClusterEvent: Any = _lifecycle_event_model(
     Cluster,
     [
         "name",
@@ -189,20 +191,20 @@ _ClusterEvent: Any = _whole_life(
 
 
 class ClusterEvent(_ClusterEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_ConnectionEvent: Any = _whole_life(
+_ConnectionEvent: Any = _lifecycle_event_model(
     Connection,
     ["cluster", "server", "mode", "managed_resources", "paused", "in_cluster", "identity"],
 )
 
 
 class ConnectionEvent(_ConnectionEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_PoolEvent: Any = _whole_life(
+_PoolEvent: Any = _lifecycle_event_model(
     Pool,
     [
         "cluster",
@@ -220,28 +222,30 @@ _PoolEvent: Any = _whole_life(
 
 
 class PoolEvent(_PoolEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_PoolCIDREvent: Any = _whole_life(PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending"])
+_PoolCIDREvent: Any = _lifecycle_event_model(
+    PoolCIDR, ["pool", "cidr", "position", "orphaned_at", "pending"]
+)
 
 
 class PoolCIDREvent(_PoolCIDREvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
-_ReservedRangeEvent: Any = _whole_life(
+_ReservedRangeEvent: Any = _lifecycle_event_model(
     ReservedRange, ["pool", "pool_cidr", "first", "last", "reason"]
 )
 
 
 class ReservedRangeEvent(_ReservedRangeEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
 # Neither its secret nor its URL, which may hold one, is in an event: only that they are others. What
 # is written with each try of a delivery is none.
-_WebhookTargetEvent: Any = tracks(
+_WebhookTargetEvent: Any = create_event_model(
     WebhookTarget,
     pghistory.InsertEvent("created"),
     pghistory.UpdateEvent("changed", condition=pgtrigger.AnyChange("name", "codes", "enabled")),
@@ -259,7 +263,7 @@ _WebhookTargetEvent: Any = tracks(
 
 
 class WebhookTargetEvent(_WebhookTargetEvent):  # type: ignore[misc]  # made at run time
-    pgh_id = number()
+    pgh_id = event_number_field()
 
 
 class Event(models.Model):

@@ -8,7 +8,7 @@ from netfields import CidrAddressField
 
 from pools.core.holders import LONGEST_COOLDOWN
 from pools.models.clusters import AddressSpace, Cluster
-from pools.models.fields import HostAddressField, no_overlap, same
+from pools.models.fields import HostAddressField, equal_in_gist, no_overlap
 
 DAY = 24 * 60 * 60
 INSTANCE_COOLDOWN_MIN = 60 * 60  # rule `instance-cools-an-hour`
@@ -176,7 +176,7 @@ class ReservedRange(models.Model):
                 name="ranges_of_a_cidr_never_overlap",
                 index_type="GIST",
                 expressions=[
-                    same("pool_cidr"),
+                    equal_in_gist("pool_cidr"),
                     (Func(F("first"), F("last"), Value("[]"), function="inetrange"), "&&"),
                 ],
                 violation_error_code="ranges_overlap",

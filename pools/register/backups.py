@@ -33,8 +33,8 @@ from pools.platform import database, events
 
 # Logins end with a restore: nobody shall be let in by one of long ago.
 _WITHOUT_ROWS = ("django_session",)
-_OURS = ("pools", "claims")
-_PIECE = 1 << 20  # bytes
+_APPS = ("pools", "claims")
+_CHUNK = 1 << 20  # bytes
 _Migrations = set[tuple[str, str]]
 
 
@@ -82,7 +82,7 @@ class Backup:
     size: int
 
 
-def make(path: pathlib.Path) -> Backup:
+def write_backup(path: pathlib.Path) -> Backup:
     """Write a backup of the configured database, complete or not at all, for its owner's eyes only.
 
     Raises NoProgram, BackupFailed.
@@ -95,7 +95,7 @@ def make(path: pathlib.Path) -> Backup:
     try:
         options = [f"--exclude-table-data={name}" for name in _WITHOUT_ROWS]
         _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", *options,
-             f"--file={temporary}", f"--dbname={_address()}")  # fmt: skip
+             f"--file={temporary}", f"--dbname={_connection_string()}")  # fmt: skip
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         size = os.stat(temporary).st_size
@@ -107,7 +107,7 @@ def make(path: pathlib.Path) -> Backup:
     return Backup(path, size)
 
 
-def restore(
+def restore_backup(
     path: pathlib.Path, *, author: events.Author, replace: bool = False, recovery: bool = True
 ) -> str:
     """Bring the database to what the backup has; when that was made, as PostgreSQL says it.
@@ -116,31 +116,31 @@ def restore(
     backup lacks are applied afterwards; then nobody else may be connected, because an older release
     knows no recovery. Raises NotABackup, NewerRelease, NotEmpty, NoProgram, RestoreFailed.
     """
-    applied, release_migrations = _applied(path), _release_migrations()
-    newer = sorted(f"{app}.{name}" for app, name in applied - release_migrations if app in _OURS)
+    applied, release_migrations = _backup_migrations(path), _release_migrations()
+    newer = sorted(f"{app}.{name}" for app, name in applied - release_migrations if app in _APPS)
     if newer:
         raise NewerRelease(f"This release does not know the migration {newer[0]} of the backup.")
     older = bool(release_migrations - applied)
-    if _tables() and not replace:
+    if _count_tables() and not replace:
         raise NotEmpty("The database is not empty: restore into a new one, or replace this one.")
-    if older and (others := _others()):
+    if older and (others := _count_other_connections()):
         raise NotEmpty(
             f"The backup is of an older release, and {others} others are connected: stop web, workers,"
             " watcher and beat, or restore it with its own release."
         )
-    _load(
+    _load_dump(
         path,
         [statements.text("emptied")] if replace else [],
-        _begin(author, recovery and not older),
+        _begin_recovery_statements(author, recovery and not older),
     )
     connection.close()  # what it had prepared is gone
     management.call_command("migrate", interactive=False, verbosity=0)
     if recovery and older:
         recovery_mode.begin(author=author, lost=recovery_mode.lost_since_backup())
-    return _made_at(path)
+    return _created_at(path)
 
 
-def _begin(author: events.Author, recovery: bool) -> list[str]:
+def _begin_recovery_statements(author: events.Author, recovery: bool) -> list[str]:
     if not recovery:
         return []
     values = [
@@ -151,12 +151,12 @@ def _begin(author: events.Author, recovery: bool) -> list[str]:
     return ["RESET search_path;\n", call.format(*values).as_string(connection.connection)]
 
 
-def _load(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> None:
+def _load_dump(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> None:
     """The backup as SQL into the database, within one transaction."""
     reads = _command("pg_restore", "--no-owner", "--no-privileges", "--file=-", str(path))
     writes = _command(
         "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null",
-        f"--dbname={_address()}",
+        f"--dbname={_connection_string()}",
     )  # fmt: skip
     with tempfile.TemporaryFile() as output, subprocess.Popen(
         writes, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment()
@@ -165,8 +165,8 @@ def _load(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> No
         assert into is not None  # noqa: S101  # mypy
         with contextlib.suppress(BrokenPipeError):  # it says why
             into.write("".join(["BEGIN;\n", *before]).encode())
-            with _output(reads) as script:
-                _copied(script, into)
+            with _program_output(reads) as script:
+                _copy_script(script, into)
             into.write("".join([*after, "COMMIT;\n"]).encode())
             into.close()
         if psql.wait():
@@ -175,7 +175,7 @@ def _load(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) -> No
 
 
 @contextlib.contextmanager
-def _output(command: list[str]) -> Iterator[IO[bytes]]:
+def _program_output(command: list[str]) -> Iterator[IO[bytes]]:
     """What a program writes; RestoreFailed when it did not end well, before anything is committed."""
     with tempfile.TemporaryFile() as output, subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=output, env=_environment()
@@ -187,11 +187,11 @@ def _output(command: list[str]) -> Iterator[IO[bytes]]:
             raise RestoreFailed(_first_error(output.read()))
 
 
-def _copied(script: IO[bytes], into: IO[bytes]) -> None:
+def _copy_script(script: IO[bytes], into: IO[bytes]) -> None:
     # Older servers do not know this setting, which stands among the first lines.
-    first = script.read(_PIECE).replace(b"SET transaction_timeout = 0;\n", b"", 1)
+    first = script.read(_CHUNK).replace(b"SET transaction_timeout = 0;\n", b"", 1)
     into.write(first)
-    shutil.copyfileobj(script, into, _PIECE)
+    shutil.copyfileobj(script, into, _CHUNK)
 
 
 def _first_error(output: bytes) -> str:
@@ -204,7 +204,7 @@ def _first_error(output: bytes) -> str:
 # --- what is there --------------------------------------------------------------------------------
 
 
-def _applied(path: pathlib.Path) -> _Migrations:
+def _backup_migrations(path: pathlib.Path) -> _Migrations:
     """The migrations of a backup."""
     command = _command(
         "pg_restore", "--data-only", "--table=django_migrations", "--file=-", str(path)
@@ -217,12 +217,12 @@ def _applied(path: pathlib.Path) -> _Migrations:
         raise NotABackup(_first_error(done.stderr))
     rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
     migrations = {(row[1], row[2]) for row in rows if len(row) == 4 and row[0].isdigit()}
-    if not any(app in _OURS for app, _ in migrations):
+    if not any(app in _APPS for app, _ in migrations):
         raise NotABackup(f"{path} holds no register.")
     return migrations
 
 
-def _made_at(path: pathlib.Path) -> str:
+def _created_at(path: pathlib.Path) -> str:
     listed = subprocess.run(
         _command("pg_restore", "--list", str(path)), capture_output=True, check=False, text=True
     )
@@ -234,14 +234,14 @@ def _release_migrations() -> _Migrations:
     return set(loader.MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {})
 
 
-def _tables() -> int:
+def _count_tables() -> int:
     count: int = database.call(
         "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()", []
     )
     return count
 
 
-def _others() -> int:
+def _count_other_connections() -> int:
     count: int = database.call(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         " AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -296,7 +296,7 @@ def _parameters() -> dict[str, Any]:
     return {key: value for key, value in parameters.items() if key in libpq_keywords - {"options"}}
 
 
-def _address() -> str:
+def _connection_string() -> str:
     """Without the password: every user of the machine sees command lines."""
     without = {key: value for key, value in _parameters().items() if key != "password"}
     return psycopg.conninfo.make_conninfo(**without)

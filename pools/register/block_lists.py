@@ -44,7 +44,7 @@ def rows(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dic
     Each page is a query of its own that goes on behind the last row, so that nothing is locked or
     kept however slowly somebody reads. Raises InvalidInput unknown_cluster, unknown_pool.
     """
-    values = _values(selection)
+    values = _filter_values(selection)
     return _pages(values, limit)
 
 
@@ -85,7 +85,7 @@ _SELECT = sql.SQL("""
 _PAGE_OF = sql.SQL(" ORDER BY b.space_id, b.cidr LIMIT %(size)s")
 
 
-def _values(selection: BlockSelection) -> dict[str, Any]:
+def _filter_values(selection: BlockSelection) -> dict[str, Any]:
     names = ("category", "family", "state", "holder_kind", "holder_id", "org", "env")
     values: dict[str, Any] = {
         name: value for name in names if (value := getattr(selection, name)) not in {"", 0}
@@ -125,7 +125,7 @@ def _pools(text: str) -> list[tuple[int, int]]:
     return matches
 
 
-def of_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
+def filter_by_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
     """Blocks of one pool, so that the order of addresses is still read from an index.
 
     The bounds say nothing new; without them all blocks of the pool would be sorted for one page.

@@ -35,7 +35,7 @@ class AddressHolder:
 
 
 @dataclass(frozen=True)
-class Use:
+class AddressUse:
     """Who should have an address now, None for nobody, and who may lose it for that.
 
     `yields` are the holders of whom it is known that they have it no more, or share it: what anybody
@@ -53,7 +53,7 @@ class _AddressRow:
     holder: AddressHolder
 
 
-def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
+def apply_uses(pool: Pool, uses: Mapping[Address, AddressUse]) -> None:
     """Bring the blocks of these addresses to what is said; addresses outside the pool are left out.
 
     Takes the pool's lock. What nobody has any more is released into the pool's cooldown; what
@@ -63,17 +63,19 @@ def settle(pool: Pool, uses: Mapping[Address, Use]) -> None:
         return
     window.lock(pool.pk)
     pool_cidrs = _pool_cidrs(pool)
-    located = ((address, _spot(pool_cidrs, address)) for address in uses)
+    located = ((address, _locate(pool_cidrs, address)) for address in uses)
     spots = [(address, spot) for address, spot in located if spot is not None]
     # No statement so long that the web's time-out for statements ends it.
     for first in range(0, len(spots), _BATCH):
-        _settle(pool, dict(spots[first : first + _BATCH]), uses)
+        _apply_batch(pool, dict(spots[first : first + _BATCH]), uses)
 
 
 _BATCH = 10_000  # addresses
 
 
-def _settle(pool: Pool, spots: Mapping[Address, _Spot], uses: Mapping[Address, Use]) -> None:
+def _apply_batch(
+    pool: Pool, spots: Mapping[Address, _Location], uses: Mapping[Address, AddressUse]
+) -> None:
     rows = _rows(pool, spots)
     fresh: list[tuple[Address, AddressHolder]] = []
     handovers: list[tuple[int, AddressHolder]] = []
@@ -87,14 +89,14 @@ def _settle(pool: Pool, spots: Mapping[Address, _Spot], uses: Mapping[Address, U
                 freed.append(row.id)
         elif row is None:
             fresh.append((address, use.holder))
-        elif not held or _takes_over(row.holder, use):
+        elif not held or _should_hand_over(row.holder, use):
             handovers.append((row.id, use.holder))
     _insert(pool, spots, fresh)
-    _give(handovers)
-    window.release(freed)
+    _hand_over(handovers)
+    window.release_blocks(freed)
 
 
-def _takes_over(now: AddressHolder, use: Use) -> bool:
+def _should_hand_over(now: AddressHolder, use: AddressUse) -> bool:
     new_holder = use.holder
     if new_holder is None:
         return False
@@ -123,15 +125,15 @@ def _pool_cidrs(pool: Pool) -> list[_SyncedCIDR]:
         cidr.pool = pool
         layout = window.layout(cidr)
         every = [blocks.Span(0, layout.count - 1)]
-        free = [] if cidr.closed else layout.allocatable(window.ranges(cidr))
+        free = [] if cidr.closed else layout.allocatable(window.reserved_ranges(cidr))
         pool_cidrs.append(_SyncedCIDR(cidr.pk, layout, IndexSet(blocks.subtract(every, free))))
     return pool_cidrs
 
 
-_Spot = tuple[_SyncedCIDR, int]  # a CIDR and the index of a block in it
+_Location = tuple[_SyncedCIDR, int]  # a CIDR and the index of a block in it
 
 
-def _spot(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Spot | None:
+def _locate(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Location | None:
     for pool_cidr in pool_cidrs:
         index = pool_cidr.index_of(address)
         if index is not None:
@@ -153,7 +155,7 @@ _ROWS = statements.read("pools/lock_blocks_at_addresses")
 
 
 def _insert(
-    pool: Pool, spots: Mapping[Address, _Spot], fresh: Sequence[tuple[Address, AddressHolder]]
+    pool: Pool, spots: Mapping[Address, _Location], fresh: Sequence[tuple[Address, AddressHolder]]
 ) -> None:
     if not fresh:
         return
@@ -164,7 +166,7 @@ def _insert(
         indexes.setdefault(pool_cidr.id, []).append(index)
         withheld.append(pool_cidr.withheld.has_all(blocks.Span(index, index)))
     for cidr_id, taken_indexes in indexes.items():
-        window.cut(cidr_id, taken_indexes)
+        window.remove_free_blocks(cidr_id, taken_indexes)
     values = {
         "pool": pool.pk,
         "addresses": database.joined(address for address, _ in fresh),
@@ -189,7 +191,7 @@ def _joined(holders: Sequence[AddressHolder]) -> dict[str, str]:
 _INSERT = statements.read("pools/insert_synced_blocks")
 
 
-def _give(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
+def _hand_over(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
     if not handovers:
         return
     values = {
@@ -198,8 +200,8 @@ def _give(handovers: Sequence[tuple[int, AddressHolder]]) -> None:
     }
     # In use is in use, also in the midst of another's cooldown.
     database.rows("SELECT set_config('ipam.skip_cooldown', 'on', true)", [])
-    database.fetch(_GIVE, values)
+    database.fetch(_HAND_OVER, values)
     database.rows("SELECT set_config('ipam.skip_cooldown', 'off', true)", [])
 
 
-_GIVE = statements.read("pools/hand_over_blocks")
+_HAND_OVER = statements.read("pools/hand_over_blocks")

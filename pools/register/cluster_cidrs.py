@@ -20,7 +20,7 @@ from pools.platform import database
 from pools.sql import statements
 
 
-def is_written(pool: Pool) -> bool:
+def is_written_to_cluster(pool: Pool) -> bool:
     """Return True if the pool's object is written from the register."""
     if pool.category != Category.POD:
         return False
@@ -28,7 +28,7 @@ def is_written(pool: Pool) -> bool:
     return connection is not None and connection.manages(ManagedResource.POOLS)
 
 
-def has(pool: Pool, cidr: addresses.Network) -> bool | None:
+def cluster_has_cidr(pool: Pool, cidr: addresses.Network) -> bool | None:
     """Return whether the cluster's object of this pool has the CIDR; None: no object, or unknown."""
     if pool.category != Category.POD:
         return None
@@ -39,7 +39,7 @@ def has(pool: Pool, cidr: addresses.Network) -> bool | None:
     return any(cidr in listed for listed in cidr_lists) if cidr_lists else None
 
 
-def refuse_taken(pool: Pool, cidr: addresses.Network) -> None:
+def refuse_observed_elsewhere(pool: Pool, cidr: addresses.Network) -> None:
     """Raise CIDROverlap if another pool's object in the cluster has the CIDR, or a part of it."""
     if pool.space.name:
         return
@@ -65,7 +65,7 @@ class CIDRChange(NamedTuple):
 _CHANGES = statements.read("pools/pending_cidr_changes")
 
 
-def changes(cluster: Cluster) -> list[CIDRChange]:
+def pending_changes(cluster: Cluster) -> list[CIDRChange]:
     """The CIDRs of pod pools that do not stand as the cluster's objects, as last seen, ask for."""
     connection = Connection.objects.filter(cluster=cluster).first()
     written = connection is not None and connection.manages(ManagedResource.POOLS)
@@ -73,7 +73,7 @@ def changes(cluster: Cluster) -> list[CIDRChange]:
     return [CIDRChange(*row) for row in database.rows(_CHANGES, values)]
 
 
-def pending(cluster: Cluster) -> list[PoolCIDR]:
+def pending_cidrs(cluster: Cluster) -> list[PoolCIDR]:
     """The CIDRs of a cluster's pod pools whose change the cluster has not followed."""
     rows = PoolCIDR.objects.filter(~Q(pending=""), pool__cluster=cluster)
     return list(rows.select_related("pool__cluster").order_by("pool__name", "position"))

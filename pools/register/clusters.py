@@ -46,13 +46,13 @@ def create(
         database.save(cluster)
         AddressSpace.objects.create(cluster=cluster)
         if cluster_prefix is not None:
-            divide(
+            divide_prefix(
                 cluster, cluster_prefix, node=node_prefix, instance=instance_prefix, author=author
             )
     return cluster
 
 
-def divide(
+def divide_prefix(
     cluster: Cluster,
     prefix: IPv6Network,
     *,
@@ -103,12 +103,12 @@ def change(cluster: Cluster, values: Mapping[str, object], *, author: events.Aut
 
 def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, author: events.Author) -> None:
     """Give a cluster the prefix that it lacks, and the node and instance pools that it lacks."""
-    if _locked(cluster).cluster_prefix == prefix:
+    if _lock_cluster(cluster).cluster_prefix == prefix:
         return
     parts: dict[str, IPv6Network] = {}
     for row in _require_pools_within(cluster, prefix).order_by("pool__category", "position"):
         parts.setdefault(row.pool.category, row.cidr)
-    divide(
+    divide_prefix(
         cluster,
         prefix,
         node=parts.get(Category.NODE),
@@ -118,7 +118,7 @@ def _set_prefix(cluster: Cluster, prefix: IPv6Network, *, author: events.Author)
     )
 
 
-def _locked(cluster: Cluster) -> Cluster:
+def _lock_cluster(cluster: Cluster) -> Cluster:
     """The cluster's row, locked against pools that look at its prefix (pools/register/pools.py)."""
     return Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
 
@@ -129,7 +129,7 @@ def _require_pools_within(cluster: Cluster, prefix: IPv6Network) -> QuerySet[Poo
     Raises ImmutableInUse when another prefix is divided already, InvalidInput
     `outside_cluster_prefix` when a pool lies elsewhere.
     """
-    present = _locked(cluster).cluster_prefix
+    present = _lock_cluster(cluster).cluster_prefix
     cidrs = PoolCIDR.objects.filter(
         pool__cluster=cluster, pool__category__in=[Category.NODE, Category.INSTANCE]
     )

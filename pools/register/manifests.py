@@ -26,7 +26,7 @@ class ManifestReport:
     pool_id: int | None = None
 
 
-def pools_from(
+def apply_manifests(
     text: bytes, cluster: Cluster, *, author: events.Author, dry_run: bool = False
 ) -> list[ManifestReport]:
     """Create or change a pool for each object of a YAML or JSON text; all or nothing.
@@ -39,41 +39,41 @@ def pools_from(
         reports = [
             report
             for document in parsed_documents
-            for report in _document(document, cluster, author)
+            for report in _apply_document(document, cluster, author)
         ]
         if dry_run or any(report.result == "refused" for report in reports):
             transaction.set_rollback(True)
     return reports
 
 
-def _document(
+def _apply_document(
     document: documents.Document, cluster: Cluster, author: events.Author
 ) -> Sequence[ManifestReport]:
     try:
         manifests = podippool.parse_document(document.data)
     except errors.InvalidInput as error:
         return [ManifestReport(document.index, "", "refused", error.problems)]
-    return [_manifest(document.index, manifest, cluster, author) for manifest in manifests]
+    return [_apply_manifest(document.index, manifest, cluster, author) for manifest in manifests]
 
 
-def _manifest(
+def _apply_manifest(
     index: int, manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
 ) -> ManifestReport:
     try:
         with transaction.atomic():
-            result, pool = _bring(manifest, cluster, author)
+            result, pool = _create_or_change(manifest, cluster, author)
     except errors.IpamError as error:
         problems = error.problems or (errors.FieldProblem("", error.code, error.message),)
         return ManifestReport(index, manifest.name, "refused", problems)
     return ManifestReport(index, manifest.name, result, pool_id=pool.pk)
 
 
-def _bring(
+def _create_or_change(
     manifest: podippool.PodIPPool, cluster: Cluster, author: events.Author
 ) -> tuple[str, Pool]:
     pool = Pool.objects.filter(cluster=cluster, name=manifest.name).first()
     if pool is None:
-        return "created", pools.create(spec(manifest, cluster), author=author)
+        return "created", pools.create(pool_spec(manifest, cluster), author=author)
     if pool.category != Category.POD:
         raise errors.AlreadyExists(f"The cluster has a {pool.category} pool of this name.")
     if (pool.allow_first_ip, pool.allow_last_ip) != (
@@ -81,7 +81,7 @@ def _bring(
         manifest.allow_last_ip,
     ):
         raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
-    if as_manifest(pool) == replace(manifest, api_version=podippool.V2, source=""):
+    if to_manifest(pool) == replace(manifest, api_version=podippool.V2, source=""):
         return "unchanged", pool
     pools.change(
         pool.pk,
@@ -96,7 +96,7 @@ def _bring(
     return "changed", pool
 
 
-def spec(
+def pool_spec(
     manifest: podippool.PodIPPool, cluster: Cluster, *, follows: bool = False
 ) -> pools.PoolSpec:
     """The pool that a manifest makes; one that `follows` is what its cluster says."""
@@ -115,12 +115,12 @@ def spec(
     )
 
 
-def as_manifest(pool: Pool) -> podippool.PodIPPool:
+def to_manifest(pool: Pool) -> podippool.PodIPPool:
     """A pool of the register as the manifest that would make it."""
-    return manifest_of(pool, pools.families(pool))
+    return build_manifest(pool, pools.families(pool))
 
 
-def manifest_of(pool: Pool, families: dict[int, podippool.Family]) -> podippool.PodIPPool:
+def build_manifest(pool: Pool, families: dict[int, podippool.Family]) -> podippool.PodIPPool:
     """The same when the families are known; a family without CIDRs is left out."""
     return podippool.PodIPPool(
         name=pool.name,

@@ -34,8 +34,8 @@ def values() -> Iterator[Value]:
             "cluster__name",
         )
     )
-    pending = _pending()
-    usages = usage.of_pools(pools)
+    pending = _pending_request_counts()
+    usages = usage.usage_by_pool(pools)
     for pool in pools:
         labels = (("cluster", pool.cluster.name), ("pool", pool.name))
         yield Value(_PENDING, labels, pending.get(pool.pk, 0))
@@ -43,14 +43,14 @@ def values() -> Iterator[Value]:
             mask_size = pool.mask_size(family)
             if mask_size is not None:
                 category = (*labels, ("category", pool.category), ("family", str(family)))
-                yield from _of_family(category, family_usage, 1 << (_BITS[family] - mask_size))
+                yield from _family_values(category, family_usage, 1 << (_BITS[family] - mask_size))
                 queue = (*labels, ("family", str(family)))
                 yield Value(
                     _QUEUE, queue, states(family_usage)["cooling"] << (_BITS[family] - mask_size)
                 )
 
 
-def _of_family(labels: Labels, family_usage: usage.Usage, size: int) -> Iterator[Value]:
+def _family_values(labels: Labels, family_usage: usage.Usage, size: int) -> Iterator[Value]:
     for state, blocks in states(family_usage).items():
         yield Value(_ADDRESSES, (*labels, ("state", state)), blocks * size)
     yield Value(_CAPACITY, labels, family_usage.capacity * size)
@@ -70,7 +70,7 @@ def states(family_usage: usage.Usage) -> Mapping[str, int]:
     return {"free": free, "held": held, "cooling": cooling, "reserved": reserved}
 
 
-def _pending() -> dict[int, int]:
+def _pending_request_counts() -> dict[int, int]:
     rows = AllocationRequest.objects.filter(state=RequestState.PENDING).order_by()
     return dict(
         rows.values_list("pool_id").annotate(count=Count("pk")).values_list("pool_id", "count")

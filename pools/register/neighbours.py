@@ -10,7 +10,9 @@ from pools.register.allocator import window
 REACH = 128  # blocks looked at on each side
 
 
-def free_near(cidr: PoolCIDR, address: addresses.Address, count: int) -> list[addresses.Network]:
+def nearest_free_blocks(
+    cidr: PoolCIDR, address: addresses.Address, count: int
+) -> list[addresses.Network]:
     """The nearest blocks of the CIDR that may be handed out and are not in use, in order."""
     grid = window.layout(cidr)
     here = grid.index_of_address(address)

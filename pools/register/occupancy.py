@@ -20,10 +20,10 @@ from pools.core import addresses, blocks
 from pools.models import PoolCIDR
 from pools.register.allocator import window
 
-COUNTED = 100_000  # blocks in use
+MOST_COUNTED = 100_000  # blocks in use
 CAP = 64  # blocks counted in one share of a larger CIDR
 PROBES = 16
-PROBED = 1 << 16  # blocks; probes of a larger share would miss what is there
+LARGEST_PROBED = 1 << 16  # blocks; probes of a larger share would miss what is there
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,15 @@ class _Shares:
         return str(first), str(self.grid.block_at(last))
 
 
-def in_shares(cidr: PoolCIDR, view: addresses.Network, prefix: int) -> Occupancy:
+def count_by_share(cidr: PoolCIDR, view: addresses.Network, prefix: int) -> Occupancy:
     """Blocks in use in each share of length `prefix` of a view that lies in the CIDR.
 
     Blocks whose cooldown has passed are not in use.
     """
     shares = _Shares(cidr, window.layout(cidr), view, prefix)
-    if not _many(shares):
-        return Occupancy(_counted(shares))
-    return Occupancy(_estimated(shares), exact=False)
+    if not _exceeds_count_limit(shares):
+        return Occupancy(_count_exactly(shares))
+    return Occupancy(_estimate(shares), exact=False)
 
 
 _LIVE = "(state = 'held' OR state = 'cooling' AND available_from > ipam_now())"
@@ -110,10 +110,10 @@ def _rows(sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _many(shares: _Shares) -> bool:
+def _exceeds_count_limit(shares: _Shares) -> bool:
     sql = f"SELECT count(*) FROM (SELECT FROM pools_block WHERE {_IN_USE} LIMIT %s) AS rows"  # noqa: S608
-    rows = _rows(sql, shares.cidr.space_id, *shares.bounds(), COUNTED + 1)
-    return int(rows[0][0]) > COUNTED
+    rows = _rows(sql, shares.cidr.space_id, *shares.bounds(), MOST_COUNTED + 1)
+    return int(rows[0][0]) > MOST_COUNTED
 
 
 _BY_SHARE = f"""
@@ -123,7 +123,7 @@ _BY_SHARE = f"""
 """  # noqa: S608
 
 
-def _counted(shares: _Shares) -> dict[int, UsedBlocks]:
+def _count_exactly(shares: _Shares) -> dict[int, UsedBlocks]:
     parameters = (shares.prefix, shares.cidr.space_id, *shares.bounds(), shares.prefix)
     return {
         shares.number_of(text): UsedBlocks(*counts)
@@ -148,17 +148,17 @@ _PROBED = f"""
 """  # noqa: S608
 
 
-def _estimated(shares: _Shares) -> dict[int, UsedBlocks]:
-    used_by_share = _up_to_cap(shares)
+def _estimate(shares: _Shares) -> dict[int, UsedBlocks]:
+    used_by_share = _count_up_to_cap(shares)
     full = [number for number, used in used_by_share.items() if used.total >= CAP]
     if shares.size <= CAP:
         return used_by_share
-    if shares.size <= PROBED:
+    if shares.size <= LARGEST_PROBED:
         return {
             **used_by_share,
-            **_probed(shares, {number: used_by_share[number] for number in full}),
+            **_probe(shares, {number: used_by_share[number] for number in full}),
         }
-    remaining = _planned(shares) - sum(used.total for used in used_by_share.values())
+    remaining = _planner_estimate(shares) - sum(used.total for used in used_by_share.values())
     more = max(0, remaining // (len(full) or 1))
     return {
         **used_by_share,
@@ -166,7 +166,7 @@ def _estimated(shares: _Shares) -> dict[int, UsedBlocks]:
     }
 
 
-def _up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
+def _count_up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
     numbers = list(range(shares.number))
     lows, highs = zip(*(shares.bounds(number, number + 1) for number in numbers), strict=True)
     rows = _rows(_UP_TO_CAP, numbers, list(lows), list(highs), shares.cidr.space_id, CAP)
@@ -174,7 +174,7 @@ def _up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
     return {number: used for number, used in used_by_share.items() if used.total}
 
 
-def _probed(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlocks]:
+def _probe(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlocks]:
     chance = random.Random(0)  # noqa: S311  # the same picture each time
     step = shares.size / PROBES
     texts = []
@@ -199,7 +199,7 @@ def _from_probes(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) 
     return sampled.scaled(round(size * sampled.total / PROBES))
 
 
-def _planned(shares: _Shares) -> int:
+def _planner_estimate(shares: _Shares) -> int:
     """The planner's estimate of the blocks in use in the view."""
     sql = f"EXPLAIN (FORMAT JSON) SELECT FROM pools_block WHERE {_IN_USE}"
     raw_plan = _rows(sql, shares.cidr.space_id, *shares.bounds())[0][0]

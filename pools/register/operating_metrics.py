@@ -17,8 +17,8 @@ from pools.platform.metrics.values import Value, value
 
 
 def values() -> Iterator[Value]:
-    yield from _waiting()
-    yield from _checks()
+    yield from _queue_values()
+    yield from _check_values()
     verification = AuditVerification.objects.order_by("-pk").first()
     if verification is not None:
         yield value("ipam_audit_chain_ok", verification.ok)
@@ -34,7 +34,7 @@ def values() -> Iterator[Value]:
     yield value("ipam_database_clock_skew_seconds", theirs - (before + time.time()) / 2)
 
 
-def _waiting() -> Iterator[Value]:
+def _queue_values() -> Iterator[Value]:
     with connection.cursor() as cursor:
         cursor.execute(_WAITING)
         requests, outbox, oldest = cursor.fetchone()
@@ -52,7 +52,7 @@ _WAITING = f"""
 """  # noqa: S608  # our own names
 
 
-def _checks() -> Iterator[Value]:
+def _check_values() -> Iterator[Value]:
     for check_status in reports.standing():
         if check_status.entry is not None:
             count = max(

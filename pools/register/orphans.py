@@ -24,7 +24,7 @@ from pools.platform import database
 from pools.register.allocator import window
 
 
-def withhold(cidr: PoolCIDR) -> None:
+def withhold_blocks(cidr: PoolCIDR) -> None:
     """Nothing of the CIDR is handed out any more; what is held or cooling stays until its end."""
     FreeSpan.objects.filter(pool_cidr=cidr).delete()
     grid = window.layout(cidr)
@@ -37,20 +37,20 @@ def withhold(cidr: PoolCIDR) -> None:
     rows.filter(withheld=False).update(withheld=True)
 
 
-def mark(cidr: PoolCIDR) -> None:
+def mark_orphaned(cidr: PoolCIDR) -> None:
     """The CIDR is an orphan from now on."""
     PoolCIDR.objects.filter(pk=cidr.pk, orphaned_at=None).update(orphaned_at=Now(), pending="")
     cidr.refresh_from_db(fields=["orphaned_at", "pending"])
 
 
-def suspend(cidr: PoolCIDR, pending: Pending) -> None:
+def suspend_allocation(cidr: PoolCIDR, pending: Pending) -> None:
     """Hand out nothing of the CIDR until the cluster has followed the change."""
-    withhold(cidr)
+    withhold_blocks(cidr)
     PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None, pending=pending)
     cidr.orphaned_at, cidr.pending = None, pending
 
 
-def adopt(cidr: PoolCIDR) -> None:
+def resume_allocation(cidr: PoolCIDR) -> None:
     """The pool and its cluster have the CIDR: hand it out again. Does nothing to an open one."""
     if not cidr.closed:
         return
@@ -58,10 +58,10 @@ def adopt(cidr: PoolCIDR) -> None:
     cidr.orphaned_at, cidr.pending = None, ""
     grid = window.layout(cidr)
     whole = blocks.Span(0, grid.count - 1)
-    window.give_back(cidr, whole, still_withheld=grid.withheld(window.ranges(cidr)))
+    window.end_withholding(cidr, whole, still_withheld=grid.withheld(window.reserved_ranges(cidr)))
 
 
-def regroup(
+def replace_lost_cidrs(
     pool: Pool, lost: Iterable[PoolCIDR], new_cidrs: Sequence[addresses.Network]
 ) -> list[PoolCIDR]:
     """Let CIDRs that the pool has lost make room for those that overlap them.
@@ -76,17 +76,19 @@ def regroup(
     if not going:
         return []
     for cidr in going:
-        withhold(cidr)
+        withhold_blocks(cidr)
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('ipam.regrouping', 'on', true)")
         PoolCIDR.objects.filter(pk__in=[cidr.pk for cidr in going]).delete()
         cursor.execute("SELECT set_config('ipam.regrouping', '', true)")
     for network in coming:
-        _orphan(pool, network)
-    return [_orphan(pool, network) for cidr in going for network in _remainder(cidr.cidr, coming)]
+        _create_orphan(pool, network)
+    return [
+        _create_orphan(pool, network) for cidr in going for network in _remainder(cidr.cidr, coming)
+    ]
 
 
-def _orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
+def _create_orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     row = PoolCIDR(
         pool=pool,
@@ -96,7 +98,7 @@ def _orphan(pool: Pool, cidr: addresses.Network) -> PoolCIDR:
         orphaned_at=database.now(),
     )
     database.save(row)
-    withhold(row)
+    withhold_blocks(row)
     return row
 
 

@@ -79,10 +79,10 @@ def find_overlaps(
     """
     groups = overlaps.across(_networks(), space=lambda owner: (owner.cluster_id, owner.space))
     every = (Overlap(tuple(group)) for group in groups)
-    return [overlap for overlap in every if _chosen(overlap, cluster_id, kind, within)]
+    return [overlap for overlap in every if _matches(overlap, cluster_id, kind, within)]
 
 
-def _chosen(
+def _matches(
     overlap: Overlap,
     cluster_id: int | None,
     kind: OverlapKind | None,
@@ -99,11 +99,13 @@ def _chosen(
     return kind is None or kind in overlap.kinds
 
 
-def touching(network: addresses.Network) -> list[tuple[addresses.Network, NetworkOwner]]:
+def find_overlapping_networks(
+    network: addresses.Network,
+) -> list[tuple[addresses.Network, NetworkOwner]]:
     """The networks of all address spaces that overlap this one."""
     with connection.cursor() as cursor:
-        cursor.execute(_TOUCHING, [str(network)])
-        return [_owned(row) for row in sorted(cursor.fetchall(), key=_by_name)]
+        cursor.execute(_OVERLAPPING, [str(network)])
+        return [_parse_row(row) for row in sorted(cursor.fetchall(), key=_by_name)]
 
 
 _ALL = """
@@ -114,17 +116,17 @@ _ALL = """
     SELECT cluster_prefix::text, id, name, '', 'prefix', NULL, '' FROM pools_cluster
     WHERE cluster_prefix IS NOT NULL
 """
-_TOUCHING = f"SELECT * FROM ({_ALL}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
+_OVERLAPPING = f"SELECT * FROM ({_ALL}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
 
 
 def _networks() -> Iterator[tuple[addresses.Network, NetworkOwner]]:
     with connection.cursor() as cursor:
         cursor.execute(_ALL)
         rows = cursor.fetchall()
-    yield from map(_owned, sorted(rows, key=_by_name))
+    yield from map(_parse_row, sorted(rows, key=_by_name))
 
 
-def _owned(row: tuple[Any, ...]) -> tuple[addresses.Network, NetworkOwner]:
+def _parse_row(row: tuple[Any, ...]) -> tuple[addresses.Network, NetworkOwner]:
     text, cluster_id, cluster, space, category, pool_id, pool = row
     return ip_network(text), NetworkOwner(cluster_id, cluster, space, category, pool_id, pool)
 

@@ -100,13 +100,13 @@ def create(spec: PoolSpec, *, author: events.Author) -> Pool:
         follows_cluster=spec.follows_cluster,
     )
     with events.recorded(author):
-        _announce(spec.cluster.pk, spec.category, author)
-        _locked_prefix(pool)  # before the pool's name, as who divides a prefix locks them
+        _nudge_cluster(spec.cluster.pk, spec.category, author)
+        _lock_prefix(pool)  # before the pool's name, as who divides a prefix locks them
         database.save(pool)
         window.lock(pool.pk)
         for family, part in sorted(spec.families.items()):
             for index, entry in enumerate(part.cidrs):
-                with _under(f"ipv{family}.cidrs.{index}"):
+                with _error_path(f"ipv{family}.cidrs.{index}"):
                     _add_cidr(pool, entry)
     return pool
 
@@ -119,7 +119,7 @@ def change(
     Raises VersionMismatch, ImmutableInUse (mask size), CIDRInUse, CIDROverlap, RangesOverlap or
     InvalidInput.
     """
-    with _changing(pool_id, author=author, version=version) as pool:
+    with _locked_pool(pool_id, author=author, version=version) as pool:
         for name in ("cooldown_seconds", "description", "annotations", "labels"):
             value = getattr(pool_change, name)
             if value is not None:
@@ -137,7 +137,7 @@ def change(
 
 def delete(pool_id: int, *, author: events.Author, version: int | None = None) -> None:
     """Remove a pool that nothing holds; PoolInUse with the holders otherwise."""
-    with _changing(pool_id, author=author, version=version) as pool:
+    with _locked_pool(pool_id, author=author, version=version) as pool:
         refuse_in_use(Block.objects.filter(pool=pool), f"The pool {pool}", errors.PoolInUse)
         # The triggers of the CIDRs take the window with them, and see what was taken meanwhile.
         cidrs = PoolCIDR.objects.filter(pool=pool)
@@ -152,9 +152,9 @@ def add_cidr(pool_id: int, entry: CidrEntry, *, author: events.Author) -> PoolCI
 
     A pending addition until the cluster's object has it, where there is one that is written.
     """
-    with _changing(pool_id, author=author) as pool:
+    with _locked_pool(pool_id, author=author) as pool:
         added = _add_cidr(pool, entry)
-        _complete_addition(added, author)
+        _await_addition(added, author)
     return added  # mypy: a context manager may swallow
 
 
@@ -163,34 +163,34 @@ def remove_cidr(pool_cidr_id: int, *, author: events.Author) -> PoolCIDR | None:
 
     One that the cluster's object still has is answered: it stays as a pending removal.
     """
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
-        if not _awaits_removal(cidr):
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
+        if not _await_removal(cidr):
             _delete_cidr(cidr)
     return PoolCIDR.objects.filter(pk=pool_cidr_id).first()
 
 
-def end_removal(pool_cidr_id: int, *, author: events.Author) -> None:
+def complete_removal(pool_cidr_id: int, *, author: events.Author) -> None:
     """The cluster has followed a removal: the CIDR goes, or is an orphan while blocks are in use."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         _drop(cidr, keep_orphans=True)
 
 
 def set_pending(pool_cidr_id: int, pending: str, *, author: events.Author) -> None:
     """Let a CIDR wait for its cluster, or with "" wait no more."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         if pending:
-            orphans.suspend(cidr, Pending(pending))
+            orphans.suspend_allocation(cidr, Pending(pending))
         else:
-            orphans.adopt(cidr)
+            orphans.resume_allocation(cidr)
 
 
-def keep_cidr(pool_cidr_id: int, *, author: events.Author) -> None:
+def cancel_removal(pool_cidr_id: int, *, author: events.Author) -> None:
     """Take back a removal that the cluster has not followed."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         _keep_cidr(cidr, author)
 
 
@@ -198,8 +198,8 @@ def reserve(
     pool_cidr_id: int, span: addresses.AddressRange, *, author: events.Author, reason: str = ""
 ) -> ReservedRange:
     """Withhold a range: no new blocks that it touches, whatever is in use there stays."""
-    cidr = _cidr(pool_cidr_id)
-    with _changing(cidr.pool_id, author=author):
+    cidr = _get_cidr(pool_cidr_id)
+    with _locked_pool(cidr.pool_id, author=author):
         reserved = _reserve(cidr, span, reason)
     return reserved  # noqa: RET504  # mypy: a context manager may swallow
 
@@ -209,7 +209,7 @@ def unreserve(range_id: int, *, author: events.Author) -> None:
     reserved = ReservedRange.objects.select_related("pool_cidr__pool").filter(pk=range_id).first()
     if reserved is None:
         raise errors.NotFound("There is no such reserved range.")
-    with _changing(reserved.pool_id, author=author):
+    with _locked_pool(reserved.pool_id, author=author):
         _unreserve(reserved)
 
 
@@ -218,17 +218,17 @@ def families(pool: Pool) -> dict[int, Family]:
 
     Orphans and pending removals are left out.
     """
-    return families_of([pool])[pool.pk]
+    return families_by_pool([pool])[pool.pk]
 
 
-def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
+def families_by_pool(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
     """The families of many pools, by the pool's id."""
     entries_by_pool: dict[int, dict[int, list[CidrEntry]]] = {
         pool.pk: {family: [] for family in (4, 6) if pool.mask_size(family) is not None}
         for pool in pools
     }
-    for cidr in listed(list(entries_by_pool)).prefetch_related("reserved_ranges"):
-        entry = CidrEntry(cidr.cidr, tuple(sorted(window.ranges(cidr))))
+    for cidr in registered_cidrs(list(entries_by_pool)).prefetch_related("reserved_ranges"):
+        entry = CidrEntry(cidr.cidr, tuple(sorted(window.reserved_ranges(cidr))))
         entries_by_pool[cidr.pool_id][cidr.cidr.version].append(entry)
     return {
         pool.pk: {
@@ -239,7 +239,7 @@ def families_of(pools: Sequence[Pool]) -> dict[int, dict[int, Family]]:
     }
 
 
-def listed(pool_ids: Sequence[int]) -> Any:
+def registered_cidrs(pool_ids: Sequence[int]) -> Any:
     """The CIDRs that pools have in the register, orphans and pending removals left out."""
     rows = PoolCIDR.objects.filter(pool__in=pool_ids, orphaned_at=None)
     return rows.exclude(pending=Pending.REMOVAL)
@@ -248,7 +248,7 @@ def listed(pool_ids: Sequence[int]) -> Any:
 # --- who is in the way ----------------------------------------------------------------------------
 
 
-def in_use(cidr: PoolCIDR) -> Any:
+def blocks_in_use(cidr: PoolCIDR) -> Any:
     """The held and cooling blocks of a CIDR, as a queryset in address order."""
     grid = window.layout(cidr)
     return _live(
@@ -284,12 +284,14 @@ def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
 
 
 @contextmanager
-def _changing(pool_id: int, *, author: events.Author, version: int | None = None) -> Iterator[Pool]:
+def _locked_pool(
+    pool_id: int, *, author: events.Author, version: int | None = None
+) -> Iterator[Pool]:
     with events.recorded(author):
         for cluster_id, category in Pool.objects.filter(pk=pool_id).values_list(
             "cluster_id", "category"
         ):
-            _announce(cluster_id, category, author)
+            _nudge_cluster(cluster_id, category, author)
         window.lock(pool_id)
         pool = (
             Pool.objects.select_related("cluster")
@@ -302,25 +304,25 @@ def _changing(pool_id: int, *, author: events.Author, version: int | None = None
         if version is not None and pool.version != version:
             raise errors.VersionMismatch
         yield pool
-        follows = pool.follows_cluster and not _taken_over(pool, author)
+        follows = pool.follows_cluster and not _takes_ownership(pool, author)
         Pool.objects.filter(pk=pool_id).update(version=F("version") + 1, follows_cluster=follows)
 
 
-def _announce(cluster_id: int, category: str, author: events.Author) -> None:
+def _nudge_cluster(cluster_id: int, category: str, author: events.Author) -> None:
     """The cluster is due. Before the pool's lock: changes of several pools take that row first."""
     if category == Category.POD and author.source != _CLUSTER:
         leases.nudge(cluster_id, patient=True)
 
 
-def _taken_over(pool: Pool, author: events.Author) -> bool:
+def _takes_ownership(pool: Pool, author: events.Author) -> bool:
     """Whether this change makes the pool the register's: somebody changes it who may write it."""
     if author.source == _CLUSTER:
         return False
-    return cluster_cidrs.is_written(pool)
+    return cluster_cidrs.is_written_to_cluster(pool)
 
 
 @contextmanager
-def _under(path: str) -> Iterator[None]:
+def _error_path(path: str) -> Iterator[None]:
     """Errors of a part are told with the part's place in the whole."""
     try:
         yield
@@ -328,7 +330,7 @@ def _under(path: str) -> Iterator[None]:
         raise error.under(path) from error
 
 
-def _cidr(pool_cidr_id: int) -> PoolCIDR:
+def _get_cidr(pool_cidr_id: int) -> PoolCIDR:
     cidr = PoolCIDR.objects.select_related("pool__cluster").filter(pk=pool_cidr_id).first()
     if cidr is None:
         raise errors.NotFound("There is no such CIDR.")
@@ -358,68 +360,76 @@ def _refuse_repeated(family: int, part: Family) -> None:
 def _change_family(
     pool: Pool, family: int, part: Family, *, keep_orphans: bool, author: events.Author
 ) -> None:
-    present = _present(pool, family)
+    present = _cidr_rows(pool, family)
     desired_cidrs = [entry.cidr for entry in part.cidrs]
     if keep_orphans:
         lost = [row for cidr, row in present.items() if cidr not in desired_cidrs]
-        for rest in orphans.regroup(pool, lost, desired_cidrs):
-            if not in_use(rest).exists():
+        for rest in orphans.replace_lost_cidrs(pool, lost, desired_cidrs):
+            if not blocks_in_use(rest).exists():
                 _delete_cidr(rest)
-        present = _present(pool, family)
+        present = _cidr_rows(pool, family)
     for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
         _drop(present[cidr], keep_orphans=keep_orphans)
     for index, entry in enumerate(part.cidrs):
-        with _under(f"ipv{family}.cidrs.{index}"):
+        with _error_path(f"ipv{family}.cidrs.{index}"):
             pool_cidr = present.get(entry.cidr)
             if pool_cidr is None:
-                _complete_addition(_add_cidr(pool, entry), author)
+                _await_addition(_add_cidr(pool, entry), author)
             else:
                 _keep_cidr(pool_cidr, author)
                 _change_ranges(pool_cidr, entry)
-    _put_in_order(pool, family, part)
+    _reorder_cidrs(pool, family, part)
 
 
-def _present(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
+def _cidr_rows(pool: Pool, family: int) -> dict[addresses.Network, PoolCIDR]:
     rows = PoolCIDR.objects.select_related("pool__cluster").filter(pool=pool, cidr__family=family)
     return {row.cidr: row for row in rows}
 
 
-def _complete_addition(cidr: PoolCIDR, author: events.Author) -> None:
+def _await_addition(cidr: PoolCIDR, author: events.Author) -> None:
     """A CIDR that the cluster's object lacks is not handed out until the object has it.
 
     A pool without an object is as the register says: the next pass makes the object.
     """
-    if author.source == _CLUSTER or cidr.pending or not cluster_cidrs.is_written(cidr.pool):
+    if (
+        author.source == _CLUSTER
+        or cidr.pending
+        or not cluster_cidrs.is_written_to_cluster(cidr.pool)
+    ):
         return
-    if cluster_cidrs.has(cidr.pool, cidr.cidr) is False:
-        orphans.suspend(cidr, Pending.ADDITION)
+    if cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr) is False:
+        orphans.suspend_allocation(cidr, Pending.ADDITION)
 
 
 def _keep_cidr(cidr: PoolCIDR, author: events.Author) -> None:
     """The pool shall have a CIDR that has a row: an orphan, or one that was to be removed, too."""
-    waits = author.source != _CLUSTER and cluster_cidrs.is_written(cidr.pool)
-    if not (waits and cidr.closed and cluster_cidrs.has(cidr.pool, cidr.cidr) is False):
-        orphans.adopt(cidr)
+    waits = author.source != _CLUSTER and cluster_cidrs.is_written_to_cluster(cidr.pool)
+    if not (
+        waits and cidr.closed and cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr) is False
+    ):
+        orphans.resume_allocation(cidr)
     elif cidr.pending != Pending.ADDITION:
-        orphans.suspend(cidr, Pending.ADDITION)
+        orphans.suspend_allocation(cidr, Pending.ADDITION)
 
 
 def _drop(cidr: PoolCIDR, *, keep_orphans: bool) -> None:
     if cidr.orphaned_at is not None:
         return  # it goes by itself, when nothing holds it any more
     if keep_orphans:
-        orphans.withhold(cidr)  # first, so that nothing is taken of it meanwhile
-        if in_use(cidr).exists():
-            orphans.mark(cidr)
+        orphans.withhold_blocks(cidr)  # first, so that nothing is taken of it meanwhile
+        if blocks_in_use(cidr).exists():
+            orphans.mark_orphaned(cidr)
             return
-    elif _awaits_removal(cidr):
+    elif _await_removal(cidr):
         return
     _delete_cidr(cidr)
 
 
-def _put_in_order(pool: Pool, family: int, part: Family) -> None:
+def _reorder_cidrs(pool: Pool, family: int, part: Family) -> None:
     """The CIDRs in the order of the spec, which is the order in which they are used."""
-    rows_by_cidr = {row.cidr: row for row in listed([pool.pk]).filter(cidr__family=family)}
+    rows_by_cidr = {
+        row.cidr: row for row in registered_cidrs([pool.pk]).filter(cidr__family=family)
+    }
     positions = sorted(row.position for row in rows_by_cidr.values())
     for position, entry in zip(positions, part.cidrs, strict=True):
         if rows_by_cidr[entry.cidr].position != position:
@@ -443,17 +453,17 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
         message = f"The pool has no IPv{entry.cidr.version} blocks."
         raise errors.InvalidInput.for_field("cidr", "family", message, entry.cidr)
     _require_in_prefix(pool, entry.cidr)
-    other = _overlapped(pool, entry.cidr)
+    other = _find_overlap(pool, entry.cidr)
     if other is not None:
         if other.pool_id != pool.pk or other.cidr != entry.cidr or not other.closed:
             waits = ", which its cluster still has" if other.pending == Pending.REMOVAL else ""
             message = f"{entry.cidr} overlaps {other} of the pool {other.pool}{waits}."
             raise errors.CIDROverlap(message)
         if other.pending != Pending.ADDITION:
-            orphans.adopt(other)
+            orphans.resume_allocation(other)
         _change_ranges(other, entry)
         return other
-    cluster_cidrs.refuse_taken(pool, entry.cidr)
+    cluster_cidrs.refuse_observed_elsewhere(pool, entry.cidr)
     last = pool.cidrs.aggregate(last=Max("position"))["last"]
     cidr = PoolCIDR(
         pool=pool,
@@ -463,7 +473,7 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
     )
     grid = window.layout(cidr)  # refuses a CIDR without a block of the mask size
     database.save(cidr)
-    window.add(cidr, grid.usable())
+    window.add_free_spans(cidr, grid.usable())
     for span in entry.reserved:
         _reserve(cidr, span, "")
     return cidr
@@ -471,7 +481,7 @@ def _add_cidr(pool: Pool, entry: CidrEntry) -> PoolCIDR:
 
 def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
     """Nodes and instances get addresses of their cluster's prefix, where it has one."""
-    prefix = _locked_prefix(pool)
+    prefix = _lock_prefix(pool)
     if prefix is None:
         return
     if not isinstance(cidr, IPv6Network) or not cidr.subnet_of(prefix):
@@ -479,7 +489,7 @@ def _require_in_prefix(pool: Pool, cidr: addresses.Network) -> None:
         raise errors.InvalidInput.for_field("cidr", "outside_cluster_prefix", message, cidr)
 
 
-def _locked_prefix(pool: Pool) -> IPv6Network | None:
+def _lock_prefix(pool: Pool) -> IPv6Network | None:
     """The prefix that holds the pool's CIDRs, which stays until the transaction ends."""
     if pool.category not in {Category.NODE, Category.INSTANCE}:
         return None
@@ -488,7 +498,7 @@ def _locked_prefix(pool: Pool) -> IPv6Network | None:
     return IPv6Network(rows[0][0]) if rows and rows[0][0] else None
 
 
-def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
+def _find_overlap(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
     return (
         PoolCIDR.objects.select_related("pool__cluster")
         .filter(space=pool.space_id, cidr__net_overlaps=str(cidr))
@@ -496,17 +506,17 @@ def _overlapped(pool: Pool, cidr: addresses.Network) -> PoolCIDR | None:
     )
 
 
-def _awaits_removal(cidr: PoolCIDR) -> bool:
+def _await_removal(cidr: PoolCIDR) -> bool:
     """What the cluster's object still has stays in the register, until the object follows."""
-    if cidr.orphaned_at is not None or not cluster_cidrs.has(cidr.pool, cidr.cidr):
+    if cidr.orphaned_at is not None or not cluster_cidrs.cluster_has_cidr(cidr.pool, cidr.cidr):
         return False
-    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
-    orphans.suspend(cidr, Pending.REMOVAL)
+    refuse_in_use(blocks_in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    orphans.suspend_allocation(cidr, Pending.REMOVAL)
     return True
 
 
 def _delete_cidr(cidr: PoolCIDR) -> None:
-    refuse_in_use(in_use(cidr), f"{cidr}", errors.CIDRInUse)
+    refuse_in_use(blocks_in_use(cidr), f"{cidr}", errors.CIDRInUse)
     _map_integrity_error(
         cidr.delete, {"cidr_in_use": errors.CIDRInUse, "block_in_use": errors.CIDRInUse}
     )
@@ -523,11 +533,11 @@ def _reserve(cidr: PoolCIDR, span: addresses.AddressRange, reason: str) -> Reser
         pool_id=cidr.pool_id, pool_cidr=cidr, first=span.first, last=span.last, reason=reason
     )
     database.save(reserved)  # the trigger withholds what has a row
-    window.remove(cidr, _touched(cidr, span))
+    window.remove_free_span(cidr, _touched_span(cidr, span))
     return reserved
 
 
-def _touched(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
+def _touched_span(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
     touched = window.layout(cidr).touched_by(span)
     if touched is None:  # it lies inside the CIDR: that was checked
         raise AssertionError(f"{span} touches no block of {cidr}")
@@ -537,11 +547,11 @@ def _touched(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
 def _unreserve(reserved: ReservedRange) -> None:
     cidr = reserved.pool_cidr
     grid = window.layout(cidr)
-    freed = _touched(cidr, addresses.AddressRange(reserved.first, reserved.last))
+    freed = _touched_span(cidr, addresses.AddressRange(reserved.first, reserved.last))
     reserved.delete()
     if cidr.closed:
         return  # all of it stays withheld
-    window.give_back(cidr, freed, still_withheld=grid.withheld(window.ranges(cidr)))
+    window.end_withholding(cidr, freed, still_withheld=grid.withheld(window.reserved_ranges(cidr)))
 
 
 def _map_integrity_error(

@@ -43,21 +43,21 @@ class Preview:
         return [(f, self.before.get(f, none), after) for f, after in sorted(self.after.items())]
 
 
-def of_change(
+def preview_change(
     pool: Pool, change: pools.PoolChange, *, author: events.Author, version: int | None = None
 ) -> Preview:
     """Raises what `pools.change` raises; changes nothing."""
-    before = usage.of_pools([pool])[pool.pk]
+    before = usage.usage_by_pool([pool])[pool.pk]
     old = pools.families(pool)
     new = {**old, **(change.families or {})}
     old_cidrs, new_cidrs = _cidrs(old), _cidrs(new)
     old_ranges, new_ranges = _ranges(old), _ranges(new)
-    reserved = _less(new_ranges, old_ranges)
+    reserved = _difference(new_ranges, old_ranges)
     with transaction.atomic():
-        hit, holders = _hit(pool, reserved)
+        hit, holders = _affected_blocks(pool, reserved)
         pools.change(pool.pk, change, author=author, version=version)
         changed = Pool.objects.get(pk=pool.pk)
-        after = usage.of_pools([changed])[pool.pk]
+        after = usage.usage_by_pool([changed])[pool.pk]
         transaction.set_rollback(True)
     return Preview(
         before=before,
@@ -65,13 +65,13 @@ def of_change(
         removed=tuple(sorted(old_cidrs - new_cidrs, key=str)),
         added=tuple(sorted(new_cidrs - old_cidrs, key=str)),
         reserved=reserved,
-        given_back=_less(old_ranges, new_ranges),
+        given_back=_difference(old_ranges, new_ranges),
         hit=hit,
         holders=holders,
     )
 
 
-def _less(
+def _difference(
     ranges: set[addresses.AddressRange], others: set[addresses.AddressRange]
 ) -> tuple[addresses.AddressRange, ...]:
     """The parts of the ranges that no other range holds, in order: a longer range adds its end."""
@@ -108,27 +108,31 @@ def _ranges(families: Mapping[int, Family]) -> set[addresses.AddressRange]:
     }
 
 
-def _hit(pool: Pool, reserved: tuple[addresses.AddressRange, ...]) -> tuple[int, tuple[Block, ...]]:
+def _affected_blocks(
+    pool: Pool, reserved: tuple[addresses.AddressRange, ...]
+) -> tuple[int, tuple[Block, ...]]:
     """The blocks in use that the ranges touch; each is counted once."""
     count, first = 0, list[Block]()
     for cidr in PoolCIDR.objects.filter(pool=pool).select_related("pool"):
-        for rows in _touched(cidr, reserved):
+        for rows in _touched_blocks(cidr, reserved):
             count += rows.count()
             first += rows[: FIRST_HOLDERS - len(first)]
     return count, tuple(first)
 
 
-def _touched(
+def _touched_blocks(
     cidr: PoolCIDR, reserved: tuple[addresses.AddressRange, ...]
 ) -> Iterator[QuerySet[Block]]:
     grid = window.layout(cidr)
     for span in grid.withheld(reserved):
-        yield pools.in_use(cidr).filter(
+        yield pools.blocks_in_use(cidr).filter(
             cidr__gte=str(grid.block_at(span.first)), cidr__lte=str(grid.block_at(span.last))
         )
 
 
-def reserving(pool: Pool, cidr: PoolCIDR, span: addresses.AddressRange) -> pools.PoolChange:
+def reservation_change(
+    pool: Pool, cidr: PoolCIDR, span: addresses.AddressRange
+) -> pools.PoolChange:
     """The change that reserves one more range of a CIDR of the pool."""
     old = pools.families(pool)[span.family]
     entries = (

@@ -22,7 +22,7 @@ SECONDS = 120  # of a run, about
 _AGAIN = timedelta(days=1)  # then kept events of blocks that are free by now go too
 
 
-def purge(days: int) -> int:
+def purge_events(days: int) -> int:
     """Delete the events of segments whose whole day is older than so many days; how many went.
 
     Events of blocks in use stay, so that who holds a block is known however long it has been. A segment
@@ -39,14 +39,14 @@ def purge(days: int) -> int:
     deadline = time.monotonic() + SECONDS
     gone = 0
     for number in due.order_by("id").values_list("pk", flat=True).iterator(chunk_size=1000):
-        gone += _purge(number)
+        gone += _purge_segment(number)
         if time.monotonic() > deadline:
             break
     return gone
 
 
 @transaction.atomic
-def _purge(number: int) -> int:
+def _purge_segment(number: int) -> int:
     rows = AuditSegment.objects.select_for_update(of=("self",)).select_related("layout")
     segment = rows.get(pk=number)
     if not verification.verified(segment):
@@ -56,7 +56,7 @@ def _purge(number: int) -> int:
     with pgtrigger.ignore(*events.append_only()):
         for model in events.logs().values():
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
-            gone += _old(model, inside, segment.after_id).delete()[0]
+            gone += _deletable(model, inside, segment.after_id).delete()[0]
             kept_count += inside.count()
     changes: dict[str, Any] = {"purged_at": database.now(), "kept": kept_count}
     if not kept_count:
@@ -66,7 +66,7 @@ def _purge(number: int) -> int:
     return gone
 
 
-def _old(model: Any, rows: Any, after: int) -> Any:
+def _deletable(model: Any, rows: Any, after: int) -> Any:
     """The events that go. A block's go oldest first, so that its last one is what became of it."""
     if model is not BlockEvent:
         return rows

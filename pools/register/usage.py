@@ -61,24 +61,24 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class _Counted:
+class _BlockCounts:
     held: int = 0
     cooling: int = 0
     withheld: int = 0
 
 
-def of_pool(pool: Pool) -> dict[int, Usage]:
+def pool_usage(pool: Pool) -> dict[int, Usage]:
     """Exact, by family (4, 6)."""
     return _usage([pool], _count([pool.pk]), set())[pool.pk]
 
 
-def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
+def usage_by_pool(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
     """By pool id and family; `approximate` for pools with very many blocks in use."""
     chosen = list(pools)
-    large: dict[int, dict[int, _Counted]] = defaultdict(dict)
+    large: dict[int, dict[int, _BlockCounts]] = defaultdict(dict)
     rows = PoolUsage.objects.filter(pool__in=chosen)
     for row in rows:
-        large[row.pool_id][row.family] = _Counted(row.held, row.cooling, row.withheld)
+        large[row.pool_id][row.family] = _BlockCounts(row.held, row.cooling, row.withheld)
     large = defaultdict(
         dict,
         {
@@ -95,11 +95,11 @@ def of_pools(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
     return _usage(chosen, counted, set(large))
 
 
-def refresh() -> int:
+def refresh_counts() -> int:
     """Count the pools that have many blocks, in one pass; how many rows were written."""
     values = {"live": list(LIVE), "large": LARGE}
     # Planned with its values: the states lead to their partial index.
-    live = database.rows(_OF_MANY, values, prepare=False)
+    live = database.rows(_COUNT_LARGE_POOLS, values, prepare=False)
     rows = [
         PoolUsage(
             pool_id=pool_id,
@@ -123,18 +123,18 @@ def refresh() -> int:
 
 
 # Few rows for each pool, and none of the many small ones.
-_OF_MANY = statements.read("pools/block_counts_of_large_pools")
+_COUNT_LARGE_POOLS = statements.read("pools/block_counts_of_large_pools")
 
 
-def _count(pool_ids: list[int]) -> dict[int, dict[int, _Counted]]:
+def _count(pool_ids: list[int]) -> dict[int, dict[int, _BlockCounts]]:
     rows = Block.objects.filter(pool__in=pool_ids, state__in=LIVE)
     columns = ("pool_id", "family", "state", "withheld")
     return _add_up(rows.values_list(*columns).annotate(number=Count("id")))
 
 
-def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _Counted]]:
+def _add_up(live: Iterable[tuple[Any, ...]]) -> dict[int, dict[int, _BlockCounts]]:
     """Of (pool, family, state, withheld, number) of blocks in use."""
-    counted: dict[int, dict[int, _Counted]] = defaultdict(lambda: defaultdict(_Counted))
+    counted: dict[int, dict[int, _BlockCounts]] = defaultdict(lambda: defaultdict(_BlockCounts))
     for pool_id, family, state, withheld, number in live:
         family_counts = counted[pool_id][family]
         counted[pool_id][family] = replace(
@@ -181,7 +181,7 @@ def _sizes(
 
 
 def _usage(
-    pools: list[Pool], counted: dict[int, dict[int, _Counted]], approximate: set[int]
+    pools: list[Pool], counted: dict[int, dict[int, _BlockCounts]], approximate: set[int]
 ) -> dict[int, dict[int, Usage]]:
     usage: dict[int, dict[int, Usage]] = {
         pool.pk: {family: Usage(0) for family in (4, 6) if pool.mask_size(family) is not None}
@@ -208,7 +208,7 @@ def _usage(
         )
     for pool in pools:
         for family, family_usage in usage[pool.pk].items():
-            count = counted.get(pool.pk, {}).get(family, _Counted())
+            count = counted.get(pool.pk, {}).get(family, _BlockCounts())
             usage[pool.pk][family] = replace(
                 family_usage,
                 held=count.held,

@@ -90,26 +90,28 @@ def _allocate_one(
     pool_id: int, demand: BlockDemand, *, author: events.Author, key: idempotency.Key | None
 ) -> Allocation | PendingAllocation:
     for attempt in range(_TRIES):
-        outcome, status, row = database.retried(lambda: _ask(pool_id, demand, author, key))
+        outcome, status, row = database.retried(
+            lambda: _call_allocate(pool_id, demand, author, key)
+        )
         if outcome == "both_families":
             return database.retried(lambda: _allocate_all(pool_id, demand, author=author, key=key))
         if outcome != "empty":
-            return _answered(pool_id, outcome, status, row, demand)
+            return _finish_allocation(pool_id, outcome, status, row, demand)
         pool = window.load_pool(pool_id)
         if pool is None:
             raise errors.NotFound("There is no such pool.")
         family = demand.families[0] if demand.families else batches.families(pool)[0]
         if not database.retried(partial(window.refill, pool_id, family)):
-            raise errors.PoolExhausted(f"The pool {_name(pool_id)} has no block left.")
+            raise errors.PoolExhausted(f"The pool {_pool_name(pool_id)} has no block left.")
         # What is left is being taken by others at this moment; some may give up.
         time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311  # jitter, no secret
     raise errors.Unavailable("Too many requests for the last blocks of the pool; try again.")
 
 
-def _answered(
+def _finish_allocation(
     pool_id: int, outcome: str, status: int, row: Row, demand: BlockDemand
 ) -> Allocation | PendingAllocation:
-    done = _allocated(outcome, status, row, demand)
+    done = _parse_outcome(outcome, status, row, demand)
     # Now and then the window is filled up before it is empty, so that nobody has to wait for it.
     if outcome == "allocated" and row["id"] % window.STEP == 0:
         _top_up(pool_id, row["family"])
@@ -124,7 +126,7 @@ def _top_up(pool_id: int, family: int) -> None:
         log.info("the window of pool %s was not filled up: %s", pool_id, type(error).__name__)
 
 
-def _ask(
+def _call_allocate(
     pool_id: int, demand: BlockDemand, author: events.Author, key: idempotency.Key | None
 ) -> tuple[str, int, Row]:
     """(outcome, HTTP status as stored or 0, the block's row)."""
@@ -156,7 +158,7 @@ _ALLOCATE = (
 )
 
 
-def _allocated(
+def _parse_outcome(
     outcome: str, status: int, row: Row, demand: BlockDemand
 ) -> Allocation | PendingAllocation:
     holder = demand.holders[0]
@@ -168,7 +170,7 @@ def _allocated(
     if outcome == "no_pool":
         raise errors.NotFound("There is no such pool.")
     if outcome == "no_family":
-        raise batches.no_family(demand.families[0])
+        raise batches.missing_family(demand.families[0])
     if outcome == "elsewhere":
         raise errors.OnePerHolder(
             f"{holder.kind} {holder.id} holds {row['cidr']} of another pool of this category."
@@ -182,7 +184,7 @@ def _block_answer(row: Row) -> block_fields.BlockAnswer:
     return block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
 
 
-def _name(pool_id: int) -> str:
+def _pool_name(pool_id: int) -> str:
     return str(Pool.objects.select_related("cluster").get(pk=pool_id))
 
 
@@ -195,12 +197,12 @@ def _allocate_all(
     with transaction.atomic():
         # As events.recorded and window.lock do it, in one round trip; the lock before any row:
         # whoever holds rows never waits for it.
-        database.rows(_BEGIN, [author.as_context(), advisory_locks.POOL, pool_id])
-        done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, demand)))
+        database.rows(_BEGIN_WITH_LOCK, [author.as_context(), advisory_locks.POOL, pool_id])
+        done = idempotency.once(key, lambda: _to_stored(_allocate_locked(pool_id, demand)))
     return _from_stored(done.status, done.answer)
 
 
-_BEGIN = (
+_BEGIN_WITH_LOCK = (
     "SELECT set_config('pghistory.context_metadata', %s::text, true),"
     " pg_advisory_xact_lock(%s::int, %s::int)::text"
 )
@@ -213,7 +215,7 @@ def _from_stored(status: int, answer: Mapping[str, Any]) -> Allocation | Pending
     return Allocation(status, answer["blocks"])
 
 
-def _stored(allocation: Allocation) -> idempotency.Stored:
+def _to_stored(allocation: Allocation) -> idempotency.Stored:
     return idempotency.Stored(allocation.status, {"blocks": allocation.blocks})
 
 
@@ -224,16 +226,16 @@ def _allocate_locked(pool_id: int, demand: BlockDemand) -> Allocation:
     if pool.category in SINGLE and demand.count > 1:
         raise errors.OnePerHolder
     if demand.cidr is not None:
-        status, answers = batches.take_exact(pool, demand, demand.cidr)
+        status, answers = batches.allocate_exact(pool, demand, demand.cidr)
     else:
-        status, answers = batches.take_for_holders(pool, demand)
+        status, answers = batches.allocate_for_holders(pool, demand)
     if status == 201:
         for environment in demand.environments:
-            database.rows(_SERVED, [pool.cluster_id, demand.org, environment])
+            database.rows(_MARK_SERVED, [pool.cluster_id, demand.org, environment])
     return Allocation(status, answers)
 
 
-_SERVED = "SELECT ipam_environment_served(%s::bigint, %s::text, %s::text)"
+_MARK_SERVED = "SELECT ipam_environment_served(%s::bigint, %s::text, %s::text)"
 
 
 # --- taking back ----------------------------------------------------------------------------------

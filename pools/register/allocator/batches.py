@@ -26,19 +26,19 @@ def families(pool: Pool) -> tuple[int, ...]:
     return tuple(family for family in (4, 6) if pool.mask_size(family) is not None)
 
 
-def no_family(family: int) -> errors.InvalidInput:
+def missing_family(family: int) -> errors.InvalidInput:
     return errors.InvalidInput.for_field(
         "family", "family", f"The pool has no IPv{family} blocks.", family
     )
 
 
-def take_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[BlockAnswer]]:
+def allocate_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[BlockAnswer]]:
     """(201, or 200 when all holders had theirs; the blocks)."""
     status: int = 200
     answers: list[BlockAnswer] = []
     for family in demand.families or families(pool):
         if pool.mask_size(family) is None:
-            raise no_family(family)
+            raise missing_family(family)
         values = _values(pool, family, demand.holders, demand)
         held_rows, back = _existing_blocks(pool, demand, values)
         rest = list(demand.holders)
@@ -50,10 +50,10 @@ def take_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[BlockAn
         if back or rest:
             status = 201
         answers += _block_answers(
-            pool, [*held_rows.values(), *_take_back(pool, family, back, demand)]
+            pool, [*held_rows.values(), *_reassign_cooling(pool, family, back, demand)]
         )
         same = len(rest) == len(demand.holders) and not held_rows
-        answers += _take(pool, family, rest, demand, values if same else None)
+        answers += _allocate_blocks(pool, family, rest, demand, values if same else None)
     return status, answers
 
 
@@ -68,7 +68,7 @@ def _existing_blocks(
     """What the holders have (with one block per holder), and what they would get back."""
     held_rows: dict[Holder, Row] = {}
     back: dict[Holder, Row] = {}
-    rows = database.fetch(_KNOWN, values)
+    rows = database.fetch(_LOCK_BLOCKS_OF_HOLDERS, values)
     if not rows:
         return held_rows, back
     by_name = {(holder.kind, holder.id): holder for holder in demand.holders}
@@ -79,7 +79,9 @@ def _existing_blocks(
         if row["state"] == BlockState.HELD and pool.category in SINGLE:
             held_rows[holder] = _require_own_row(pool, row, holder)
         elif (
-            row["state"] == BlockState.COOLING and demand.count == 1 and _returns(pool, row, holder)
+            row["state"] == BlockState.COOLING
+            and demand.count == 1
+            and _can_return(pool, row, holder)
         ):
             back[holder] = row
     return held_rows, {holder: row for holder, row in back.items() if holder not in held_rows}
@@ -97,21 +99,23 @@ def _require_own_row(pool: Pool, row: Row, holder: Holder) -> Row:
     return row
 
 
-def _returns(pool: Pool, row: Row, holder: Holder) -> bool:
+def _can_return(pool: Pool, row: Row, holder: Holder) -> bool:
     same = not holder.uid or row["holder_uid"] in {"", holder.uid}
     return row["pool_id"] == pool.pk and row["cools"] and not row["withheld"] and same
 
 
-def _take_back(
+def _reassign_cooling(
     pool: Pool, family: int, back: Mapping[Holder, Row], demand: BlockDemand
 ) -> list[Row]:
     if not back:
         return []
     ids = [row["id"] for row in back.values()]
-    return database.fetch(_TAKE_THESE, _values(pool, family, list(back), demand) | {"blocks": ids})
+    return database.fetch(
+        _ASSIGN_BLOCKS, _values(pool, family, list(back), demand) | {"blocks": ids}
+    )
 
 
-def _take(
+def _allocate_blocks(
     pool: Pool,
     family: int,
     holders: Sequence[Holder],
@@ -125,14 +129,20 @@ def _take(
     if not holders:
         return []
     values = {"pool": pool.pk, "family": family, "count": len(holders)}
-    ids = _ids(_OLDEST_FRESH, values)
-    texts = window.draw(pool, family, len(holders) - len(ids)) if len(ids) < len(holders) else []
+    ids = _fetch_ids(_LOCK_OLDEST_FRESH, values)
+    texts = (
+        window.take_free_blocks(pool, family, len(holders) - len(ids))
+        if len(ids) < len(holders)
+        else []
+    )
     if len(ids) + len(texts) < len(holders):
-        ids = _ids(_OLDEST + " SKIP LOCKED", {**values, "count": len(holders) - len(texts)})
+        ids = _fetch_ids(
+            _LOCK_OLDEST + " SKIP LOCKED", {**values, "count": len(holders) - len(texts)}
+        )
     while len(ids) + len(texts) < len(holders):
         # Others hold the last ones for a moment: wait and see whether they keep them.
         values = {**values, "count": len(holders) - len(texts)}
-        waited = _ids(_OLDEST, values)
+        waited = _fetch_ids(_LOCK_OLDEST, values)
         if len(waited) <= len(ids):
             remaining = len(ids) + len(texts)
             raise errors.PoolExhausted(
@@ -142,14 +152,14 @@ def _take(
     answers: list[BlockAnswer] = []
     if ids:
         values = _values(pool, family, holders[: len(ids)], demand) | {"blocks": ids}
-        answers += _block_answers(pool, database.fetch(_TAKE_THESE, values))
+        answers += _block_answers(pool, database.fetch(_ASSIGN_BLOCKS, values))
     if texts:
         rest, of_rest = holders[len(ids) :], None if ids else of_all
         answers += insert_held(pool, family, rest, demand, cidrs=texts, values=of_rest)
     return answers
 
 
-def _ids(statement: str, values: Mapping[str, Any]) -> list[int]:
+def _fetch_ids(statement: str, values: Mapping[str, Any]) -> list[int]:
     return [row["id"] for row in database.fetch(statement, values)]
 
 
@@ -218,13 +228,13 @@ def _values(
 # has a control character (pools/core/holders.py).
 SEPARATOR = "\x1f"
 
-_WANTED = """
+_HOLDERS = """
     wanted AS (
         SELECT kind, id, COALESCE(uid, '') AS uid, n
         FROM unnest(string_to_array(%(kinds)s, E'\\x1f'), string_to_array(%(ids)s, E'\\x1f'),
                     string_to_array(%(uids)s, E'\\x1f')) WITH ORDINALITY AS w(kind, id, uid, n))
 """
-_HELD = """
+_SET_HELD = """
     state = 'held', holder_kind = w.kind, holder_id = w.id, holder_uid = w.uid,
     org = %(org)s, env = CASE WHEN %(env)s::text = '' AND w.kind = 'env' THEN w.id ELSE %(env)s END,
     allocated_at = GREATEST(ipam_now(), b.released_at),
@@ -236,17 +246,17 @@ _HELD = """
 # holder is looked up apart (the lock keeps the inner query from being merged with the outer one), and
 # `+ 0` keeps the planner off other indexes: when the statistics are older than the blocks, it would
 # read all blocks of the address space, or of all pools, and compare each with each holder.
-_KNOWN = statements.read("pools/lock_blocks_of_holders")
+_LOCK_BLOCKS_OF_HOLDERS = statements.read("pools/lock_blocks_of_holders")
 
 # The oldest blocks that may be handed out.
-_OLDEST = """
+_LOCK_OLDEST = """
     SELECT id FROM pools_block
     WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= (SELECT ipam_clock())
       AND NOT withheld
     ORDER BY available_from, id LIMIT %(count)s FOR UPDATE
 """
 
-_OLDEST_FRESH = """
+_LOCK_OLDEST_FRESH = """
     SELECT id FROM pools_block
     WHERE pool_id = %(pool)s AND family = %(family)s AND available_from <= ipam_fresh_until()
       AND NOT withheld
@@ -254,10 +264,10 @@ _OLDEST_FRESH = """
 """
 
 # The n-th block for the n-th holder; the caller has locked the rows.
-_TAKE_THESE = f"""
-    WITH {_WANTED}, these AS (
+_ASSIGN_BLOCKS = f"""
+    WITH {_HOLDERS}, these AS (
         SELECT * FROM unnest(%(blocks)s::bigint[]) WITH ORDINALITY AS t(block, n))
-    UPDATE pools_block b SET {_HELD}
+    UPDATE pools_block b SET {_SET_HELD}
     FROM these JOIN wanted w USING (n) WHERE b.id = these.block
     RETURNING b.*
 """  # noqa: S608  # no value is formatted in
@@ -269,7 +279,7 @@ _INSERT_HELD = statements.read("pools/insert_held_blocks")
 # --- one exact block ------------------------------------------------------------------------------
 
 
-def take_exact(
+def allocate_exact(
     pool: Pool, demand: BlockDemand, cidr: addresses.Network
 ) -> tuple[int, list[BlockAnswer]]:
     if len(demand.holders) != 1 or demand.count != 1:
@@ -288,23 +298,23 @@ def take_exact(
             raise errors.OnePerHolder(
                 f"{holder.kind} {holder.id} holds {held_rows[holder]['cidr']} already."
             )
-    parent, index = _place(pool, cidr)
+    parent, index = _locate_block(pool, cidr)
     # Without an order: for the first by id the planner may walk through all blocks by id.
     there = Block.objects.select_for_update().filter(space=pool.space_id, cidr=str(cidr))
     row = next(iter(there.order_by().values()), None)
     if row is None:
         _require_allocatable(parent, index, cidr)
-        window.remove(parent, blocks.Span(index, index))
+        window.remove_free_span(parent, blocks.Span(index, index))
         return 201, insert_held(pool, cidr.version, [holder], demand, cidrs=[str(cidr)])
     if row["state"] == BlockState.HELD:
         same_org = holder.kind != ENV or row["org"] == demand.org
         if same_org and (row["holder_kind"], row["holder_id"]) == (holder.kind, holder.id):
             return 200, _block_answers(pool, [_require_own_row(pool, row, holder)])
         raise errors.AlreadyAllocated(f"{cidr} is held by another holder.")
-    return 201, _block_answers(pool, _take_row(pool, row, holder, demand))
+    return 201, _block_answers(pool, _assign_row(pool, row, holder, demand))
 
 
-def _place(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
+def _locate_block(pool: Pool, cidr: addresses.Network) -> tuple[PoolCIDR, int]:
     """The CIDR of the pool that has the block, and the block's index in it."""
     parent = (
         PoolCIDR.objects.select_related("pool")
@@ -329,11 +339,11 @@ def _require_allocatable(parent: PoolCIDR, index: int, cidr: addresses.Network) 
         raise errors.ReservedAddress(f"{cidr} lies in a reserved range of {parent}.")
 
 
-def _take_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> list[Row]:
+def _assign_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> list[Row]:
     if row["withheld"]:
         raise errors.ReservedAddress(f"{row['cidr']} lies in a reserved range.")
     rows = database.fetch(
-        _TAKE_THIS, _values(pool, row["family"], [holder], demand) | {"cidr": row["cidr"]}
+        _ASSIGN_BLOCK, _values(pool, row["family"], [holder], demand) | {"cidr": row["cidr"]}
     )
     if not rows:
         with connection.cursor() as cursor:
@@ -346,9 +356,9 @@ def _take_row(pool: Pool, row: Row, holder: Holder, demand: BlockDemand) -> list
     return rows
 
 
-_TAKE_THIS = f"""
-    WITH {_WANTED}
-    UPDATE pools_block b SET {_HELD} FROM wanted w
+_ASSIGN_BLOCK = f"""
+    WITH {_HOLDERS}
+    UPDATE pools_block b SET {_SET_HELD} FROM wanted w
     WHERE b.space_id = %(space)s AND b.cidr = %(cidr)s::cidr
       AND (b.available_from <= (SELECT ipam_clock())
            OR b.state = 'cooling' AND b.holder_kind = w.kind AND b.holder_id = w.id

@@ -17,7 +17,7 @@ CODE = "owner_required"
 _KIND = {Category.INSTANCE.value: "instance", Category.IPV4.value: demand.ENV}
 
 
-def require(pool_id: int, block_demand: demand.BlockDemand) -> None:
+def require_owner(pool_id: int, block_demand: demand.BlockDemand) -> None:
     """Raise InvalidInput `owner_required` with every field that is missing or does not fit."""
     if settings.IPAM_ALLOW_UNOWNED_ALLOCATIONS:
         return

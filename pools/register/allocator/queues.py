@@ -11,14 +11,14 @@ from django.db import connection
 from pools.models import FailureEvent
 from pools.sql import statements
 
-COUNTED = 10_000  # blocks that end their cooldown soon are counted so far
-FAILURES = 20_000  # the newest refusals looked at
+MOST_COOLDOWNS = 10_000  # blocks that end their cooldown soon are counted so far
+MOST_REFUSALS = 20_000  # the newest refusals looked at
 _AHEAD = (("hour", 1), ("day", 24), ("week", 7 * 24))  # hours
 HOURS = 24
 
 
 @dataclass(frozen=True)
-class CooldownEnding:
+class CooldownEnds:
     """So many cooldowns end within an hour, day or week; not `exact`: at least so many."""
 
     unit: str
@@ -26,23 +26,23 @@ class CooldownEnding:
     exact: bool
 
 
-def cooldowns_ending() -> list[CooldownEnding]:
+def count_cooldown_ends() -> list[CooldownEnds]:
     """How many cooling blocks may be handed out soon."""
     counted = (
         "(SELECT count(*) FROM (SELECT FROM pools_block WHERE state = 'cooling'"
         " AND available_from > ipam_now() AND available_from <= ipam_now() + make_interval(hours => %s) LIMIT %s) AS soon)"
     )
     with connection.cursor() as cursor:
-        values = [value for _, ahead in _AHEAD for value in (ahead, COUNTED + 1)]
+        values = [value for _, ahead in _AHEAD for value in (ahead, MOST_COOLDOWNS + 1)]
         cursor.execute(f"SELECT {', '.join([counted] * len(_AHEAD))}", values)
         counts = cursor.fetchone()
     return [
-        CooldownEnding(unit, min(count, COUNTED), count <= COUNTED)
+        CooldownEnds(unit, min(count, MOST_COOLDOWNS), count <= MOST_COOLDOWNS)
         for (unit, _), count in zip(_AHEAD, counts, strict=True)
     ]
 
 
-def next_endings(pool_ids: Collection[int]) -> dict[int, datetime]:
+def next_cooldown_ends(pool_ids: Collection[int]) -> dict[int, datetime]:
     """Pool id -> when the next of its cooling blocks may be handed out."""
     if not pool_ids:
         return {}
@@ -56,7 +56,7 @@ _NEXT = statements.read("pools/next_cooldown_ends")
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusalCount:
     """Refusals of one code by one pool in one hour, `hours_ago` 0 to 23."""
 
     hours_ago: int
@@ -66,10 +66,10 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Failures:
+class RecentRefusals:
     """Of the last 24 hours; not `exact` when there were more than are looked at."""
 
-    rows: list[Refused]
+    rows: list[RefusalCount]
     exact: bool = True
 
     @property
@@ -77,12 +77,12 @@ class Failures:
         return sum(refusal.count for refusal in self.rows)
 
 
-def failures() -> Failures:
+def recent_refusals() -> RecentRefusals:
     """The refused allocations of the last 24 hours."""
     with connection.cursor() as cursor:
-        cursor.execute(_REFUSED, {"most": FAILURES, "hours": HOURS})
-        rows = [Refused(*row) for row in cursor.fetchall()]
-    return Failures(rows, sum(refusal.count for refusal in rows) < FAILURES)
+        cursor.execute(_REFUSED, {"most": MOST_REFUSALS, "hours": HOURS})
+        rows = [RefusalCount(*row) for row in cursor.fetchall()]
+    return RecentRefusals(rows, sum(refusal.count for refusal in rows) < MOST_REFUSALS)
 
 
 # Numbered in the order of time: the newest by number are the newest.

@@ -42,7 +42,7 @@ def allocate(
     Raises what `allocation.allocate` raises, PoolExhausted only without `wait`; InvalidInput
     `owner_required` where org, env or the kind of holder is missing (pools/register/allocator/owners.py).
     """
-    owners.require(pool_id, demand)
+    owners.require_owner(pool_id, demand)
     started = time.perf_counter()
     try:
         return _allocate(pool_id, demand, author, key, wait=wait)
@@ -70,11 +70,13 @@ def _allocate(
     except errors.PoolExhausted as error:
         exhausted = error
     else:
-        return done if isinstance(done, allocation.Allocation) else _request(done.request_id)
-    return database.retried(lambda: _refused(pool_id, demand, exhausted, author, key, wait=wait))
+        return done if isinstance(done, allocation.Allocation) else _get_request(done.request_id)
+    return database.retried(
+        lambda: _refuse_or_queue(pool_id, demand, exhausted, author, key, wait=wait)
+    )
 
 
-def _refused(
+def _refuse_or_queue(
     pool_id: int,
     demand: allocation.BlockDemand,
     error: errors.PoolExhausted,
@@ -85,13 +87,13 @@ def _refused(
 ) -> AllocationRequest:
     with events.recorded(author):
         pool = Pool.objects.get(pk=pool_id)
-        _record(pool, demand, error, author)
+        _record_refusal(pool, demand, error, author)
         if wait:
-            return _pend(pool, demand, error, key)
+            return _queue_request(pool, demand, error, key)
     raise error
 
 
-def _record(
+def _record_refusal(
     pool: Pool, demand: allocation.BlockDemand, error: errors.PoolExhausted, author: events.Author
 ) -> None:
     holder = demand.holders[0]
@@ -113,7 +115,7 @@ def _record(
         ).update(degraded_since=Now(), reason=error.code, message=error.message)
 
 
-def _pend(
+def _queue_request(
     pool: Pool,
     demand: allocation.BlockDemand,
     error: errors.PoolExhausted,
@@ -133,10 +135,10 @@ def _pend(
         )
         return idempotency.Stored(202, {"request": request.pk})
 
-    return _request(idempotency.once(key, stored).answer["request"])
+    return _get_request(idempotency.once(key, stored).answer["request"])
 
 
-def _request(request_id: int) -> AllocationRequest:
+def _get_request(request_id: int) -> AllocationRequest:
     request = AllocationRequest.objects.filter(pk=request_id).first()
     if request is None:
         raise errors.NotFound("There is no such request.")
@@ -165,7 +167,7 @@ def _retry_pool(pool_id: int, due: QuerySet[AllocationRequest], author: events.A
     fulfilled = 0
     waiting = due.filter(pool_id=pool_id).order_by("id").values_list("pk", flat=True)
     for request_id in list(waiting[:BATCH]):
-        outcome = database.retried(partial(_try, request_id, author))
+        outcome = database.retried(partial(_retry_request, request_id, author))
         if outcome == RequestState.PENDING:
             _postpone(pool_id)
             break
@@ -180,7 +182,7 @@ def _postpone(pool_id: int) -> None:
     ).update(next_try_at=Now() + RETRY_EVERY)
 
 
-def _try(request_id: int, author: events.Author) -> RequestState | None:
+def _retry_request(request_id: int, author: events.Author) -> RequestState | None:
     """The state that the request is in now; None when another worker has it."""
     with events.recorded(author):
         request = (
@@ -221,7 +223,7 @@ def cancel(request_id: int, *, author: events.Author) -> AllocationRequest:
         AllocationRequest.objects.filter(pk=request_id, state=RequestState.PENDING).update(
             state=RequestState.CANCELLED, ended_at=Now()
         )
-    return _request(request_id)
+    return _get_request(request_id)
 
 
 def to_json(demand: allocation.BlockDemand) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def top_up(pool_id: int, family: int) -> None:
     The look is taken without the pool's lock; in a transaction with it, because a transaction keeps
     the row of the hint, and whoever refills wants that row while it has the lock.
     """
-    if connection.in_atomic_block or not _look(pool_id, family, LOW).suffices(LOW):
+    if connection.in_atomic_block or not _inspect(pool_id, family, LOW).suffices(LOW):
         refill(pool_id, family, at_least=LOW)
 
 
@@ -98,23 +98,23 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         pool = load_pool(pool_id, keep_name=True)
         if pool is None:  # it went while we waited
             raise errors.NotFound("There is no such pool.")
-        look = _look(pool_id, family, at_least)
+        look = _inspect(pool_id, family, at_least)
         if look.noted is None:
             database.rows(_REDATE, [pool_id, family], prepare=False)
-            look = _look(pool_id, family, at_least)
+            look = _inspect(pool_id, family, at_least)
         if look.ready < at_least:
-            texts = draw(pool, family, WINDOW)
+            texts = take_free_blocks(pool, family, WINDOW)
             if texts:
                 drawn = (pool.pk, pool.space_id, pool.category, family, database.joined(texts))
                 with connection.cursor() as cursor:
                     cursor.execute(_INSERT_AVAILABLE, drawn)
-            look = _look(pool_id, family, at_least)
+            look = _inspect(pool_id, family, at_least)
         if look.noted != look.all_drawn:
-            database.rows(_NOTE, [family, look.oldest, look.all_drawn, pool_id])
+            database.rows(_WRITE_CACHE, [family, look.oldest, look.all_drawn, pool_id])
         return look.ready > 0
 
 
-class _Look(NamedTuple):
+class _WindowState(NamedTuple):
     ready: int  # how many blocks can be taken at once, as far as they were counted
     oldest: datetime  # since when the oldest of them is available
     all_drawn: bool  # no free span is left
@@ -126,20 +126,20 @@ class _Look(NamedTuple):
         return self.ready >= ready and self.noted == self.all_drawn
 
 
-def _look(pool_id: int, family: int, most: int) -> _Look:
+def _inspect(pool_id: int, family: int, most: int) -> _WindowState:
     """What is in the window, of which at most so many are counted."""
     values = {"pool": pool_id, "family": family, "most": most}
-    (row,) = database.rows(_READY, values)
-    return _Look(*row)
+    (row,) = database.rows(_COUNT_READY, values)
+    return _WindowState(*row)
 
 
 # How many blocks can be taken at once: fresh ones, and released ones when no fresh one can be drawn.
 # Notes where the oldest one is. Rows that others are taking at this moment count: a pool is exhausted
 # when they are gone for good.
-_READY = statements.read("pools/available_in_window")
+_COUNT_READY = statements.read("pools/available_in_window")
 
 # What the note repeats of the pool p and its cluster c: column -> expression.
-NOTED = {
+CACHED_COLUMNS = {
     "only_family": "num_nulls(p.mask_size_v4, p.mask_size_v6) = 1",
     "space_id": "p.space_id",
     "category": "p.category",
@@ -150,13 +150,13 @@ NOTED = {
 # Under the pool's lock, and with the names locked: whoever changes what is repeated here waits, and then
 # removes the note (pools/sql/rules.sql). A name is part of a key, so that its change waits for KEY SHARE.
 # While a cluster gets another name there is no note: nothing waits for it.
-_NOTE = f"""
-    INSERT INTO pools_window (pool_id, family, since, all_drawn, {", ".join(NOTED)})
-    SELECT p.id, %s, %s, %s, {", ".join(NOTED.values())}
+_WRITE_CACHE = f"""
+    INSERT INTO pools_window (pool_id, family, since, all_drawn, {", ".join(CACHED_COLUMNS)})
+    SELECT p.id, %s, %s, %s, {", ".join(CACHED_COLUMNS.values())}
     FROM pools_pool p JOIN pools_cluster c ON c.id = p.cluster_id WHERE p.id = %s
     FOR KEY SHARE SKIP LOCKED
     ON CONFLICT (pool_id, family) DO UPDATE SET
-        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", "all_drawn", *NOTED))}
+        {", ".join(f"{column} = EXCLUDED.{column}" for column in ("since", "all_drawn", *CACHED_COLUMNS))}
     RETURNING id
 """  # noqa: S608  # our names
 
@@ -177,7 +177,7 @@ _INSERT_AVAILABLE = """
 """
 
 
-def draw(pool: Pool, family: int, count: int) -> list[str]:
+def take_free_blocks(pool: Pool, family: int, count: int) -> list[str]:
     """Take up to `count` blocks out of the free spans, in address order, as canonical CIDR texts."""
     texts: list[str] = []
     withheld: dict[int, list[blocks.Span]] = {}
@@ -211,7 +211,7 @@ _SHORTEN = "UPDATE pools_freespan SET first = %s::numeric WHERE id = %s RETURNIN
 _RANGES = "SELECT host(first), host(last) FROM pools_reservedrange WHERE pool_cidr_id = %s"
 
 
-def ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
+def reserved_ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
     """The reserved ranges of a CIDR."""
     return [
         addresses.AddressRange(reserved_range.first, reserved_range.last)
@@ -219,7 +219,7 @@ def ranges(cidr: PoolCIDR) -> list[addresses.AddressRange]:
     ]
 
 
-def add(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:
+def add_free_spans(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:
     """Blocks that may be handed out from now on."""
     FreeSpan.objects.bulk_create(
         FreeSpan(pool_cidr=cidr, first=Decimal(span.first), last=Decimal(span.last))
@@ -227,7 +227,7 @@ def add(cidr: PoolCIDR, spans: Iterable[blocks.Span]) -> None:
     )
 
 
-def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
+def remove_free_span(cidr: PoolCIDR, hole: blocks.Span) -> None:
     """Blocks that may not be drawn any more: they are withheld, or have a row now."""
     touched = FreeSpan.objects.filter(
         pool_cidr=cidr, first__lte=Decimal(hole.last), last__gte=Decimal(hole.first)
@@ -236,13 +236,15 @@ def remove(cidr: PoolCIDR, hole: blocks.Span) -> None:
     for span in touched:
         remaining += blocks.subtract([blocks.Span(int(span.first), int(span.last))], [hole])
     touched.delete()
-    add(cidr, remaining)
+    add_free_spans(cidr, remaining)
 
 
-def cut(cidr_id: int, indexes: Sequence[int]) -> None:
+def remove_free_blocks(cidr_id: int, indexes: Sequence[int]) -> None:
     """Take blocks, which have a row from now on, out of the free spans of a CIDR."""
     rows = database.rows(
-        _SPANS_OF, {"indexes": database.joined(indexes), "pool_cidr": cidr_id}, prepare=False
+        _SPANS_WITH_BLOCKS,
+        {"indexes": database.joined(indexes), "pool_cidr": cidr_id},
+        prepare=False,
     )
     if not rows:
         return
@@ -255,10 +257,10 @@ def cut(cidr_id: int, indexes: Sequence[int]) -> None:
     )
 
 
-_SPANS_OF = statements.read("pools/free_spans_with_blocks")
+_SPANS_WITH_BLOCKS = statements.read("pools/free_spans_with_blocks")
 
 
-def release(ids: Sequence[int], *, kind: str = "") -> None:
+def release_blocks(ids: Sequence[int], *, kind: str = "") -> None:
     """Release held blocks, of holders of this kind only if one is said, into their pools' cooldown.
 
     For many, as ipam_release (pools/sql/allocate.sql) does it for one.
@@ -270,7 +272,9 @@ def release(ids: Sequence[int], *, kind: str = "") -> None:
 _RELEASE = statements.read("pools/release_held_blocks")
 
 
-def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[blocks.Span]) -> None:
+def end_withholding(
+    cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[blocks.Span]
+) -> None:
     """What a removed reserved range withheld may be handed out again.
 
     Blocks of `freed` that no other range withholds: those with a row lose the mark, those
@@ -289,4 +293,4 @@ def give_back(cidr: PoolCIDR, freed: blocks.Span, *, still_withheld: Sequence[bl
         rows.update(withheld=False)
         used_indexes = [grid.index_of(row) for row in rows.values_list("cidr", flat=True)]
         holes = [blocks.Span(index, index) for index in used_indexes]
-        add(cidr, blocks.subtract([span], blocks.merge(holes)))
+        add_free_spans(cidr, blocks.subtract([span], blocks.merge(holes)))

@@ -14,12 +14,14 @@ from pools.register.allocator import window
 _OLD = "1 hour"  # a count is made every half minute
 
 
-def _find(pool_id: int) -> Iterator[checks.Violation]:
+def _find_violations(pool_id: int) -> Iterator[checks.Violation]:
     pool = Pool.objects.select_related("cluster").filter(pk=pool_id).first()
     if pool is None:
         return
-    counted = {family: numbers for family, *numbers in checks.rows(_COUNTED, {"pool": pool_id})}
-    for family, family_usage in usage.of_pool(pool).items():
+    counted = {
+        family: numbers for family, *numbers in checks.rows(_COUNT_BLOCKS, {"pool": pool_id})
+    }
+    for family, family_usage in usage.pool_usage(pool).items():
         held, cooling = counted.get(family, (0, 0))
         free = family_usage.capacity - held - cooling - family_usage.reserved
         name = f"Pool {pool}, IPv{family}"
@@ -35,19 +37,20 @@ def _find(pool_id: int) -> Iterator[checks.Violation]:
                 pool_id,
             )
     yield from (
-        checks.Violation(text, pool_id) for (text,) in checks.rows(_KEPT, {"pool": pool_id})
+        checks.Violation(text, pool_id)
+        for (text,) in checks.rows(_WRONG_STORED_COUNTS, {"pool": pool_id})
     )
 
 
 # Of its own, beside the one that pages ask (pools/register/usage.py).
-_COUNTED = """
+_COUNT_BLOCKS = """
     SELECT family, count(*) FILTER (WHERE state = 'held'),
         count(*) FILTER (WHERE state = 'cooling' AND available_from > ipam_now())
     FROM pools_block WHERE pool_id = %(pool)s AND state IN ('held', 'cooling') GROUP BY family
 """
 # A count of large pools is of its moment: no more can differ than has happened since. A transaction
 # is dated by its beginning, hence the ten minutes.
-_KEPT = f"""
+_WRONG_STORED_COUNTS = f"""
     SELECT 'The count of IPv' || u.family || ' blocks ' || CASE
         WHEN CASE u.family WHEN 4 THEN p.mask_size_v4 ELSE p.mask_size_v6 END IS NULL
             THEN 'is of a family that the pool has not'
@@ -67,11 +70,11 @@ _KEPT = f"""
 """  # noqa: S608  # our words
 
 
-def _mend(pool_id: int, _by: events.Author) -> int:
+def _repair_counts(pool_id: int, _by: events.Author) -> int:
     """Count again; what is no count of this pool goes."""
-    wrong = sum(1 for _ in checks.rows(_KEPT, {"pool": pool_id}))
+    wrong = sum(1 for _ in checks.rows(_WRONG_STORED_COUNTS, {"pool": pool_id}))
     if wrong:
-        usage.refresh()
+        usage.refresh_counts()
         repairs.of_pools([pool_id])
     return wrong
 
@@ -82,29 +85,33 @@ CHECK = checks.Check(
     proves="Held, cooling, reserved and free blocks of every pool sum to its capacity; the stored"
     " counts of large pools are of this hour and no further off than what happened since.",
     steps=checks.pools,
-    find=_find,
-    mend=_mend,
+    find=_find_violations,
+    mend=_repair_counts,
 )
 
-_ORPHANED = """
+_WITHOUT_FAMILY = """
     FROM pools_window w JOIN pools_pool p ON p.id = w.pool_id
     WHERE CASE w.family WHEN 4 THEN p.mask_size_v4 WHEN 6 THEN p.mask_size_v6 END IS NULL
 """
-_AHEAD = """
+_AHEAD_OF_CLOCK = """
     FROM pools_window w JOIN pools_pool p ON p.id = w.pool_id
     WHERE w.since > ipam_clock() + interval '1 minute'
 """
-_OTHERWISE = f"""
+_OUTDATED_CACHE = f"""
     FROM pools_window w JOIN pools_pool p ON p.id = w.pool_id
     JOIN pools_cluster c ON c.id = p.cluster_id
-    WHERE w.pool_name IS NOT NULL AND ({", ".join(f"w.{column}" for column in window.NOTED)})
-      IS DISTINCT FROM ({", ".join(window.NOTED.values())})
+    WHERE w.pool_name IS NOT NULL AND ({", ".join(f"w.{column}" for column in window.CACHED_COLUMNS)})
+      IS DISTINCT FROM ({", ".join(window.CACHED_COLUMNS.values())})
 """  # our names
 
 
-def _mend_windows(_at: Any, _by: events.Author) -> int:
-    gone = list(checks.rows(f"SELECT p.id, w.id {_ORPHANED} UNION SELECT p.id, w.id {_OTHERWISE}"))
-    ahead = list(checks.rows(f"SELECT p.id, w.id {_AHEAD}"))
+def _repair_windows(_at: Any, _by: events.Author) -> int:
+    gone = list(
+        checks.rows(
+            f"SELECT p.id, w.id {_WITHOUT_FAMILY} UNION SELECT p.id, w.id {_OUTDATED_CACHE}"
+        )
+    )
+    ahead = list(checks.rows(f"SELECT p.id, w.id {_AHEAD_OF_CLOCK}"))
     ids = [[pk for _, pk in rows] for rows in (gone, ahead)]
     repaired = checks.changed("DELETE FROM pools_window WHERE id = ANY(%s)", [ids[0]])
     repaired += checks.changed(
@@ -120,11 +127,11 @@ WINDOWS = checks.Check(
     proves="The allocator's notes are of families that their pools have, say what pool and cluster say,"
     " and their windows do not begin ahead of the clock.",
     find=checks.told(
-        f"SELECT 'Pool ' || p.name || ' has a window of IPv' || w.family || ', which it has not', p.id {_ORPHANED}"
-        f" UNION ALL SELECT 'The IPv' || w.family || ' window of pool ' || p.name || ' begins ahead of the clock', p.id {_AHEAD}"
-        f" UNION ALL SELECT 'The IPv' || w.family || ' note of pool ' || p.name || ' says otherwise than the pool or its cluster', p.id {_OTHERWISE}"
+        f"SELECT 'Pool ' || p.name || ' has a window of IPv' || w.family || ', which it has not', p.id {_WITHOUT_FAMILY}"
+        f" UNION ALL SELECT 'The IPv' || w.family || ' window of pool ' || p.name || ' begins ahead of the clock', p.id {_AHEAD_OF_CLOCK}"
+        f" UNION ALL SELECT 'The IPv' || w.family || ' note of pool ' || p.name || ' says otherwise than the pool or its cluster', p.id {_OUTDATED_CACHE}"
     ),
-    mend=_mend_windows,
+    mend=_repair_windows,
 )
 
 CHECKS = [CHECK, WINDOWS]

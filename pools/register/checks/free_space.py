@@ -33,7 +33,7 @@ class FreeSpaceDifference:
     span: Span
 
 
-def compare(
+def compare_free_space(
     grid: blocks.Layout,
     allocatable: Sequence[Span],
     free: Iterable[Span],
@@ -81,14 +81,14 @@ class _Parts:
         return parts
 
 
-def differences(cidr: PoolCIDR) -> Iterator[FreeSpaceDifference]:
+def find_differences(cidr: PoolCIDR) -> Iterator[FreeSpaceDifference]:
     """Of one CIDR as the database has it; inside a snapshot, or under the pool's lock."""
     grid = window.layout(cidr)
-    allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
-    return compare(grid, allocatable, _free(cidr), _rows(cidr, grid))
+    allocatable = [] if cidr.closed else grid.allocatable(window.reserved_ranges(cidr))
+    return compare_free_space(grid, allocatable, _free_spans(cidr), _block_indexes(cidr, grid))
 
 
-def _free(cidr: PoolCIDR) -> Iterator[Span]:
+def _free_spans(cidr: PoolCIDR) -> Iterator[Span]:
     for first, last in checks.rows(_SPANS, [cidr.pk]):
         yield Span(int(first), int(last))
 
@@ -96,7 +96,7 @@ def _free(cidr: PoolCIDR) -> Iterator[Span]:
 _SPANS = "SELECT first, last FROM pools_freespan WHERE pool_cidr_id = %s ORDER BY first"
 
 
-def _rows(cidr: PoolCIDR, grid: blocks.Layout) -> Iterator[int]:
+def _block_indexes(cidr: PoolCIDR, grid: blocks.Layout) -> Iterator[int]:
     ends = [str(grid.block_at(0)), str(grid.block_at(grid.count - 1))]
     base = int(cidr.cidr.network_address)
     shift = cidr.cidr.max_prefixlen - grid.mask_size
@@ -123,10 +123,10 @@ _MEANING = {
 }
 
 
-def _find(pool_id: int) -> Iterator[checks.Violation]:
+def _find_violations(pool_id: int) -> Iterator[checks.Violation]:
     for cidr in checks.cidrs(pool_id):
         grid = window.layout(cidr)
-        for difference in differences(cidr):
+        for difference in find_differences(cidr):
             subject, them = _describe(grid, difference.span)
             what = _MEANING[difference.kind].format(subject, them)
             yield checks.Violation(f"{cidr} of pool {cidr.pool}: {what}", pool_id)
@@ -141,17 +141,17 @@ def _describe(grid: blocks.Layout, span: Span) -> tuple[str, str]:
     return f"{span.size} blocks from {first} to {grid.block_at(span.last)}", "them"
 
 
-def _mend(pool_id: int, _by: events.Author) -> int:
+def _repair_free_spans(pool_id: int, _by: events.Author) -> int:
     """Free spans become what arithmetic says, some thousand differences at a time."""
     window.lock(pool_id)
     repaired = 0
     for cidr in checks.cidrs(pool_id):
-        while batch := list(islice(differences(cidr), _BATCH)):
+        while batch := list(islice(find_differences(cidr), _BATCH)):
             for difference in batch:
                 if difference.kind == LOST:
-                    window.add(cidr, [difference.span])
+                    window.add_free_spans(cidr, [difference.span])
                 else:
-                    window.remove(cidr, difference.span)
+                    window.remove_free_span(cidr, difference.span)
             repaired += len(batch)
     if repaired:
         repairs.of_pools([pool_id])
@@ -164,6 +164,6 @@ CHECK = checks.Check(
     proves="Every block of a pool that no reserved range touches has a row or lies in one free span,"
     " and no other block does: none is lost, none can be handed out twice.",
     steps=checks.pools,
-    find=_find,
-    mend=_mend,
+    find=_find_violations,
+    mend=_repair_free_spans,
 )

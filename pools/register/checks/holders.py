@@ -21,7 +21,7 @@ UNIQUE = checks.Check(
 )
 
 
-def _by_holder(after: str | None) -> Iterator[tuple[str, tuple[str, str]]]:
+def _holder_slices(after: str | None) -> Iterator[tuple[str, tuple[str, str]]]:
     """Some thousand held and cooling blocks at a time, in the order of their holders."""
     low = after or ""
     while True:
@@ -44,7 +44,7 @@ SINGLES = checks.Check(
     invariants="one-block-per-holder",
     proves="A node, an instance or an environment holds at most one block of a family, of each"
     " category of which one is the rule.",
-    steps=_by_holder,
+    steps=_holder_slices,
     find=checks.told(f"""
         SELECT min(holder_kind) || ' ' || holder_id || ' holds ' || count(*) || ' '
             || category || ' blocks: ' || string_agg(cidr::text, ', '), min(pool_id)

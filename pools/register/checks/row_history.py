@@ -37,7 +37,7 @@ def _has_every_change(log: Any) -> bool:
     return log is not BlockEvent and {pghistory.InsertEvent, pghistory.DeleteEvent} <= recorded
 
 
-def _find(name: str) -> Iterator[checks.Violation]:
+def _find_violations(name: str) -> Iterator[checks.Violation]:
     for text, _ in checks.rows(_statement(events.logs()[name])):
         yield checks.Violation(text)
 
@@ -82,7 +82,7 @@ ROWS = checks.Check(
     proves="Every row whose changes are events (pools, CIDRs, reserved ranges, clusters, connections,"
     " webhooks, networks, entries, claims, memberships, …) is as its last event says.",
     steps=_tables,
-    find=_find,
+    find=_find_violations,
 )
 
 CHECKS = [BLOCKS, ROWS]

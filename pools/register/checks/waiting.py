@@ -26,13 +26,13 @@ KEYS = checks.Check(
     """),
 )
 
-_ENDED = checks.told(statements.read("pools/check_allocation_requests"))
+_find_invalid_requests = checks.told(statements.read("pools/check_allocation_requests"))
 
 
-def _requests(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
-    yield from _ENDED(id_range)
+def _find_violations(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
+    yield from _find_invalid_requests(id_range)
     for pk, demand_text, pool_id in checks.rows(_PENDING, id_range):
-        if not _can_be_tried(demand_text):
+        if not _is_readable(demand_text):
             text = f"Request {pk} waits, and cannot be read: nobody can ever try it"
             yield checks.Violation(text, pool_id)
 
@@ -43,7 +43,7 @@ _PENDING = """
 """
 
 
-def _can_be_tried(demand_text: str) -> bool:
+def _is_readable(demand_text: str) -> bool:
     try:
         requests.from_json(json.loads(demand_text))
     except (KeyError, TypeError, ValueError, errors.IpamError):
@@ -57,7 +57,7 @@ REQUESTS = checks.Check(
     proves="Every waiting request can be tried; every other one has ended, and a fulfilled one names"
     " its blocks.",
     steps=checks.slices("pools_allocationrequest"),
-    find=_requests,
+    find=_find_violations,
 )
 
 LEASES = checks.Check(

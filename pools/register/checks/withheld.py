@@ -16,14 +16,14 @@ from pools.register.allocator import window
 Row = tuple[int, str, str]  # id, CIDR, state
 
 
-def _blocked(cidr: PoolCIDR) -> list[Span]:
+def _blocked_spans(cidr: PoolCIDR) -> list[Span]:
     """The blocks of a CIDR that are never handed out."""
     grid = window.layout(cidr)
-    allocatable = [] if cidr.closed else grid.allocatable(window.ranges(cidr))
+    allocatable = [] if cidr.closed else grid.allocatable(window.reserved_ranges(cidr))
     return blocks.subtract([Span(0, grid.count - 1)], allocatable)
 
 
-def _unmarked(cidr: PoolCIDR, blocked: list[Span]) -> Iterator[Row]:
+def _wrongly_unmarked(cidr: PoolCIDR, blocked: list[Span]) -> Iterator[Row]:
     """Blocks that could be handed out, now or after their release, and must not be."""
     grid = window.layout(cidr)
     for span in blocked:
@@ -39,7 +39,7 @@ _UNMARKED = """
 """
 
 
-def _marked(pool_id: int, cidrs: dict[PoolCIDR, IndexSet]) -> Iterator[Row]:
+def _wrongly_withheld(pool_id: int, cidrs: dict[PoolCIDR, IndexSet]) -> Iterator[Row]:
     """Blocks that would be lost with their release, though nothing reserves them."""
     for pk, text, state in checks.rows(_MARKED, [pool_id]):
         network = ip_network(text)
@@ -58,26 +58,30 @@ _MARKED = """
 """
 
 
-def _find(pool_id: int) -> Iterator[checks.Violation]:
-    blocked_spans = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
+def _find_violations(pool_id: int) -> Iterator[checks.Violation]:
+    blocked_spans = {cidr: _blocked_spans(cidr) for cidr in checks.cidrs(pool_id)}
     for cidr, blocked in blocked_spans.items():
-        for _, text, state in _unmarked(cidr, blocked):
+        for _, text, state in _wrongly_unmarked(cidr, blocked):
             will = "is about to be" if state == "available" else "would, after its release, be"
             message = f"Block {text} of pool {cidr.pool} ({state}) {will} handed out although it is reserved"  # fmt: skip
             yield checks.Violation(message, pool_id)
     sets = {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()}
-    for _, text, state in _marked(pool_id, sets):
+    for _, text, state in _wrongly_withheld(pool_id, sets):
         message = f"Block {text} ({state}) is withheld although nothing reserves it: it would be lost with its release"  # fmt: skip
         yield checks.Violation(message, pool_id)
 
 
-def _mend(pool_id: int, _by: events.Author) -> int:
+def _repair_marks(pool_id: int, _by: events.Author) -> int:
     """Rows of the window go, marks of held and cooling blocks become right; holders keep theirs."""
     window.lock(pool_id)
-    blocked_spans = {cidr: _blocked(cidr) for cidr in checks.cidrs(pool_id)}
-    wrong = [row for cidr, blocked in blocked_spans.items() for row in _unmarked(cidr, blocked)]
+    blocked_spans = {cidr: _blocked_spans(cidr) for cidr in checks.cidrs(pool_id)}
+    wrong = [
+        row for cidr, blocked in blocked_spans.items() for row in _wrongly_unmarked(cidr, blocked)
+    ]
     spare = list(
-        _marked(pool_id, {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()})
+        _wrongly_withheld(
+            pool_id, {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()}
+        )
     )
     unmarked = [pk for pk, _, _ in wrong]
     repaired = checks.changed(
@@ -102,6 +106,6 @@ CHECK = checks.Check(
     proves="What a reserved range touches, or lies in a CIDR that its cluster has lost, is withheld"
     " and in no window; nothing else is withheld.",
     steps=checks.pools,
-    find=_find,
-    mend=_mend,
+    find=_find_violations,
+    mend=_repair_marks,
 )

@@ -24,13 +24,13 @@ _TOGETHER = 500  # pools that are counted by one statement
 _NEWEST = 5000  # refusals that are looked at
 
 
-def _by_use(active_levels: Known) -> Iterator[Found]:
+def _utilization_conditions(active_levels: Known) -> Iterator[Found]:
     """Pools over a threshold (rule `full-pools-raise-alerts`)."""
     rows = Pool.objects.filter(orphaned_at=None).select_related("cluster").order_by("pk")
     last = 0
     while pools := list(rows.filter(pk__gt=last)[:_TOGETHER]):
         last = pools[-1].pk
-        measured = usage.of_pools(pools)
+        measured = usage.usage_by_pool(pools)
         for pool in pools:
             families = measured[pool.pk]
             for family, family_usage in families.items():
@@ -48,7 +48,7 @@ def _pool_conditions(
     if level := _level(percent, active_levels.get((NEARLY_FULL, subject))):
         title = f"Pool {name} is {family_usage.percent} % full"
         yield Found(NEARLY_FULL, subject, level, title, counts, url)
-    if _cools(family_usage, (COOLING, subject) in active_levels):
+    if _has_long_cooldown_queue(family_usage, (COOLING, subject) in active_levels):
         share = shares.whole_percent(family_usage.cooling / (family_usage.used + family_usage.free))
         title = f"{share} % of pool {name} are cooling down"
         detail = f"{family_usage.cooling} blocks are cooling, only {family_usage.free} are free."
@@ -64,7 +64,7 @@ def _level(percent: float, before: Level | None) -> Level | None:
     return Level.WARNING if percent > warning else None
 
 
-def _cools(family_usage: usage.Usage, before: bool) -> bool:
+def _has_long_cooldown_queue(family_usage: usage.Usage, before: bool) -> bool:
     """More blocks wait than are free, and they are a share of the pool that matters."""
     least = COOLING_SHARE - (STEADY if before else 0)
     return family_usage.cooling > family_usage.free and 100 * family_usage.cooling > least * (
@@ -72,7 +72,7 @@ def _cools(family_usage: usage.Usage, before: bool) -> bool:
     )
 
 
-def _refusing(_known: Known) -> Iterator[Found]:
+def _refusal_conditions(_known: Known) -> Iterator[Found]:
     for pool_id, name, count, message in database.rows(
         _REFUSED, {"newest": _NEWEST, "recent": RECENT}
     ):
@@ -90,6 +90,6 @@ def _refusing(_known: Known) -> Iterator[Found]:
 _REFUSED = statements.read("pools/pools_with_refusals")
 
 ALL = (
-    Condition((NEARLY_FULL, COOLING), _by_use),
-    Condition((FAILING,), _refusing),
+    Condition((NEARLY_FULL, COOLING), _utilization_conditions),
+    Condition((FAILING,), _refusal_conditions),
 )

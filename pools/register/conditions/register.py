@@ -29,7 +29,7 @@ HOPELESS = 6  # failures in a row after which a cluster that was never reached i
 _MOST = 1000  # subjects of one condition that are read
 
 
-def _stale(_known: Known) -> Iterator[Found]:
+def _stale_clusters(_known: Known) -> Iterator[Found]:
     """No full pass since it was due by so many seconds."""
     now = database.now()
     overdue = timedelta(seconds=settings.IPAM_NOTICE_STALE_SECONDS)
@@ -46,26 +46,26 @@ def _stale(_known: Known) -> Iterator[Found]:
         yield Found(STALE, f"cluster/{pk}", Level.ERROR, title, detail, url)
 
 
-def _duplicates(_known: Known) -> Iterator[Found]:
+def _duplicate_pod_cidrs(_known: Known) -> Iterator[Found]:
     """Two nodes that list one block, as passes find it."""
     rows = Finding.objects.filter(code="pod_cidr_overlap").values("cluster_id", "cluster__name")
     for row in rows.annotate(count=Count("pk")).order_by("cluster_id")[:_MOST]:
-        title = f"{_many(row['count'], 'PodCIDR')} used twice in cluster {row['cluster__name']}"
+        title = f"{_count_of(row['count'], 'PodCIDR')} used twice in cluster {row['cluster__name']}"
         url = f"/admin/pools/finding/?cluster={row['cluster_id']}"
         subject = f"cluster/{row['cluster_id']}/pod-cidrs"
         yield Found(DUPLICATE, subject, Level.ERROR, title, "Two nodes list the same block.", url)
 
 
-def _leaks(_known: Known) -> Iterator[Found]:
+def _leaked_blocks(_known: Known) -> Iterator[Found]:
     rows = Leak.objects.filter(confirmed_at__isnull=False).values("cluster_id", "cluster__name")
     for row in rows.annotate(count=Count("pk")).order_by("cluster_id")[:_MOST]:
-        title = f"{_many(row['count'], 'block')} leaked in cluster {row['cluster__name']}"
+        title = f"{_count_of(row['count'], 'block')} leaked in cluster {row['cluster__name']}"
         detail = "Two complete observations did not see their holders."
         url = f"/admin/pools/leak/?cluster={row['cluster_id']}"
         yield Found(LEAKED, f"cluster/{row['cluster_id']}", Level.WARNING, title, detail, url)
 
 
-def _degraded(_known: Known) -> Iterator[Found]:
+def _degraded_environments(_known: Known) -> Iterator[Found]:
     rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
     # The oldest first: of very many, those that were told stay told.
     for environment in rows.order_by("degraded_since", "pk")[:_MOST]:
@@ -76,7 +76,7 @@ def _degraded(_known: Known) -> Iterator[Found]:
         )
 
 
-def _scheduler(_known: Known) -> Iterator[Found]:
+def _stopped_scheduler(_known: Known) -> Iterator[Found]:
     """Told by whoever is not the scheduler: `manage.py watch` looks, too."""
     silence = scheduler.silence()
     if silence is not None and silence > scheduler.MOST_SILENCE:
@@ -85,40 +85,40 @@ def _scheduler(_known: Known) -> Iterator[Found]:
         yield Found(SCHEDULER, "scheduler", Level.ERROR, title, detail)
 
 
-def _violations(_known: Known) -> Iterator[Found]:
+def _check_violations(_known: Known) -> Iterator[Found]:
     """By the last word on each check, less what was repaired."""
     count = reports.violations()
     if count:
-        title = f"The checks found {_many(count, 'violation')} of the invariants"
+        title = f"The checks found {_count_of(count, 'violation')} of the invariants"
         detail = "`manage.py ipam check` says more."
         yield Found(VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/")
 
 
-def _chain(_known: Known) -> Iterator[Found]:
+def _broken_audit_chain(_known: Known) -> Iterator[Found]:
     last = AuditVerification.objects.order_by("-pk").first()
     if last and not last.ok:
         detail = "Events were changed or taken away: `manage.py ipam audit verify` says which."
         yield Found(CHAIN, "register", Level.ERROR, "The chain of the history is broken", detail)
 
 
-def _recovering(_known: Known) -> Iterator[Found]:
+def _active_recovery(_known: Known) -> Iterator[Found]:
     recovery = Recovery.objects.filter(ended_at=None).first()
     if recovery:
         detail = f"Since {recovery.since:%Y-%m-%d %H:%M} UTC: {recovery.reason}"
         yield Found(RECOVERING, "register", Level.WARNING, "Recovery: nothing is allocated", detail)
 
 
-def _many(number: int, word: str) -> str:
+def _count_of(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 ALL = (
-    Condition((STALE,), _stale),
-    Condition((DUPLICATE,), _duplicates),
-    Condition((LEAKED,), _leaks),
-    Condition((DEGRADED,), _degraded),
-    Condition((SCHEDULER,), _scheduler),
-    Condition((VIOLATIONS,), _violations),
-    Condition((CHAIN,), _chain),
-    Condition((RECOVERING,), _recovering),
+    Condition((STALE,), _stale_clusters),
+    Condition((DUPLICATE,), _duplicate_pod_cidrs),
+    Condition((LEAKED,), _leaked_blocks),
+    Condition((DEGRADED,), _degraded_environments),
+    Condition((SCHEDULER,), _stopped_scheduler),
+    Condition((VIOLATIONS,), _check_violations),
+    Condition((CHAIN,), _broken_audit_chain),
+    Condition((RECOVERING,), _active_recovery),
 )

@@ -24,8 +24,8 @@ DAYS = 90
 def steps() -> Iterator[demo.DemoStep]:
     """When all else has happened."""
     for name in demo.CLUSTERS:
-        yield demo.DemoStep(0, name, _past)
-    yield demo.DemoStep(0, demo.CLUSTERS[-1], _today)
+        yield demo.DemoStep(0, name, _write_past_samples)
+    yield demo.DemoStep(0, demo.CLUSTERS[-1], _take_todays_sample)
 
 
 def forget(cluster: Cluster) -> None:
@@ -37,16 +37,16 @@ def forget(cluster: Cluster) -> None:
     SampleSum.objects.filter(by=SampleSum.By.CLUSTER, name=cluster.name).delete()
     first = today - timedelta(days=DAYS)
     SampleSum.objects.filter(by=SampleSum.By.CATEGORY, day__gte=first).delete()
-    samples.add_up(first, today)
+    samples.sum_samples(first, today)
 
 
 _TENANTS = (SampleSum.By.ORG, SampleSum.By.ENV)
 
 
-def _past(cluster: Cluster) -> None:
+def _write_past_samples(cluster: Cluster) -> None:
     pools = list(Pool.objects.filter(cluster=cluster))
     with connection.cursor() as cursor:
-        for pool_id, families in usage.of_pools(pools).items():
+        for pool_id, families in usage.usage_by_pool(pools).items():
             for family, family_usage in families.items():
                 numbers = {"capacity": family_usage.capacity, "reserved": family_usage.reserved}
                 cursor.execute(
@@ -54,12 +54,12 @@ def _past(cluster: Cluster) -> None:
                 )
     _add_tenants(cluster, sign=1, until=1)
     today = database.now().date()
-    samples.add_up(today - timedelta(days=DAYS), today)
+    samples.sum_samples(today - timedelta(days=DAYS), today)
 
 
-def _today(_cluster: Cluster) -> None:
-    samples.take()
-    forecasts.work_out()
+def _take_todays_sample(_cluster: Cluster) -> None:
+    samples.take_samples()
+    forecasts.refresh_forecasts()
 
 
 def _add_tenants(cluster: Cluster, *, sign: int, until: int) -> None:

@@ -47,23 +47,23 @@ class Tenure:
         return self.since <= moment and (self.until is None or moment < self.until)
 
 
-def holders(
+def find_holders(
     address: addresses.Address, *, cluster_id: int | None = None, at: datetime | None = None
 ) -> tuple[list[Tenure], list[Tenure]]:
     """(who has the address now or at the time, all tenures newest first), over address spaces.
 
     The cluster may be one that was forgotten (`former_cluster`).
     """
-    rows = _of_address(address, cluster_id)
+    rows = _address_events(address, cluster_id)
     instant = at or database.now()
     # As an expression: by the index of times all that came before would be read.
     events = rows.alias(told=F("pgh_created_at") + timedelta(0)).filter(told__lte=instant)
     last = events.order_by("space_id", "cidr", "-pgh_id")
-    then = tenures_of(list(last.distinct("space_id", "cidr")))
+    then = build_tenures(list(last.distinct("space_id", "cidr")))
     return [tenure for tenure in then if tenure.covers(instant)], _tenures(rows)
 
 
-def past(value: str, *, field: str = "") -> datetime:
+def parse_past_time(value: str, *, field: str = "") -> datetime:
     """A time, as RFC 3339 text, of which something can be known: InvalidInput `time`, `future_time`.
 
     Half a minute ahead is taken for now: clocks differ.
@@ -75,14 +75,14 @@ def past(value: str, *, field: str = "") -> datetime:
     return moment
 
 
-def former_cluster(name: str) -> int | None:
+def find_former_cluster(name: str) -> int | None:
     """The id of the cluster that had this name last, as far as events tell."""
     events = ClusterEvent.objects.filter(name=name).order_by("-pgh_id")
     cluster_id: int | None = events.values_list("pgh_obj_id", flat=True).first()
     return cluster_id
 
 
-def _of_address(address: addresses.Address, cluster_id: int | None) -> QuerySet[Any]:
+def _address_events(address: addresses.Address, cluster_id: int | None) -> QuerySet[Any]:
     # Of all pools that there ever were.
     name = f"mask_size_v{address.version}"
     sizes = set(Pool.objects.values_list(name, flat=True)) | set(
@@ -107,7 +107,7 @@ def _tenures(rows: QuerySet[Any]) -> list[Tenure]:
     for event in newest:
         by_block.setdefault((event.space_id, str(event.cidr)), []).append(event)
     for chain in by_block.values():
-        tenures += _chain(chain, names)
+        tenures += _block_tenures(chain, names)
     return sorted(tenures, key=lambda tenure: tenure.since, reverse=True)
 
 
@@ -115,37 +115,37 @@ def _block_of(address: addresses.Address, size: int) -> str:
     return str(ip_network((address, size), strict=False))
 
 
-def _chain(events: list[Any], names: Names) -> list[Tenure]:
+def _block_tenures(events: list[Any], names: Names) -> list[Tenure]:
     """The tenures that the events of one block tell, oldest first."""
     tenures = []
     for event, following in zip(events, [*events[1:], None], strict=True):
-        if begins(event):
-            tenures.append(tenure(event, following, names))
+        if begins_tenure(event):
+            tenures.append(build_tenure(event, following, names))
     return tenures
 
 
-def begins(event: Any) -> bool:
+def begins_tenure(event: Any) -> bool:
     """Whether somebody has the block from then on."""
     return event.pgh_label not in {"cooldown_ended", "removed"} and event.state in LIVE
 
 
-def tenure(event: Any, following: Any, names: Names) -> Tenure:
+def build_tenure(event: Any, following: Any, names: Names) -> Tenure:
     """What an event of a block began, and its next event ended (None: nothing did)."""
-    until = _start(following) if following else None
+    until = _start_time(following) if following else None
     if event.state == "cooling" and (until is None or until > event.available_from):
         until = event.available_from
-    return _tenure(event, _start(event), until, names)
+    return _create_tenure(event, _start_time(event), until, names)
 
 
-def tenures_of(events: list[Any]) -> list[Tenure]:
+def build_tenures(events: list[Any]) -> list[Tenure]:
     """The tenure that each event began, as far as it is one; `until` by the block's next event."""
-    live = [event for event in events if begins(event)]
-    following = _following(live)
+    live = [event for event in events if begins_tenure(event)]
+    following = _next_events(live)
     names = Names(live)
-    return [tenure(event, following.get(event.pgh_id), names) for event in live]
+    return [build_tenure(event, following.get(event.pgh_id), names) for event in live]
 
 
-def _following(events: list[Any]) -> dict[int, Any]:
+def _next_events(events: list[Any]) -> dict[int, Any]:
     """The next event of the same block, by the number of each."""
     if not events:
         return {}
@@ -161,7 +161,7 @@ def _following(events: list[Any]) -> dict[int, Any]:
 _FOLLOWING = statements.read("pools/following_events")
 
 
-def _start(event: Any) -> datetime:
+def _start_time(event: Any) -> datetime:
     """When what the event tells of began."""
     times = {"allocated": event.allocated_at, "released": event.released_at}
     moment: datetime = times.get(event.pgh_label, event.pgh_created_at)
@@ -190,7 +190,7 @@ class Names:
         return self.clusters.get(self.cluster_of.get(event.pool_id), ""), ""
 
 
-def _tenure(event: Any, since: datetime, until: datetime | None, names: Names) -> Tenure:
+def _create_tenure(event: Any, since: datetime, until: datetime | None, names: Names) -> Tenure:
     cluster, space = names.space(event)
     return Tenure(
         cluster=cluster,

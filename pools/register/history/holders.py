@@ -16,7 +16,7 @@ from pools.register.history.addresses import Tenure
 
 
 @dataclass(frozen=True)
-class Holdings:
+class TenurePage:
     """Tenures, newest first; `below`: look on for numbers beneath it, None at the end."""
 
     tenures: list[Tenure]
@@ -24,11 +24,11 @@ class Holdings:
 
 
 # Returns who named a MAC or a VM at a time, as rows of `ipam who`.
-Named = Callable[[str, int | None, datetime], list[dict[str, Any]]]
-NAMED: list[Named] = []  # filled by pools.extension
+AddressNamer = Callable[[str, int | None, datetime], list[dict[str, Any]]]
+ADDRESS_NAMERS: list[AddressNamer] = []  # filled by pools.extension
 
 
-def held(
+def find_tenures(
     *,
     kind: str = "",
     holder: str = "",
@@ -37,7 +37,7 @@ def held(
     moment: datetime | None = None,
     below: int | None = None,
     limit: int = 100,
-) -> Holdings:
+) -> TenurePage:
     """The tenures of a holder; with `at` those that lasted then. A holder, its uid, or both."""
     if not holder:
         return _by_uid(kind, uid, cluster_id, moment, below, limit)
@@ -54,11 +54,11 @@ def held(
     while True:
         page = rows if below is None else rows.filter(pgh_id__lt=below)
         events = list(page.order_by("-pgh_id")[: limit + 1])
-        some = addresses.tenures_of(events[:limit])
+        some = addresses.build_tenures(events[:limit])
         tenures += some if moment is None else [tenure for tenure in some if tenure.covers(moment)]
         below = events[limit - 1].pgh_id if len(events) > limit else None
         if moment is None or below is None or len(tenures) >= limit:
-            return Holdings(tenures, below)
+            return TenurePage(tenures, below)
 
 
 def _by_uid(
@@ -68,16 +68,16 @@ def _by_uid(
     moment: datetime | None,
     below: int | None,
     limit: int,
-) -> Holdings:
+) -> TenurePage:
     criteria = search.Wanted(
         uid=uid, holder_kind=kind, cluster_id=cluster_id, kind="block", until=None
     )
     search_result = search.search([criteria], below=below, limit=limit)
     rows = BlockEvent.objects.filter(pk__in=[event.pk for event in search_result.events])
-    tenures = addresses.tenures_of(list(rows.exclude(state="available").order_by("-pgh_id")))
+    tenures = addresses.build_tenures(list(rows.exclude(state="available").order_by("-pgh_id")))
     if moment is not None:
         tenures = [tenure for tenure in tenures if tenure.covers(moment)]
-    return Holdings(tenures, search_result.below)
+    return TenurePage(tenures, search_result.below)
 
 
 def _in_cluster(cluster_id: int) -> Q:

@@ -86,7 +86,7 @@ def cluster_name(snapshot: PoolSnapshot) -> str:
     return cluster_events.order_by("-pgh_id").values_list("name", flat=True).first() or ""
 
 
-def _last(model: Any, pool_id: int, moment: datetime) -> list[Any]:
+def _last_events(model: Any, pool_id: int, moment: datetime) -> list[Any]:
     """The last event until then of each object of the pool that was there."""
     rows = model.objects.filter(pool_id=pool_id, pgh_created_at__lte=moment)
     last_events = rows.order_by("pgh_obj_id", "-pgh_id").distinct("pgh_obj_id")
@@ -95,10 +95,11 @@ def _last(model: Any, pool_id: int, moment: datetime) -> list[Any]:
 
 def _cidrs(pool_id: int, moment: datetime) -> list[CIDR]:
     rows = sorted(
-        _last(PoolCIDREvent, pool_id, moment), key=lambda event: (event.position, event.pgh_id)
+        _last_events(PoolCIDREvent, pool_id, moment),
+        key=lambda event: (event.position, event.pgh_id),
     )
     ranges: dict[int, list[tuple[addresses.AddressRange, str]]] = {}
-    for event in _last(ReservedRangeEvent, pool_id, moment):
+    for event in _last_events(ReservedRangeEvent, pool_id, moment):
         span = addresses.AddressRange(event.first, event.last)
         ranges.setdefault(event.pool_cidr_id, []).append((span, event.reason))
     return [
@@ -131,14 +132,14 @@ def _counts(
             free += 0 if cidr.orphaned or cidr.pending else blocks.total(grid.allocatable(spans))
         counts[family] = FamilyCounts(
             capacity,
-            _held(pool_id, family, moment),
-            _cooling(pool_id, family, moment),
+            _count_held(pool_id, family, moment),
+            _count_cooling(pool_id, family, moment),
             capacity - free,
         )
     return counts
 
 
-def _held(pool_id: int, family: int, moment: datetime) -> int:
+def _count_held(pool_id: int, family: int, moment: datetime) -> int:
     """How many are held now, less what was added since: one statement, so one moment."""
     low, _ = event_numbers.within(moment, None)
     ((now, whole, single),) = database.rows(
@@ -152,7 +153,7 @@ def _held(pool_id: int, family: int, moment: datetime) -> int:
 _SINCE = statements.read("pools/pool_events_since")
 
 
-def _cooling(pool_id: int, family: int, moment: datetime) -> int | None:
+def _count_cooling(pool_id: int, family: int, moment: datetime) -> int | None:
     """Released, not over its cooldown, and nothing happened to it since; None: more than counted."""
     longest = _longest_cooldown(pool_id)
     low, high = event_numbers.within(moment - longest, moment + timedelta(microseconds=1))
@@ -189,7 +190,7 @@ class Holders:
     below: int | None
 
 
-def holders(
+def pool_holders(
     pool_id: int, moment: datetime, *, below: int | None = None, limit: int = 100
 ) -> Holders:
     """Who held or cooled which block of the pool then, a page at a time."""
@@ -209,7 +210,7 @@ def holders(
             break
     chosen = numbers[:limit]
     rows = list(BlockEvent.objects.filter(pk__in=chosen).order_by("-pgh_id"))
-    tenures = [tenure for tenure in history_addresses.tenures_of(rows) if tenure.covers(moment)]
+    tenures = [tenure for tenure in history_addresses.build_tenures(rows) if tenure.covers(moment)]
     more = chosen[-1] if len(numbers) > limit else position + 1 if position else None
     return Holders(tenures, more)
 

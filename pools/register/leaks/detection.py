@@ -61,12 +61,12 @@ class LeakObservation:
     leaked: int
 
 
-def observed(context: SyncContext, whole: Collection[str], began: datetime) -> None:
+def observe_full_sync(context: SyncContext, whole: Collection[str], began: datetime) -> None:
     """A full pass: judged by each source of whose kinds all were listed."""
     for source in SOURCES:
         if source.kinds <= set(whole):
             with context.holding():
-                judge(
+                record_observation(
                     source.name,
                     source.covers,
                     cluster_id=context.cluster.pk,
@@ -75,7 +75,7 @@ def observed(context: SyncContext, whole: Collection[str], began: datetime) -> N
                 )
 
 
-def judge(
+def record_observation(
     source: str,
     covers: sql.Composable,
     *,
@@ -96,19 +96,19 @@ def judge(
         "grace": settings.IPAM_LEAK_GRACE_SECONDS,
         # Of this very moment: a transaction may observe twice.
         "observed": database.call("SELECT ipam_clock()", []),
-        **_of_cluster(cluster_id),
+        **_ids_of_cluster(cluster_id),
     }
     unreferenced = sql.SQL("").join(
         sql.SQL(" AND NOT EXISTS ({})").format(reference) for reference in _references(holders)
     )
-    note = _NOTE.format(covers=covers, unreferenced=unreferenced, same=_SAME)
+    note = _RECORD_MISSED.format(covers=covers, unreferenced=unreferenced, same=_SAME_HOLDING)
     with database.hash_joins_only():
         ((missed, leaked),) = database.rows(note, values, prepare=False)
-        database.rows(_SEEN.format(covers=covers), values, prepare=False)
+        database.rows(_DELETE_SEEN.format(covers=covers), values, prepare=False)
     return LeakObservation(missed, leaked)
 
 
-def _of_cluster(cluster_id: int) -> dict[str, list[int]]:
+def _ids_of_cluster(cluster_id: int) -> dict[str, list[int]]:
     """Pools and feeds by their ids: the planner sees what they lead to."""
     pools = database.rows("SELECT id FROM pools_pool WHERE cluster_id = %s", [cluster_id])
     feeds = database.rows("SELECT id FROM pools_referencefeed WHERE cluster_id = %s", [cluster_id])
@@ -133,11 +133,11 @@ _REPORTED = sql.SQL("""
       AND (r.holder_uid = '' OR b.holder_uid = '' OR r.holder_uid = b.holder_uid)
       AND r.org IN ('', b.org)
 """)
-_SAME = sql.SQL("""
+_SAME_HOLDING = sql.SQL("""
     (l.holder_kind, l.holder_id, l.holder_uid, l.allocated_at)
     = (EXCLUDED.holder_kind, EXCLUDED.holder_id, EXCLUDED.holder_uid, EXCLUDED.allocated_at)
 """)
-_NOTE = sql.SQL("""
+_RECORD_MISSED = sql.SQL("""
     WITH noted AS (
         INSERT INTO pools_leak AS l (block_id, cluster_id, source, holder_kind, holder_id,
             holder_uid, allocated_at, missed_at, observed_at, observations, confirmed_at)
@@ -162,7 +162,7 @@ _NOTE = sql.SQL("""
     SELECT count(*), count(confirmed_at) FROM noted
 """)
 # What the observation covered and did not note. Blocks by their ids, or all would be read.
-_SEEN = sql.SQL("""
+_DELETE_SEEN = sql.SQL("""
     DELETE FROM pools_leak l USING pools_block b, pools_pool p
     WHERE l.cluster_id = %(cluster)s AND l.observed_at < %(observed)s AND b.id = l.block_id
       AND b.id = ANY(ARRAY(SELECT block_id FROM pools_leak
@@ -173,17 +173,17 @@ _SEEN = sql.SQL("""
 """)
 
 
-def clear(cluster_id: int, kind: str) -> None:
+def clear_referenced(cluster_id: int, kind: str) -> None:
     """Whoever is referenced again is not suspected: after a report that only added holders."""
     if not Leak.objects.filter(cluster_id=cluster_id, holder_kind=kind).exists():
         return
-    values = {"cluster": cluster_id, "kind": kind, **_of_cluster(cluster_id)}
+    values = {"cluster": cluster_id, "kind": kind, **_ids_of_cluster(cluster_id)}
     with database.hash_joins_only():
         for reference in _references({kind}):
-            database.rows(_CLEAR.format(referenced=reference), values, prepare=False)
+            database.rows(_DELETE_REFERENCED.format(referenced=reference), values, prepare=False)
 
 
-_CLEAR = sql.SQL("""
+_DELETE_REFERENCED = sql.SQL("""
     DELETE FROM pools_leak l USING pools_block b, pools_pool p
     WHERE l.cluster_id = %(cluster)s AND l.holder_kind = %(kind)s
       AND b.id = l.block_id AND p.id = b.pool_id AND b.id = ANY(ARRAY(
@@ -193,14 +193,14 @@ _CLEAR = sql.SQL("""
 """)
 
 
-def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
+def find_referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
     """Those of these blocks of the cluster whose holders are seen at this moment; in a transaction."""
     every = {kind for source in SOURCES for kind in source.holders}
-    values = {"cluster": cluster_id, "ids": list(block_ids), **_of_cluster(cluster_id)}
+    values = {"cluster": cluster_id, "ids": list(block_ids), **_ids_of_cluster(cluster_id)}
     with database.hash_joins_only(many=len(block_ids) > _FEW):
         rows = database.rows(
             sql.SQL(" UNION ").join(
-                _SEEN_NOW.format(referenced=reference) for reference in _references(every)
+                _FIND_REFERENCED.format(referenced=reference) for reference in _references(every)
             ),
             values,
             prepare=False,
@@ -209,46 +209,46 @@ def referenced(cluster_id: int, block_ids: Collection[int]) -> set[int]:
 
 
 _FEW = 20
-_SEEN_NOW = sql.SQL("""
+_FIND_REFERENCED = sql.SQL("""
     SELECT b.id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
     WHERE b.id = ANY(%(ids)s::bigint[]) AND EXISTS ({referenced})
 """)
 
 
-def current() -> QuerySet[Leak]:
+def current_leaks() -> QuerySet[Leak]:
     """Leaks and suspicions whose block is still the one that was missed.
 
     Each block is asked for by its id, whatever the planner knows; a join might read them all for each.
     """
     held = Cast(Value(BlockState.HELD), TextField())
     block = Block.objects.filter(pk=OuterRef("block_id"))
-    now = block.values(one=_as_one("state", *_IDENTITY))
-    return Leak.objects.filter(Exact(Subquery(now), _as_one(held, *_IDENTITY)))
+    now = block.values(one=_as_array("state", *_IDENTITY))
+    return Leak.objects.filter(Exact(Subquery(now), _as_array(held, *_IDENTITY)))
 
 
 _IDENTITY = ("holder_kind", "holder_id", "holder_uid", "allocated_at")
 
 
-def _as_one(*parts: str | Cast) -> Func:
+def _as_array(*parts: str | Cast) -> Func:
     return Func(*parts, function="jsonb_build_array", output_field=TextField())
 
 
-def leaked() -> QuerySet[Leak]:
+def confirmed_leaks() -> QuerySet[Leak]:
     """The blocks that leaked."""
-    return current().filter(confirmed_at__isnull=False)
+    return current_leaks().filter(confirmed_at__isnull=False)
 
 
-def suspected() -> QuerySet[Leak]:
+def suspected_leaks() -> QuerySet[Leak]:
     """The blocks that one observation, or several within the grace, missed."""
-    return current().filter(confirmed_at=None)
+    return current_leaks().filter(confirmed_at=None)
 
 
-def tidy() -> int:
+def delete_outdated() -> int:
     """Forget leaks whose block is another's by now, or free; how many. Nothing depends on it."""
-    return len(database.rows(_TIDY, []))
+    return len(database.rows(_DELETE_OUTDATED, []))
 
 
-_TIDY = statements.read("pools/delete_outdated_leaks")
+_DELETE_OUTDATED = statements.read("pools/delete_outdated_leaks")
 
 
 # --- nodes ----------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ from pools.register.leaks.reclaim import ReclaimResult
 
 CHUNK = 2000
 
-Shape = dict[str, Any]
+LeakRow = dict[str, Any]
 
 
-def why(row: Mapping[str, Any]) -> str:
+def describe_observation(row: Mapping[str, Any]) -> str:
     """What was observed, in words."""
     holder = f"{row['holder_kind']} {row['holder_id']}"
     if row["source"] == detection.TOOLING:
@@ -30,14 +30,14 @@ def why(row: Mapping[str, Any]) -> str:
     return f"{observation}, {times}."
 
 
-def shapes(rows: Sequence[Mapping[str, Any]]) -> list[Shape]:
+def leak_rows(rows: Sequence[Mapping[str, Any]]) -> list[LeakRow]:
     """Rows of `leaks.current()`, read by `.values()`, for people and programs; two statements."""
     block_rows = Block.objects.filter(pk__in={row["block_id"] for row in rows})
     blocks = {block.pk: block for block in block_rows.select_related("pool__cluster")}
-    return [_shape(row, blocks[row["block_id"]]) for row in rows if row["block_id"] in blocks]
+    return [_leak_row(row, blocks[row["block_id"]]) for row in rows if row["block_id"] in blocks]
 
 
-def _shape(row: Mapping[str, Any], block: Block) -> Shape:
+def _leak_row(row: Mapping[str, Any], block: Block) -> LeakRow:
     return {
         "id": row["id"],
         "block_id": block.pk,
@@ -51,7 +51,7 @@ def _shape(row: Mapping[str, Any], block: Block) -> Shape:
         "env": block.env,
         "state": "leaked" if row["confirmed_at"] else "suspected",
         "source": row["source"],
-        "why": why(row),
+        "why": describe_observation(row),
         "allocated_at": block_fields.time(row["allocated_at"]),
         "missed_at": block_fields.time(row["missed_at"]),
         "observed_at": block_fields.time(row["observed_at"]),
@@ -60,14 +60,14 @@ def _shape(row: Mapping[str, Any], block: Block) -> Shape:
     }
 
 
-def every(rows: QuerySet[Leak]) -> Iterator[Shape]:
+def iterate_leaks(rows: QuerySet[Leak]) -> Iterator[LeakRow]:
     """All of them, read in parts."""
     leaks = rows.order_by("id").values().iterator(chunk_size=CHUNK)
     while part := list(islice(leaks, CHUNK)):
-        yield from shapes(part)
+        yield from leak_rows(part)
 
 
-def outcome(result: ReclaimResult) -> str:
+def outcome_code(result: ReclaimResult) -> str:
     """One word for what came of a reclaim."""
     if result.error:
         return "refused"

@@ -77,10 +77,10 @@ def reclaim_all(
         )
     remaining_targets = iter(targets)
     while batch := list(islice(remaining_targets, BATCH)):
-        yield from database.retried(partial(_batch, batch, author, dry_run=dry_run))
+        yield from database.retried(partial(_reclaim_batch, batch, author, dry_run=dry_run))
 
 
-def _batch(
+def _reclaim_batch(
     batch: Sequence[ReclaimTarget], author: events.Author, *, dry_run: bool
 ) -> list[ReclaimResult]:
     with events.recorded(author):
@@ -88,13 +88,15 @@ def _batch(
         if not dry_run:
             _lock_networks(ids)
         rows = {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(ids)})}
-        again = _referenced(rows.values())
+        again = _find_referenced(rows.values())
         checks = [_check(target, rows.get(target.block_id), again) for target in batch]
         taken_ids = {
-            target.block_id for target, check in zip(batch, checks, strict=True) if check is _MAY
+            target.block_id
+            for target, check in zip(batch, checks, strict=True)
+            if check is _RECLAIMABLE
         }
         if taken_ids and not dry_run:
-            _take(taken_ids)
+            _reclaim_blocks(taken_ids)
             rows |= {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(taken_ids)})}
     return [
         _result(target, rows.get(target.block_id), check, dry_run=dry_run)
@@ -122,16 +124,18 @@ _ROWS = statements.read("pools/leaks_to_reclaim")
 Row = Mapping[str, Any]
 
 
-def _referenced(rows: Iterable[Row]) -> set[int]:
+def _find_referenced(rows: Iterable[Row]) -> set[int]:
     by_cluster: dict[int, list[int]] = {}
     for row in rows:
         if row["state"] == BlockState.HELD:
             by_cluster.setdefault(row["cluster_id"], []).append(row["id"])
-    return {pk for cluster, ids in by_cluster.items() for pk in detection.referenced(cluster, ids)}
+    return {
+        pk for cluster, ids in by_cluster.items() for pk in detection.find_referenced(cluster, ids)
+    }
 
 
-_MAY = "may be taken"
-_DONE = "was taken before"
+_RECLAIMABLE = "may be taken"
+_ALREADY_RECLAIMED = "was taken before"
 _CheckResult = str | errors.IpamError
 
 
@@ -141,7 +145,7 @@ def _check(target: ReclaimTarget, row: Row | None, again: Collection[int]) -> _C
     if not _is_same(target, row):
         return errors.HolderChanged()
     if row["state"] != BlockState.HELD:
-        return _DONE
+        return _ALREADY_RECLAIMED
     holder = f"{row['holder_kind']} {row['holder_id']}"
     if row["id"] in again:
         return errors.ReferencedAgain(f"{holder}, who holds {row['cidr']}, is referenced.")
@@ -149,7 +153,7 @@ def _check(target: ReclaimTarget, row: Row | None, again: Collection[int]) -> _C
         return errors.NotLeaked(
             f"{row['cidr']} of {holder} did not leak: no two complete observations missed its holder."
         )
-    return _MAY
+    return _RECLAIMABLE
 
 
 def _is_same(target: ReclaimTarget, row: Row) -> bool:
@@ -161,24 +165,24 @@ def _is_same(target: ReclaimTarget, row: Row) -> bool:
     )
 
 
-def _take(ids: Collection[int]) -> None:
-    cool(ids)
+def _reclaim_blocks(ids: Collection[int]) -> None:
+    start_cooldown(ids)
     blocks = list(Block.objects.filter(pk__in=ids).select_related("pool"))
     for source in detection.SOURCES:
         if source.give_back:
             source.give_back(blocks)
 
 
-def cool(ids: Collection[int]) -> None:
+def start_cooldown(ids: Collection[int]) -> None:
     """Held blocks into the cooldown of their pools, never straight to free.
 
     Where a pool has none, a grace passes in which its holder may still turn up.
     """
     grace = max(settings.IPAM_LEAK_GRACE_SECONDS, 1)
-    database.fetch(_COOL, {"ids": sorted(ids), "grace": grace})
+    database.fetch(_START_COOLDOWN, {"ids": sorted(ids), "grace": grace})
 
 
-_COOL = statements.read("pools/reclaim_blocks")
+_START_COOLDOWN = statements.read("pools/reclaim_blocks")
 
 
 def _result(
@@ -188,4 +192,6 @@ def _result(
         return ReclaimResult(target, error=check)
     assert row is not None  # noqa: S101  # no row has a verdict of its own
     block = block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
-    return ReclaimResult(target, block, repeated=check == _DONE, would=dry_run and check == _MAY)
+    return ReclaimResult(
+        target, block, repeated=check == _ALREADY_RECLAIMED, would=dry_run and check == _RECLAIMABLE
+    )

@@ -21,8 +21,8 @@ from pools.models import Cluster, Reference, ReferenceFeed
 from pools.platform import database, events
 from pools.register.leaks import detection
 
-MOST = 200_000  # holders in one report
-ANSWER = (
+MOST_HOLDERS = 200_000  # holders in one report
+ANSWER_FIELDS = (
     "cluster", "holder_kind", "sequence", "complete", "holders", "reported_at", "complete_at", "missed",
     "leaked",
 )  # fmt: skip
@@ -64,20 +64,20 @@ class ReferenceReport:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def take_in(report: ReferenceReport, *, author: events.Author) -> dict[str, Any]:
+def ingest_report(report: ReferenceReport, *, author: events.Author) -> dict[str, Any]:
     """What is answered: the feed as it stands, and how many blocks a complete report missed.
 
     A report that is repeated is answered as before, and is no further observation. Raises StaleSequence,
     SequenceReused.
     """
-    return database.retried(lambda: _take_in(report, author))
+    return database.retried(lambda: _ingest_report(report, author))
 
 
-def _take_in(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
+def _ingest_report(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
     with transaction.atomic():
         # A snapshot of a million blocks is one statement, longer than the web's own limit.
         database.rows("SELECT set_config('statement_timeout', '25s', true)", [])
-        feed = _locked(report)
+        feed = _lock_feed(report)
         fingerprint = report.fingerprint
         if report.sequence < feed.sequence:
             raise errors.StaleSequence(
@@ -86,7 +86,9 @@ def _take_in(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
         if report.sequence == feed.sequence:
             if fingerprint != feed.fingerprint:
                 raise errors.SequenceReused
-            return {name: feed.answer[name] for name in ANSWER}  # JSON in PostgreSQL has no order
+            return {
+                name: feed.answer[name] for name in ANSWER_FIELDS
+            }  # JSON in PostgreSQL has no order
         with database.hash_joins_only(many=report.complete):
             _store(feed.pk, report)
         feed.sequence, feed.fingerprint, feed.reporter = report.sequence, fingerprint, author.actor
@@ -94,24 +96,24 @@ def _take_in(report: ReferenceReport, author: events.Author) -> dict[str, Any]:
         observation = detection.LeakObservation(0, 0)
         if report.complete:
             feed.complete_at = feed.reported_at
-            observation = _observed(report, feed.reported_at)
+            observation = _record_observation(report, feed.reported_at)
         else:
-            detection.clear(report.cluster.pk, report.kind)
+            detection.clear_referenced(report.cluster.pk, report.kind)
         answer = feed.answer = _answer(feed, report, observation)
         feed.save()
     return answer
 
 
-def _locked(report: ReferenceReport) -> ReferenceFeed:
+def _lock_feed(report: ReferenceReport) -> ReferenceFeed:
     """The feed, held by this transaction; a new one has had no report."""
     values = [report.cluster.pk, report.kind]
-    database.rows(_NEW, values)
+    database.rows(_INSERT_FEED, values)
     return ReferenceFeed.objects.select_for_update().get(
         cluster=report.cluster, holder_kind=report.kind
     )
 
 
-_NEW = """
+_INSERT_FEED = """
     INSERT INTO pools_referencefeed (cluster_id, holder_kind, sequence, fingerprint, reporter,
         reported_at, answer)
     VALUES (%s, %s, -1, '', '', ipam_now(), '{}') ON CONFLICT DO NOTHING RETURNING id
@@ -136,15 +138,15 @@ def _columns(holders: Collection[ReferencedHolder]) -> dict[str, list[str]]:
     }
 
 
-_NAMED = "unnest(%(ids)s::text[], %(uids)s::text[], %(orgs)s::text[]) AS n(id, uid, org)"
+_REPORTED_HOLDERS = "unnest(%(ids)s::text[], %(uids)s::text[], %(orgs)s::text[]) AS n(id, uid, org)"
 _ADD = f"""
     INSERT INTO pools_reference (feed_id, holder_id, holder_uid, org)
-    SELECT %(feed)s, n.id, n.uid, n.org FROM {_NAMED}
+    SELECT %(feed)s, n.id, n.uid, n.org FROM {_REPORTED_HOLDERS}
     ON CONFLICT DO NOTHING RETURNING NULL AS nothing
 """  # noqa: S608  # our own texts
 # What stays is not written again.
 _REPLACE = f"""
-    WITH named AS MATERIALIZED (SELECT * FROM {_NAMED}),
+    WITH named AS MATERIALIZED (SELECT * FROM {_REPORTED_HOLDERS}),
     gone AS (
         DELETE FROM pools_reference r WHERE r.feed_id = %(feed)s AND NOT EXISTS (
             SELECT FROM named n
@@ -157,16 +159,16 @@ _REPLACE = f"""
     SELECT NULL AS nothing LIMIT 0
 """  # noqa: S608  # our own texts
 _REMOVE = f"""
-    DELETE FROM pools_reference r USING {_NAMED}
+    DELETE FROM pools_reference r USING {_REPORTED_HOLDERS}
     WHERE r.feed_id = %(feed)s AND r.holder_id = n.id AND n.uid IN ('', r.holder_uid)
       AND n.org IN ('', r.org)
     RETURNING NULL AS nothing
 """  # noqa: S608  # our own texts
 
 
-def _observed(report: ReferenceReport, now: datetime) -> detection.LeakObservation:
+def _record_observation(report: ReferenceReport, now: datetime) -> detection.LeakObservation:
     began = min(report.observed_at, now) if report.observed_at else now
-    return detection.judge(
+    return detection.record_observation(
         detection.TOOLING,
         sql.SQL("true"),
         cluster_id=report.cluster.pk,
@@ -189,4 +191,4 @@ def _answer(
         observation.missed,
         observation.leaked,
     )
-    return dict(zip(ANSWER, values, strict=True))
+    return dict(zip(ANSWER_FIELDS, values, strict=True))

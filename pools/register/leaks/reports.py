@@ -18,22 +18,22 @@ from pools.platform import documents
 from pools.register.leaks.reclaim import ReclaimTarget
 
 LARGEST = 256 * 1024 * 1024  # bytes: half a million leaks
-NEEDED = ("block_id", "holder_kind", "holder_id", "holder_uid", "org", "allocated_at")
+REQUIRED_COLUMNS = ("block_id", "holder_kind", "holder_id", "holder_uid", "org", "allocated_at")
 
 
-def read(path: str) -> list[ReclaimTarget]:
+def read_report(path: str) -> list[ReclaimTarget]:
     """What `ipam leaks -o json` or csv wrote, "-" the standard input; compared whole when reclaimed.
 
     Raises InvalidInput: unreadable, too_large, report_columns, report_row, and those of the texts.
     """
-    text = _text(path)
-    rows = _json(text) if text.lstrip()[:1] in {"[", "{"} else _csv(text)
+    text = _read_text(path)
+    rows = _parse_json(text) if text.lstrip()[:1] in {"[", "{"} else _parse_csv(text)
     return [_parse_row(row, number) for number, row in enumerate(rows, 1)]
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
-        raw = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _file(path)
+        raw = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _read_file(path)
         text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise errors.InvalidInput.for_field("FILE", "unreadable", f"{path} cannot be read: {error}") from None  # fmt: skip
@@ -44,27 +44,27 @@ def _text(path: str) -> str:
     return text
 
 
-def _file(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     with pathlib.Path(path).open("rb") as stream:
         return stream.read(LARGEST + 1)
 
 
-def _json(text: str) -> Sequence[Any]:
+def _parse_json(text: str) -> Sequence[Any]:
     entries = documents.load_json_value(text, limit=LARGEST)
     if not isinstance(entries, list):
         raise errors.InvalidInput.for_field("FILE", "wrong_type", "a list of leaks is expected")
     return entries
 
 
-def _csv(text: str) -> Sequence[Any]:
+def _parse_csv(text: str) -> Sequence[Any]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+    missing = [name for name in REQUIRED_COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
         message = f"the report has no column {', '.join(missing)}: write it with -o csv or json"
         raise errors.InvalidInput.for_field("FILE", "report_columns", message)
     try:
         return [
-            {name: spreadsheet_cells.unescaped(row[name] or "") for name in NEEDED}
+            {name: spreadsheet_cells.unescaped(row[name] or "") for name in REQUIRED_COLUMNS}
             for row in reader
         ]
     except csv.Error as error:
@@ -74,7 +74,9 @@ def _csv(text: str) -> Sequence[Any]:
 
 def _parse_row(row: Any, number: int) -> ReclaimTarget:
     try:
-        values = {name: str(row[name] if row[name] is not None else "") for name in NEEDED}
+        values = {
+            name: str(row[name] if row[name] is not None else "") for name in REQUIRED_COLUMNS
+        }
         allocated_at = datetime.fromisoformat(values["allocated_at"])
         if not isinstance(row, Mapping) or allocated_at.tzinfo is None:
             raise ValueError  # noqa: TRY301  # one answer for all that a row may lack

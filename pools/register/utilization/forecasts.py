@@ -22,7 +22,7 @@ SOON = timedelta(days=14)
 
 
 @dataclass(frozen=True)
-class Dated:
+class DatedForecast:
     """A forecast of one family of a pool, in days of the calendar (UTC)."""
 
     state: ForecastState
@@ -38,55 +38,55 @@ class Dated:
         return max(0, forecast.NEEDED - self.history)
 
 
-def of_pool(pool: Pool, used: Mapping[int, usage.Usage]) -> dict[int, Dated]:
+def forecast_pool(pool: Pool, used: Mapping[int, usage.Usage]) -> dict[int, DatedForecast]:
     """By family, from the pool's samples and its numbers as they are now."""
     today = database.now().date()
     histories = _histories([pool.pk], today)
     return {
-        family: _dated(histories.get((pool.pk, family), {}), family_usage, today)
+        family: _forecast_family(histories.get((pool.pk, family), {}), family_usage, today)
         for family, family_usage in used.items()
     }
 
 
-def stored(pool_ids: Iterable[int]) -> dict[int, dict[int, Dated]]:
+def stored_forecasts(pool_ids: Iterable[int]) -> dict[int, dict[int, DatedForecast]]:
     """As last worked out, by pool id and family; a pool that is new has none yet."""
-    forecasts_by_pool: dict[int, dict[int, Dated]] = defaultdict(dict)
+    forecasts_by_pool: dict[int, dict[int, DatedForecast]] = defaultdict(dict)
     for row in PoolForecast.objects.filter(pool__in=list(pool_ids)):
-        forecasts_by_pool[row.pool_id][row.family] = as_dated(row)
+        forecasts_by_pool[row.pool_id][row.family] = to_dated(row)
     return forecasts_by_pool
 
 
-def as_dated(row: PoolForecast) -> Dated:
-    return Dated(
+def to_dated(row: PoolForecast) -> DatedForecast:
+    return DatedForecast(
         ForecastState(row.state), row.history, row.per_day, row.day, row.earliest, row.latest
     )
 
 
-def within(days: int) -> QuerySet[PoolForecast]:
+def forecasts_within(days: int) -> QuerySet[PoolForecast]:
     """Forecasts of pools that are full now or that are to be full in so many days, first first."""
     until = database.now().date() + timedelta(days=days)
     rows = PoolForecast.objects.select_related("pool__cluster").filter(day__lte=until)
     return rows.order_by("day", "pool_id", "family")
 
 
-def work_out() -> int:
+def refresh_forecasts() -> int:
     """Forecast all pools from their newest samples; how many rows were written."""
     now = database.now()
     day = Sample.objects.aggregate(day=Max("day"))["day"]
     ids = list(Pool.objects.order_by("pk").values_list("pk", flat=True))
     count = 0
     for start in range(0, len(ids), POOLS):
-        count += _store(ids[start : start + POOLS], day or now.date(), now)
+        count += _store_forecasts(ids[start : start + POOLS], day or now.date(), now)
     return count
 
 
-def _store(ids: list[int], day: date, now: datetime) -> int:
+def _store_forecasts(ids: list[int], day: date, now: datetime) -> int:
     histories = _histories(ids, day)
     newest = Sample.objects.filter(day=day, pool_id__in=ids)
     rows = []
     for sample in newest:
         history = histories[sample.pool_id, sample.family]
-        pool_forecast = _dated(history, samples.as_usage(sample), day)
+        pool_forecast = _forecast_family(history, samples.to_usage(sample), day)
         rows.append(
             PoolForecast(
                 pool_id=sample.pool_id, family=sample.family, state=pool_forecast.state,
@@ -123,13 +123,15 @@ def _histories(ids: list[int], day: date) -> dict[tuple[int, int], dict[int, int
     return histories
 
 
-def _dated(history: Mapping[int, int], family_usage: usage.Usage, today: date) -> Dated:
+def _forecast_family(
+    history: Mapping[int, int], family_usage: usage.Usage, today: date
+) -> DatedForecast:
     used = {**history, today.toordinal(): family_usage.used}
     fill_forecast = forecast.forecast(used, today=today.toordinal(), free=family_usage.free)
     day, earliest, latest = (
         None if days is None else today + timedelta(days=days)
         for days in (fill_forecast.days, fill_forecast.earliest, fill_forecast.latest)
     )
-    return Dated(
+    return DatedForecast(
         fill_forecast.state, fill_forecast.history, fill_forecast.per_day, day, earliest, latest
     )

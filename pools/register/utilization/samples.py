@@ -25,12 +25,12 @@ TENANTS = 500  # organisations, and environments, that have a row of their own
 COUNTS = ("capacity", "held", "cooling", "reserved")
 
 
-def take() -> int:
+def take_samples() -> int:
     """Count all pools into today's samples; how many rows of pools that made."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_locks.UTILIZATION_SAMPLES])
         now = database.now()
-        rows = list(_counted(now))
+        rows = list(_count_pools(now))
         Sample.objects.bulk_create(
             rows,
             batch_size=POOLS,
@@ -41,13 +41,13 @@ def take() -> int:
         day = now.date()
         # Of pools that went today.
         Sample.objects.filter(day=day).exclude(taken_at=now).delete()
-        add_up(day, day)
+        sum_samples(day, day)
         _count_tenants(now)
         SampleSum.objects.filter(day=day).exclude(taken_at=now).delete()
     return len(rows)
 
 
-def tidy(days: int) -> int:
+def delete_old_samples(days: int) -> int:
     """Forget samples older than so many days; 0 keeps them for ever. How many rows went."""
     if not days:
         return 0
@@ -55,7 +55,7 @@ def tidy(days: int) -> int:
     return sum(model.objects.filter(day__lt=oldest).delete()[0] for model in (Sample, SampleSum))
 
 
-def newest() -> datetime | None:
+def newest_sample_time() -> datetime | None:
     """When the newest sample was taken, None without any."""
     day = Sample.objects.aggregate(day=Max("day"))["day"]
     newest_moment: datetime | None = Sample.objects.filter(day=day).aggregate(at=Max("taken_at"))[
@@ -64,15 +64,15 @@ def newest() -> datetime | None:
     return newest_moment
 
 
-def as_usage(row: Sample | SampleSum) -> usage.Usage:
+def to_usage(row: Sample | SampleSum) -> usage.Usage:
     """The counts of a sample."""
     return usage.Usage(int(row.capacity), row.held, row.cooling, int(row.reserved))
 
 
-def _counted(now: datetime) -> Iterable[Sample]:
+def _count_pools(now: datetime) -> Iterable[Sample]:
     pools = Pool.objects.select_related("cluster").order_by("pk").iterator(chunk_size=POOLS)
     while chunk := list(itertools.islice(pools, POOLS)):
-        usages = usage.of_pools(chunk)
+        usages = usage.usage_by_pool(chunk)
         for pool in chunk:
             for family, family_usage in usages[pool.pk].items():
                 yield Sample(
@@ -90,7 +90,7 @@ def _counted(now: datetime) -> Iterable[Sample]:
                 )
 
 
-def add_up(first: date, last: date) -> None:
+def sum_samples(first: date, last: date) -> None:
     """Sum the samples of those days by category and by cluster."""
     with connection.cursor() as cursor:
         for dimension in (SampleSum.By.CATEGORY, SampleSum.By.CLUSTER):

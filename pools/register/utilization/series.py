@@ -30,7 +30,7 @@ class MeasuredPools:
 
 
 @dataclass(frozen=True)
-class InUse:
+class TenantUsage:
     """What a category, cluster, organisation or environment has in use; `rest`: all smaller ones."""
 
     org: str
@@ -45,29 +45,29 @@ class InUse:
         return self.held + self.cooling
 
 
-def measured() -> MeasuredPools:
+def measure_pools() -> MeasuredPools:
     """Counted now as long as that is quick; of a large register the newest samples."""
     pools = list(Pool.objects.select_related("cluster").defer(*_LONG))
     newest = _newest(Sample.objects.all())
     blocks = newest.aggregate(used=Sum("held") + Sum("cooling"))["used"] or 0
     if blocks <= LIVE_BLOCKS and len(pools) <= LIVE_POOLS:
-        usages = usage.of_pools(pools)
+        usages = usage.usage_by_pool(pools)
         return MeasuredPools([(pool, usages[pool.pk]) for pool in pools])
     sampled: dict[int, dict[int, usage.Usage]] = defaultdict(dict)
     moment: datetime | None = None
     for row in newest.order_by("family").iterator():
-        sampled[row.pool_id][row.family] = samples.as_usage(row)
+        sampled[row.pool_id][row.family] = samples.to_usage(row)
         moment = row.taken_at
     # Made since then: few, and empty or nearly so.
     young = [pool for pool in pools if pool.pk not in sampled][:LIVE_POOLS]
-    sampled.update(usage.of_pools(young) if young else {})
+    sampled.update(usage.usage_by_pool(young) if young else {})
     return MeasuredPools([(pool, sampled[pool.pk]) for pool in pools if pool.pk in sampled], moment)
 
 
 _LONG = ("annotations", "labels", "pod_selector", "namespace_selector")
 
 
-def in_use(dimension: str) -> tuple[list[InUse], datetime | None]:
+def usage_by(dimension: str) -> tuple[list[TenantUsage], datetime | None]:
     """Who has how many blocks of both families in use, most first; when that was counted.
 
     At most some hundred rows; smaller organisations and environments have one in common, the last.
@@ -77,7 +77,8 @@ def in_use(dimension: str) -> tuple[list[InUse], datetime | None]:
         rows.annotate(h=Sum("held"), c=Sum("cooling"), m=Max("members"), at=Max("taken_at"))
     )
     entries = [
-        InUse(row["org"], row["name"], row["h"], row["c"], row["m"], row["rest"]) for row in counted
+        TenantUsage(row["org"], row["name"], row["h"], row["c"], row["m"], row["rest"])
+        for row in counted
     ]
     entries.sort(key=lambda entry: (entry.rest, -entry.used, entry.org, entry.name))
     return entries, max((row["at"] for row in counted), default=None)
@@ -90,7 +91,7 @@ def _newest(rows: QuerySet[Sample] | QuerySet[SampleSum]) -> QuerySet:  # type: 
 # --- over time ------------------------------------------------------------------------------------
 
 
-def days_back(days: int) -> list[date]:
+def chart_days(days: int) -> list[date]:
     """The days of a chart of so many days until today, oldest first, not more than POINTS."""
     today = database.now().date()
     step = -(-days // POINTS)
@@ -120,13 +121,13 @@ def ratios_over_time(days: Sequence[date]) -> dict[tuple[str, int], dict[date, f
     """(category, family) -> used share of what may be in use, 0 to 1, on those days."""
     ratios: dict[tuple[str, int], dict[date, float]] = defaultdict(dict)
     for row in SampleSum.objects.filter(by=SampleSum.By.CATEGORY, day__in=days):
-        ratios[row.name, row.family][row.day] = samples.as_usage(row).ratio
+        ratios[row.name, row.family][row.day] = samples.to_usage(row).ratio
     return ratios
 
 
-def of_pool_over_time(pool_id: int, days: Sequence[date]) -> dict[int, dict[date, usage.Usage]]:
+def pool_usage_over_time(pool_id: int, days: Sequence[date]) -> dict[int, dict[date, usage.Usage]]:
     """By family, on those days."""
     usages: dict[int, dict[date, usage.Usage]] = defaultdict(dict)
     for row in Sample.objects.filter(pool_id=pool_id, day__in=days).order_by("family", "day"):
-        usages[row.family][row.day] = samples.as_usage(row)
+        usages[row.family][row.day] = samples.to_usage(row)
     return usages
