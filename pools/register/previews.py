@@ -1,4 +1,4 @@
-"""What a change of a pool would do, by doing it and taking it back."""
+"""Preview a change of a pool: apply it in a transaction and roll it back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ FIRST_HOLDERS = 12
 
 @dataclass(frozen=True)
 class Preview:
-    """Families by 4 and 6; `hit` blocks are in use and lie in what would be withheld."""
+    """The effect of a change; usages are by family (4, 6).
+
+    `affected` is the number of blocks in use that would be withheld, `holders` the first of them.
+    """
 
     before: Mapping[int, usage.Usage]
     after: Mapping[int, usage.Usage]
@@ -28,25 +31,28 @@ class Preview:
     added: tuple[addresses.Network, ...]
     reserved: tuple[addresses.AddressRange, ...]
     given_back: tuple[addresses.AddressRange, ...]
-    hit: int
+    affected: int
     holders: tuple[Block, ...]
 
     @property
     def withholds(self) -> bool:
-        """Whether it takes something away, so that somebody should look twice."""
+        """True if the change removes or withholds addresses, so that it needs a confirmation."""
         return bool(self.removed or self.reserved)
 
     @property
     def lines(self) -> list[tuple[int, usage.Usage, usage.Usage]]:
-        """(family, before, after)."""
+        """Rows (family, usage before, usage after)."""
         none = usage.Usage(0)
-        return [(f, self.before.get(f, none), after) for f, after in sorted(self.after.items())]
+        return [
+            (family, self.before.get(family, none), after)
+            for family, after in sorted(self.after.items())
+        ]
 
 
 def preview_change(
     pool: Pool, change: pools.PoolChange, *, author: events.Author, version: int | None = None
 ) -> Preview:
-    """Raises what `pools.change` raises; changes nothing."""
+    """Return the effect of a change without applying it; raises what `pools.change` raises."""
     before = usage.usage_by_pool([pool])[pool.pk]
     old = pools.families(pool)
     new = {**old, **(change.families or {})}
@@ -54,7 +60,7 @@ def preview_change(
     old_ranges, new_ranges = _ranges(old), _ranges(new)
     reserved = _difference(new_ranges, old_ranges)
     with transaction.atomic():
-        hit, holders = _affected_blocks(pool, reserved)
+        affected, holders = _affected_blocks(pool, reserved)
         pools.change(pool.pk, change, author=author, version=version)
         changed = Pool.objects.get(pk=pool.pk)
         after = usage.usage_by_pool([changed])[pool.pk]
@@ -66,7 +72,7 @@ def preview_change(
         added=tuple(sorted(new_cidrs - old_cidrs, key=str)),
         reserved=reserved,
         given_back=_difference(old_ranges, new_ranges),
-        hit=hit,
+        affected=affected,
         holders=holders,
     )
 
@@ -74,7 +80,7 @@ def preview_change(
 def _difference(
     ranges: set[addresses.AddressRange], others: set[addresses.AddressRange]
 ) -> tuple[addresses.AddressRange, ...]:
-    """The parts of the ranges that no other range holds, in order: a longer range adds its end."""
+    """Return the parts of the ranges that no other range contains, in order; a longer range adds its end."""
     holes = {
         family: [_span(address_range) for address_range in others if address_range.family == family]
         for family in (4, 6)
@@ -111,7 +117,7 @@ def _ranges(families: Mapping[int, Family]) -> set[addresses.AddressRange]:
 def _affected_blocks(
     pool: Pool, reserved: tuple[addresses.AddressRange, ...]
 ) -> tuple[int, tuple[Block, ...]]:
-    """The blocks in use that the ranges touch; each is counted once."""
+    """Return the number of blocks in use that the ranges touch, and the first of them."""
     count, first = 0, list[Block]()
     for cidr in PoolCIDR.objects.filter(pool=pool).select_related("pool"):
         for rows in _touched_blocks(cidr, reserved):
@@ -133,7 +139,7 @@ def _touched_blocks(
 def reservation_change(
     pool: Pool, cidr: PoolCIDR, span: addresses.AddressRange
 ) -> pools.PoolChange:
-    """The change that reserves one more range of a CIDR of the pool."""
+    """Return the change that reserves one more range in a CIDR of the pool."""
     old = pools.families(pool)[span.family]
     entries = (
         replace(entry, reserved=(*entry.reserved, span)) if entry.cidr == cidr.cidr else entry

@@ -78,7 +78,7 @@ def test_a_preview_tells_what_a_change_does_and_does_nothing() -> None:
     assert [str(cidr) for cidr in preview.removed] == ["10.1.0.0/24"]
     assert [str(cidr) for cidr in preview.added] == ["10.2.0.0/24"]
     assert [str(span) for span in preview.reserved] == ["10.0.0.0-10.0.0.127"]
-    assert (preview.hit, [block.holder_id for block in preview.holders]) == (1, ["vm-a"])
+    assert (preview.affected, [block.holder_id for block in preview.holders]) == (1, ["vm-a"])
     ((_, before, after),) = preview.lines
     assert (before.reserved, after.reserved) == (0, 126)
     assert pool_services.families(pool)[4].cidrs[0].reserved == ()

@@ -42,5 +42,5 @@ def test_who_was_withheld_before_is_not_counted_again() -> None:
     entry = factories.entry("10.0.0.0/24", "10.0.0.1-10.0.0.6")
     change = pools.PoolChange(families={4: Family((entry,), 32)})
     found = previews.preview_change(pool, change, author=factories.BY)
-    assert found.hit == 2
+    assert found.affected == 2
     assert [str(block.cidr) for block in found.holders] == ["10.0.0.5/32", "10.0.0.6/32"]

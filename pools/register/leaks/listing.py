@@ -1,4 +1,4 @@
-"""Leaks as they are told: in lists, reports and exports, with why in words."""
+"""Leaks as rows of lists, reports and exports, with the reason of each in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import ngettext
 
 from pools.core import block_fields
 from pools.models import Block, Leak
@@ -19,19 +20,24 @@ LeakRow = dict[str, Any]
 
 
 def describe_observation(row: Mapping[str, Any]) -> str:
-    """What was observed, in words."""
+    """Return a sentence that says which observations missed the holder."""
     holder = f"{row['holder_kind']} {row['holder_id']}"
-    if row["source"] == detection.TOOLING:
-        observation = f"Tooling did not name {holder}"
-    else:
-        observation = f"{holder} was not among the {row['source']} of the cluster"
     count = row["observations"]
-    times = "once" if count == 1 else f"{count} times in a row"
-    return f"{observation}, {times}."
+    if row["source"] == detection.TOOLING:
+        return ngettext(
+            "%(holder)s is missing from the last inventory report.",
+            "%(holder)s is missing from the last %(count)d inventory reports.",
+            count,
+        ) % {"holder": holder, "count": count}
+    return ngettext(
+        "%(holder)s is missing from the last complete list of %(source)s.",
+        "%(holder)s is missing from the last %(count)d complete lists of %(source)s.",
+        count,
+    ) % {"holder": holder, "source": row["source"], "count": count}
 
 
 def leak_rows(rows: Sequence[Mapping[str, Any]]) -> list[LeakRow]:
-    """Rows of `leaks.current()`, read by `.values()`, for people and programs; two statements."""
+    """Return the rows of `detection.current_leaks().values()` with their blocks; needs two queries."""
     block_rows = Block.objects.filter(pk__in={row["block_id"] for row in rows})
     blocks = {block.pk: block for block in block_rows.select_related("pool__cluster")}
     return [_leak_row(row, blocks[row["block_id"]]) for row in rows if row["block_id"] in blocks]
@@ -61,16 +67,16 @@ def _leak_row(row: Mapping[str, Any], block: Block) -> LeakRow:
 
 
 def iterate_leaks(rows: QuerySet[Leak]) -> Iterator[LeakRow]:
-    """All of them, read in parts."""
+    """Yield all leaks of a queryset, read in chunks."""
     leaks = rows.order_by("id").values().iterator(chunk_size=CHUNK)
-    while part := list(islice(leaks, CHUNK)):
-        yield from leak_rows(part)
+    while chunk := list(islice(leaks, CHUNK)):
+        yield from leak_rows(chunk)
 
 
 def outcome_code(result: ReclaimResult) -> str:
-    """One word for what came of a reclaim."""
+    """Return the result of a reclaim as a code: refused, would_reclaim, repeated or reclaimed."""
     if result.error:
         return "refused"
-    if result.would:
+    if result.would_reclaim:
         return "would_reclaim"
     return "repeated" if result.repeated else "reclaimed"

@@ -1,4 +1,4 @@
-"""Which blocks somebody means to reclaim: those of a stored report, or named one by one."""
+"""Read the blocks to reclaim from a stored report, or find them by id, CIDR or address."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ REQUIRED_COLUMNS = ("block_id", "holder_kind", "holder_id", "holder_uid", "org",
 
 
 def read_report(path: str) -> list[ReclaimTarget]:
-    """What `ipam leaks -o json` or csv wrote, "-" the standard input; compared whole when reclaimed.
+    """Read a report that `ipam leaks -o json` or `-o csv` wrote; "-" is the standard input.
 
-    Raises InvalidInput: unreadable, too_large, report_columns, report_row, and those of the texts.
+    A reclaim compares all fields of the targets. Raises InvalidInput `unreadable`, `too_large`,
+    `report_columns`, `report_row`, `wrong_type`, `csv_syntax`, and the codes of the JSON parser.
     """
     text = _read_text(path)
     rows = _parse_json(text) if text.lstrip()[:1] in {"[", "{"} else _parse_csv(text)
@@ -39,7 +40,7 @@ def _read_text(path: str) -> str:
         raise errors.InvalidInput.for_field("FILE", "unreadable", f"{path} cannot be read: {error}") from None  # fmt: skip
     if len(raw) > LARGEST:
         raise errors.InvalidInput.for_field(
-            "FILE", "too_large", f"may have at most {LARGEST} bytes"
+            "FILE", "too_large", f"the file may have at most {LARGEST} bytes"
         )
     return text
 
@@ -52,7 +53,7 @@ def _read_file(path: str) -> bytes:
 def _parse_json(text: str) -> Sequence[Any]:
     entries = documents.load_json_value(text, limit=LARGEST)
     if not isinstance(entries, list):
-        raise errors.InvalidInput.for_field("FILE", "wrong_type", "a list of leaks is expected")
+        raise errors.InvalidInput.for_field("FILE", "wrong_type", "expected a list of leaks")
     return entries
 
 
@@ -79,12 +80,12 @@ def _parse_row(row: Any, number: int) -> ReclaimTarget:
         }
         allocated_at = datetime.fromisoformat(values["allocated_at"])
         if not isinstance(row, Mapping) or allocated_at.tzinfo is None:
-            raise ValueError  # noqa: TRY301  # one answer for all that a row may lack
+            raise ValueError  # noqa: TRY301  # one error for every fault of a row
         block_id = int(values["block_id"])
         if not 0 < block_id < 1 << 63:
             raise ValueError  # noqa: TRY301
     except (KeyError, TypeError, ValueError):
-        message = f"row {number} is no leak as `ipam leaks` writes it"
+        message = f"row {number} is not a leak as `ipam leaks` writes it"
         raise errors.InvalidInput.for_field("FILE", "report_row", message) from None
     return ReclaimTarget(
         block_id,
@@ -97,9 +98,9 @@ def _parse_row(row: Any, number: int) -> ReclaimTarget:
 
 
 def find_targets(texts: Sequence[str], *, cluster: str | None = None) -> list[ReclaimTarget]:
-    """Blocks by id, CIDR or address, with their holders of this moment.
+    """Find blocks by id, CIDR or address, and return them with their present holders.
 
-    Raises NotFound, InvalidInput ambiguous (two address spaces have the address).
+    Raises NotFound, or InvalidInput `ambiguous` if two address spaces contain the block.
     """
     rows = Block.objects.exclude(holder_id="")
     if cluster:
@@ -115,12 +116,12 @@ def _find_target(text: str, rows: QuerySet[Block]) -> ReclaimTarget:
     else:
         cidr = str(addresses.parse_block(text, field="BLOCK"))
         spaces = list(AddressSpace.objects.values_list("pk", flat=True))
-        rows = rows.filter(cidr=cidr, space__in=spaces)  # by the index of space and CIDR
+        rows = rows.filter(cidr=cidr, space__in=spaces)  # uses the index of space and CIDR
     matches = list(rows[:2])
     if not matches:
-        raise errors.NotFound(f"There is no block {text} that anybody holds or held.")
+        raise errors.NotFound(f"There is no block {text} with a present or former holder.")
     if len(matches) > 1:
-        message = f"{text} is in several address spaces: name its id"
+        message = f"{text} is in several address spaces: give the block's id"
         raise errors.InvalidInput.for_field("BLOCK", "ambiguous", message, text)
     block = matches[0]
     return ReclaimTarget(
