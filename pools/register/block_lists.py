@@ -1,4 +1,4 @@
-"""Who holds what, of as many blocks as there are: read page by page, none of them kept."""
+"""List blocks in use with their holders, read page by page so that memory use stays constant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAGE = 2_000  # rows
 
 @dataclass(frozen=True)
 class BlockSelection:
-    """Which blocks: all that is said holds; "" and 0 say nothing.
+    """A filter of blocks: every field that is not "" or 0 must match.
 
     `pool` is a name, `cluster/name` or an id.
     """
@@ -39,10 +39,10 @@ class BlockSelection:
 
 
 def rows(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """Held and cooling blocks in the order of their addresses, by COLUMNS.
+    """Yield held and cooling blocks in address order, as dictionaries of COLUMNS.
 
-    Each page is a query of its own that goes on behind the last row, so that nothing is locked or
-    kept however slowly somebody reads. Raises InvalidInput unknown_cluster, unknown_pool.
+    Each page is a separate query that continues after the last row, so that a slow reader holds no
+    lock and no snapshot. Raises InvalidInput `unknown_cluster`, `unknown_pool`.
     """
     values = _filter_values(selection)
     return _pages(values, limit)
@@ -75,7 +75,7 @@ _CONDITIONS = {
     "org": sql.SQL(" AND b.org = %(org)s"),
     "env": sql.SQL(" AND b.env = %(env)s"),
 }
-# Rows of windows are nobody's.
+# Available rows (windows of the allocator) have no holder.
 _SELECT = sql.SQL("""
     SELECT b.space_id, c.name, p.name, b.category, b.cidr::text, b.state, b.holder_kind, b.holder_id,
         b.holder_uid, b.org, b.env, b.allocated_at, b.released_at, b.available_from, b.withheld
@@ -110,7 +110,7 @@ def _spaces(cluster: str) -> list[int]:
 
 
 def _pools(text: str) -> list[tuple[int, int]]:
-    """Ids and address spaces of the pools of that name, in that cluster, or of that id."""
+    """Return (id, address space id) of the pools named `name` or `cluster/name`, or with that id."""
     cluster, _, name = text.rpartition("/")
     pool_rows = Pool.objects.filter(name=name)
     if cluster:
@@ -126,9 +126,9 @@ def _pools(text: str) -> list[tuple[int, int]]:
 
 
 def filter_by_pool(rows: QuerySet[Block], pool_id: int) -> QuerySet[Block]:
-    """Blocks of one pool, so that the order of addresses is still read from an index.
+    """Filter blocks by their pool so that the address order is still read from an index.
 
-    The bounds say nothing new; without them all blocks of the pool would be sorted for one page.
+    The bounds exclude no block; without them PostgreSQL would sort all blocks of the pool for one page.
     """
     pool_cidrs = PoolCIDR.objects.filter(pool_id=pool_id).values_list("cidr", flat=True)
     cidrs = sorted(pool_cidrs, key=lambda cidr: (cidr.version, int(cidr.network_address)))

@@ -1,4 +1,4 @@
-"""How full pools are, in addresses."""
+"""Metrics of pools: utilization in addresses, and pending requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BITS = {4: 32, 6: 128}
 
 
 def values() -> Iterator[Value]:
-    """Of all pools and families."""
+    """Yield the values of all pools and families."""
     pools = list(
         Pool.objects.select_related("cluster").only(
             "name",
@@ -59,9 +59,9 @@ def _family_values(labels: Labels, family_usage: usage.Usage, size: int) -> Iter
 
 
 def states(family_usage: usage.Usage) -> Mapping[str, int]:
-    """Blocks by state, which add up to the capacity.
+    """Return blocks by state (free, held, cooling, reserved), which add up to the capacity.
 
-    What the worker counted a while ago of a very large pool need not fit the capacity of now.
+    The stored counts of a very large pool may be older than its capacity, so each is limited by it.
     """
     held = min(family_usage.held, family_usage.capacity)
     cooling = min(family_usage.cooling, family_usage.capacity - held)

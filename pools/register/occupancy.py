@@ -1,8 +1,8 @@
-"""What is in use in each equal share of a CIDR: the numbers behind a map, at a bounded cost.
+"""Count the blocks in use in each equal share of a CIDR, for its map, at a bounded cost.
 
-Up to 100,000 blocks in use are counted, by one statement over the index of the address space.
-Beyond that a share is counted up to 64 blocks, and a fuller one is estimated: from 16 blocks of it
-looked up by address, or, where blocks lie too far apart for that, from the planner's statistics.
+Up to 100,000 blocks in use are counted by one statement over the index of the address space. Beyond
+that, each share is counted up to 64 blocks, and a fuller share is estimated: from 16 of its blocks that
+are looked up by address, or, in shares too large for that, from the planner's statistics.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pools.register.allocator import window
 MOST_COUNTED = 100_000  # blocks in use
 CAP = 64  # blocks counted in one share of a larger CIDR
 PROBES = 16
-LARGEST_PROBED = 1 << 16  # blocks; probes of a larger share would miss what is there
+LARGEST_PROBED = 1 << 16  # blocks; 16 probes of a larger share would miss its blocks in use
 
 
 @dataclass(frozen=True)
 class UsedBlocks:
-    """Blocks in use in one share; `withheld` of them lie in a reserved range."""
+    """Blocks in use in one share; `withheld` of them are in a reserved range."""
 
     held: int = 0
     cooling: int = 0
@@ -39,7 +39,7 @@ class UsedBlocks:
         return self.held + self.cooling
 
     def scaled(self, total: int) -> UsedBlocks:
-        """The same mixture, of so many blocks."""
+        """Return counts in the same proportions that sum to `total`."""
         factor = total / (self.total or 1)
         held = round(self.held * factor)
         return UsedBlocks(held, max(0, total - held), round(self.withheld * factor))
@@ -47,7 +47,10 @@ class UsedBlocks:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """`shares` by number from 0, without the empty ones; not `exact` when some are estimated."""
+    """Used blocks by the number of the share (from 0), without empty shares.
+
+    `exact` is False if some shares are estimated.
+    """
 
     shares: Mapping[int, UsedBlocks]
     exact: bool = True
@@ -76,22 +79,22 @@ class _Shares:
         return 1 << (self.prefix - self.view.prefixlen)
 
     def number_of(self, text: str) -> int:
-        """The share that an address or a block lies in."""
+        """Return the number of the share that contains an address or a block."""
         address = ip_address(text.partition("/")[0])
         offset = int(address) - int(self.view.network_address)
         return offset >> (self.view.max_prefixlen - self.prefix)
 
     def bounds(self, share: int = 0, until: int = -1) -> tuple[str, str]:
-        """First and last block of some shares, by default of all."""
+        """Return the first and last block of the shares `share` to `until`, by default of all."""
         last = self.first + (until if until >= 0 else self.number) * self.size - 1
         first = self.grid.block_at(self.first + share * self.size)
         return str(first), str(self.grid.block_at(last))
 
 
 def count_by_share(cidr: PoolCIDR, view: addresses.Network, prefix: int) -> Occupancy:
-    """Blocks in use in each share of length `prefix` of a view that lies in the CIDR.
+    """Return the blocks in use in each share of prefix length `prefix` of a view inside the CIDR.
 
-    Blocks whose cooldown has passed are not in use.
+    Blocks whose cooldown has ended are not in use.
     """
     shares = _Shares(cidr, window.layout(cidr), view, prefix)
     if not _exceeds_count_limit(shares):
@@ -131,7 +134,7 @@ def _count_exactly(shares: _Shares) -> dict[int, UsedBlocks]:
     }
 
 
-# --- many -----------------------------------------------------------------------------------------
+# --- estimates ------------------------------------------------------------------------------------
 
 _UP_TO_CAP = f"""
     SELECT share.number, counts.* FROM unnest(%s::int[], %s::cidr[], %s::cidr[])
@@ -175,13 +178,13 @@ def _count_up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
 
 
 def _probe(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlocks]:
-    chance = random.Random(0)  # noqa: S311  # the same picture each time
+    generator = random.Random(0)  # noqa: S311  # a fixed seed: the same map each time
     step = shares.size / PROBES
     texts = []
     for number in full:
         base = shares.first + number * shares.size
         for probe in range(PROBES):
-            index = base + int((probe + chance.random()) * step)
+            index = base + int((probe + generator.random()) * step)
             texts += shares.grid.texts(blocks.Span(index, index))
     hits: dict[int, list[tuple[str, bool]]] = {number: [] for number in full}
     for text, state, withheld in _rows(_PROBED, shares.cidr.space_id, texts):
@@ -200,7 +203,7 @@ def _from_probes(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) 
 
 
 def _planner_estimate(shares: _Shares) -> int:
-    """The planner's estimate of the blocks in use in the view."""
+    """Return the planner's estimate of the blocks in use in the view."""
     sql = f"EXPLAIN (FORMAT JSON) SELECT FROM pools_block WHERE {_IN_USE}"
     raw_plan = _rows(sql, shares.cidr.space_id, *shares.bounds())[0][0]
     plan = json.loads(raw_plan) if isinstance(raw_plan, str) else raw_plan

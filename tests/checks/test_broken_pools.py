@@ -83,7 +83,7 @@ def test_a_span_over_another(psql: Psql) -> None:
         span.last,
     )
     run = check(only=["free_space"])
-    assert "might be handed out twice" in texts(run)
+    assert "could be allocated twice" in texts(run)
     run = check(only=NOT_RULES, repair=True)
     assert wrong(run) == {}, texts(run)
 

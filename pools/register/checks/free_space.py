@@ -1,8 +1,8 @@
-"""The free space of pools against arithmetic: what may be handed out is written down exactly once.
+"""Check the free space of pools against arithmetic: each allocatable block is recorded exactly once.
 
-Of the blocks of a CIDR that no reserved range touches, each one has a row, or lies in one free span.
-A block that is in neither is lost: nobody would ever get it. One that is in both, or in a span
-although a range reserves it, might be handed out again.
+Of the blocks of a CIDR that no reserved range touches, each one has a row or is in one free span. A
+block in neither is lost: it can never be allocated. A block in both, or in a span although a range
+reserves it, could be allocated twice.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pools.platform import events
 from pools.platform.checks import checks, repairs
 from pools.register.allocator import window
 
-_BATCH = 5_000  # differences that are repaired at once
+_BATCH = 5_000  # differences repaired at once
 LOST, DOUBLED, STRAY = "lost", "doubled", "stray"
 
 
 @dataclass(frozen=True)
 class FreeSpaceDifference:
-    """Blocks of a CIDR that are neither free nor have a row, or are free and should not be."""
+    """Blocks of a CIDR that are neither free nor have a row, or are free although they must not be."""
 
     kind: str  # LOST, DOUBLED, STRAY
     span: Span
@@ -39,9 +39,9 @@ def compare_free_space(
     free: Iterable[Span],
     rows: Iterable[int],
 ) -> Iterator[FreeSpaceDifference]:
-    """What differs, in order; `free` spans and `rows` (indexes of blocks) each in order."""
+    """Yield the differences in order; `free` and `rows` (indexes of blocks) must be sorted."""
     parts = _Parts(allocatable)
-    covered = 0  # every index below it was looked at
+    covered = 0  # every index below it was compared
     covered_spans = heapq.merge(
         ((span.first, span.last, True) for span in free), ((row, row, False) for row in rows)
     )
@@ -65,7 +65,7 @@ def compare_free_space(
 
 
 class _Parts:
-    """What of a span lies in some spans; a search for each question."""
+    """Intersect a span with sorted spans by binary search."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._spans = spans
@@ -82,7 +82,7 @@ class _Parts:
 
 
 def find_differences(cidr: PoolCIDR) -> Iterator[FreeSpaceDifference]:
-    """Of one CIDR as the database has it; inside a snapshot, or under the pool's lock."""
+    """Yield the differences of one CIDR; needs a snapshot transaction or the pool's lock."""
     grid = window.layout(cidr)
     allocatable = [] if cidr.closed else grid.allocatable(window.reserved_ranges(cidr))
     return compare_free_space(grid, allocatable, _free_spans(cidr), _block_indexes(cidr, grid))
@@ -104,7 +104,7 @@ def _block_indexes(cidr: PoolCIDR, grid: blocks.Layout) -> Iterator[int]:
     before = -1
     for (host,) in checks.rows(_ROWS, [cidr.space_id, *ends, grid.mask_size]):
         index = (int.from_bytes(socket.inet_pton(family, host), "big") - base) >> shift
-        if index != before:  # two rows of one block are another check's
+        if index != before:  # another check reports two rows of one block
             yield index
         before = index
 
@@ -117,9 +117,9 @@ _ROWS = """
 
 
 _MEANING = {
-    LOST: "nobody can ever get {}: no row and no free span has {}",
-    DOUBLED: "{} might be handed out twice: more than one free span or row has {}",
-    STRAY: "{} might be handed out although nothing of the pool's free space has {}",
+    LOST: "{} can never be allocated: no row and no free span contains {}",
+    DOUBLED: "{} could be allocated twice: more than one free span or row contains {}",
+    STRAY: "{} could be allocated although the pool's allocatable space does not contain {}",
 }
 
 
@@ -127,9 +127,9 @@ def _find_violations(pool_id: int) -> Iterator[checks.Violation]:
     for cidr in checks.cidrs(pool_id):
         grid = window.layout(cidr)
         for difference in find_differences(cidr):
-            subject, them = _describe(grid, difference.span)
-            what = _MEANING[difference.kind].format(subject, them)
-            yield checks.Violation(f"{cidr} of pool {cidr.pool}: {what}", pool_id)
+            subject, pronoun = _describe(grid, difference.span)
+            text = _MEANING[difference.kind].format(subject, pronoun)
+            yield checks.Violation(f"{cidr} of pool {cidr.pool}: {text}", pool_id)
 
 
 def _describe(grid: blocks.Layout, span: Span) -> tuple[str, str]:
@@ -142,7 +142,7 @@ def _describe(grid: blocks.Layout, span: Span) -> tuple[str, str]:
 
 
 def _repair_free_spans(pool_id: int, _by: events.Author) -> int:
-    """Free spans become what arithmetic says, some thousand differences at a time."""
+    """Correct the free spans, some thousand differences at a time."""
     window.lock(pool_id)
     repaired = 0
     for cidr in checks.cidrs(pool_id):
@@ -161,8 +161,8 @@ def _repair_free_spans(pool_id: int, _by: events.Author) -> int:
 CHECK = checks.Check(
     code="free_space",
     invariants="usage-adds-up, block-lies-in-one-cidr",
-    proves="Every block of a pool that no reserved range touches has a row or lies in one free span,"
-    " and no other block does: none is lost, none can be handed out twice.",
+    proves="Every block of a pool that no reserved range touches has a row or is in one free span, and"
+    " no other block is: none is lost, none can be allocated twice.",
     steps=checks.pools,
     find=_find_violations,
     mend=_repair_free_spans,
