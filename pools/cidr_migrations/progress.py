@@ -1,4 +1,4 @@
-"""How far the migration of a CIDR is: worked out of the pool, its ranges and its blocks."""
+"""The progress of a CIDR migration, derived from the pool, its ranges and its blocks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pools.models.pools import Category, Pending
 from pools.register import pools
 from pools.register.allocator import window
 
-MOST_HOLDERS = 200  # told of one migration
+MOST_HOLDERS = 200  # listed for one migration
 
 
 class MigrationStatus(enum.Enum):
-    """How far a migration is."""
+    """The status of a migration."""
 
-    PLANNED = "planned"  # blocks may still be handed out there
-    DRAINING = "draining"  # reserved, and blocks of it are in use
-    DRAINED = "drained"  # reserved, and nothing holds or cools in it
+    PLANNED = "planned"  # blocks can still be allocated
+    DRAINING = "draining"  # reserved; blocks are in use
+    DRAINED = "drained"  # reserved; no block is held or cooling
     REMOVING = "removing"  # removed in the register; the cluster's object still has it
     REMOVED = "removed"
     KEPT = "kept"
@@ -35,19 +35,19 @@ class MigrationStatus(enum.Enum):
 
 
 class MigrationStep(enum.Enum):
-    """What can be done about a migration."""
+    """A step of a migration."""
 
-    ADD = "add"  # the CIDR that takes its place; it may come first
-    RESERVE = "reserve"  # nothing more is handed out of it
-    WIDEN = "widen"  # from a range to the whole CIDR
-    REMOVE = "remove"  # the drained CIDR
-    KEEP = "keep"  # be done, with a drained range that stays reserved
-    ABORT = "abort"  # give back what it reserved
+    ADD = "add"  # add the replacement CIDR; this can be the first step
+    RESERVE = "reserve"  # stop allocations from the range
+    WIDEN = "widen"  # extend the migration from a range to the whole CIDR
+    REMOVE = "remove"  # remove the drained CIDR
+    KEEP = "keep"  # end the migration; the drained range stays reserved
+    ABORT = "abort"  # cancel the migration; remove the ranges that it reserved
 
 
 @dataclass(frozen=True)
 class DrainingHolder:
-    """Somebody with blocks in what is emptied; `until` is the end of the last cooldown."""
+    """A holder with blocks in the range that is emptied; `until` is the end of its last cooldown."""
 
     holder_kind: str
     holder_id: str
@@ -59,9 +59,9 @@ class DrainingHolder:
 
 @dataclass(frozen=True)
 class MigrationProgress:
-    """How far a migration is, as the register has it now.
+    """The progress of a migration by the present state of the register.
 
-    `total` are the blocks that were in use when it began, or that are if these are more.
+    `total` is the number of blocks in use when the migration began, or now, whichever is higher.
     """
 
     status: MigrationStatus
@@ -69,12 +69,12 @@ class MigrationProgress:
     held: int = 0
     cooling: int = 0
     holders: tuple[DrainingHolder, ...] = ()
-    added: bool = False  # the new CIDR is there
-    adding: bool = False  # it was added in the register; the cluster's object does not have it yet
-    orphaned: bool = False  # the cluster's pool lost the CIDR while blocks of it were in use
-    by_cluster: bool = False  # the pool follows its cluster: steps are done in its manifest there
-    unwritten: bool = False  # what the register says has not reached the cluster yet
-    steps: tuple[MigrationStep, ...] = ()  # that can be done now
+    added: bool = False  # the pool and its cluster have the replacement CIDR
+    adding: bool = False  # the register has it; the cluster's object does not have it yet
+    orphaned: bool = False  # the CIDR was removed from the cluster's pool while in use
+    by_cluster: bool = False  # the pool follows its cluster: steps are done in its manifest
+    unwritten: bool = False  # changes of the pool are not applied in the cluster yet
+    steps: tuple[MigrationStep, ...] = ()  # the steps that are possible now
 
     @property
     def in_use(self) -> int:
@@ -86,29 +86,29 @@ class MigrationProgress:
 
     @property
     def percent(self) -> int:
-        """Rounded down, so that 100 is all."""
+        """The share of drained blocks in per cent, rounded down, so that only 100 means all."""
         return 100 * self.done // self.total if self.total else 100
 
 
 def span_of(migration: CIDRMigration) -> addresses.AddressRange:
-    """The addresses that it empties."""
+    """Return the range of addresses that the migration empties."""
     return addresses.AddressRange(migration.first, migration.last)
 
 
 def is_whole(migration: CIDRMigration) -> bool:
-    """Whether all of the CIDR is emptied."""
+    """Return True if the migration empties the whole CIDR."""
     return span_of(migration) == addresses.AddressRange.covering(migration.cidr)
 
 
 def migration_progress(
     migration: CIDRMigration, *, holder_limit: int = MOST_HOLDERS
 ) -> MigrationProgress:
-    """With the holders that have the most blocks, at most so many."""
+    """Return the progress with at most `holder_limit` holders, those with the most blocks first."""
     if migration.outcome:
         added = _was_added(migration)
         return MigrationProgress(MigrationStatus(migration.outcome), migration.in_use, added=added)
     cidr = migration.pool_cidr
-    if cidr is None:  # somebody else took it out
+    if cidr is None:  # the CIDR was removed outside of the migration
         return MigrationProgress(
             MigrationStatus.REMOVED, migration.in_use, added=_was_added(migration)
         )
@@ -137,27 +137,27 @@ def migration_progress(
 
 
 def blocks_in_use(cidr: PoolCIDR, span: addresses.AddressRange) -> Any:
-    """The held and cooling blocks that a range of a CIDR touches, as a queryset in address order."""
+    """Return the held and cooling blocks that a range of a CIDR touches, in address order."""
     grid = window.layout(cidr)
-    touched = Q(pk=None)
+    condition = Q(pk=None)
     for part in grid.withheld([span]):
         first, last = grid.block_at(part.first), grid.block_at(part.last)
-        touched |= Q(cidr__gte=str(first), cidr__lte=str(last))
-    return pools.blocks_in_use(cidr).filter(touched)
+        condition |= Q(cidr__gte=str(first), cidr__lte=str(last))
+    return pools.blocks_in_use(cidr).filter(condition)
 
 
 def is_reserved(cidr: PoolCIDR, span: addresses.AddressRange) -> bool:
-    """Whether no block that the range touches may be handed out any more."""
+    """Return True if no block that the range touches can be allocated any more."""
     if cidr.closed:
         return True
     grid = window.layout(cidr)
-    everything = [blocks.Span(0, grid.count - 1)]
-    outside = blocks.subtract(everything, grid.withheld([span]))
+    all_blocks = [blocks.Span(0, grid.count - 1)]
+    outside = blocks.subtract(all_blocks, grid.withheld([span]))
     return not blocks.subtract(grid.allocatable(window.reserved_ranges(cidr)), outside)
 
 
 def is_replacement_added(migration: CIDRMigration) -> bool:
-    """Whether the pool, and its cluster, have the CIDR that takes the place of the old one."""
+    """Return True if the pool and its cluster have the replacement CIDR."""
     return bool(_new_cidr(migration).filter(pending="").exists())
 
 
@@ -166,14 +166,14 @@ def _new_cidr(migration: CIDRMigration) -> Any:
 
 
 def _was_added(migration: CIDRMigration) -> bool:
-    """Whether a migration that ended had the CIDR added: without it, none is removed by a step."""
+    """Return True if the replacement CIDR was added by an ended migration; REMOVE requires it."""
     if migration.to is None:
         return False
     return migration.outcome == MigrationOutcome.REMOVED or is_replacement_added(migration)
 
 
 def follows_cluster(pool: Pool) -> bool:
-    """Whether the pool is what its cluster says, and nothing of it is written there."""
+    """Return True if the pool follows its cluster's object, which the register does not write."""
     if pool.category != Category.POD or not pool.follows_cluster:
         return False
     connection = Connection.objects.filter(cluster=pool.cluster_id).first()
@@ -181,7 +181,7 @@ def follows_cluster(pool: Pool) -> bool:
 
 
 def has_unwritten_changes(pool: Pool) -> bool:
-    """Whether the cluster's object differs from the pool, as the last pass found it."""
+    """Return True if the last sync run found a difference between the cluster's object and the pool."""
     differences = Drift.objects.filter(cluster=pool.cluster_id, kind=podippool.KIND, name=pool.name)
     return differences.filter(path__startswith="spec", ignored_at=None).exists()
 

@@ -1,8 +1,7 @@
-"""The demo fleet: two clusters that show every page something true.
+"""The demo fleet: two clusters with example data for every page.
 
-It is made through the services, as if it had been used for months: the register's clock is moved
-back (pools/sql/clock.sql) and comes forward step by step. Nothing of it survives `clear`, not even
-its events, which tell of a fleet that never was.
+The services create it as if it had been in use for months: the register's clock is moved back
+(pools/sql/clock.sql) and advances with each step. `clear` deletes all of it, including its events.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ spec:
 
 @dataclass(frozen=True)
 class DemoStep:
-    """What happened in a demo cluster so long ago."""
+    """A change in a demo cluster, `days_ago` before now."""
 
     days_ago: float
     cluster: str
@@ -90,7 +89,7 @@ class DemoStep:
 
 @dataclass(frozen=True)
 class DemoPart:
-    """What an app that uses this one adds to the fleet, and how it takes it back."""
+    """The steps that another app adds to the demo fleet, and the function that deletes their rows."""
 
     steps: Callable[[], Iterable[DemoStep]]
     forget: Callable[[Cluster], None]
@@ -100,11 +99,11 @@ PARTS: list[DemoPart] = []  # filled by pools.extension
 
 
 def load() -> bool:
-    """Make the demo fleet; False when it (or a cluster of its names) is there already."""
+    """Create the demo fleet; return False if a cluster of one of its names exists already."""
     with events.recorded(AUTHOR):
         if Cluster.objects.filter(name__in=CLUSTERS).exists():
             return False
-        # In the order of time, so that the log of events is.
+        # In the order of time, so that the numbers of the events are in that order too.
         further = (step for part in PARTS for step in part.steps())
         steps = [*_frankfurt(), *_berlin(), *further]
         for step in sorted(steps, key=lambda step: -step.days_ago):
@@ -120,7 +119,7 @@ def load() -> bool:
 
 
 def clear() -> int:
-    """Remove the demo fleet with its blocks, held or not, and its events; how many clusters."""
+    """Delete the demo fleet with all its blocks and events; return the number of clusters."""
     with transaction.atomic(), connection.cursor() as cursor:
         demo_clusters = list(Cluster.objects.filter(name__in=CLUSTERS))
         cursor.execute("SELECT set_config('ipam.forget', 'on', true)")
@@ -162,7 +161,7 @@ def _frankfurt() -> Iterator[DemoStep]:
     yield _release_step(FRANKFURT, "public-ipv4", 5, hours_ago=4)
     yield _report_step(FRANKFURT, 1, hours_ago=6)
     yield _report_step(FRANKFURT, 2, hours_ago=1)
-    # All premium addresses are held: one environment waits for one, another is refused.
+    # All premium addresses are held: one environment queues a request, another is refused.
     yield DemoStep(0, FRANKFURT, lambda cluster: _request_exhausted(cluster, banks[6], wait=True))
     yield DemoStep(0, FRANKFURT, lambda cluster: _request_exhausted(cluster, banks[7], wait=False))
 
@@ -214,7 +213,7 @@ def _allocation_steps(
     pause: float = 1 / 96,
     org: str = "",
 ) -> Iterator[DemoStep]:
-    """One block for each holder, six holders at once, so many days apart."""
+    """Yield steps that allocate one block for each holder, six holders at once, `pause` days apart."""
     holders = tuple(allocation.Holder(kind, name) for name in names)
     for number, first in enumerate(range(0, len(holders), 6)):
         demand = allocation.BlockDemand(holders=holders[first : first + 6], org=org)
@@ -238,7 +237,7 @@ def _instances_step(cluster: str, tenant: int, *, days_ago: int) -> DemoStep:
 
 
 def _release_step(cluster: str, pool: str, count: int, *, hours_ago: float) -> DemoStep:
-    """Every third block of the pool, `count` of them."""
+    """Return the step that releases every third held block of the pool, `count` of them."""
 
     def work(demo_cluster: Cluster) -> None:
         held = Block.objects.filter(pool=_pool(demo_cluster, pool), state="held").order_by("cidr")
@@ -250,7 +249,7 @@ def _release_step(cluster: str, pool: str, count: int, *, hours_ago: float) -> D
 
 
 def _report_step(cluster: str, sequence: int, *, hours_ago: float) -> DemoStep:
-    """Tooling names all instances but three: they ended, and nobody gave their addresses back."""
+    """Return the step in which tooling reports all instances but three, whose addresses leak."""
 
     def work(demo_cluster: Cluster) -> None:
         held = Block.objects.filter(pool=_pool(demo_cluster, "instances"), state="held").order_by(
@@ -273,16 +272,16 @@ def _request_exhausted(cluster: Cluster, env: str, *, wait: bool) -> None:
         requests.allocate(_pool(cluster, "premium-ipv4").pk, demand, author=AUTHOR, wait=wait)
 
 
-# --- time and oblivion ----------------------------------------------------------------------------
+# --- clock and deletion ---------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _clock_moved_back(days: float) -> Iterator[None]:
-    """The register's clock, for this transaction."""
+    """Move the register's clock back by `days`, in this transaction."""
     with connection.cursor() as cursor:
-        moved = timedelta(days=-days)
+        offset = timedelta(days=-days)
         cursor.execute(
-            "SELECT set_config('ipam.clock_offset', %s, true)", [f"{moved.total_seconds()} s"]
+            "SELECT set_config('ipam.clock_offset', %s, true)", [f"{offset.total_seconds()} s"]
         )
         yield
         cursor.execute("SELECT set_config('ipam.clock_offset', '', true)")

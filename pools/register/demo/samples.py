@@ -1,7 +1,7 @@
-"""Daily samples of the demo fleet: as if the worker had taken them ever since.
+"""Daily samples of the demo fleet's past.
 
-They are counted from the fleet's blocks, which know when they were allocated and released, so that the
-charts agree with all other pages.
+They are computed from the times of allocation and release of the fleet's blocks, so that the charts
+agree with all other pages.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ DAYS = 90
 
 
 def steps() -> Iterator[demo.DemoStep]:
-    """When all else has happened."""
+    """Yield the last steps of the demo fleet, which write its samples."""
     for name in demo.CLUSTERS:
         yield demo.DemoStep(0, name, _write_past_samples)
     yield demo.DemoStep(0, demo.CLUSTERS[-1], _take_todays_sample)
 
 
 def forget(cluster: Cluster) -> None:
-    """The samples of a cluster, and its part of all sums; its blocks must still be there."""
+    """Delete the samples of a cluster and subtract it from all sums; its blocks must still exist."""
     _add_tenants(cluster, sign=-1, until=0)
     SampleSum.objects.filter(by__in=_TENANTS, held__lte=0, cooling__lte=0).delete()
     Sample.objects.filter(cluster=cluster.name).delete()
@@ -63,7 +63,10 @@ def _take_todays_sample(_cluster: Cluster) -> None:
 
 
 def _add_tenants(cluster: Cluster, *, sign: int, until: int) -> None:
-    """Add (1) or take away (-1) what its tenants had in use, on all days until so many days ago."""
+    """Add (`sign` 1) or subtract (-1) the blocks in use of the cluster's tenants.
+
+    Covers all days from DAYS ago until `until` days ago.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             _ORGS_AND_ENVS,

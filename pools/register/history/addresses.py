@@ -1,4 +1,4 @@
-"""Who holds an address, and who held it at a time."""
+"""The present and former holders of an address."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ AHEAD = timedelta(seconds=30)
 
 @dataclass(frozen=True)
 class Tenure:
-    """One holder's time with a block; `until` None while it lasts.
+    """The time in which one holder held a block; `until` is None while it lasts.
 
-    `state` is `held`, or `cooling` for the time after a release in which nobody else gets it.
+    `state` is `held`, or `cooling` for the cooldown after the release.
     """
 
     cluster: str
@@ -38,52 +38,53 @@ class Tenure:
     until: datetime | None
 
     def as_json(self) -> dict[str, Any]:
-        """With times as RFC 3339 text."""
+        """Return the fields, with times as RFC 3339 strings."""
         times = {"since": block_fields.time(self.since), "until": block_fields.time(self.until)}
         return {**self.__dict__, **times}
 
     def covers(self, moment: datetime) -> bool:
-        """Whether it lasted at that moment (from `since`, up to but not with `until`)."""
+        """Return True if the tenure covers the moment (`since` included, `until` excluded)."""
         return self.since <= moment and (self.until is None or moment < self.until)
 
 
 def find_holders(
     address: addresses.Address, *, cluster_id: int | None = None, at: datetime | None = None
 ) -> tuple[list[Tenure], list[Tenure]]:
-    """(who has the address now or at the time, all tenures newest first), over address spaces.
+    """Return (tenures now or at the time, all tenures newest first) in all address spaces.
 
-    The cluster may be one that was forgotten (`former_cluster`).
+    The cluster may have been deleted (`find_former_cluster`).
     """
     rows = _address_events(address, cluster_id)
     instant = at or database.now()
-    # As an expression: by the index of times all that came before would be read.
-    events = rows.alias(told=F("pgh_created_at") + timedelta(0)).filter(told__lte=instant)
+    # An expression, so that the planner does not use the index of times and read all earlier events.
+    events = rows.alias(time=F("pgh_created_at") + timedelta(0)).filter(time__lte=instant)
     last = events.order_by("space_id", "cidr", "-pgh_id")
-    then = build_tenures(list(last.distinct("space_id", "cidr")))
-    return [tenure for tenure in then if tenure.covers(instant)], _tenures(rows)
+    last_tenures = build_tenures(list(last.distinct("space_id", "cidr")))
+    return [tenure for tenure in last_tenures if tenure.covers(instant)], _tenures(rows)
 
 
 def parse_past_time(value: str, *, field: str = "") -> datetime:
-    """A time, as RFC 3339 text, of which something can be known: InvalidInput `time`, `future_time`.
+    """Parse a time in the past from an RFC 3339 string.
 
-    Half a minute ahead is taken for now: clocks differ.
+    Up to AHEAD in the future is accepted, because clocks differ. Raises InvalidInput `time`,
+    `future_time`.
     """
     moment = timestamps.parse_moment(value, field=field)
     if moment > database.now() + AHEAD:
-        message = "lies in the future: what will be is not known"
+        message = "the time must not be in the future"
         raise errors.InvalidInput.for_field(field, "future_time", message, value)
     return moment
 
 
 def find_former_cluster(name: str) -> int | None:
-    """The id of the cluster that had this name last, as far as events tell."""
+    """Return the id of the last cluster with this name by the events, or None."""
     events = ClusterEvent.objects.filter(name=name).order_by("-pgh_id")
     cluster_id: int | None = events.values_list("pgh_obj_id", flat=True).first()
     return cluster_id
 
 
 def _address_events(address: addresses.Address, cluster_id: int | None) -> QuerySet[Any]:
-    # Of all pools that there ever were.
+    # The mask sizes of all present and former pools.
     name = f"mask_size_v{address.version}"
     sizes = set(Pool.objects.values_list(name, flat=True)) | set(
         PoolEvent.objects.values_list(name, flat=True)
@@ -98,7 +99,7 @@ def _address_events(address: addresses.Address, cluster_id: int | None) -> Query
 
 
 def _tenures(rows: QuerySet[Any]) -> list[Tenure]:
-    # In no order that an index has, or all events might be read from the last one back.
+    # An expression, so that the planner does not read all events backwards along an index.
     newest = list(rows.order_by((F("pgh_id") + 0).desc())[:MOST])
     newest.reverse()
     names = Names(newest)
@@ -116,7 +117,7 @@ def _block_of(address: addresses.Address, size: int) -> str:
 
 
 def _block_tenures(events: list[Any], names: Names) -> list[Tenure]:
-    """The tenures that the events of one block tell, oldest first."""
+    """Return the tenures of one block from its events, oldest first."""
     tenures = []
     for event, following in zip(events, [*events[1:], None], strict=True):
         if begins_tenure(event):
@@ -125,12 +126,12 @@ def _block_tenures(events: list[Any], names: Names) -> list[Tenure]:
 
 
 def begins_tenure(event: Any) -> bool:
-    """Whether somebody has the block from then on."""
+    """Return True if a tenure begins with the event."""
     return event.pgh_label not in {"cooldown_ended", "removed"} and event.state in LIVE
 
 
 def build_tenure(event: Any, following: Any, names: Names) -> Tenure:
-    """What an event of a block began, and its next event ended (None: nothing did)."""
+    """Return the tenure that begins with an event and ends with the block's next event (None: lasts)."""
     until = _start_time(following) if following else None
     if event.state == "cooling" and (until is None or until > event.available_from):
         until = event.available_from
@@ -138,7 +139,7 @@ def build_tenure(event: Any, following: Any, names: Names) -> Tenure:
 
 
 def build_tenures(events: list[Any]) -> list[Tenure]:
-    """The tenure that each event began, as far as it is one; `until` by the block's next event."""
+    """Return the tenures that begin with the given events; each ends with the block's next event."""
     live = [event for event in events if begins_tenure(event)]
     following = _next_events(live)
     names = Names(live)
@@ -146,7 +147,7 @@ def build_tenures(events: list[Any]) -> list[Tenure]:
 
 
 def _next_events(events: list[Any]) -> dict[int, Any]:
-    """The next event of the same block, by the number of each."""
+    """Return the next event of the same block, by the number of the event."""
     if not events:
         return {}
     number_pairs = database.rows(
@@ -157,19 +158,19 @@ def _next_events(events: list[Any]) -> dict[int, Any]:
     return {number: rows[after] for number, after in pairs.items()}
 
 
-# In the order of the CIDR's index, which no other index has: whatever the planner takes CIDRs for.
+# Sorted in the order of the CIDR's index alone, so that the planner uses it whatever its statistics say.
 _FOLLOWING = statements.read("pools/following_events")
 
 
 def _start_time(event: Any) -> datetime:
-    """When what the event tells of began."""
+    """Return the time at which the tenure of an event begins."""
     times = {"allocated": event.allocated_at, "released": event.released_at}
     moment: datetime = times.get(event.pgh_label, event.pgh_created_at)
     return moment
 
 
 class Names:
-    """Names of the clusters, spaces and pools of some events, also of those that are gone."""
+    """Names of the clusters, spaces and pools of events, also of deleted ones."""
 
     def __init__(self, events: list[Any]) -> None:
         spaces = {event.space_id for event in events}
@@ -183,7 +184,7 @@ class Names:
         self.pools |= dict(Pool.objects.filter(pk__in=pools).values_list("pk", "name"))
 
     def space(self, event: Any) -> tuple[str, str]:
-        """(cluster, space); of a cluster that was forgotten the name that it had."""
+        """Return (cluster, space); for a deleted cluster its last name."""
         space = self.spaces.get(event.space_id)
         if space is not None:
             return space.cluster.name, space.name

@@ -1,4 +1,4 @@
-"""What a holder held when: by its kind and id, or by its uid, of pools and clusters that are gone too."""
+"""The tenures of a holder, found by kind and id or by uid; also in deleted pools and clusters."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pools.register.history.addresses import Tenure
 
 @dataclass(frozen=True)
 class TenurePage:
-    """Tenures, newest first; `below`: look on for numbers beneath it, None at the end."""
+    """A page of tenures, newest first; `below` is the argument for the next page, None at the end."""
 
     tenures: list[Tenure]
     below: int | None
 
 
-# Returns who named a MAC or a VM at a time, as rows of `ipam who`.
+# Returns the entries that named a MAC or a VM at a time, as rows of `ipam who`.
 AddressNamer = Callable[[str, int | None, datetime], list[dict[str, Any]]]
 ADDRESS_NAMERS: list[AddressNamer] = []  # filled by pools.extension
 
@@ -38,7 +38,7 @@ def find_tenures(
     below: int | None = None,
     limit: int = 100,
 ) -> TenurePage:
-    """The tenures of a holder; with `at` those that lasted then. A holder, its uid, or both."""
+    """Return the tenures of a holder, its uid, or both; with `moment` only those that covered it."""
     if not holder:
         return _by_uid(kind, uid, cluster_id, moment, below, limit)
     rows = BlockEvent.objects.filter(holder_id=holder).exclude(state="available")
@@ -54,8 +54,8 @@ def find_tenures(
     while True:
         page = rows if below is None else rows.filter(pgh_id__lt=below)
         events = list(page.order_by("-pgh_id")[: limit + 1])
-        some = addresses.build_tenures(events[:limit])
-        tenures += some if moment is None else [tenure for tenure in some if tenure.covers(moment)]
+        page_tenures = addresses.build_tenures(events[:limit])
+        tenures += [tenure for tenure in page_tenures if moment is None or tenure.covers(moment)]
         below = events[limit - 1].pgh_id if len(events) > limit else None
         if moment is None or below is None or len(tenures) >= limit:
             return TenurePage(tenures, below)

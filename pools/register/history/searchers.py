@@ -1,4 +1,4 @@
-"""Which events of the register's own tables a search finds."""
+"""Search conditions for the event tables of pools."""
 
 from __future__ import annotations
 
