@@ -1,7 +1,7 @@
-"""What happened, written by database triggers (django-pghistory), so that bulk and raw changes
-are caught too. Rows are append-only; `Event` reads all of these tables as one log.
+"""Event tables, written by database triggers (django-pghistory), so that bulk and raw changes are recorded.
 
-One sequence numbers the rows of all event tables: an event's id orders it among all others.
+Rows are append-only. `Event` reads all event tables as one log. One sequence numbers the rows of all
+event tables, so that the ids order all events.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _lifecycle_event_model(model: type[models.Model], fields: list[str]) -> Any:
     )
 
 
-# What an update of a block means. One trigger tells them apart, because each one costs the hot path.
+# The label of an update of a block. One trigger distinguishes them, because each trigger slows the hot path.
 _MEANING = """CASE
     WHEN OLD.state <> 'held' AND NEW.state = 'held' THEN 'allocated'
     WHEN OLD.state = 'held' AND NEW.state <> 'held' THEN 'released'
@@ -59,10 +59,10 @@ _MEANING = """CASE
     ELSE 'changed' END"""
 
 
-# As django-pghistory writes it for an event whose context is one column of JSON.
+# The expression that django-pghistory generates for a context in one JSON column.
 _CONTEXT = "COALESCE(NULLIF(CURRENT_SETTING('pghistory.context_metadata', TRUE), ''), NULL)::JSONB"
 
-# A change that is no event: neither the state nor whom a held block belongs to is another.
+# An update without an event: neither the state nor the holder of a held block has changed.
 _NO_EVENT = """IF OLD.state = NEW.state AND (NEW.state <> 'held'
     OR (OLD.holder_id, OLD.holder_kind, OLD.holder_uid, OLD.org, OLD.env)
      = (NEW.holder_id, NEW.holder_kind, NEW.holder_uid, NEW.org, NEW.env)) THEN
@@ -70,9 +70,9 @@ _NO_EVENT = """IF OLD.state = NEW.state AND (NEW.state <> 'held'
 
 
 class _MeaningEvent(pghistory_trigger.Event):
-    """An event whose label is worked out by the trigger, and whether there is one.
+    """A trigger that decides whether there is an event and computes its label.
 
-    A WHEN clause would say the latter too, but PostgreSQL reads its text anew for every statement.
+    A WHEN clause could decide the former, but PostgreSQL parses its text anew for every statement.
     """
 
     def get_func(self, model: Any) -> pgtrigger.Func:
@@ -82,14 +82,14 @@ class _MeaningEvent(pghistory_trigger.Event):
 
 
 class _BatchEvent(pghistory_trigger.Event):
-    """The events of all rows of a statement; what is the same for all is worked out once."""
+    """A trigger that writes the events of all rows of a statement and computes common values once."""
 
     def get_func(self, model: Any) -> pgtrigger.Func:
         text = super().get_func(model).func  # type: ignore[no-untyped-call]
-        for same in (_CONTEXT, "ipam_now()"):
-            if same not in text:
-                raise AssertionError(f"django-pghistory writes its trigger without {same}")
-            text = text.replace(same, f"(SELECT {same})")
+        for expression in (_CONTEXT, "ipam_now()"):
+            if expression not in text:
+                raise AssertionError(f"django-pghistory's trigger does not contain {expression}")
+            text = text.replace(expression, f"(SELECT {expression})")
         return pgtrigger.Func(text)
 
 
@@ -110,27 +110,39 @@ def _register_trigger(
 
 
 class _BlockUpdate(pghistory.UpdateEvent):
-    """Every change of a block's state, and of whom a held one belongs to."""
+    """Tracks every change of a block's state and of the holder of a held block."""
 
     def add_event_trigger(self, event_model: Any) -> None:
         _register_trigger(_MeaningEvent, self, event_model, pghistory.Row)
 
 
 class _BlockInsert(pghistory.InsertEvent):
-    """Only a batch inserts held blocks: one statement writes all their events."""
+    """Tracks inserted held blocks, which only batches insert: one statement writes all their events."""
 
     def add_event_trigger(self, event_model: Any) -> None:
         _register_trigger(_BatchEvent, self, event_model, pghistory.Statement)
 
 
-# An event model with a Meta of its own does not inherit the protection that pghistory adds.
+# An event model with its own Meta does not inherit the protection that pghistory adds.
 APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
 
 _BLOCK = [
-    "pool", "space", "category", "family", "cidr", "state", "withheld",
-    "holder_kind", "holder_id", "holder_uid", "org", "env",
-    "allocated_at", "released_at", "available_from",
-]  # fmt: skip
+    "pool",
+    "space",
+    "category",
+    "family",
+    "cidr",
+    "state",
+    "withheld",
+    "holder_kind",
+    "holder_id",
+    "holder_uid",
+    "org",
+    "env",
+    "allocated_at",
+    "released_at",
+    "available_from",
+]
 
 
 _BlockEvent: Any = create_event_model(
@@ -143,7 +155,7 @@ _BlockEvent: Any = create_event_model(
 
 
 class BlockEvent(_BlockEvent):  # type: ignore[misc]  # made at run time
-    """A block was allocated, released, …; the row's columns are those after the change."""
+    """A block was allocated, released, …; the columns are those of the block after the change."""
 
     pgh_id = event_number_field()
 
@@ -161,7 +173,7 @@ _FailureEvent: Any = create_event_model(Pool, pghistory.ManualEvent("allocation_
 
 
 class FailureEvent(_FailureEvent):  # type: ignore[misc]  # made at run time
-    """An allocation was refused because the pool had no block left; nothing else was changed."""
+    """An allocation was refused because the pool had no available block; nothing else was changed."""
 
     pgh_id = event_number_field()
     category = models.CharField(max_length=8, choices=Category)
@@ -243,8 +255,8 @@ class ReservedRangeEvent(_ReservedRangeEvent):  # type: ignore[misc]  # made at 
     pgh_id = event_number_field()
 
 
-# Neither its secret nor its URL, which may hold one, is in an event: only that they are others. What
-# is written with each try of a delivery is none.
+# Events contain neither the secret nor the URL of a target, which may contain a secret, but only that
+# they have changed. The columns that each delivery attempt writes cause no event.
 _WebhookTargetEvent: Any = create_event_model(
     WebhookTarget,
     pghistory.InsertEvent("created"),
@@ -253,7 +265,7 @@ _WebhookTargetEvent: Any = create_event_model(
     pghistory.UpdateEvent("ca_changed", condition=pgtrigger.AnyChange("ca")),
     pghistory.UpdateEvent(
         "secret_replaced",
-        # The first one is made with the target.
+        # The first secret is created with the target.
         condition=pgtrigger.Q(old__secret_made_at__df=pgtrigger.F("new__secret_made_at"))
         & ~pgtrigger.Q(old__sealed=""),
     ),
@@ -267,12 +279,12 @@ class WebhookTargetEvent(_WebhookTargetEvent):  # type: ignore[misc]  # made at 
 
 
 class Event(models.Model):
-    """All event tables as one log, newest id last (a view: pools/sql/event_log.sql)."""
+    """All event tables as one log (a view: pools/sql/event_log.sql)."""
 
     id = models.BigIntegerField(primary_key=True)
     at = models.DateTimeField()
     type = models.TextField()
-    table = models.TextField()  # the event table, for the snapshot before and after
+    table = models.TextField()  # the event table, which has the snapshots before and after
     object_id = models.BigIntegerField()
     cluster_id = models.BigIntegerField(null=True)
     pool_id = models.BigIntegerField(null=True)

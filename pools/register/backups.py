@@ -94,8 +94,15 @@ def write_backup(path: pathlib.Path) -> Backup:
     os.close(handle)
     try:
         options = [f"--exclude-table-data={name}" for name in _WITHOUT_ROWS]
-        _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", *options,
-             f"--file={temporary}", f"--dbname={_connection_string()}")  # fmt: skip
+        _run(
+            "pg_dump",
+            "--format=custom",
+            "--no-owner",
+            "--no-privileges",
+            *options,
+            f"--file={temporary}",
+            f"--dbname={_connection_string()}",
+        )
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         size = os.stat(temporary).st_size
@@ -158,12 +165,19 @@ def _load_dump(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) 
     """Run the backup as SQL in the database, within one transaction."""
     pg_restore = _command("pg_restore", "--no-owner", "--no-privileges", "--file=-", str(path))
     psql_command = _command(
-        "psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null",
+        "psql",
+        "--no-psqlrc",
+        "--quiet",
+        "--set=ON_ERROR_STOP=1",
+        "--output=/dev/null",
         f"--dbname={_connection_string()}",
-    )  # fmt: skip
-    with tempfile.TemporaryFile() as output, subprocess.Popen(
-        psql_command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment()
-    ) as psql:  # fmt: skip
+    )
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
+            psql_command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment()
+        ) as psql,
+    ):
         stdin = psql.stdin
         assert stdin is not None  # noqa: S101  # mypy
         with contextlib.suppress(BrokenPipeError):  # psql reports the error
@@ -180,9 +194,12 @@ def _load_dump(path: pathlib.Path, before: Iterable[str], after: Iterable[str]) 
 @contextlib.contextmanager
 def _program_output(command: list[str]) -> Iterator[IO[bytes]]:
     """Yield the output of a program; raise RestoreFailed if it fails, before anything is committed."""
-    with tempfile.TemporaryFile() as output, subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=output, env=_environment()
-    ) as program:  # fmt: skip
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=output, env=_environment()
+        ) as program,
+    ):
         assert program.stdout is not None  # noqa: S101  # mypy
         yield program.stdout
         if program.wait():

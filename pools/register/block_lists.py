@@ -14,9 +14,21 @@ from pools.models import AddressSpace, Block, Cluster, Pool, PoolCIDR
 from pools.platform import database
 
 COLUMNS = (
-    "cluster", "pool", "category", "block", "state", "holder_kind", "holder_id", "holder_uid", "org",
-    "env", "allocated_at", "released_at", "available_from", "withheld",
-)  # fmt: skip
+    "cluster",
+    "pool",
+    "category",
+    "block",
+    "state",
+    "holder_kind",
+    "holder_id",
+    "holder_uid",
+    "org",
+    "env",
+    "allocated_at",
+    "released_at",
+    "available_from",
+    "withheld",
+)
 _PAGE = 2_000  # rows
 
 

@@ -214,5 +214,5 @@ def test_of_two_steps_at_once_one_is_refused() -> None:
     stale = migrations.get_migration(migration.pk)
     _take(migration, MigrationStep.RESERVE)
     assert stale.pool_cidr is not None
-    with pytest.raises(errors.StepNotDue, match="Somebody else"):
+    with pytest.raises(errors.StepNotDue, match="Another step"):
         migrations._withhold(stale, stale.pool_cidr, progress.span_of(stale), BY)

@@ -24,9 +24,16 @@ from pools.register.leaks import detection
 
 MOST_HOLDERS = 200_000  # holders in one report
 ANSWER_FIELDS = (
-    "cluster", "holder_kind", "sequence", "complete", "holders", "reported_at", "complete_at", "missed",
+    "cluster",
+    "holder_kind",
+    "sequence",
+    "complete",
+    "holders",
+    "reported_at",
+    "complete_at",
+    "missed",
     "leaked",
-)  # fmt: skip
+)
 
 
 class ReferencedHolder(NamedTuple):

@@ -37,7 +37,9 @@ def _read_text(path: str) -> str:
         raw = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _read_file(path)
         text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise errors.InvalidInput.for_field("FILE", "unreadable", f"{path} cannot be read: {error}") from None  # fmt: skip
+        raise errors.InvalidInput.for_field(
+            "FILE", "unreadable", f"{path} cannot be read: {error}"
+        ) from None
     if len(raw) > LARGEST:
         raise errors.InvalidInput.for_field(
             "FILE", "too_large", f"the file may have at most {LARGEST} bytes"

@@ -89,11 +89,17 @@ def _store_forecasts(ids: list[int], day: date, now: datetime) -> int:
         pool_forecast = _forecast_family(history, samples.to_usage(sample), day)
         rows.append(
             PoolForecast(
-                pool_id=sample.pool_id, family=sample.family, state=pool_forecast.state,
-                history=pool_forecast.history, per_day=pool_forecast.per_day, day=pool_forecast.day, earliest=pool_forecast.earliest,
-                latest=pool_forecast.latest, made_at=now,
+                pool_id=sample.pool_id,
+                family=sample.family,
+                state=pool_forecast.state,
+                history=pool_forecast.history,
+                per_day=pool_forecast.per_day,
+                day=pool_forecast.day,
+                earliest=pool_forecast.earliest,
+                latest=pool_forecast.latest,
+                made_at=now,
             )
-        )  # fmt: skip
+        )
     with transaction.atomic():
         # A pool may have been deleted meanwhile.
         existing_ids = set(
