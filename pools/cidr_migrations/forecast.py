@@ -251,5 +251,5 @@ def _check_shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+    suffix = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + suffix

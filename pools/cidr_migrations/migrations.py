@@ -211,11 +211,11 @@ def unreserved_gaps(
 
 
 def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> None:
-    what = f"{migration.cidr} of {migration.pool}"
-    pools.refuse_in_use(pools.blocks_in_use(cidr), what, errors.CIDRInUse)
+    subject = f"{migration.cidr} of {migration.pool}"
+    pools.refuse_in_use(pools.blocks_in_use(cidr), subject, errors.CIDRInUse)
     _refuse_listed_by_nodes(migration)
     if not progress.is_reserved(cidr, addresses.AddressRange.covering(cidr.cidr)):
-        raise errors.StepNotDue(f"Blocks of {what} can still be allocated: reserve it first.")
+        raise errors.StepNotDue(f"Blocks of {subject} can still be allocated: reserve it first.")
     if migration.to is not None and not progress.is_replacement_added(migration):
         raise errors.StepNotDue(
             f"Add the replacement {migration.to} first, and wait until the cluster has it."
@@ -242,10 +242,10 @@ def _refuse_listed_by_nodes(migration: CIDRMigration) -> None:
         )
     ]
     if names:
-        more = f" and {len(names) - MOST_NODE_NAMES} more" if len(names) > MOST_NODE_NAMES else ""
+        suffix = f" and {len(names) - MOST_NODE_NAMES} more" if len(names) > MOST_NODE_NAMES else ""
         raise errors.CIDRInUse(
             f"{len(names)} nodes list CIDRs inside {migration.cidr}:"
-            f" {', '.join(names[:MOST_NODE_NAMES])}{more}."
+            f" {', '.join(names[:MOST_NODE_NAMES])}{suffix}."
         )
 
 

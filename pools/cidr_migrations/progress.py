@@ -118,7 +118,7 @@ def migration_progress(
     added = migration.to is not None and is_replacement_added(migration)
     adding = migration.to is not None and not added and _new_cidr(migration).exists()
     status = _derive_status(cidr, span_of(migration), held + cooling)
-    followed = follows_cluster(migration.pool)
+    by_cluster = follows_cluster(migration.pool)
     return MigrationProgress(
         status,
         total=max(migration.in_use, held + cooling),
@@ -128,10 +128,10 @@ def migration_progress(
         added=added,
         adding=adding,
         orphaned=cidr.orphaned_at is not None,
-        by_cluster=followed,
+        by_cluster=by_cluster,
         unwritten=has_unwritten_changes(migration.pool),
         steps=(MigrationStep.ABORT,)
-        if followed
+        if by_cluster
         else _possible_steps(migration, status, added=added, adding=adding),
     )
 
@@ -200,7 +200,7 @@ def _possible_steps(
     if status is MigrationStatus.REMOVING:
         return (MigrationStep.ABORT,)
     whole, missing = is_whole(migration), migration.to is not None and not added
-    possible = {
+    conditions = {
         MigrationStep.ADD: missing and not adding,
         MigrationStep.RESERVE: status is MigrationStatus.PLANNED,
         MigrationStep.WIDEN: not whole and status is not MigrationStatus.PLANNED,
@@ -208,10 +208,10 @@ def _possible_steps(
         MigrationStep.KEEP: not whole and status is MigrationStatus.DRAINED,
         MigrationStep.ABORT: True,
     }
-    return tuple(step for step, can_be in possible.items() if can_be)
+    return tuple(step for step, is_possible in conditions.items() if is_possible)
 
 
-def _draining_holders(rows: Any, most: int) -> tuple[DrainingHolder, ...]:
+def _draining_holders(rows: Any, limit: int) -> tuple[DrainingHolder, ...]:
     columns = ("holder_kind", "holder_id", "state")
     holder_rows = (
         rows.order_by()
@@ -221,5 +221,5 @@ def _draining_holders(rows: Any, most: int) -> tuple[DrainingHolder, ...]:
     )
     return tuple(
         DrainingHolder(kind, name, state, number, str(lowest), until)
-        for kind, name, state, number, lowest, until in holder_rows[:most]
+        for kind, name, state, number, lowest, until in holder_rows[:limit]
     )

@@ -230,12 +230,12 @@ def _backup_migrations(path: pathlib.Path) -> _Migrations:
         "pg_restore", "--data-only", "--table=django_migrations", "--file=-", str(path)
     )
     try:
-        done = subprocess.run(command, capture_output=True, env=_environment(), check=False)
+        process = subprocess.run(command, capture_output=True, env=_environment(), check=False)
     except OSError as error:
         raise NoProgram(str(error)) from error
-    if done.returncode:
-        raise NotABackup(_first_error(done.stderr))
-    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    if process.returncode:
+        raise NotABackup(_first_error(process.stderr))
+    rows = [line.split("\t") for line in process.stdout.decode().splitlines()]
     migrations = {(row[1], row[2]) for row in rows if len(row) == 4 and row[0].isdigit()}
     if not any(app in _APPS for app, _ in migrations):
         raise NotABackup(f"{path} is not a backup of Cadastre.")
@@ -274,11 +274,11 @@ def _count_other_connections() -> int:
 
 
 def _run(program: str, *arguments: str) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         _command(program, *arguments), capture_output=True, env=_environment(), check=False
     )
-    if done.returncode:
-        raise BackupFailed(_first_error(done.stderr))
+    if process.returncode:
+        raise BackupFailed(_first_error(process.stderr))
 
 
 def _command(program: str, *arguments: str) -> list[str]:
@@ -302,10 +302,12 @@ def _programs() -> pathlib.Path:
 def _version(program: pathlib.Path) -> int:
     """Return the major version of a program, or 0 if it cannot be run."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, check=False, text=True)
+        process = subprocess.run(
+            [program, "--version"], capture_output=True, check=False, text=True
+        )
     except OSError:
         return 0
-    match = re.search(r"\) (\d+)", done.stdout)
+    match = re.search(r"\) (\d+)", process.stdout)
     return int(match.group(1)) if match else 0
 
 

@@ -50,7 +50,7 @@ class BlockSelection:
     env: str = ""
 
 
-def rows(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
+def list_blocks(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield held and cooling blocks in address order, as dictionaries of COLUMNS.
 
     Each page is a separate query that continues after the last row, so that a slow reader holds no
@@ -62,7 +62,7 @@ def rows(selection: BlockSelection, *, limit: int | None = None) -> Iterator[dic
 
 def _pages(values: dict[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
     conditions = sql.SQL("").join(text for name, text in _CONDITIONS.items() if name in values)
-    statement = _SELECT + conditions + _PAGE_OF
+    statement = _SELECT + conditions + _ORDER_AND_LIMIT
     position: dict[str, Any] = {"space": 0, "after": "0.0.0.0/0"}
     remaining = limit
     while remaining is None or remaining > 0:
@@ -94,7 +94,7 @@ _SELECT = sql.SQL("""
     FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id JOIN pools_cluster c ON c.id = p.cluster_id
     WHERE b.state IN ('held', 'cooling') AND (b.space_id, b.cidr) > (%(space)s, %(after)s::cidr)
 """)
-_PAGE_OF = sql.SQL(" ORDER BY b.space_id, b.cidr LIMIT %(size)s")
+_ORDER_AND_LIMIT = sql.SQL(" ORDER BY b.space_id, b.cidr LIMIT %(size)s")
 
 
 def _filter_values(selection: BlockSelection) -> dict[str, Any]:

@@ -142,12 +142,12 @@ def _locate(pool_cidrs: Sequence[_SyncedCIDR], address: Address) -> _Location | 
     return None
 
 
-def _rows(pool: Pool, uses: Iterable[Address]) -> dict[str, _AddressRow]:
-    texts = database.joined(uses)
+def _rows(pool: Pool, addresses: Iterable[Address]) -> dict[str, _AddressRow]:
+    joined_addresses = database.joined(addresses)
     return {
         address: _AddressRow(row_id, state, AddressHolder(kind, holder_id, uid))
         for row_id, address, state, kind, holder_id, uid in database.rows(
-            _ROWS, {"space": pool.space_id, "addresses": texts}, prepare=False
+            _ROWS, {"space": pool.space_id, "addresses": joined_addresses}, prepare=False
         )
     }
 

@@ -44,14 +44,16 @@ def refuse_observed_elsewhere(pool: Pool, cidr: addresses.Network) -> None:
     """Raise CIDROverlap if another pool's object in the cluster has the CIDR, or a part of it."""
     if pool.space.name:
         return
-    ((name, other_cidr),) = database.rows(_ELSEWHERE, [pool.cluster_id, pool.name, str(cidr)])
+    ((name, other_cidr),) = database.rows(
+        _FIND_OBSERVED_ELSEWHERE, [pool.cluster_id, pool.name, str(cidr)]
+    )
     if name is not None:
         raise errors.CIDROverlap(
             f"{cidr} overlaps {other_cidr}, which the pool {name} has in the cluster {pool.cluster}."
         )
 
 
-_ELSEWHERE = "SELECT name, cidr::text FROM ipam_observed_elsewhere(%s, %s, %s::cidr)"
+_FIND_OBSERVED_ELSEWHERE = "SELECT name, cidr::text FROM ipam_observed_elsewhere(%s, %s, %s::cidr)"
 
 
 class CIDRChange(NamedTuple):
@@ -63,7 +65,7 @@ class CIDRChange(NamedTuple):
 
 
 # A pool whose object cannot be read (cidrs IS NULL) is left unchanged.
-_CHANGES = statements.read("pools/pending_cidr_changes")
+_FIND_CHANGES = statements.read("pools/pending_cidr_changes")
 
 
 def pending_changes(cluster: Cluster) -> list[CIDRChange]:
@@ -71,7 +73,7 @@ def pending_changes(cluster: Cluster) -> list[CIDRChange]:
     connection = Connection.objects.filter(cluster=cluster).first()
     written = connection is not None and connection.manages(ManagedResource.POOLS)
     values = {"cluster": cluster.pk, "kind": podippool.KIND, "written": written}
-    return [CIDRChange(*row) for row in database.rows(_CHANGES, values)]
+    return [CIDRChange(*row) for row in database.rows(_FIND_CHANGES, values)]
 
 
 def pending_cidrs(cluster: Cluster) -> list[PoolCIDR]:

@@ -31,8 +31,8 @@ def nearest_free_blocks(
         blocks.Span(index, index)
         for index in map(grid.index_of, used.values_list("cidr", flat=True))
     ]
-    near = [blocks.Span(first, last)]
-    outside = blocks.subtract([blocks.Span(0, grid.count - 1)], near)
+    searched = [blocks.Span(first, last)]
+    outside = blocks.subtract([blocks.Span(0, grid.count - 1)], searched)
     free = blocks.subtract(grid.allocatable(ranges), [*outside, *holes])
     indexes = (index for span in free for index in range(span.first, span.last + 1))
     nearest = sorted(indexes, key=lambda index: (abs(index - center), index))[:count]

@@ -119,7 +119,7 @@ def _exceeds_count_limit(shares: _Shares) -> bool:
     return int(rows[0][0]) > MOST_COUNTED
 
 
-_BY_SHARE = f"""
+_COUNT_BY_SHARE = f"""
     SELECT set_masklen(cidr, %s)::text, count(*) FILTER (WHERE state = 'held'),
       count(*) FILTER (WHERE state = 'cooling'), count(*) FILTER (WHERE withheld)
     FROM pools_block WHERE {_IN_USE} GROUP BY set_masklen(cidr, %s)
@@ -130,13 +130,13 @@ def _count_exactly(shares: _Shares) -> dict[int, UsedBlocks]:
     parameters = (shares.prefix, shares.cidr.space_id, *shares.bounds(), shares.prefix)
     return {
         shares.number_of(text): UsedBlocks(*counts)
-        for text, *counts in _rows(_BY_SHARE, *parameters)
+        for text, *counts in _rows(_COUNT_BY_SHARE, *parameters)
     }
 
 
 # --- estimates ------------------------------------------------------------------------------------
 
-_UP_TO_CAP = f"""
+_COUNT_UP_TO_CAP = f"""
     SELECT share.number, counts.* FROM unnest(%s::int[], %s::cidr[], %s::cidr[])
       AS share (number, low, high), LATERAL (
       SELECT count(*) FILTER (WHERE state = 'held'), count(*) FILTER (WHERE state = 'cooling'),
@@ -145,7 +145,7 @@ _UP_TO_CAP = f"""
             WHERE space_id = %s AND cidr BETWEEN share.low AND share.high AND {_LIVE}
             LIMIT %s) AS few) AS counts
 """  # noqa: S608
-_PROBED = f"""
+_PROBE = f"""
     SELECT cidr::text, state, withheld FROM pools_block
     WHERE space_id = %s AND cidr = ANY(%s::cidr[]) AND {_LIVE}
 """  # noqa: S608
@@ -162,17 +162,17 @@ def _estimate(shares: _Shares) -> dict[int, UsedBlocks]:
             **_probe(shares, {number: used_by_share[number] for number in full}),
         }
     remaining = _planner_estimate(shares) - sum(used.total for used in used_by_share.values())
-    more = max(0, remaining // (len(full) or 1))
+    extra = max(0, remaining // (len(full) or 1))
     return {
         **used_by_share,
-        **{number: used_by_share[number].scaled(CAP + more) for number in full},
+        **{number: used_by_share[number].scaled(CAP + extra) for number in full},
     }
 
 
 def _count_up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
     numbers = list(range(shares.number))
     lows, highs = zip(*(shares.bounds(number, number + 1) for number in numbers), strict=True)
-    rows = _rows(_UP_TO_CAP, numbers, list(lows), list(highs), shares.cidr.space_id, CAP)
+    rows = _rows(_COUNT_UP_TO_CAP, numbers, list(lows), list(highs), shares.cidr.space_id, CAP)
     used_by_share = {number: UsedBlocks(*counts) for number, *counts in rows}
     return {number: used for number, used in used_by_share.items() if used.total}
 
@@ -180,21 +180,21 @@ def _count_up_to_cap(shares: _Shares) -> dict[int, UsedBlocks]:
 def _probe(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlocks]:
     generator = random.Random(0)  # noqa: S311  # a fixed seed: the same map each time
     step = shares.size / PROBES
-    texts = []
+    cidrs = []
     for number in full:
         base = shares.first + number * shares.size
         for probe in range(PROBES):
             index = base + int((probe + generator.random()) * step)
-            texts += shares.grid.texts(blocks.Span(index, index))
+            cidrs += shares.grid.texts(blocks.Span(index, index))
     hits: dict[int, list[tuple[str, bool]]] = {number: [] for number in full}
-    for text, state, withheld in _rows(_PROBED, shares.cidr.space_id, texts):
+    for text, state, withheld in _rows(_PROBE, shares.cidr.space_id, cidrs):
         hits[shares.number_of(text)].append((state, withheld))
     return {
-        number: _from_probes(hits[number], least=full[number], size=shares.size) for number in full
+        number: _extrapolate(hits[number], least=full[number], size=shares.size) for number in full
     }
 
 
-def _from_probes(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) -> UsedBlocks:
+def _extrapolate(hits: list[tuple[str, bool]], *, least: UsedBlocks, size: int) -> UsedBlocks:
     held = sum(state == "held" for state, _ in hits)
     sampled = UsedBlocks(held, len(hits) - held, sum(bool(withheld) for _, withheld in hits))
     if sampled.total <= CAP * PROBES / size:

@@ -57,8 +57,10 @@ def resume_allocation(cidr: PoolCIDR) -> None:
     PoolCIDR.objects.filter(pk=cidr.pk).update(orphaned_at=None, pending="")
     cidr.orphaned_at, cidr.pending = None, ""
     grid = window.layout(cidr)
-    whole = blocks.Span(0, grid.count - 1)
-    window.end_withholding(cidr, whole, still_withheld=grid.withheld(window.reserved_ranges(cidr)))
+    all_blocks = blocks.Span(0, grid.count - 1)
+    window.end_withholding(
+        cidr, all_blocks, still_withheld=grid.withheld(window.reserved_ranges(cidr))
+    )
 
 
 def replace_lost_cidrs(

@@ -110,7 +110,7 @@ def find_overlapping_networks(
         return [_parse_row(row) for row in sorted(cursor.fetchall(), key=_by_name)]
 
 
-_ALL = """
+_ALL_NETWORKS = """
     SELECT p.cidr::text, s.cluster_id, k.name, s.name, o.category, o.id, o.name
     FROM pools_poolcidr p JOIN pools_addressspace s ON s.id = p.space_id
     JOIN pools_cluster k ON k.id = s.cluster_id JOIN pools_pool o ON o.id = p.pool_id
@@ -118,12 +118,12 @@ _ALL = """
     SELECT cluster_prefix::text, id, name, '', 'prefix', NULL, '' FROM pools_cluster
     WHERE cluster_prefix IS NOT NULL
 """
-_OVERLAPPING = f"SELECT * FROM ({_ALL}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
+_OVERLAPPING = f"SELECT * FROM ({_ALL_NETWORKS}) AS every (cidr) WHERE cidr::cidr && %s"  # noqa: S608
 
 
 def _networks() -> Iterator[tuple[addresses.Network, NetworkOwner]]:
     with connection.cursor() as cursor:
-        cursor.execute(_ALL)
+        cursor.execute(_ALL_NETWORKS)
         rows = cursor.fetchall()
     yield from map(_parse_row, sorted(rows, key=_by_name))
 

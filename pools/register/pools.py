@@ -268,7 +268,7 @@ def _live(rows: Any) -> Any:
     return rows.filter(state__in=LIVE).exclude(cooled)
 
 
-def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
+def refuse_in_use(rows: Any, subject: str, error: type[errors.Conflict]) -> None:
     """Raise the error with the count and the first holders if some of these blocks are in use."""
     count = _live(rows).count()
     if not count:
@@ -277,9 +277,9 @@ def refuse_in_use(rows: Any, what: str, error: type[errors.Conflict]) -> None:
         f"{block.holder_kind} {block.holder_id} ({block.cidr}, {block.state})"
         for block in _live(rows).order_by("cidr")[:FIRST_HOLDERS]
     ]
-    more = f" and {count - len(first)} more" if count > len(first) else ""
+    suffix = f" and {count - len(first)} more" if count > len(first) else ""
     raise error(
-        f"{what} has {count} held or cooling block{'s' * (count > 1)}: {', '.join(first)}{more}."
+        f"{subject} has {count} held or cooling block{'s' * (count > 1)}: {', '.join(first)}{suffix}."
     )
 
 
@@ -370,9 +370,9 @@ def _change_family(
     desired_cidrs = [entry.cidr for entry in part.cidrs]
     if keep_orphans:
         lost = [row for cidr, row in present.items() if cidr not in desired_cidrs]
-        for rest in orphans.replace_lost_cidrs(pool, lost, desired_cidrs):
-            if not blocks_in_use(rest).exists():
-                _delete_cidr(rest)
+        for remainder in orphans.replace_lost_cidrs(pool, lost, desired_cidrs):
+            if not blocks_in_use(remainder).exists():
+                _delete_cidr(remainder)
         present = _cidr_rows(pool, family)
     for cidr in present.keys() - {entry.cidr for entry in part.cidrs}:
         _drop(present[cidr], keep_orphans=keep_orphans)

@@ -78,11 +78,13 @@ def preview_change(
 
 
 def _difference(
-    ranges: set[addresses.AddressRange], others: set[addresses.AddressRange]
+    ranges: set[addresses.AddressRange], other_ranges: set[addresses.AddressRange]
 ) -> tuple[addresses.AddressRange, ...]:
     """Return the parts of the ranges that no other range contains, in order; a longer range adds its end."""
     holes = {
-        family: [_span(address_range) for address_range in others if address_range.family == family]
+        family: [
+            _span(address_range) for address_range in other_ranges if address_range.family == family
+        ]
         for family in (4, 6)
     }
     return tuple(
@@ -100,8 +102,8 @@ def _span(address_range: addresses.AddressRange) -> blocks.Span:
     return blocks.Span(int(address_range.first), int(address_range.last))
 
 
-def _address(number: int, like: addresses.AddressRange) -> addresses.Address:
-    return type(like.first)(number)
+def _address(number: int, address_range: addresses.AddressRange) -> addresses.Address:
+    return type(address_range.first)(number)
 
 
 def _cidrs(families: Mapping[int, Family]) -> set[addresses.Network]:

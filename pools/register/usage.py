@@ -69,7 +69,7 @@ class _BlockCounts:
 
 def pool_usage(pool: Pool) -> dict[int, Usage]:
     """Return the exact usage of a pool by family (4, 6)."""
-    return _usage([pool], _count([pool.pk]), set())[pool.pk]
+    return _calculate_usages([pool], _count_blocks([pool.pk]), set())[pool.pk]
 
 
 def usage_by_pool(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
@@ -90,9 +90,9 @@ def usage_by_pool(pools: Iterable[Pool]) -> dict[int, dict[int, Usage]]:
             > LARGE
         },
     )
-    counted = _count([pool.pk for pool in chosen if pool.pk not in large])
+    counted = _count_blocks([pool.pk for pool in chosen if pool.pk not in large])
     counted.update(large)
-    return _usage(chosen, counted, set(large))
+    return _calculate_usages(chosen, counted, set(large))
 
 
 def refresh_counts() -> int:
@@ -126,7 +126,7 @@ def refresh_counts() -> int:
 _COUNT_LARGE_POOLS = statements.read("pools/block_counts_of_large_pools")
 
 
-def _count(pool_ids: list[int]) -> dict[int, dict[int, _BlockCounts]]:
+def _count_blocks(pool_ids: list[int]) -> dict[int, dict[int, _BlockCounts]]:
     rows = Block.objects.filter(pool__in=pool_ids, state__in=LIVE)
     columns = ("pool_id", "family", "state", "withheld")
     return _add_up(rows.values_list(*columns).annotate(number=Count("id")))
@@ -168,7 +168,7 @@ def _ranges(pools: list[Pool]) -> dict[int, list[addresses.AddressRange]]:
 
 
 @functools.lru_cache(maxsize=20_000)
-def _sizes(
+def _count_sizes(
     cidr: addresses.Network,
     mask_size: int,
     allow_first: bool,
@@ -180,7 +180,7 @@ def _sizes(
     return blocks.total(grid.usable()), blocks.total(grid.allocatable(ranges))
 
 
-def _usage(
+def _calculate_usages(
     pools: list[Pool], counted: dict[int, dict[int, _BlockCounts]], approximate: set[int]
 ) -> dict[int, dict[int, Usage]]:
     usage: dict[int, dict[int, Usage]] = {
@@ -196,7 +196,7 @@ def _usage(
     ):
         pool, family = by_id[pool_id], cidr.version
         first, last = pool.allow_first_ip, pool.allow_last_ip
-        usable, allocatable = _sizes(
+        usable, allocatable = _count_sizes(
             cidr, pool.mask_size(family), first, last, tuple(ranges.get(pk, ()))
         )
         family_usage = usage[pool_id][family]

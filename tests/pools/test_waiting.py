@@ -150,4 +150,4 @@ def test_a_request_survives_being_stored() -> None:
     wanted = factories.wanted(
         factories.holder("a", uid="u"), cidr="10.0.0.0/32", family=4, count=2, org="o", env="e"
     )
-    assert requests.from_json(requests.to_json(wanted)) == wanted
+    assert requests.demand_from_json(requests.demand_to_json(wanted)) == wanted

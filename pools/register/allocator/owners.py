@@ -27,7 +27,7 @@ def require_owner(pool_id: int, block_demand: demand.BlockDemand) -> None:
         return  # the allocator raises NotFound
     if kind is None:
         return
-    problems = list(_missing(kind, block_demand))
+    problems = list(_find_problems(kind, block_demand))
     if problems:
         raise errors.InvalidInput.all(problems)
 
@@ -37,7 +37,7 @@ def _category(pool_id: int) -> str:
     return Pool.objects.values_list("category", flat=True).get(pk=pool_id)
 
 
-def _missing(kind: str, block_demand: demand.BlockDemand) -> list[errors.FieldProblem]:
+def _find_problems(kind: str, block_demand: demand.BlockDemand) -> list[errors.FieldProblem]:
     subject = "an instance's address" if kind == "instance" else "a public IPv4 address"
     problems = []
     if not block_demand.org:

@@ -50,12 +50,12 @@ def next_cooldown_ends(pool_ids: Collection[int]) -> dict[int, datetime]:
     if not pool_ids:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_NEXT, {"pools": list(pool_ids)})
+        cursor.execute(_NEXT_COOLDOWN_ENDS, {"pools": list(pool_ids)})
         return dict(cursor.fetchall())
 
 
 # For each pool and family: the first entry of the allocator's queue that lies in the future.
-_NEXT = statements.read("pools/next_cooldown_ends")
+_NEXT_COOLDOWN_ENDS = statements.read("pools/next_cooldown_ends")
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ class RecentRefusals:
 def recent_refusals() -> RecentRefusals:
     """Return the refused allocations of the last 24 hours."""
     with connection.cursor() as cursor:
-        cursor.execute(_REFUSED, {"most": MOST_REFUSALS, "hours": HOURS})
+        cursor.execute(_COUNT_REFUSALS, {"most": MOST_REFUSALS, "hours": HOURS})
         rows = [RefusalCount(*row) for row in cursor.fetchall()]
     return RecentRefusals(rows, sum(refusal.count for refusal in rows) < MOST_REFUSALS)
 
 
 # Event numbers follow the order of time: the highest numbers are the newest refusals.
-_REFUSED = f"""
+_COUNT_REFUSALS = f"""
 SELECT floor(extract(epoch FROM ipam_now() - pgh_created_at) / 3600)::int AS ago, code, pgh_obj_id,
        count(*)
   FROM (SELECT pgh_created_at, code, pgh_obj_id FROM {FailureEvent._meta.db_table}

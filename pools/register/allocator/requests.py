@@ -125,7 +125,7 @@ def _queue_request(
     def create_request() -> idempotency.Stored:
         request = AllocationRequest.objects.create(
             pool=pool,
-            wanted=to_json(demand),
+            wanted=demand_to_json(demand),
             holder_kind=demand.holders[0].kind,
             holder_id=demand.holders[0].id,
             org=demand.org,
@@ -196,7 +196,9 @@ def _retry_request(request_id: int, author: events.Author) -> RequestState | Non
         request.attempts = F("attempts") + 1
         request.next_try_at = Now() + RETRY_EVERY
         try:
-            result = allocation.allocate(request.pool_id, from_json(request.wanted), author=author)
+            result = allocation.allocate(
+                request.pool_id, demand_from_json(request.wanted), author=author
+            )
         except errors.PoolExhausted as error:
             request.last_error = error.message
             request.save()
@@ -227,7 +229,7 @@ def cancel(request_id: int, *, author: events.Author) -> AllocationRequest:
     return _get_request(request_id)
 
 
-def to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
+def demand_to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
     """Return a demand as it is stored in a request."""
     return {
         "holders": [[holder.kind, holder.id, holder.uid] for holder in demand.holders],
@@ -239,7 +241,7 @@ def to_json(demand: allocation.BlockDemand) -> dict[str, Any]:
     }
 
 
-def from_json(stored: dict[str, Any]) -> allocation.BlockDemand:
+def demand_from_json(stored: dict[str, Any]) -> allocation.BlockDemand:
     """Return the demand of a stored request."""
     return allocation.BlockDemand(
         holders=tuple(allocation.Holder(*holder) for holder in stored["holders"]),

@@ -44,13 +44,13 @@ def _layout(pool: Pool, network: addresses.Network) -> blocks.Layout:
     )
 
 
-def load_pool(pool_id: int, *, keep_name: bool = False) -> Pool | None:
+def load_pool(pool_id: int, *, lock_name: bool = False) -> Pool | None:
     """Return the pool with the columns that the allocator needs and its cluster's name.
 
-    Other columns are deferred. `keep_name` locks the pool's name until the end of the transaction,
+    Other columns are deferred. `lock_name` locks the pool's name until the end of the transaction,
     as an inserted block does. Returns None if the pool does not exist.
     """
-    rows = database.rows(_POOL_AND_NAME if keep_name else _POOL, [pool_id])
+    rows = database.rows(_POOL_AND_NAME if lock_name else _POOL, [pool_id])
     if not rows:
         return None
     *values, cluster = rows[0]
@@ -97,7 +97,7 @@ def refill(pool_id: int, family: int, *, at_least: int = 1) -> bool:
         lock(pool_id)
         # The name is locked before the cache: a transaction that renames the pool has locked the name
         # and deletes the cache after that.
-        pool = load_pool(pool_id, keep_name=True)
+        pool = load_pool(pool_id, lock_name=True)
         if pool is None:  # deleted while this transaction waited for the lock
             raise errors.NotFound("There is no such pool.")
         state = _inspect(pool_id, family, at_least)
@@ -128,9 +128,9 @@ class _WindowState(NamedTuple):
         return self.ready >= ready and self.cached == self.all_drawn
 
 
-def _inspect(pool_id: int, family: int, most: int) -> _WindowState:
+def _inspect(pool_id: int, family: int, limit: int) -> _WindowState:
     """Return the state of the window; at most `most` blocks are counted."""
-    values = {"pool": pool_id, "family": family, "most": most}
+    values = {"pool": pool_id, "family": family, "most": limit}
     (row,) = database.rows(_COUNT_READY, values)
     return _WindowState(*row)
 

@@ -74,11 +74,11 @@ _WRONG_STORED_COUNTS = f"""
 
 def _repair_counts(pool_id: int, _by: events.Author) -> int:
     """Count all large pools again, and delete counts of other pools."""
-    wrong = sum(1 for _ in checks.rows(_WRONG_STORED_COUNTS, {"pool": pool_id}))
-    if wrong:
+    wrong_count = sum(1 for _ in checks.rows(_WRONG_STORED_COUNTS, {"pool": pool_id}))
+    if wrong_count:
         usage.refresh_counts()
         repairs.of_pools([pool_id])
-    return wrong
+    return wrong_count
 
 
 CHECK = checks.Check(

@@ -40,7 +40,7 @@ def compare_free_space(
     rows: Iterable[int],
 ) -> Iterator[FreeSpaceDifference]:
     """Yield the differences in order; `free` and `rows` (indexes of blocks) must be sorted."""
-    parts = _Parts(allocatable)
+    parts = _SpanIndex(allocatable)
     covered = 0  # every index below it was compared
     covered_spans = heapq.merge(
         ((span.first, span.last, True) for span in free), ((row, row, False) for row in rows)
@@ -64,7 +64,7 @@ def compare_free_space(
         )
 
 
-class _Parts:
+class _SpanIndex:
     """Intersect a span with sorted spans by binary search."""
 
     def __init__(self, spans: Sequence[Span]) -> None:

@@ -48,7 +48,7 @@ _PENDING = """
 
 def _is_readable(demand_text: str) -> bool:
     try:
-        requests.from_json(json.loads(demand_text))
+        requests.demand_from_json(json.loads(demand_text))
     except (KeyError, TypeError, ValueError, errors.IpamError):
         return False
     return True

@@ -76,7 +76,7 @@ def _has_long_cooldown_queue(family_usage: usage.Usage, before: bool) -> bool:
 
 def _refusal_conditions(_known: Known) -> Iterator[Found]:
     for pool_id, name, count, message in database.rows(
-        _REFUSED, {"newest": _NEWEST, "recent": RECENT}
+        _POOLS_WITH_REFUSALS, {"newest": _NEWEST, "recent": RECENT}
     ):
         subject = f"{count} allocations were" if count > 1 else "An allocation was"
         yield Found(
@@ -89,7 +89,7 @@ def _refusal_conditions(_known: Known) -> Iterator[Found]:
         )
 
 
-_REFUSED = statements.read("pools/pools_with_refusals")
+_POOLS_WITH_REFUSALS = statements.read("pools/pools_with_refusals")
 
 ALL = (
     Condition((NEARLY_FULL, COOLING), _utilization_conditions),

@@ -89,7 +89,7 @@ def _address_events(address: addresses.Address, cluster_id: int | None) -> Query
     sizes = set(Pool.objects.values_list(name, flat=True)) | set(
         PoolEvent.objects.values_list(name, flat=True)
     )
-    cidrs = [_block_of(address, size) for size in sizes if size is not None]
+    cidrs = [_block_containing(address, size) for size in sizes if size is not None]
     rows: QuerySet[Any] = BlockEvent.objects.filter(cidr__in=cidrs)
     if cluster_id is not None:
         spaces = AddressSpace.objects.filter(cluster=cluster_id).values("pk")
@@ -102,7 +102,7 @@ def _tenures(rows: QuerySet[Any]) -> list[Tenure]:
     # An expression, so that the planner does not read all events backwards along an index.
     newest = list(rows.order_by((F("pgh_id") + 0).desc())[:MOST])
     newest.reverse()
-    names = Names(newest)
+    names = EventNames(newest)
     tenures: list[Tenure] = []
     by_block: dict[tuple[int, str], list[Any]] = {}
     for event in newest:
@@ -112,11 +112,11 @@ def _tenures(rows: QuerySet[Any]) -> list[Tenure]:
     return sorted(tenures, key=lambda tenure: tenure.since, reverse=True)
 
 
-def _block_of(address: addresses.Address, size: int) -> str:
+def _block_containing(address: addresses.Address, size: int) -> str:
     return str(ip_network((address, size), strict=False))
 
 
-def _block_tenures(events: list[Any], names: Names) -> list[Tenure]:
+def _block_tenures(events: list[Any], names: EventNames) -> list[Tenure]:
     """Return the tenures of one block from its events, oldest first."""
     tenures = []
     for event, following in zip(events, [*events[1:], None], strict=True):
@@ -130,7 +130,7 @@ def begins_tenure(event: Any) -> bool:
     return event.pgh_label not in {"cooldown_ended", "removed"} and event.state in LIVE
 
 
-def build_tenure(event: Any, following: Any, names: Names) -> Tenure:
+def build_tenure(event: Any, following: Any, names: EventNames) -> Tenure:
     """Return the tenure that begins with an event and ends with the block's next event (None: lasts)."""
     until = _start_time(following) if following else None
     if event.state == "cooling" and (until is None or until > event.available_from):
@@ -142,7 +142,7 @@ def build_tenures(events: list[Any]) -> list[Tenure]:
     """Return the tenures that begin with the given events; each ends with the block's next event."""
     live = [event for event in events if begins_tenure(event)]
     following = _next_events(live)
-    names = Names(live)
+    names = EventNames(live)
     return [build_tenure(event, following.get(event.pgh_id), names) for event in live]
 
 
@@ -169,7 +169,7 @@ def _start_time(event: Any) -> datetime:
     return moment
 
 
-class Names:
+class EventNames:
     """Names of the clusters, spaces and pools of events, also of deleted ones."""
 
     def __init__(self, events: list[Any]) -> None:
@@ -191,7 +191,9 @@ class Names:
         return self.clusters.get(self.cluster_of.get(event.pool_id), ""), ""
 
 
-def _create_tenure(event: Any, since: datetime, until: datetime | None, names: Names) -> Tenure:
+def _create_tenure(
+    event: Any, since: datetime, until: datetime | None, names: EventNames
+) -> Tenure:
     cluster, space = names.space(event)
     return Tenure(
         cluster=cluster,

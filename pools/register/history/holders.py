@@ -40,7 +40,7 @@ def find_tenures(
 ) -> TenurePage:
     """Return the tenures of a holder, its uid, or both; with `moment` only those that covered it."""
     if not holder:
-        return _by_uid(kind, uid, cluster_id, moment, below, limit)
+        return _find_by_uid(kind, uid, cluster_id, moment, below, limit)
     rows = BlockEvent.objects.filter(holder_id=holder).exclude(state="available")
     if kind:
         rows = rows.filter(holder_kind=kind)
@@ -61,7 +61,7 @@ def find_tenures(
             return TenurePage(tenures, below)
 
 
-def _by_uid(
+def _find_by_uid(
     kind: str,
     uid: str,
     cluster_id: int | None,

@@ -143,15 +143,15 @@ def _counts(
 def _count_held(pool_id: int, family: int, moment: datetime) -> int:
     """Return the number of held blocks: those of now minus the changes since, by one statement."""
     low, _ = event_numbers.within(moment, None)
-    ((now, whole, single),) = database.rows(
-        _SINCE, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
+    ((held_now, segment_change, event_change),) = database.rows(
+        _COUNT_CHANGES, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
     )
-    return int(now - whole - single)
+    return int(held_now - segment_change - event_change)
 
 
 # Uses the tally of a segment whose events are all later; of other segments, and of unsealed events, it
 # counts each event.
-_SINCE = statements.read("pools/pool_events_since")
+_COUNT_CHANGES = statements.read("pools/pool_events_since")
 
 
 def _count_cooling(pool_id: int, family: int, moment: datetime) -> int | None:
@@ -166,11 +166,11 @@ def _count_cooling(pool_id: int, family: int, moment: datetime) -> int | None:
         "high": high,
         "n": MOST + 1,
     }
-    ((number,),) = database.rows(_COOLING, values, prepare=False)
+    ((number,),) = database.rows(_COUNT_COOLING, values, prepare=False)
     return None if number > MOST else int(number)
 
 
-_COOLING = statements.read("pools/blocks_cooling_at")
+_COUNT_COOLING = statements.read("pools/blocks_cooling_at")
 
 
 def _longest_cooldown(pool_id: int) -> timedelta:
@@ -184,7 +184,7 @@ def _longest_cooldown(pool_id: int) -> timedelta:
 
 
 @dataclass(frozen=True)
-class Holders:
+class HolderPage:
     """A page of the tenures at that time, latest beginning first; `below` is for the next page."""
 
     tenures: list[Tenure]
@@ -193,7 +193,7 @@ class Holders:
 
 def pool_holders(
     pool_id: int, moment: datetime, *, below: int | None = None, limit: int = 100
-) -> Holders:
+) -> HolderPage:
     """Return a page of the tenures (held or cooling) in the pool at the moment."""
     deadline = time.monotonic() + SECONDS
     _, high = event_numbers.within(None, moment + timedelta(microseconds=1))
@@ -201,7 +201,7 @@ def pool_holders(
     numbers: list[int] = []
     while len(numbers) <= limit:
         values = {"pool": pool_id, "high": position, "at": moment, "n": _CHUNK}
-        batch = database.rows(_LAST, values, prepare=False)
+        batch = database.rows(_EVENTS_BEFORE, values, prepare=False)
         numbers += [number for number, last in batch if last]
         if len(batch) < _CHUNK:
             position = 0
@@ -212,9 +212,9 @@ def pool_holders(
     chosen = numbers[:limit]
     rows = list(BlockEvent.objects.filter(pk__in=chosen).order_by("-pgh_id"))
     tenures = [tenure for tenure in history_addresses.build_tenures(rows) if tenure.covers(moment)]
-    more = chosen[-1] if len(numbers) > limit else position + 1 if position else None
-    return Holders(tenures, more)
+    next_below = chosen[-1] if len(numbers) > limit else position + 1 if position else None
+    return HolderPage(tenures, next_below)
 
 
 # Reads the pool's events backwards; each row says if the event is the last one of its block.
-_LAST = statements.read("pools/pool_events_before")
+_EVENTS_BEFORE = statements.read("pools/pool_events_before")

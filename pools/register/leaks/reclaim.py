@@ -94,7 +94,7 @@ def _reclaim_batch(
         ids = {target.block_id for target in batch}
         if not dry_run:
             _lock_networks(ids)
-        rows = {row["id"]: row for row in database.fetch(_ROWS, {"ids": sorted(ids)})}
+        rows = {row["id"]: row for row in database.fetch(_LOCK_BLOCKS, {"ids": sorted(ids)})}
         referenced_ids = _find_referenced(rows.values())
         checks = [_check(target, rows.get(target.block_id), referenced_ids) for target in batch]
         reclaimed_ids = {
@@ -104,7 +104,7 @@ def _reclaim_batch(
         }
         if reclaimed_ids and not dry_run:
             _reclaim_blocks(reclaimed_ids)
-            reclaimed_rows = database.fetch(_ROWS, {"ids": sorted(reclaimed_ids)})
+            reclaimed_rows = database.fetch(_LOCK_BLOCKS, {"ids": sorted(reclaimed_ids)})
             rows |= {row["id"]: row for row in reclaimed_rows}
     return [
         _result(target, rows.get(target.block_id), check, dry_run=dry_run)
@@ -114,20 +114,20 @@ def _reclaim_batch(
 
 def _lock_networks(ids: Collection[int]) -> None:
     """Lock what claims hold in the order of sync runs: the cluster's row, the pool, then the rows."""
-    network_rows = database.rows(_NETWORKS, [sorted(ids), Category.VM.value])
+    network_rows = database.rows(_SELECT_NETWORKS, [sorted(ids), Category.VM.value])
     for cluster_id in sorted({cluster for _, cluster in network_rows}):
         leases.nudge(cluster_id, patient=True)
     for pool_id in sorted({pool for pool, _ in network_rows}):
         window.lock(pool_id)
 
 
-_NETWORKS = """
+_SELECT_NETWORKS = """
     SELECT DISTINCT p.id, p.cluster_id FROM pools_block b JOIN pools_pool p ON p.id = b.pool_id
     WHERE b.id = ANY(%s::bigint[]) AND p.category = %s
 """
 # Rows are locked in the order of their ids, so that two concurrent reclaims never deadlock. The leak is
 # read by its block alone: with a condition on `confirmed_at` the planner would try the index of it.
-_ROWS = statements.read("pools/leaks_to_reclaim")
+_LOCK_BLOCKS = statements.read("pools/leaks_to_reclaim")
 
 Row = Mapping[str, Any]
 

@@ -99,7 +99,7 @@ def _parse_row(row: Any, number: int) -> ReclaimTarget:
     )
 
 
-def find_targets(texts: Sequence[str], *, cluster: str | None = None) -> list[ReclaimTarget]:
+def find_targets(block_names: Sequence[str], *, cluster: str | None = None) -> list[ReclaimTarget]:
     """Find blocks by id, CIDR or address, and return them with their present holders.
 
     Raises NotFound, or InvalidInput `ambiguous` if two address spaces contain the block.
@@ -109,22 +109,22 @@ def find_targets(texts: Sequence[str], *, cluster: str | None = None) -> list[Re
         number = int(cluster) if cluster.isdecimal() and len(cluster) < 18 else 0
         clusters = Cluster.objects.filter(Q(name=cluster) | Q(pk=number))
         rows = rows.filter(pool__cluster__in=clusters)
-    return [_find_target(text, rows) for text in texts]
+    return [_find_target(text, rows) for text in block_names]
 
 
-def _find_target(text: str, rows: QuerySet[Block]) -> ReclaimTarget:
-    if text.isascii() and text.isdigit():
-        rows = rows.filter(pk=int(text) if len(text) < 18 else 0)
+def _find_target(block_name: str, rows: QuerySet[Block]) -> ReclaimTarget:
+    if block_name.isascii() and block_name.isdigit():
+        rows = rows.filter(pk=int(block_name) if len(block_name) < 18 else 0)
     else:
-        cidr = str(addresses.parse_block(text, field="BLOCK"))
+        cidr = str(addresses.parse_block(block_name, field="BLOCK"))
         spaces = list(AddressSpace.objects.values_list("pk", flat=True))
         rows = rows.filter(cidr=cidr, space__in=spaces)  # uses the index of space and CIDR
     matches = list(rows[:2])
     if not matches:
-        raise errors.NotFound(f"There is no block {text} with a present or former holder.")
+        raise errors.NotFound(f"There is no block {block_name} with a present or former holder.")
     if len(matches) > 1:
-        message = f"{text} is in several address spaces: give the block's id"
-        raise errors.InvalidInput.for_field("BLOCK", "ambiguous", message, text)
+        message = f"{block_name} is in several address spaces: give the block's id"
+        raise errors.InvalidInput.for_field("BLOCK", "ambiguous", message, block_name)
     block = matches[0]
     return ReclaimTarget(
         block.pk,
