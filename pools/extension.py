@@ -86,7 +86,7 @@ class Extension:
     history_searchers: Sequence[search.Searcher] = ()
     history_readers: Sequence[Callable[[str], search.Wanted | None]] = ()
     history_permissions: Sequence[str] = ()
-    holder_readers: Sequence[history_holders.Named] = ()
+    holder_readers: Sequence[history_holders.AddressNamer] = ()
     table_checks: Sequence[Check] = ()
     # What is wrong, and how much there is
     checks: Sequence[Check] = ()
@@ -116,7 +116,7 @@ def install(extension: Extension) -> None:
     search.SEARCHERS.extend(extension.history_searchers)
     search.READERS.extend(extension.history_readers)
     search.PERMISSIONS.extend(extension.history_permissions)
-    history_holders.NAMED.extend(extension.holder_readers)
+    history_holders.ADDRESS_NAMERS.extend(extension.holder_readers)
     verification.TABLE_CHECKS.extend(extension.table_checks)
     check_registry.CHECKS.extend(extension.checks)
     triggers.PACKAGES.extend(extension.sql_packages)
@@ -135,7 +135,7 @@ ADDRESS_SPACE = Extension(
     # Pools before nodes, whose blocks need them.
     handlers=(ciliumpodippools.CiliumPodIPPools(), ciliumnodes.CiliumNodes()),
     drift_resolvers=(cilium_drift.RESOLVER,),
-    sync_observers=(detection.observed,),
+    sync_observers=(detection.observe_full_sync,),
     disconnect_observers=(pending_cidrs.end_pending,),
     webhooks=(configuration.CILIUM_POD_IP_POOLS,),
     leak_sources=(detection.NODES,),

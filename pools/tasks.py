@@ -99,7 +99,7 @@ def tidy_login_failures() -> int:
 
 @shared_task
 def purge_events() -> int:
-    return retention.purge(settings.EVENT_RETENTION_DAYS)
+    return retention.purge_events(settings.EVENT_RETENTION_DAYS)
 
 
 @shared_task
@@ -119,20 +119,20 @@ def verify_events() -> bool:
 
 @shared_task
 def tidy_leaks() -> int:
-    return detection.tidy()
+    return detection.delete_outdated()
 
 
 @shared_task
 def refresh_usage() -> int:
-    return usage.refresh()
+    return usage.refresh_counts()
 
 
 @shared_task
 def take_samples() -> int:
     """How full pools are today, what follows from it, and away with what is too old."""
-    taken = samples.take()
-    forecasts.work_out()
-    samples.tidy(settings.IPAM_SAMPLE_DAYS)
+    taken = samples.take_samples()
+    forecasts.refresh_forecasts()
+    samples.delete_old_samples(settings.IPAM_SAMPLE_DAYS)
     return taken
 
 

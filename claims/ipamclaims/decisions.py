@@ -110,13 +110,13 @@ class ClaimAllocator:
     def _hold(self, claims: Iterable[IPAMClaim], chosen: Mapping[int, list[str]]) -> None:
         """From now on these are not drawn for anybody else."""
         uses = {
-            ipamclaim.host(text): register_block_sync.Use(
+            ipamclaim.host(text): register_block_sync.AddressUse(
                 register_block_sync.AddressHolder(*_name(claim), claim.vm_uid)
             )
             for claim in claims
             for text in chosen[claim.pk]
         }
-        register_block_sync.settle(self._pool, uses)
+        register_block_sync.apply_uses(self._pool, uses)
 
     def _draw_rest(
         self,

@@ -78,7 +78,9 @@ def _networks(cluster: Cluster) -> None:
             ]
         },
     )  # fmt: skip
-    network = networks.create_by_hand(cluster, blue, author=demo.BY, description="VMs of two teams")
+    network = networks.create_by_hand(
+        cluster, blue, author=demo.AUTHOR, description="VMs of two teams"
+    )
     for namespace in ("shop", "bank"):
         NAD.objects.create(
             network=network, namespace=namespace, name="tenant-blue", role="primary",
@@ -88,15 +90,17 @@ def _networks(cluster: Cluster) -> None:
         name=LEGACY, kind="cudn", object_name="legacy", topology="layer3", role="primary",
         ipam_mode="Enabled", subnets=("10.132.0.0/20",),
     )  # fmt: skip
-    networks.create_by_hand(cluster, legacy, author=demo.BY, description="Cannot hold static VMs")
+    networks.create_by_hand(
+        cluster, legacy, author=demo.AUTHOR, description="Cannot hold static VMs"
+    )
 
 
 def _entries(cluster: Cluster) -> None:
-    blue = ippools.create(cluster, "tenant-blue", BLUE, author=demo.BY)
+    blue = ippools.create(cluster, "tenant-blue", BLUE, author=demo.AUTHOR)
     _add(blue, [_entry(number) for number in range(1, _COUNT + 1)])
-    legacy = ippools.create(cluster, "legacy", LEGACY, author=demo.BY)
+    legacy = ippools.create(cluster, "legacy", LEGACY, author=demo.AUTHOR)
     _add(legacy, [EntrySpec("02:42:0a:84:00:01", ("10.132.0.10/20",), "old-1", "bank")])
-    ippools.create(cluster, "retired", RETIRED, author=demo.BY, note="Its network is gone")
+    ippools.create(cluster, "retired", RETIRED, author=demo.AUTHOR, note="Its network is gone")
 
 
 def _duplicates(cluster: Cluster) -> None:
@@ -113,7 +117,7 @@ def _duplicates(cluster: Cluster) -> None:
 
 
 def _add(ippool: IPPool, specs: Sequence[EntrySpec]) -> None:
-    entries.add(ippool.pk, specs, source=EntrySource.HAND, author=demo.BY)
+    entries.add(ippool.pk, specs, source=EntrySource.HAND, author=demo.AUTHOR)
 
 
 def _workloads(cluster: Cluster) -> None:
@@ -175,7 +179,7 @@ def _claim(network: Network, namespace: str, vm: str, mac: str) -> IPAMClaim:
 def _owner(cluster: Cluster) -> None:
     user = User.objects.filter(username=OWNER).first()
     if user is not None:
-        memberships.create(cluster, ["shop"], author=demo.BY, user=user)
+        memberships.create(cluster, ["shop"], author=demo.AUTHOR, user=user)
 
 
 def _entry(number: int) -> EntrySpec:

@@ -63,7 +63,7 @@ def give_back(blocks: Collection[Block]) -> None:
         return
     claims = list(IPAMClaim.objects.filter(pk__in=ids).order_by("pk").select_for_update())
     ingest.lock(claim.network_id for claim in claims)
-    reclaim.cool([pk for (pk,) in database.rows(_BLOCKS, [ids])])
+    reclaim.start_cooldown([pk for (pk,) in database.rows(_BLOCKS, [ids])])
     for claim in claims:
         ipamclaims.let_go(claim)
 

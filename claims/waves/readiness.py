@@ -156,7 +156,7 @@ def _fits(machines: dict[int, WaveMachine]) -> dict[int, Fit]:
             counted.setdefault(interface.network_id, set()).add(machine.id)
     rows = Network.objects.filter(pk__in=counted).select_related("cluster", "pool")
     wave_networks = list(rows.prefetch_related("nads").order_by("name"))
-    room = usage.of_pools([network.pool for network in wave_networks if network.pool])
+    room = usage.usage_by_pool([network.pool for network in wave_networks if network.pool])
     fits = {}
     for network in wave_networks:
         verdict = networks.static_vm_check(network)

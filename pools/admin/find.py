@@ -96,7 +96,7 @@ def _found(request: HttpRequest, searched: search_text.Searched) -> dict[str, An
 
 
 def _address(address: addresses.Address) -> dict[str, Any]:
-    _, tenures = history_addresses.holders(address)
+    _, tenures = history_addresses.find_holders(address)
     cidrs = PoolCIDR.objects.filter(cidr__net_contains_or_equals=str(address))
     cidrs = cidrs.select_related("pool__cluster").prefetch_related("reserved_ranges")
     places = [_place(cidr, address) for cidr in cidrs[:MOST]]
@@ -109,7 +109,7 @@ def _place(cidr: PoolCIDR, address: addresses.Address) -> Place:
     reserved = [
         one for one in cidr.reserved_ranges.all() if int(one.first) <= int(address) <= int(one.last)
     ]
-    return Place(cidr, block, reserved[:1], neighbours.free_near(cidr, address, 6))
+    return Place(cidr, block, reserved[:1], neighbours.nearest_free_blocks(cidr, address, 6))
 
 
 def _network(network: addresses.Network) -> dict[str, Any]:

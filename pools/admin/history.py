@@ -107,7 +107,7 @@ def _moment(text: str, problems: list[str]) -> datetime | None:
     if "T" in given and not given.endswith("Z") and "+" not in given and given.count("-") == 2:
         given += "Z"
     try:
-        return addresses.past(given)
+        return addresses.parse_past_time(given)
     except errors.InvalidInput as error:
         problems.append(pages.sentence(f"the time {errors.shown(text)} {error.message}"))
         return None
@@ -141,17 +141,19 @@ def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
 def _had(text: str, moment: datetime) -> list[Tenure]:
     searched = search_text.read(text)
     if searched.address is not None:
-        return addresses.holders(searched.address, at=moment)[0]
+        return addresses.find_holders(searched.address, at=moment)[0]
     if searched.network is not None:
         return []
     names = [one.mac or one.holder for one in history_search.of_text(text)]
-    held = [holders.held(holder=name, moment=moment, limit=PAGE) for name in {*names} - {""}]
+    held = [
+        holders.find_tenures(holder=name, moment=moment, limit=PAGE) for name in {*names} - {""}
+    ]
     return [one for found in held for one in found.tenures][:PAGE]
 
 
 def _named(text: str, moment: datetime) -> list[dict[str, Any]]:
     """What named a MAC or a VM then: entries and claims."""
-    return [row for reader in holders.NAMED for row in reader(text, None, moment)][:PAGE]
+    return [row for reader in holders.ADDRESS_NAMERS for row in reader(text, None, moment)][:PAGE]
 
 
 def _who(tenures: Iterable[Tenure]) -> list[tuple[str, str, str, str]]:
@@ -217,7 +219,7 @@ def of_pool(request: HttpRequest, pool_id: int) -> HttpResponseBase:
     except errors.NotFound as error:
         raise Http404(error.message) from error
     below = lists.number(request.GET.get("cursor", "")) or None
-    found = pools.holders(pool_id, moment, below=below, limit=PAGE)
+    found = pools.pool_holders(pool_id, moment, below=below, limit=PAGE)
     pool = Pool.objects.filter(pk=pool_id).select_related("cluster").first()
     name = standing.settings.name if standing.settings else pool.name if pool else str(pool_id)
     return pages.page(

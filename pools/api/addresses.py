@@ -26,7 +26,7 @@ class Address(views.View):
         with parameters.report.collecting():
             parsed = addresses.parse_address(address, field="address")
         parameters.done()
-        matches, tenures = history_addresses.holders(parsed, cluster_id=cluster, at=at)
+        matches, tenures = history_addresses.find_holders(parsed, cluster_id=cluster, at=at)
         return views.answer(
             {
                 "address": str(parsed),

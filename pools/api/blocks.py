@@ -71,7 +71,7 @@ class Release(views.View):
 
         def work() -> idempotency.Stored:
             done = allocation.release(block_id, holder, author=author, org=org, force=force)
-            if done.waited_for:
+            if done.has_pending_requests:
                 tasks.nudge(done.block["pool_id"])
             return idempotency.Stored(200, done.block)
 

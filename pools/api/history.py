@@ -70,7 +70,7 @@ class PoolAt(views.View):
         limit, below = _page(parameters)
         parameters.done()
         standing = pools.pool_snapshot(pool_id, moment)
-        found = pools.holders(pool_id, moment, below=below, limit=limit)
+        found = pools.pool_holders(pool_id, moment, below=below, limit=limit)
         holders = [one.as_json() for one in found.tenures]
         return views.answer(_standing(standing) | _paged(request, holders, found.below))
 
@@ -82,7 +82,7 @@ def _wanted(parameters: query.Query, *, names_clusters: bool) -> Wanted:
     def cluster(value: str, name: str) -> int:
         found = lookups.find_cluster(value)
         # Who may not see clusters has both looked up, or the work would tell that there is one.
-        former = None if found and names_clusters else history_addresses.former_cluster(value)
+        former = None if found and names_clusters else history_addresses.find_former_cluster(value)
         former = found.pk if found else former
         # To whom clusters are not told an unknown one is like one in which they see nothing.
         return former or (lookups.cluster(value, name).pk if names_clusters else 0)
@@ -146,7 +146,7 @@ def _held(request: Request, *, kind: str = "", holder: str = "", uid: str = "") 
     uid = uid or parameters.text("uid") or ""
     limit, below = _page(parameters)
     parameters.done()
-    found = history_holders.held(
+    found = history_holders.find_tenures(
         kind=kind, holder=holder, uid=uid, cluster_id=cluster, moment=at, below=below, limit=limit
     )
     return views.answer(_paged(request, [one.as_json() for one in found.tenures], found.below))

@@ -47,7 +47,9 @@ class PoolImport(views.View):
 def _import(
     request: Request, text: bytes, cluster: Cluster, *, dry_run: bool
 ) -> idempotency.Stored:
-    reports = manifests.pools_from(text, cluster, author=views.author(request), dry_run=dry_run)
+    reports = manifests.apply_manifests(
+        text, cluster, author=views.author(request), dry_run=dry_run
+    )
     said = [report_shape(report) for report in reports]
     refused = [report for report in reports if report.result == "refused"]
     if refused:

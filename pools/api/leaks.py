@@ -34,7 +34,7 @@ class Leaks(views.View):
                 rows,
                 orderings={"id": ("id",)},
                 fields=leak_schema.LEAK_FIELDS,
-                shape=listing.shapes,
+                shape=listing.leak_rows,
             )
         )
 
@@ -106,7 +106,7 @@ def _said(result: reclaim.ReclaimResult) -> dict[str, Any]:
     error = result.error
     return {
         "id": result.target.block_id,
-        "outcome": listing.outcome(result),
+        "outcome": listing.outcome_code(result),
         "block": result.block,
         "code": error.code if error else "",
         "message": error.message if error else "",
@@ -116,7 +116,8 @@ def _said(result: reclaim.ReclaimResult) -> dict[str, Any]:
 def _filtered(parameters: query.Query) -> QuerySet[Leak]:
     state = parameters.parse("state", query.choice("leaked", "suspected"))
     return _placed(
-        parameters, detection.suspected() if state == "suspected" else detection.leaked()
+        parameters,
+        detection.suspected_leaks() if state == "suspected" else detection.confirmed_leaks(),
     )
 
 

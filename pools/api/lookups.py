@@ -13,7 +13,7 @@ from pools.register.history import addresses as history_addresses
 
 def past(value: str, name: str) -> datetime:
     """A time like `moment` that is not ahead."""
-    return history_addresses.past(value, field=name)
+    return history_addresses.parse_past_time(value, field=name)
 
 
 def cluster(value: str, name: str) -> Cluster:
@@ -28,7 +28,7 @@ def cluster(value: str, name: str) -> Cluster:
 
 def past_or_present(value: str, name: str) -> int:
     """The id of a cluster by name or id, or of the last one of that name that was forgotten."""
-    former = None if find_cluster(value) else history_addresses.former_cluster(value)
+    former = None if find_cluster(value) else history_addresses.find_former_cluster(value)
     return former or cluster(value, name).pk
 
 

@@ -46,7 +46,7 @@ class Migrations(views.View):
             return views.answer(_forecast(want, author))
 
         def work() -> idempotency.Stored:
-            return idempotency.Stored(201, shape(migrations.begin(want, author=author)))
+            return idempotency.Stored(201, shape(migrations.start_migration(want, author=author)))
 
         done = views.once(request, work)
         return views.answer(done.answer, status=done.status)
@@ -73,14 +73,14 @@ class MigrationSteps(views.View):
         author = views.author(request, _reason(body))
         migrations.get_migration(migration_id, pool_id=pool_id)
         if dry_run:
-            want = migrations.withholding(migration_id, step or MigrationStep.ABORT)
-            gaps = map(str, migrations.gaps(want.cidr, want.span))
+            want = migrations.withholding_plan(migration_id, step or MigrationStep.ABORT)
+            gaps = map(str, migrations.unreserved_gaps(want.cidr, want.span))
             return views.answer(
                 {"range": str(want.span), "reserves": [*gaps], **_forecast(want, author)}
             )
 
         def work() -> idempotency.Stored:
-            taken = migrations.take(migration_id, step or MigrationStep.ABORT, author=author)
+            taken = migrations.take_step(migration_id, step or MigrationStep.ABORT, author=author)
             return idempotency.Stored(200, shape(taken))
 
         done = views.once(request, work)

@@ -126,14 +126,14 @@ def _answer(pool: Pool) -> views.Answer:
 
 
 def shape(pool: Pool) -> dict[str, Any]:
-    return _shape(pool, usage.of_pool(pool), drift.waiting_of_pool(pool))
+    return _shape(pool, usage.pool_usage(pool), drift.waiting_of_pool(pool))
 
 
 def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ids = [row["id"] for row in rows]
     found = Pool.objects.select_related("cluster").prefetch_related("cidrs__reserved_ranges")
     by_id = found.in_bulk(ids)
-    used = usage.of_pools(by_id.values())
+    used = usage.usage_by_pool(by_id.values())
     waits = drift.waiting_of_pools(by_id.values())
     return [
         _shape(by_id[pool_id], used[pool_id], waits.get(pool_id, ()))

@@ -14,7 +14,7 @@ from pools.core import block_fields, errors, holders, object_reader
 from pools.models import Cluster, ReferenceFeed
 from pools.platform.rest import pagination, parsing, query, views
 from pools.register.leaks import references
-from pools.register.leaks.references import MOST, ReferencedHolder
+from pools.register.leaks.references import MOST_HOLDERS, ReferencedHolder
 
 LARGEST = 32 * 1024 * 1024  # bytes: 200,000 holders with ids and uids as Kubernetes has them
 _SEQUENCES = 1 << 63
@@ -47,7 +47,7 @@ class References(views.View):
     @extend_schema(**leaks.REPORT)
     def post(self, request: Request) -> views.Answer:
         report = read(parsing.fields(request, *_FIELDS, limit=LARGEST))
-        return views.answer(references.take_in(report, author=views.author(request)))
+        return views.answer(references.ingest_report(report, author=views.author(request)))
 
 
 def read(body: object_reader.Fields) -> references.ReferenceReport:
@@ -99,8 +99,8 @@ def _named(body: object_reader.Fields, key: str) -> list[ReferencedHolder]:
     if not isinstance(listed, list):
         body.report.add(key, "wrong_type", "a list is expected", listed)
         return []
-    if len(listed) > MOST:
-        body.report.add(key, "out_of_range", f"at most {MOST} holders in one report")
+    if len(listed) > MOST_HOLDERS:
+        body.report.add(key, "out_of_range", f"at most {MOST_HOLDERS} holders in one report")
         return []
     found = []
     for index, value in enumerate(listed):

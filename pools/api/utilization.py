@@ -72,8 +72,8 @@ class Forecast(views.View):
     def get(self, request: Request, pool_id: int) -> views.Answer:
         query.Query(request).done()
         pool = pools.get(pool_id)
-        used = usage.of_pool(pool)
-        told = forecasts.of_pool(pool, used)
+        used = usage.pool_usage(pool)
+        told = forecasts.forecast_pool(pool, used)
         today = database.now().date()
         return views.answer(
             {
@@ -89,7 +89,7 @@ class Forecast(views.View):
         )
 
 
-def _forecast(family: int, one: forecasts.Dated, used: usage.Usage, today: date) -> Row:
+def _forecast(family: int, one: forecasts.DatedForecast, used: usage.Usage, today: date) -> Row:
     return {
         "family": family,
         "state": str(one.state),
@@ -190,7 +190,7 @@ def _of_sum(row: Row) -> Key:
 
 def _counts(row: Row, *, tenants: bool) -> Row:
     """In blocks; organisations and environments have no capacity of their own."""
-    one = utilization_samples.as_usage(
+    one = utilization_samples.to_usage(
         Sample(**{name: row[name] for name in utilization_samples.COUNTS})
     )
     return {

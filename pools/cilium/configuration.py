@@ -99,8 +99,8 @@ def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
     """The pools for pods as manifests, in the order of their names; orphans are none."""
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, orphaned_at=None)
     pool_rows = list(rows.order_by("name"))
-    families = pools.families_of(pool_rows)
-    return [register_manifests.manifest_of(pool, families[pool.pk]) for pool in pool_rows]
+    families = pools.families_by_pool(pool_rows)
+    return [register_manifests.build_manifest(pool, families[pool.pk]) for pool in pool_rows]
 
 
 def cilium_state(

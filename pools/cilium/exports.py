@@ -25,7 +25,7 @@ def manifest(pool: Pool) -> PodIPPool:
     if pool.category != Category.POD:
         message = f"{pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
         raise errors.InvalidInput.for_field("", "unsupported_kind", message, pool.category)
-    return manifests.as_manifest(pool)
+    return manifests.to_manifest(pool)
 
 
 def text(pools: Sequence[PodIPPool], shape: str) -> str:

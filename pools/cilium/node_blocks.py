@@ -58,7 +58,7 @@ def record(
         pools, statuses = now, node_status.survey(now, demands)
     freed = _given_up(statuses) if release else set()
     if freed:
-        window.release(sorted(freed), kind=HOLDER)
+        window.release_blocks(sorted(freed), kind=HOLDER)
         # What one node gave back another may list.
         statuses = node_status.survey(pools, demands)
     fresh, existing_rows = _free(statuses)
@@ -149,7 +149,7 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
             },
         )
         gone_blocks = cursor.fetchall()
-    window.release([block for (block,) in gone_blocks], kind=HOLDER)
+    window.release_blocks([block for (block,) in gone_blocks], kind=HOLDER)
 
 
 _OF_GONE = statements.read("pools/blocks_of_gone_nodes")
@@ -195,7 +195,7 @@ def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
     for fresh_block in fresh:
         indexes.setdefault(fresh_block.pool_cidr.id, []).append(fresh_block.index)
     for cidr_id, taken_indexes in indexes.items():
-        window.cut(cidr_id, taken_indexes)
+        window.remove_free_blocks(cidr_id, taken_indexes)
     columns = {
         "kind": HOLDER,
         "pools": database.joined(fresh_block.pool_cidr.pool.id for fresh_block in fresh),

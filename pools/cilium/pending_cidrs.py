@@ -23,12 +23,12 @@ def update_pending(
 
     `holding` opens the transaction of each change.
     """
-    for change in cluster_cidrs.changes(cluster):
+    for change in cluster_cidrs.pending_changes(cluster):
         with holding():
             if change.gone:
                 migrations = CIDRMigration.objects.filter(pool_cidr=change.id, ended_at=None)
                 migrations.update(outcome=MigrationOutcome.REMOVED, ended_at=Now())
-                pools.end_removal(change.id, author=author)
+                pools.complete_removal(change.id, author=author)
             else:
                 pools.set_pending(change.id, change.pending, author=author)
 

@@ -142,7 +142,7 @@ def _with_rows(cluster: Cluster, choices: list[pod_pool.PoolChoice]) -> tuple[Fa
     names = {choice.pool for choice in choices}
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, name__in=names)
     pools = {pool.name: pool for pool in rows.select_related("cluster")}
-    used = usage.of_pools(pools.values())
+    used = usage.usage_by_pool(pools.values())
     return tuple(
         FamilyChoice(choice, pool, used[pool.pk].get(choice.family) if pool else None)
         for choice in choices

@@ -35,7 +35,7 @@ def orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
 def _orphan(code: str, subject: str, message: str, cidrs: Iterable[PoolCIDR]) -> ReconcileFinding:
     count, holders = 0, list[dict[str, str]]()
     for cidr in cidrs:
-        rows = pools.in_use(cidr)
+        rows = pools.blocks_in_use(cidr)
         count += rows.count()
         holders += [
             {"kind": row.holder_kind, "id": row.holder_id, "cidr": str(row.cidr)}

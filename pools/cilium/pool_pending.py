@@ -24,7 +24,7 @@ _REMOVAL = (
 
 def findings(context: SyncContext) -> Iterator[ReconcileFinding]:
     """One for each CIDR that waits, with who owns the object's list."""
-    cidrs = cluster_cidrs.pending(context.cluster)
+    cidrs = cluster_cidrs.pending_cidrs(context.cluster)
     if not cidrs:
         return
     rows = ObservedObject.objects.filter(

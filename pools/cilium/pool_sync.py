@@ -56,8 +56,10 @@ def normal(manifest: PodIPPool) -> PodIPPool:
 
 def registered_manifests(pool_rows: Sequence[Pool]) -> dict[int, PodIPPool]:
     """What the register says of pools, by their id; in two queries."""
-    families = pools.families_of(pool_rows)
-    return {pool.pk: normal(manifests.manifest_of(pool, families[pool.pk])) for pool in pool_rows}
+    families = pools.families_by_pool(pool_rows)
+    return {
+        pool.pk: normal(manifests.build_manifest(pool, families[pool.pk])) for pool in pool_rows
+    }
 
 
 def take_in(
@@ -74,7 +76,7 @@ def take_in(
     """
     if len(pool_manifests) == 1:
         pools.create(
-            manifests.spec(normal(pool_manifests[0]), cluster, follows=follows), author=author
+            manifests.pool_spec(normal(pool_manifests[0]), cluster, follows=follows), author=author
         )
     elif pool_manifests:
         with events.recorded(author):
@@ -201,7 +203,7 @@ def orphaned(cluster: Cluster) -> list[PoolCIDR]:
 
 def tidy(orphans: Iterable[PoolCIDR], *, author: events.Author) -> int:
     """Remove what of these orphans nothing holds any more; how many CIDRs went."""
-    gone = [cidr for cidr in orphans if not pools.in_use(cidr).exists()]
+    gone = [cidr for cidr in orphans if not pools.blocks_in_use(cidr).exists()]
     for cidr in gone:
         pools.remove_cidr(cidr.pk, author=author)
     cidrs = PoolCIDR.objects.filter(pool=OuterRef("pk"))

@@ -108,7 +108,7 @@ def _before(review: Review, known: register.Known | None) -> podippool.PodIPPool
     try:
         return _parsed(review.old)
     except errors.InvalidInput:
-        return manifests.as_manifest(known.pool) if known else None
+        return manifests.to_manifest(known.pool) if known else None
 
 
 def _entries(pool: podippool.PodIPPool | None) -> Entries:
@@ -160,7 +160,7 @@ def _judge_immutable(change: _Change, verdict: Verdict) -> None:
     """
     before = change.before
     if not change.is_update and change.known:
-        before = manifests.as_manifest(change.known.pool)
+        before = manifests.to_manifest(change.known.pool)
     if before is None:
         return
     differing = list(_differing(before, change.pool))

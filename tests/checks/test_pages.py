@@ -42,7 +42,7 @@ def test_what_is_wrong_leads_to_its_pool() -> None:
     broken()
     check()
     text = page(SEE, RUN, REPAIR)
-    assert "nobody can ever get 254 blocks" in text
+    assert "254 blocks from 10.0.0.1/32 to 10.0.0.254/32 can never be allocated" in text
     assert "/broken</a>" in text
     assert "1 check has violations" in text
     assert reverse("admin:pools_checkrun_repair") in text

@@ -25,9 +25,9 @@ def growing(days: int = 20) -> Pool:
     for ago in range(days - 1, -1, -1):
         shifted(-ago)
         factories.take(pool, org="acme", env=f"env-{ago % 3}")
-        samples.take()
+        samples.take_samples()
     shifted(0)
-    forecasts.work_out()
+    forecasts.refresh_forecasts()
     return pool
 
 

@@ -153,7 +153,7 @@ def test_reserve_shows_the_holders_first() -> None:
 @pytest.mark.parametrize(
     ("span", "says"),
     [
-        ("10.9.0.0/24", "lies in no CIDR of the pool (10.0.0.0/24)"),
+        ("10.9.0.0/24", "is not in any CIDR of the pool (10.0.0.0/24)"),
         ("10.0.0.9", "first-last"),
         ("10.0.0.0-10.0.0.200", "overlaps"),
     ],
@@ -182,6 +182,6 @@ def test_a_cluster_prefix_is_shown_divided_before_it_is() -> None:
     assert not Pool.objects.exists()
     post(url, data)
     assert set(Pool.objects.values_list("name", flat=True)) == {"nodes", "instances"}
-    assert "There is a cluster prod" in post(url, data).content.decode()
+    assert "A cluster named prod already exists" in post(url, data).content.decode()
     wrong = {"name": "b", "cluster_prefix": "2001:db8:20::/65"}
     assert "at least /64" in str(post(url, wrong).context["form"].errors["cluster_prefix"])

@@ -145,4 +145,4 @@ def test_to_widen_is_shown_first_and_confirmed(pool: Pool) -> None:
     done = _text(browser.post(url, {"step": "widen", "_confirmed": "1"}, follow=True))
     assert "All of 10.20.0.0/28 is reserved now." in done
     again = _text(browser.post(url, {"step": "widen"}, follow=True))
-    assert again.count("To widen is to empty the whole CIDR") == 1
+    assert again.count("The step widen extends a migration from a range to the whole CIDR") == 1

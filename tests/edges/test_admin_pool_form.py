@@ -99,7 +99,7 @@ def test_an_error_stands_beside_its_field_and_nothing_is_lost(
 def test_a_name_that_is_taken_is_told() -> None:
     pool = factories.pool("10.0.0.0/24", name="blue")
     answer = add(new(("10.9.0.0/16", ""), cluster=pool.cluster))
-    assert "has a pool of this name" in answer.content.decode()
+    assert "already has a pool of this name" in answer.content.decode()
 
 
 def test_what_never_changes_is_not_read() -> None:

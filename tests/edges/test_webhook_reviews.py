@@ -189,7 +189,7 @@ def test_own_writes_pass(door: Door) -> None:
     factories.take(pool, factories.holder("n1", kind="node"))
 
     def desired() -> Any:
-        return podippool.render(manifests.as_manifest(pool), shape=podippool.Shape.V2)
+        return podippool.render(manifests.to_manifest(pool), shape=podippool.Shape.V2)
 
     first = desired()
     assert warned(door.ask(first)) == ""

@@ -69,7 +69,7 @@ class Both:
 
     def change(self, name: str) -> None:
         pool = Pool.objects.get(cluster=self.cluster, name=name)
-        self.operator.upsert_pool(manifests.as_manifest(pool))
+        self.operator.upsert_pool(manifests.to_manifest(pool))
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:

@@ -30,7 +30,7 @@ CHANGES: dict[str, Callable[[Pool], object]] = {
     "make": lambda pool: factories.pool(
         "10.1.0.0/16", within=pool.cluster, category="pod", mask=24
     ),
-    "import": lambda pool: manifests.pools_from(_TEXT, pool.cluster, author=factories.BY),
+    "import": lambda pool: manifests.apply_manifests(_TEXT, pool.cluster, author=factories.BY),
 }
 _TEXT = b"""
 apiVersion: cilium.io/v2

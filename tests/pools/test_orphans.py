@@ -43,7 +43,7 @@ def test_a_lost_cidr_in_use_is_kept_and_nothing_more_is_taken_of_it(pool: Pool) 
     assert _orphans() == [FIRST]
     assert Block.objects.get(holder_id="n1").withheld
     assert all(cidr.startswith("10.1.0.") for cidr in factories.drain(pool))
-    used = usage.of_pool(pool)[4]
+    used = usage.pool_usage(pool)[4]
     assert (used.capacity, used.held, used.reserved, used.free) == (8, 5, 3, 0)
     assert pools.families(pool)[4].cidrs == factories.families(SECOND, mask=30)[4].cidrs
 

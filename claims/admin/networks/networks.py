@@ -43,7 +43,7 @@ class NetworkList(lists.BoundedList):
         pools = [
             network.pool for network in networks if network.pool is not None and scope.everything
         ]
-        families = usage.of_pools(pools)
+        families = usage.usage_by_pool(pools)
         for network in networks:
             network.shown_usage = families.get(network.pool_id, {})
             network.shown_number = counted.get(network.pk, 0)

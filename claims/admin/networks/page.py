@@ -130,7 +130,7 @@ def _pool(request: HttpRequest, pool: Pool) -> dict[str, Any]:
     chosen = request.GET.get("map", "")
     return {
         "pool": pool,
-        "families": usage.of_pools([pool])[pool.pk],
+        "families": usage.usage_by_pool([pool])[pool.pk],
         "maps": pool_page.drawn(pool, cidrs, chosen, allocating=False),
         "chosen_map": chosen,
         "cidrs": cidrs,
@@ -169,7 +169,7 @@ def describe_overlaps(
         cidr = ip_network(subnet)
         rows += [
             (subnet, str(other), owner)
-            for other, owner in overlaps.touching(cidr)
+            for other, owner in overlaps.find_overlapping_networks(cidr)
             if own_pool_id is None or owner.pool_id != own_pool_id
         ]
     return rows

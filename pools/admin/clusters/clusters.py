@@ -191,7 +191,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
                 "cidrs__reserved_ranges", "cidrs__pool"
             )
         )
-        families = usage.of_pools(pools)
+        families = usage.usage_by_pool(pools)
         rows = [
             (pool, families[pool.pk], page.state_of(families[pool.pk], list(pool.cidrs.all())))
             for pool in pools
@@ -221,7 +221,7 @@ class ClusterAdmin(lists.Listed[Cluster]):
                 messages.success(request, f"The cluster {cluster.name} was deleted.")
                 return HttpResponseRedirect(reverse("admin:pools_cluster_changelist"))
         pools = list(Pool.objects.filter(cluster=cluster))
-        families = usage.of_pools(pools)
+        families = usage.usage_by_pool(pools)
         used = sum(one.used for found in families.values() for one in found.values())
         return pages.page(
             request,
@@ -268,7 +268,7 @@ def _divide(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
         said = form.cleaned_data
         try:
-            clusters.divide(
+            clusters.divide_prefix(
                 cluster,
                 said["cluster_prefix"],
                 author=pages.author(request),

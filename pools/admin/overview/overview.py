@@ -39,7 +39,7 @@ class Tenants:
     """The largest organisations or environments and the sum of all others."""
 
     title: str
-    rows: Sequence[tuple[str, series.InUse, float]]  # name, counts, share of all in use
+    rows: Sequence[tuple[str, series.TenantUsage, float]]  # name, counts, share of all in use
     others: int  # blocks in use
     at: datetime | None
 
@@ -49,7 +49,7 @@ class Cooldowns:
     """The blocks that wait until they may be handed out again."""
 
     total: int
-    ending: Sequence[queues.CooldownEnding]
+    ending: Sequence[queues.CooldownEnds]
     pools: Sequence[tuple[Measured, datetime | None]]  # when its next one ends
 
 
@@ -57,7 +57,7 @@ class Cooldowns:
 class Refusals:
     """Allocations that were refused within a day."""
 
-    found: queues.Failures
+    found: queues.RecentRefusals
     chart: Chart | None
     rows: Sequence[tuple[Pool | None, str, int]]  # pool (None: it is gone), reason, how many
 
@@ -75,7 +75,7 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
             "attention": [],
         }
     register = pool_summary.register()
-    failures = queues.failures()
+    failures = queues.recent_refusals()
     clusters = pool_summary.by_cluster(register.pools)
     return {
         **frame,
@@ -95,7 +95,7 @@ def context(request: HttpRequest, frame: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attention(
-    request: HttpRequest, register: Register, failures: queues.Failures
+    request: HttpRequest, register: Register, failures: queues.RecentRefusals
 ) -> Iterator[Attention]:
     if request.user.has_perm("pools.view_connection"):
         yield from attention.of_clusters()
@@ -107,7 +107,7 @@ def _attention(
 def _fullest(pools: Sequence[Measured]) -> list[tuple[Measured, SafeString]]:
     """With what is forecast of them."""
     chosen = sorted(pools, key=lambda one: -one.ratio)[:FULLEST]
-    told = forecasts.stored(one.pool.pk for one in chosen)
+    told = forecasts.stored_forecasts(one.pool.pk for one in chosen)
     return [(one, pool_forecasts.column(told.get(one.pool.pk, {}))) for one in chosen]
 
 
@@ -115,7 +115,7 @@ def _tenants(request: HttpRequest) -> Iterator[Tenants]:
     if not request.user.has_perm("pools.view_environment"):
         return
     for by, title in (("org", "organisation"), ("env", "environment")):
-        found, at = series.in_use(by)
+        found, at = series.usage_by(by)
         total = sum(one.used for one in found) or 1
         chosen = [one for one in found if not one.rest][:TENANTS]
         rows = [
@@ -127,15 +127,15 @@ def _tenants(request: HttpRequest) -> Iterator[Tenants]:
 
 def _cooldowns(pools: Sequence[Measured]) -> Cooldowns:
     chosen = sorted((one for one in pools if one.cooling), key=lambda one: -one.cooling)[:COOLING]
-    following = queues.next_endings([one.pool.pk for one in chosen])
+    following = queues.next_cooldown_ends([one.pool.pk for one in chosen])
     return Cooldowns(
         sum(one.cooling for one in pools),
-        queues.cooldowns_ending() if chosen else [],
+        queues.count_cooldown_ends() if chosen else [],
         [(one, following.get(one.pool.pk)) for one in chosen],
     )
 
 
-def _refusals(failures: queues.Failures, pools: Sequence[Measured]) -> Refusals:
+def _refusals(failures: queues.RecentRefusals, pools: Sequence[Measured]) -> Refusals:
     by_id = {one.pool.pk: one.pool for one in pools}
     counts: Counter[tuple[int, str]] = Counter()
     for one in failures.rows:

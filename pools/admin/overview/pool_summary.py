@@ -64,7 +64,7 @@ class OfCluster:
 
 def register() -> Register:
     """Everything, at a cost that pools set, not blocks."""
-    found = series.measured()
+    found = series.measure_pools()
     draining = _draining()
     drained = {one.pool_id for one in draining}
     pools = [

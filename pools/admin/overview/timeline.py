@@ -67,7 +67,7 @@ def chosen(request: HttpRequest) -> Chosen:
 
 def charts(want: Chosen, largest: Sequence[Key]) -> list[Chart]:
     """Blocks in use, stacked, and how full the categories were; `largest` get a line each."""
-    days = utilization_series.days_back(want.days)
+    days = utilization_series.chart_days(want.days)
     found = [_in_use(want, list(largest)[:LINES], days)]
     if want.by == "category":
         found.append(_ratios(days))
@@ -76,7 +76,7 @@ def charts(want: Chosen, largest: Sequence[Key]) -> list[Chart]:
 
 def largest(by: str) -> list[Key]:
     """Who has most in use now, most first."""
-    found, _ = utilization_series.in_use(by)
+    found, _ = utilization_series.usage_by(by)
     return [(one.org, one.name) for one in found if not one.rest]
 
 
@@ -114,7 +114,7 @@ def _ratios(days: Sequence[date]) -> Chart:
 
 def of_pool(pool: Pool, days: Sequence[date]) -> list[Chart]:
     """A chart of each family: held and cooling blocks, stacked."""
-    found = utilization_series.of_pool_over_time(pool.pk, days)
+    found = utilization_series.pool_usage_over_time(pool.pk, days)
     return [
         Chart(
             f"v{family}",
@@ -134,7 +134,7 @@ _STATES: tuple[tuple[str, Callable[[usage.Usage], int]], ...] = (
 )
 
 
-def failed(failures: queues.Failures) -> Chart:
+def failed(failures: queues.RecentRefusals) -> Chart:
     """Refusals of the last 24 hours by reason."""
     hours = range(queues.HOURS - 1, -1, -1)
     codes = sorted({one.code for one in failures.rows})

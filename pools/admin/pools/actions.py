@@ -41,7 +41,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 
 def _free(pool: Pool) -> str:
-    families = usage.of_pool(pool)
+    families = usage.pool_usage(pool)
     parts = (
         f"{display.digits(one.free)} free IPv{family} blocks" for family, one in families.items()
     )
@@ -55,7 +55,7 @@ def edit(request: HttpRequest, pool: Pool) -> HttpResponseBase:
     if request.method == "POST" and both.is_valid():
         version = both.form.cleaned_data["version"]
         try:
-            preview = previews.of_change(
+            preview = previews.preview_change(
                 pool, both.change(), author=pages.author(request), version=version
             )
             if preview.withholds and "_confirmed" not in request.POST:
@@ -109,7 +109,7 @@ def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
             pools.delete(pool.pk, author=pages.author(request))
             messages.success(request, f"{pool.name} was deleted.")
             return HttpResponseRedirect(reverse("admin:pools_pool_changelist"))
-    holders = [block for cidr in _cidrs(pool) for block in pools.in_use(cidr)[:12]]
+    holders = [block for cidr in _cidrs(pool) for block in pools.blocks_in_use(cidr)[:12]]
     return pages.page(
         request,
         "pool_delete.html",
@@ -118,7 +118,7 @@ def delete(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         original=pool,
         pool=pool,
         cidrs=_cidrs(pool),
-        families=usage.of_pools([pool])[pool.pk],
+        families=usage.usage_by_pool([pool])[pool.pk],
         holders=holders[:12],
         waiting=AllocationRequest.objects.filter(pool=pool, state="pending").count(),
     )
@@ -199,7 +199,7 @@ def allocate(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         form,
         title=f"Allocate from {pool.name}",
         button="Allocate",
-        families=usage.of_pools([pool])[pool.pk],
+        families=usage.usage_by_pool([pool])[pool.pk],
         kinds=KINDS,
     )
 
@@ -243,8 +243,8 @@ def reserve(request: HttpRequest, pool: Pool) -> HttpResponseBase:
         span, reason = form.cleaned_data["range"], form.cleaned_data["reason"]
         try:
             cidr = _cidr_of(pool, span)
-            change = previews.reserving(pool, cidr, span)
-            preview = previews.of_change(pool, change, author=pages.author(request))
+            change = previews.reservation_change(pool, cidr, span)
+            preview = previews.preview_change(pool, change, author=pages.author(request))
             if "_confirmed" in request.POST:
                 pools.reserve(cidr.pk, span, author=pages.author(request, reason), reason=reason)
                 messages.success(request, f"{span} is reserved.")

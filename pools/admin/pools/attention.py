@@ -23,7 +23,7 @@ from pools.register.utilization import forecasts
 ENVIRONMENTS = 5
 
 
-def lines(register: Register, failures: queues.Failures) -> Iterator[Attention]:
+def lines(register: Register, failures: queues.RecentRefusals) -> Iterator[Attention]:
     """What is wrong with pools, the worst first."""
     yield from _full(register.pools)
     yield from _degraded()
@@ -78,10 +78,10 @@ def _nearly_full(pools: Sequence[Measured]) -> Iterator[Attention]:
 
 
 def _exhausted_soon() -> Iterator[Attention]:
-    rows = forecasts.within(forecasts.SOON.days).exclude(state=ForecastState.FULL)
+    rows = forecasts.forecasts_within(forecasts.SOON.days).exclude(state=ForecastState.FULL)
     found = list(rows[: SHOWN + 1])
     for row in found[:SHOWN]:
-        told = forecasts.as_dated(row)
+        told = forecasts.to_dated(row)
         words = pool_forecasts.short(told).removeprefix("full in ")
         text = f"is forecast to be full in {words}"
         yield _of_pool("warn", row.pool, text, f"{pool_forecasts.between(told)}.")
@@ -124,7 +124,7 @@ def _waiting() -> Iterator[Attention]:
     yield Attention("warn", f"{words} for space", detail, url, "Requests", url, oldest.created_at)
 
 
-def _failed(failures: queues.Failures) -> Iterator[Attention]:
+def _failed(failures: queues.RecentRefusals) -> Iterator[Attention]:
     if not failures.total:
         return
     more = "" if failures.exact else "+"

@@ -63,7 +63,7 @@ def release(request: HttpRequest) -> HttpResponseBase:
             with pages.told(request):
                 done = allocation.release(block.pk, shown, author=author, org=org, force=force)
                 messages.success(request, _released(done))
-                if done.waited_for:
+                if done.has_pending_requests:
                     pools.add(block.pool_id)
         for pool_id in pools:
             tasks.nudge(pool_id)

@@ -31,7 +31,7 @@ class PoolFilter(lists.Choice):
         return [(str(pk), f"{cluster}/{name}") for pk, cluster, name in named]
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Block]) -> QuerySet[Block]:
-        return block_lists.of_pool(rows, self.number()) if self.value() else rows
+        return block_lists.filter_by_pool(rows, self.number()) if self.value() else rows
 
 
 class _ByPools(lists.Choice):
@@ -254,7 +254,7 @@ def _touching(network: addresses.Network) -> Q:
 
 def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
     address = block.cidr.network_address
-    _, tenures = history_addresses.holders(address, cluster_id=block.pool.cluster_id)
+    _, tenures = history_addresses.find_holders(address, cluster_id=block.pool.cluster_id)
     events = BlockEvent.objects.filter(cidr=str(block.cidr), space_id=block.space_id)
     ids = list(events.order_by("-pgh_id").values_list("pgh_id", flat=True)[:50])
     return pages.page(
@@ -266,7 +266,7 @@ def block_page(request: HttpRequest, block: Block) -> HttpResponseBase:
         row=block,
         call=f"blocks/{block.pk}/",
         held=block.state == BlockState.HELD,
-        leak=detection.leaked().filter(block=block).first(),
+        leak=detection.confirmed_leaks().filter(block=block).first(),
         tenures=[one for one in tenures if one.block == str(block.cidr)],
         events=Event.objects.filter(pk__in=ids).order_by("-id"),
     )

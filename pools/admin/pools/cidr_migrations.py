@@ -77,7 +77,9 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
             try:
                 want = form.wanted()
                 if "_begin" in request.POST:
-                    return HttpResponseRedirect(url_of(migrations.begin(want, author=author)))
+                    return HttpResponseRedirect(
+                        url_of(migrations.start_migration(want, author=author))
+                    )
                 forecast = cidr_migration_forecast.forecast_migration(want, author=author)
             except errors.IpamError as error:
                 pages.put(form, error)
@@ -166,7 +168,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
 
 def _taken(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponseBase:
     with pages.told(request):
-        taken = migrations.take(migration.pk, step, author=pages.author(request))
+        taken = migrations.take_step(migration.pk, step, author=pages.author(request))
         waits = step is MigrationStep.REMOVE and not taken.outcome
         said = _REMOVING if waits else _SAID[step]
         messages.success(request, said.format(old=taken.cidr, new=taken.to))
@@ -177,12 +179,12 @@ def _forecast(
     migration: CIDRMigration, step: MigrationStep, author: events.Author
 ) -> dict[str, Any]:
     """What the step would do, for somebody who has to confirm it. Raises what the step raises."""
-    want = migrations.withholding(migration.pk, step)
+    want = migrations.withholding_plan(migration.pk, step)
     found = cidr_migration_forecast.forecast_migration(want, author=author)
     return {
         "forecast": found,
         "findings": guides.titled(found.findings),
-        "reserves": list(migrations.gaps(want.cidr, want.span)),
+        "reserves": list(migrations.unreserved_gaps(want.cidr, want.span)),
     }
 
 
@@ -279,6 +281,6 @@ def _manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
     if not progress.by_cluster:
         return ""
     try:
-        return manifests.following(migration, progress)
+        return manifests.next_manifest(migration, progress)
     except errors.InvalidInput as error:
         return f"# {error.message}\n"

@@ -11,12 +11,12 @@ from django.utils.safestring import SafeString
 from pools.core import forecast, forecast_text
 from pools.core.forecast import ForecastState
 from pools.platform.admin import display
-from pools.register.utilization.forecasts import Dated
+from pools.register.utilization.forecasts import DatedForecast
 
 RANGE = f"{round(100 * forecast.SHARE)} of 100 such ranges contain the day"
 
 
-def sentence(one: Dated) -> str:
+def sentence(one: DatedForecast) -> str:
     """With its range."""
     return forecast_text.sentence(
         one.state,
@@ -28,17 +28,17 @@ def sentence(one: Dated) -> str:
     )
 
 
-def short(one: Dated) -> str:
+def short(one: DatedForecast) -> str:
     return forecast_text.short(one.state, today=timezone.now().date(), day=one.day)
 
 
-def between(one: Dated) -> str:
+def between(one: DatedForecast) -> str:
     """The range alone, with a capital."""
     told = sentence(one).removeprefix(short(one)).removeprefix(", ")
     return told[:1].upper() + told[1:]
 
 
-def column(found: Mapping[int, Dated]) -> SafeString:
+def column(found: Mapping[int, DatedForecast]) -> SafeString:
     """Of both families, for a list: the words, the range on hover."""
     if not found:
         return display.DASH
@@ -58,7 +58,7 @@ def column(found: Mapping[int, Dated]) -> SafeString:
     return format_html('<span class="cad-stack">{}</span>', lines)
 
 
-def _class(one: Dated) -> str:
+def _class(one: DatedForecast) -> str:
     if one.state == ForecastState.FULL:
         return "cad-forecast cad-forecast-full"
     soon = one.day is not None and (one.day - timezone.now().date()).days <= 14

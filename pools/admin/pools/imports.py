@@ -61,7 +61,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
         said = form.cleaned_data
         dry_run = "_commit" not in request.POST
         try:
-            reports = manifests.pools_from(
+            reports = manifests.apply_manifests(
                 said["text"].encode(),
                 said["cluster"],
                 author=pages.author(request),

@@ -87,7 +87,7 @@ class LeakAdmin(lists.Listed[Leak]):
     list_before_template = "cadastre/leaks_intro.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Leak]:
-        return detection.current().select_related("block__pool__cluster", "cluster")
+        return detection.current_leaks().select_related("block__pool__cluster", "cluster")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Leak], search_term: str
@@ -127,7 +127,7 @@ class LeakAdmin(lists.Listed[Leak]):
 
     @admin.display(description="why")
     def shown_why(self, row: Leak) -> str:
-        return listing.why(vars(row))
+        return listing.describe_observation(vars(row))
 
     # --- reclaiming -------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ class LeakAdmin(lists.Listed[Leak]):
             opts=Leak._meta,
             original=row,
             row=row,
-            why=listing.why(vars(row)),
+            why=listing.describe_observation(vars(row)),
             state=state(row),
             call=f"leaks/?holder_kind={row.holder_kind}&holder_id={row.holder_id}",
         )
@@ -196,9 +196,11 @@ def reclaim(request: HttpRequest) -> HttpResponseBase:
         wanted = [_shown(request, lists.number(text)) for text in given[:MOST]]
         return _results(request, list(leak_reclaim.reclaim_all(wanted, author=author)))
     if request.method == "POST":  # as it was posted: leaks are named by their blocks then
-        chosen = _chosen(detection.leaked().filter(block__in=map(lists.number, given[:MOST])))
+        chosen = _chosen(
+            detection.confirmed_leaks().filter(block__in=map(lists.number, given[:MOST]))
+        )
     else:
-        chosen = _chosen(detection.leaked().filter(pk__in=map(lists.number, given[:MOST])))
+        chosen = _chosen(detection.confirmed_leaks().filter(pk__in=map(lists.number, given[:MOST])))
     if not chosen:
         messages.warning(request, "None of these blocks is leaked any more.")
         return HttpResponseRedirect(lists.back(request, "admin:pools_leak_changelist"))
@@ -265,7 +267,7 @@ def lines(request: HttpRequest) -> Iterator[Attention]:
     """One line for all of them."""
     if not request.user.has_perm("pools.view_leak"):
         return
-    first = detection.leaked().order_by("id")[: COUNTED + 1]
+    first = detection.confirmed_leaks().order_by("id")[: COUNTED + 1]
     found = Leak.objects.filter(pk__in=first.values("pk"))
     counted = found.aggregate(
         count=Count("pk"), since=Min("missed_at"), clusters=Count("cluster", distinct=True)

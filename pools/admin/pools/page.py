@@ -59,11 +59,11 @@ class Drawn:
 
 
 def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
-    families = usage.of_pools([pool])[pool.pk]
+    families = usage.usage_by_pool([pool])[pool.pk]
     cidrs = list(
         pool.cidrs.select_related("pool").prefetch_related("reserved_ranges").order_by("position")
     )
-    live = block_lists.of_pool(Block.objects.filter(state__in=LIVE), pool.pk)
+    live = block_lists.filter_by_pool(Block.objects.filter(state__in=LIVE), pool.pk)
     days = timeline.chosen_days(request)
     return pages.page(
         request,
@@ -76,9 +76,9 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         state=state_of(families, cidrs),
         forecasts={
             family: pool_forecasts.sentence(one)
-            for family, one in forecasts.of_pool(pool, families).items()
+            for family, one in forecasts.forecast_pool(pool, families).items()
         },
-        charts=timeline.of_pool(pool, series.days_back(days)),
+        charts=timeline.of_pool(pool, series.chart_days(days)),
         ranges=timeline.ranges(days),
         cooldown=display.duration(pool.cooldown_seconds),
         maps=drawn(
@@ -157,7 +157,7 @@ def _mask_size(cidr: PoolCIDR) -> int:
 
 def _draw(pool: Pool, cidr: PoolCIDR, network: addresses.Network, *, allocating: bool) -> Drawn:
     grid = window.layout(cidr)
-    found = occupancy.in_shares(cidr, network, maps.share_prefix(grid, network))
+    found = occupancy.count_by_share(cidr, network, maps.share_prefix(grid, network))
     built = maps.build(grid, network, used=found.shares, ranges=_ranges(cidr), exact=found.exact)
     page = display.url_of(pool)
     form = reverse("admin:pools_pool_allocate", args=[pool.pk])

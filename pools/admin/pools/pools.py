@@ -29,8 +29,8 @@ class PoolList(lists.BoundedList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         found = list(self.result_list)
-        families = usage.of_pools(found)
-        told = forecasts.stored(pool.pk for pool in found)
+        families = usage.usage_by_pool(found)
+        told = forecasts.stored_forecasts(pool.pk for pool in found)
         for pool in found:
             pool.shown_told = told.get(pool.pk, {})
             pool.shown_usage = families[pool.pk]
@@ -76,7 +76,7 @@ class StateFilter(lists.Choice):
         if not self.value():
             return rows
         found = list(rows.prefetch_related("cidrs__reserved_ranges", "cidrs__pool"))
-        families = usage.of_pools(found)
+        families = usage.usage_by_pool(found)
         matching = [pool.pk for pool in found if self.value() in _states(families[pool.pk], pool)]
         return rows.filter(pk__in=matching)
 
@@ -163,7 +163,7 @@ class PoolAdmin(lists.Listed[Pool]):
         """A line for each pool and family, with its numbers."""
         admin_pages.require(request, "pools.view_pool")
         pools = list(self.get_changelist_instance(request).queryset[: export.MOST])
-        families = usage.of_pools(pools)
+        families = usage.usage_by_pool(pools)
         named = export.plain(*self.exported)
         head = ["id", "cluster", "name", "category", "cooldown_seconds", "description"]
         head += ["family", "cidrs", "capacity", "held", "cooling", "reserved", "free"]

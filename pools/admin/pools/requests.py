@@ -112,7 +112,7 @@ class RequestAdmin(lists.Listed[AllocationRequest]):
         one = self.get_queryset(request).filter(pk=lists.number(object_id)).first()
         if one is None:
             raise Http404("There is no such request.")
-        wanted = requests.from_json(one.wanted)
+        wanted = requests.demand_from_json(one.wanted)
         got = Block.objects.filter(pk__in=one.block_ids, state__in=LIVE)
         return pages.page(
             request,

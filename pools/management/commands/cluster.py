@@ -101,7 +101,7 @@ class Command(base.BaseCommand):
             raise errors.InvalidInput.for_field("prefix", "required", "is required")
         node, instance = (_prefix(options[part], part) for part in _PARTS)
         cluster = _cluster(options)
-        clusters.divide(cluster, prefix, node=node, instance=instance, author=_AUTHOR)
+        clusters.divide_prefix(cluster, prefix, node=node, instance=instance, author=_AUTHOR)
         self._pools(cluster)
 
     def _remove(self, options: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ class Command(base.BaseCommand):
             raise base.CommandError(f"There is no cluster {options['cluster']}.")
         author = events.Author(actor="manage.py", source="command")
         try:
-            reports = manifests.pools_from(
+            reports = manifests.apply_manifests(
                 _read(options["file"]), cluster, author=author, dry_run=options["dry_run"]
             )
         except errors.IpamError as error:

@@ -17,6 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any], out: TextIO) -> int:
-    made = backups.make(options["file"].absolute())
+    made = backups.write_backup(options["file"].absolute())
     out.write(f"{made.path}: {made.size} bytes\n")
     return output.DONE

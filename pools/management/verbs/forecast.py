@@ -44,7 +44,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
         F("day").asc(nulls_last=True), "pool__cluster__name", "pool__name", "family"
     )
     if within is not None:
-        rows = forecasts.within(within)
+        rows = forecasts.forecasts_within(within)
     if options["cluster"]:
         rows = rows.filter(pool__cluster=_cluster(options["cluster"]))
     count = output.write(_rows(rows, database.now().date()), _COLUMNS, options["output"], out)
@@ -61,7 +61,7 @@ def _nothing(within: int | None) -> str:
 
 def _rows(rows: QuerySet[PoolForecast], today: date) -> Iterator[dict[str, Any]]:
     for row in rows.iterator():
-        one = forecasts.as_dated(row)
+        one = forecasts.to_dated(row)
         yield {
             "cluster": row.pool.cluster.name,
             "pool": row.pool.name,

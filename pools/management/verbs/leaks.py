@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any], out: TextIO) -> int:
-    rows = detection.suspected() if options["suspected"] else detection.leaked()
+    rows = detection.suspected_leaks() if options["suspected"] else detection.confirmed_leaks()
     if options["cluster"]:
         cluster = lookups.find_cluster(options["cluster"])
         if cluster is None:
@@ -40,10 +40,10 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
         rows = rows.filter(holder_kind=options["holder_kind"])
     form = options["output"]
     columns = _SHOWN if form == "table" else COLUMNS
-    count = output.write(_flat(listing.every(rows)), columns, form, out)
+    count = output.write(_flat(listing.iterate_leaks(rows)), columns, form, out)
     return output.FOUND if count else output.DONE
 
 
-def _flat(shapes: Iterator[listing.Shape]) -> Iterator[output.Row]:
+def _flat(shapes: Iterator[listing.LeakRow]) -> Iterator[output.Row]:
     for one in shapes:
         yield one | {f"holder_{part}": value for part, value in one["holder"].items()}

@@ -40,7 +40,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
     if options["holder"] is not None:
         given["holder_id"] = options["holder"]
     chosen = block_lists.BlockSelection(**given)
-    rows = block_lists.rows(chosen, limit=options["limit"])
+    rows = block_lists.list_blocks(chosen, limit=options["limit"])
     output.write(rows, block_lists.COLUMNS, options["output"], out)
     return output.DONE
 

@@ -38,7 +38,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
     reason = holders.parse_reason(options["reason"], field="reason")
     author = events.Author(actor=getpass.getuser(), source="command", reason=reason)
     wanted = (
-        reports.read(options["from_report"])
+        reports.read_report(options["from_report"])
         if options["from_report"]
         else reports.find_targets(options["block"], cluster=options["cluster"])
     )
@@ -58,7 +58,7 @@ def _rows(
             "block_id": one.target.block_id,
             "cidr": one.block["cidr"] if one.block else "",
             "holder": f"{one.target.kind} {one.target.id}",
-            "result": listing.outcome(one),
+            "result": listing.outcome_code(one),
             "code": one.error.code if one.error else "",
             "message": one.error.message if one.error else "",
         }

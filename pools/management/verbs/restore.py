@@ -31,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: dict[str, Any], out: TextIO) -> int:
     file, enters = options["file"], options["enter_recovery"]
     author = recovery.author(options["reason"] or f"restored {file.name}")
-    made_at = backups.restore(file, author=author, replace=options["replace"], recovery=enters)
+    made_at = backups.restore_backup(
+        file, author=author, replace=options["replace"], recovery=enters
+    )
     out.write(f"The register is that of {made_at}.\n")
     return recovery.said(out) if enters else output.DONE

@@ -46,7 +46,7 @@ def run(options: Mapping[str, Any], out: TextIO) -> int:
 
 def _cluster(name: str) -> int:
     found = lookups.find_cluster(name)
-    former = found.pk if found else history_addresses.former_cluster(name)
+    former = found.pk if found else history_addresses.find_former_cluster(name)
     if former is None:
         raise errors.NotFound(f"There is no cluster {name}, and was none.")
     return former
@@ -55,10 +55,10 @@ def _cluster(name: str) -> int:
 def _rows(who: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
     with contextlib.suppress(errors.InvalidInput):
         address = addresses.parse_address(who, door=addresses.Door.TEXT)
-        matches, _ = history_addresses.holders(address, cluster_id=cluster_id, at=at)
+        matches, _ = history_addresses.find_holders(address, cluster_id=cluster_id, at=at)
         yield from map(_row, matches)
         return
-    named = [row for reader in holders.NAMED for row in reader(who, cluster_id, at)]
+    named = [row for reader in holders.ADDRESS_NAMERS for row in reader(who, cluster_id, at)]
     yield from (_complete(row) for row in named)
     kind, colon, holder = who.partition(":")
     macs = {row["mac"] for row in named} - {""}
@@ -69,7 +69,9 @@ def _rows(who: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row
 
 
 def _held(holder: str, kind: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
-    found = holders.held(holder=holder, kind=kind, cluster_id=cluster_id, moment=at, limit=MOST)
+    found = holders.find_tenures(
+        holder=holder, kind=kind, cluster_id=cluster_id, moment=at, limit=MOST
+    )
     yield from map(_row, found.tenures)
 
 

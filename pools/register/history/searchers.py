@@ -1,4 +1,4 @@
-"""Which events of the register's own tables a search finds."""
+"""Search conditions for the event tables of pools."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pools.models import (
 from pools.platform.history.search import Searcher, Wanted, about, around, inside
 
 
-def _of_blocks(criteria: Wanted) -> Q | None:
+def _block_condition(criteria: Wanted) -> Q | None:
     if criteria.mac or criteria.name:
         return None
-    condition = _of_holder(criteria)
+    condition = _holder_condition(criteria)
     if criteria.network is not None:
         low, high = inside(criteria.network)
         within = Q(cidr__gte=low, cidr__lte=high)
@@ -37,7 +37,7 @@ def _of_blocks(criteria: Wanted) -> Q | None:
     return condition
 
 
-def _of_holder(criteria: Wanted) -> Q:
+def _holder_condition(criteria: Wanted) -> Q:
     condition = Q()
     if criteria.holder:
         condition &= Q(holder_id=criteria.holder)
@@ -48,36 +48,36 @@ def _of_holder(criteria: Wanted) -> Q:
     return condition
 
 
-def _of_failures(criteria: Wanted) -> Q | None:
+def _failure_condition(criteria: Wanted) -> Q | None:
     if criteria.network or criteria.mac or criteria.name:
         return None
-    condition = _of_holder(criteria)
+    condition = _holder_condition(criteria)
     if criteria.cluster_id is not None:
         pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
         condition &= Q(pgh_obj_id__in=pools)
     return condition
 
 
-def _of_cidrs(criteria: Wanted) -> Q | None:
+def _cidr_condition(criteria: Wanted) -> Q | None:
     condition = about(replace(criteria, network=None, cluster_id=None))
     if condition is None:
         return None
     if criteria.network is not None:
         condition &= Q(cidr__net_overlaps=str(criteria.network))
-    return condition & _of_pools_in(criteria)
+    return condition & _cluster_pools_condition(criteria)
 
 
-def _of_ranges(criteria: Wanted) -> Q | None:
+def _range_condition(criteria: Wanted) -> Q | None:
     condition = about(replace(criteria, network=None, cluster_id=None))
     if condition is None:
         return None
     if criteria.network is not None:
         first, last = criteria.network.network_address, criteria.network.broadcast_address
         condition &= Q(first__lte=str(last), last__gte=str(first))
-    return condition & _of_pools_in(criteria)
+    return condition & _cluster_pools_condition(criteria)
 
 
-def _of_pools_in(criteria: Wanted) -> Q:
+def _cluster_pools_condition(criteria: Wanted) -> Q:
     if criteria.cluster_id is None:
         return Q()
     pools = PoolEvent.objects.filter(cluster_id=criteria.cluster_id).values("pgh_obj_id")
@@ -85,13 +85,13 @@ def _of_pools_in(criteria: Wanted) -> Q:
 
 
 SEARCHERS = (
-    Searcher(BlockEvent, "block", _of_blocks),
-    Searcher(FailureEvent, "failure", _of_failures),
+    Searcher(BlockEvent, "block", _block_condition),
+    Searcher(FailureEvent, "failure", _failure_condition),
     Searcher(
         PoolEvent, "pool", lambda criteria: about(criteria, name="name", cluster="cluster_id")
     ),
-    Searcher(PoolCIDREvent, "cidr", _of_cidrs),
-    Searcher(ReservedRangeEvent, "range", _of_ranges),
+    Searcher(PoolCIDREvent, "cidr", _cidr_condition),
+    Searcher(ReservedRangeEvent, "range", _range_condition),
     Searcher(
         ClusterEvent, "cluster", lambda criteria: about(criteria, name="name", cluster="pgh_obj_id")
     ),
