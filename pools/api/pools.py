@@ -126,7 +126,7 @@ def _answer(pool: Pool) -> views.Answer:
 
 
 def shape(pool: Pool) -> dict[str, Any]:
-    return _shape(pool, usage.of_pool(pool), drift.waiting_of_pool(pool))
+    return _shape(pool, usage.of_pool(pool), drift.conflicts_of_pool(pool))
 
 
 def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -134,7 +134,7 @@ def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = Pool.objects.select_related("cluster").prefetch_related("cidrs__reserved_ranges")
     by_id = found.in_bulk(ids)
     used = usage.of_pools(by_id.values())
-    waits = drift.waiting_of_pools(by_id.values())
+    waits = drift.conflicts_of_pools(by_id.values())
     return [
         _shape(by_id[pool_id], used[pool_id], waits.get(pool_id, ()))
         for pool_id in ids

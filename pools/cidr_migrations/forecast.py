@@ -170,7 +170,7 @@ def _of_pods(
         return
     drained = list(nodes)
     for network in ipaddress.summarize_address_range(plan.span.first, plan.span.last):
-        drained = pod_cidr_operator.drained(drained, network)
+        drained = pod_cidr_operator.drain_nodes(drained, network)
     moved = sum(node != other for node, other in zip(nodes, drained, strict=True))
     lacking = _lacking(then, drained, plan.pool.name, but=_plan(manifests, nodes))
     observation = f"{moved} of {len(nodes)} nodes hold blocks there"
@@ -229,7 +229,7 @@ def _shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
     ):
         return
     try:
-        shape = exports.shape_of(pool.cluster)
+        shape = exports.fetch_shape(pool.cluster)
     except errors.IpamError as error:
         yield PreflightFinding(
             "cluster", RuleResult.UNKNOWN, f"the shape of its CRD: {error.message}"

@@ -35,9 +35,9 @@ def following(migration: CIDRMigration, progress: MigrationProgress) -> str:
             return ""
         remaining_cidrs = tuple(entry for entry in then.cidrs if entry.cidr != cidr.cidr)
         then = replace(then, cidrs=remaining_cidrs)
-    manifest = exports.manifest(migration.pool)
+    manifest = exports.pool_manifest(migration.pool)
     families = {**manifest.families, family: then}
-    return exports.text(
+    return exports.render_yaml(
         [replace(manifest, families={n: part for n, part in families.items() if part.cidrs})],
         _shape(migration).value,
     )
@@ -46,6 +46,6 @@ def following(migration: CIDRMigration, progress: MigrationProgress) -> str:
 def _shape(migration: CIDRMigration) -> Shape:
     """The cluster's own, and what Cilium ships where it cannot be asked."""
     try:
-        return exports.shape_of(migration.pool.cluster)
+        return exports.fetch_shape(migration.pool.cluster)
     except errors.IpamError:
         return Shape.V2

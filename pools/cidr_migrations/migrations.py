@@ -63,7 +63,7 @@ def plan_migration(
         raise errors.InvalidInput.for_field(
             "to", "same_cidr", f"{cidr} is what is emptied", str(to)
         )
-    return MigrationPlan(row, span or addresses.AddressRange.covering(cidr), to)
+    return MigrationPlan(row, span or addresses.AddressRange.from_network(cidr), to)
 
 
 def begin(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
@@ -173,7 +173,7 @@ def _whole(migration: CIDRMigration) -> addresses.AddressRange:
             "To widen is to empty the whole CIDR instead of a range of it; this migration empties all of"
             f" {migration.cidr} already."
         )
-    return addresses.AddressRange.covering(migration.cidr)
+    return addresses.AddressRange.from_network(migration.cidr)
 
 
 def _withhold(
@@ -210,7 +210,7 @@ def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> 
     what = f"{migration.cidr} of {migration.pool}"
     pools.refuse_in_use(pools.in_use(cidr), what, errors.CIDRInUse)
     _refuse_listed(migration)
-    if not progress.is_reserved(cidr, addresses.AddressRange.covering(cidr.cidr)):
+    if not progress.is_reserved(cidr, addresses.AddressRange.from_network(cidr.cidr)):
         raise errors.StepNotDue(f"Blocks of {what} may still be handed out: reserve it first.")
     if migration.to is not None and not progress.is_there(migration):
         raise errors.StepNotDue(
@@ -234,7 +234,7 @@ def _refuse_listed(migration: CIDRMigration) -> None:
         for node in configuration.nodes(migration.pool.cluster)
         if any(
             held_cidr.overlaps(migration.cidr)
-            for held_cidr in node.held().get(migration.pool.name, ())
+            for held_cidr in node.held_cidrs().get(migration.pool.name, ())
         )
     ]
     if names:

@@ -59,7 +59,7 @@ from pools.platform import database
 KIND = podippool.KIND
 _BATCH = 200  # objects in one transaction
 _SHAPE = "the shape of the cluster's CRD"  # a note
-_ROOM = "a pool lost addresses"  # a note: in this pass, so that another one may have them
+_CIDRS_FREED = "a pool lost addresses"  # a note: in this pass, so that another one may have them
 
 
 class CiliumPodIPPools(Handler):
@@ -83,24 +83,26 @@ class CiliumPodIPPools(Handler):
             cluster=context.cluster, category=Category.POD, name__in=list(uids), orphaned_at=None
         )
         for pool in pools:
-            if not registers(context, pool) and pool.agreed.startswith(f"{uids[pool.name]} "):
-                pool_sync.lose(pool, author=context.author)
-                context.notes[_ROOM] = True
+            if not is_register_authoritative(context, pool) and pool.agreed.startswith(
+                f"{uids[pool.name]} "
+            ):
+                pool_sync.remove_pool(pool, author=context.author)
+                context.notes[_CIDRS_FREED] = True
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
-        catch_up(context)
+        ingest_register_changes(context)
         notes: list[ReconcileFinding] = []
         context.notes[KIND] = notes
         shape = self._shape(context)
         if context.connection.manages(ManagedResource.POOLS):
-            yield from pool_writes.writes(context, shape, notes)
+            yield from pool_writes.desired_writes(context, shape, notes)
         if context.connection.manages(ManagedResource.CONVERSION):
-            yield from pool_writes.conversions(context, shape, notes)
+            yield from pool_writes.conversion_writes(context, shape, notes)
 
-    def _shape(self, context: SyncContext) -> Callable[[], pool_writes.Shaped]:
+    def _shape(self, context: SyncContext) -> Callable[[], pool_writes.ServedShape]:
         """Asked of the cluster at most once in a pass."""
-        cached_shape: Callable[[], pool_writes.Shaped] = context.notes.setdefault(
-            _SHAPE, functools.cache(lambda: pool_writes.shape_of(context))
+        cached_shape: Callable[[], pool_writes.ServedShape] = context.notes.setdefault(
+            _SHAPE, functools.cache(lambda: pool_writes.fetch_shape(context))
         )
         return cached_shape
 
@@ -110,13 +112,13 @@ class CiliumPodIPPools(Handler):
         )
         yield from context.notes.get(KIND, ())
         yield from pool_pending.findings(context)
-        yield from pool_findings.orphans(context)
-        yield from pool_findings.overlaps(context)
-        yield from pool_findings.unmatched(context)
-        yield from pool_shapes.unreadable(context, self._shape(context))
+        yield from pool_findings.find_orphans(context)
+        yield from pool_findings.find_overlaps(context)
+        yield from pool_findings.find_unmatched(context)
+        yield from pool_shapes.find_unreadable(context, self._shape(context))
 
 
-def registers(context: SyncContext, pool: Pool) -> bool:
+def is_register_authoritative(context: SyncContext, pool: Pool) -> bool:
     """Whether the register is right where the pool and its object differ."""
     is_own = not pool.follows_cluster and pool.orphaned_at is None
     return is_own and context.connection.manages(ManagedResource.POOLS)
@@ -143,33 +145,33 @@ def ingest(
         if (
             pool is None
             and context.connection.manages(ManagedResource.POOLS)
-            and pool_writes.ours(row.manifest)
+            and pool_writes.has_our_manager(row.manifest)
         ):
             continue  # it was deleted in the register, or the register forgot it
-        if pool is not None and registers(context, pool):
+        if pool is not None and is_register_authoritative(context, pool):
             continue  # what is to be done is worked out in `desired`
         if pool is None:
             new.append(manifest)
         else:
             changed.append((pool, manifest))
         ingested.append(row.pk)
-    _bring(context, changed)
-    context.notes[_ROOM] = context.notes.get(_ROOM, False) or bool(changed)
-    pool_sync.take_in(context.cluster, new, author=context.author)
-    pool_agreement.agree(ingested)
+    _update_pools(context, changed)
+    context.notes[_CIDRS_FREED] = context.notes.get(_CIDRS_FREED, False) or bool(changed)
+    pool_sync.import_pools(context.cluster, new, author=context.author)
+    pool_agreement.mark_agreed(ingested)
 
 
-def _bring(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
+def _update_pools(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> None:
     """Again and again, as long as one of them makes room for another."""
     registered_manifests = pool_sync.registered_manifests([pool for pool, _ in changed])
     remaining = changed
     while remaining:
         refused: list[tuple[Pool, PodIPPool]] = []
-        last: errors.IpamError | None = None
+        overlap_error: errors.IpamError | None = None
         for pool, manifest in remaining:
             try:
                 with transaction.atomic():
-                    pool_sync.bring(
+                    pool_sync.update_pool(
                         pool,
                         manifest,
                         author=context.author,
@@ -177,31 +179,31 @@ def _bring(context: SyncContext, changed: Sequence[tuple[Pool, PodIPPool]]) -> N
                     )
             except errors.CIDROverlap as error:
                 refused.append((pool, manifest))
-                last = error
-        if last is not None and len(refused) == len(remaining):
-            raise last
+                overlap_error = error
+        if overlap_error is not None and len(refused) == len(remaining):
+            raise overlap_error
         remaining = refused
 
 
-def catch_up(context: SyncContext) -> None:
+def ingest_register_changes(context: SyncContext) -> None:
     """What the cluster did not tell: pools that were changed here, and orphans that nothing holds."""
-    orphaned = pool_sync.orphaned(context.cluster)
-    rows = pool_agreement.different(context.cluster)
+    orphaned = pool_sync.orphaned_cidrs(context.cluster)
+    rows = pool_agreement.changed_objects(context.cluster)
     if not (orphaned or rows):
         return
-    tidied = bool(orphaned) and _tidied(context, orphaned)
-    if tidied or context.notes.get(_ROOM):
-        again = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
+    orphans_removed = bool(orphaned) and _remove_unused_orphans(context, orphaned)
+    if orphans_removed or context.notes.get(_CIDRS_FREED):
+        rows_to_ingest = [row for row in rows if row.problem_code in {"", errors.CIDROverlap.code}]
     else:
-        again = [row for row in rows if not row.problem_code]
-    for first in range(0, len(again), _BATCH):
-        batch = again[first : first + _BATCH]
-        if not _ingested_together(context, batch):
+        rows_to_ingest = [row for row in rows if not row.problem_code]
+    for start in range(0, len(rows_to_ingest), _BATCH):
+        batch = rows_to_ingest[start : start + _BATCH]
+        if not _try_ingest(context, batch):
             for row in batch:
-                _ingest_alone(context, row)
+                _ingest_one(context, row)
 
 
-def _ingested_together(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
+def _try_ingest(context: SyncContext, rows: Sequence[ObservedObject]) -> bool:
     if any(row.problem_code for row in rows):
         return False
     try:
@@ -212,12 +214,12 @@ def _ingested_together(context: SyncContext, rows: Sequence[ObservedObject]) -> 
     return True
 
 
-def _tidied(context: SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
+def _remove_unused_orphans(context: SyncContext, orphaned: Sequence[PoolCIDR]) -> bool:
     with context.holding():
-        return pool_sync.tidy(orphaned, author=context.author) > 0
+        return pool_sync.remove_unused_orphans(orphaned, author=context.author) > 0
 
 
-def _ingest_alone(context: SyncContext, row: ObservedObject) -> None:
+def _ingest_one(context: SyncContext, row: ObservedObject) -> None:
     code = message = ""
     with context.holding():
         try:

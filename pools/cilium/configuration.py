@@ -30,7 +30,7 @@ from pools.register import pools
 
 CONFIG = ("cilium-config", "kube-system")
 _BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
-KEPT = 60  # seconds that a configuration is not asked for again
+CACHE_SECONDS = 60  # seconds that a configuration is not asked for again
 _LABELS = ("app.kubernetes.io/version", "helm.sh/chart")
 _RELEASE = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}")
 
@@ -45,13 +45,13 @@ class Config:
     announced: tuple[label_selector.Selector, ...] | None = None  # the pools that BGP announces
 
 
-def config(cluster: Cluster, *, fresh: bool = True) -> Config:
+def read_config(cluster: Cluster, *, fresh: bool = True) -> Config:
     """Ask the cluster; without `fresh` an answer of the last minute will do. Raises nothing."""
     key = f"cilium-config:{cluster.pk}"
     cached_config: Config | None = None if fresh else cache.get(key)
     if cached_config is None:
         cached_config = _fetch_config(cluster)
-        cache.set(key, cached_config, KEPT)
+        cache.set(key, cached_config, CACHE_SECONDS)
     return cached_config
 
 
@@ -62,9 +62,9 @@ def _fetch_config(cluster: Cluster) -> Config:
     if connection.paused:
         return Config(None, "the connection is paused")
     try:
-        with connections.client_for(sync.access(connection)) as client:
+        with connections.client_for(sync.cluster_access(connection)) as client:
             manifest = client.get(CONFIG_MAP, *CONFIG)
-            announced = _announced(client)
+            announced = _fetch_announced(client)
     except faults.NotFound:
         return Config(None, "the cluster has no ConfigMap kube-system/cilium-config")
     except faults.Forbidden:
@@ -76,7 +76,7 @@ def _fetch_config(cluster: Cluster) -> Config:
     return Config(values, release=_release(labels or {}), announced=announced)
 
 
-def _announced(client: ClusterClient) -> tuple[label_selector.Selector, ...] | None:
+def _fetch_announced(client: ClusterClient) -> tuple[label_selector.Selector, ...] | None:
     """The selectors of pools that BGP announces; None when the cluster does not show them."""
     try:
         served = client.served(_BGP)
@@ -107,7 +107,7 @@ def cilium_state(
     cluster: Cluster, *, fresh: bool = True, release: str = ""
 ) -> configuration.CiliumState:
     """All of it in one value; `release` where the cluster does not say it."""
-    cilium_config = config(cluster, fresh=fresh)
+    cilium_config = read_config(cluster, fresh=fresh)
     return configuration.CiliumState(
         cilium_config.values,
         pod_pools(cluster),
@@ -125,10 +125,10 @@ def nodes(cluster: Cluster) -> list[ciliumnode.NodeDemand]:
     """
     observed = ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND)
     manifests = list(observed.order_by("name").values_list("manifest", flat=True))
-    return list(_read(manifests) if manifests else _registered(cluster))
+    return list(_parse_nodes(manifests) if manifests else _registered_nodes(cluster))
 
 
-def _read(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
+def _parse_nodes(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
     for manifest in manifests:
         try:
             yield ciliumnode.parse(manifest)
@@ -136,7 +136,7 @@ def _read(manifests: list[object]) -> Iterator[ciliumnode.NodeDemand]:
             continue
 
 
-def _registered(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
+def _registered_nodes(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
     rows = Block.objects.filter(
         pool__in=list(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True)),
         category=Category.POD,
@@ -151,14 +151,19 @@ def _registered(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
     for node, of_pools in held.items():
         yield ciliumnode.NodeDemand(
             name=node,
-            requested={pool.name: usable(pool, cidrs) for pool, cidrs in of_pools.items()},
+            requested={
+                pool.name: usable_addresses(pool, cidrs) for pool, cidrs in of_pools.items()
+            },
             allocated=tuple(
-                ciliumnode.Allocated(pool.name, tuple(cidrs)) for pool, cidrs in of_pools.items()
+                ciliumnode.AllocatedEntry(pool.name, tuple(cidrs))
+                for pool, cidrs in of_pools.items()
             ),
         )
 
 
-def usable(pool: Pool | podippool.PodIPPool, cidrs: list[addresses.Network]) -> dict[int, int]:
+def usable_addresses(
+    pool: Pool | podippool.PodIPPool, cidrs: list[addresses.Network]
+) -> dict[int, int]:
     """The addresses for pods in these blocks of a pool, by family."""
     numbers = {4: 0, 6: 0}
     for cidr in cidrs:

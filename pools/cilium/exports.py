@@ -20,7 +20,7 @@ HELM = "helm"  # the value ipam.operator.autoCreateCiliumPodIPPools
 SHAPES = (*(shape.value for shape in Shape), HELM)
 
 
-def manifest(pool: Pool) -> PodIPPool:
+def pool_manifest(pool: Pool) -> PodIPPool:
     """Raises InvalidInput unsupported_kind for a pool that is no CiliumPodIPPool."""
     if pool.category != Category.POD:
         message = f"{pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
@@ -28,25 +28,25 @@ def manifest(pool: Pool) -> PodIPPool:
     return manifests.as_manifest(pool)
 
 
-def text(pools: Sequence[PodIPPool], shape: str) -> str:
+def render_yaml(pools: Sequence[PodIPPool], shape: str) -> str:
     """YAML: a document for each pool, or one of Helm values.
 
     Raises InvalidInput shape_cannot_hold_ranges, and helm_cannot_hold for selectors, labels and
     annotations, which Helm values have no place for.
     """
     if shape == HELM:
-        return documents.dump_yaml(_helm(pools))
+        return documents.dump_yaml(_helm_values(pools))
     rendered = (podippool.render(pool, shape=Shape(shape)) for pool in pools)
     return "---\n".join(map(documents.dump_yaml, rendered))
 
 
-def shape_of(cluster: Cluster) -> Shape:
+def fetch_shape(cluster: Cluster) -> Shape:
     """Ask a cluster which shape its CRD takes.
 
     Raises NotFound (not connected), InvalidInput unknown_shape, and the faults of a Gateway.
     """
     connection = connections.get_connection(cluster)
-    with connections.client_for(sync.access(connection)) as client:
+    with connections.client_for(sync.cluster_access(connection)) as client:
         served = client.served([CILIUM_POD_IP_POOL, CILIUM_POD_IP_POOL_V2ALPHA1])
         if CILIUM_POD_IP_POOL not in served:
             return Shape.V2ALPHA1
@@ -57,7 +57,7 @@ def shape_of(cluster: Cluster) -> Shape:
     return conversion.shape_of(schema)
 
 
-def _helm(pools: Sequence[PodIPPool]) -> dict[str, Any]:
+def _helm_values(pools: Sequence[PodIPPool]) -> dict[str, Any]:
     values = {}
     for index, pool in enumerate(pools):
         spec = podippool.render(pool, shape=Shape.V2ALPHA1)["spec"]

@@ -38,7 +38,7 @@ def record(
     The transaction holds no rows of blocks when it is called, or it could wait for itself.
     """
     pools = PodPools(cluster_id)
-    statuses = node_status.survey(pools, demands)
+    statuses = node_status.node_statuses(pools, demands)
     locked: set[int] = set()
     while (
         touched := {
@@ -55,24 +55,24 @@ def record(
         now = PodPools(cluster_id)
         if now.version == pools.version:
             break
-        pools, statuses = now, node_status.survey(now, demands)
-    freed = _given_up(statuses) if release else set()
+        pools, statuses = now, node_status.node_statuses(now, demands)
+    freed = _released_block_ids(statuses) if release else set()
     if freed:
         window.release(sorted(freed), kind=HOLDER)
         # What one node gave back another may list.
-        statuses = node_status.survey(pools, demands)
-    fresh, existing_rows = _free(statuses)
-    got = insert(fresh)
-    take(
+        statuses = node_status.node_statuses(pools, demands)
+    fresh, existing_rows = _free_blocks(statuses)
+    new_rows = insert_blocks(fresh)
+    assign(
         [(row.id, status.name, status.demand.uid) for row, status in existing_rows],
         against_cooldown=any(row.cools for row, _ in existing_rows),
     )
-    if _confirm(statuses) or existing_rows or len(got) < len(fresh):
-        return node_status.survey(pools, demands)
-    return node_status.with_rows(statuses, got)
+    if _update_uids(statuses) or existing_rows or len(new_rows) < len(fresh):
+        return node_status.node_statuses(pools, demands)
+    return node_status.add_rows(statuses, new_rows)
 
 
-def _given_up(statuses: Sequence[NodeStatus]) -> set[int]:
+def _released_block_ids(statuses: Sequence[NodeStatus]) -> set[int]:
     waiting = {row.id for status in statuses for row in status.unpublished}
     elsewhere = {
         listed_cidr.row.id
@@ -83,7 +83,7 @@ def _given_up(statuses: Sequence[NodeStatus]) -> set[int]:
     return {row.id for status in statuses for row in status.unlisted} | waiting & elsewhere
 
 
-def _free(
+def _free_blocks(
     statuses: Iterable[NodeStatus],
 ) -> tuple[list[FreshBlock], list[tuple[BlockRow, NodeStatus]]]:
     """What nodes list and nobody holds: blocks without a row, and rows, each with who gets it."""
@@ -108,7 +108,7 @@ def _free(
     return fresh, existing_rows
 
 
-def _confirm(statuses: Iterable[NodeStatus]) -> int:
+def _update_uids(statuses: Iterable[NodeStatus]) -> int:
     """The blocks are those of the object that lists them now, by its uid."""
     confirmed = [
         (listed_cidr.row.id, status.demand.uid)
@@ -121,11 +121,11 @@ def _confirm(statuses: Iterable[NodeStatus]) -> int:
     if confirmed:
         ids, uids = zip(*confirmed, strict=True)
         with connection.cursor() as cursor:
-            cursor.execute(_CONFIRM, [list(ids), list(uids), HOLDER])
+            cursor.execute(_UPDATE_UIDS, [list(ids), list(uids), HOLDER])
     return len(confirmed)
 
 
-_CONFIRM = """
+_UPDATE_UIDS = """
     UPDATE pools_block b SET holder_uid = w.uid
     FROM unnest(%s::bigint[], %s::text[]) AS w(id, uid)
     WHERE b.id = w.id AND b.state = 'held' AND b.holder_kind = %s
@@ -139,7 +139,7 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            _OF_GONE,
+            _BLOCKS_OF_GONE_NODES,
             {
                 "cluster": cluster_id,
                 "kind": ciliumnode.KIND,
@@ -152,10 +152,10 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
     window.release([block for (block,) in gone_blocks], kind=HOLDER)
 
 
-_OF_GONE = statements.read("pools/blocks_of_gone_nodes")
+_BLOCKS_OF_GONE_NODES = statements.read("pools/blocks_of_gone_nodes")
 
 
-def take(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
+def assign(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
     """Give blocks that have a row to nodes: (id, node, uid); what is held meanwhile stays so."""
     if not assignments:
         return
@@ -164,13 +164,13 @@ def take(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool 
         if against_cooldown:
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'on', true)")
         cursor.execute(
-            _TAKE, {"kind": HOLDER, "ids": list(ids), "names": list(names), "uids": list(uids)}
+            _ASSIGN, {"kind": HOLDER, "ids": list(ids), "names": list(names), "uids": list(uids)}
         )
         if against_cooldown:
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'off', true)")
 
 
-_TAKE = statements.read("pools/give_blocks_to_nodes")
+_ASSIGN = statements.read("pools/give_blocks_to_nodes")
 
 
 @dataclass(slots=True)
@@ -184,7 +184,7 @@ class FreshBlock:
     uid: str
 
 
-def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
+def insert_blocks(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
     """Held rows for blocks without one, in one statement; the callers hold the pools' locks.
 
     Answers the rows that were made: what has one by now is left out.
@@ -209,7 +209,7 @@ def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
     }
     new_rows = []
     for pk, pool_id, cidr in database.rows(_INSERT, columns, prepare=False):
-        fresh_block = blocks_by_key[pool_id, node_status.canonical(cidr)]
+        fresh_block = blocks_by_key[pool_id, node_status.canonical_cidr(cidr)]
         new_rows.append(
             BlockRow(
                 pk,
@@ -225,7 +225,7 @@ def insert(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
 
 
 def _is_withheld(fresh_block: FreshBlock) -> bool:
-    return fresh_block.pool_cidr.gone or fresh_block.pool_cidr.withheld.has_all(
+    return fresh_block.pool_cidr.gone or fresh_block.pool_cidr.withheld.contains_span(
         blocks.Span(fresh_block.index, fresh_block.index)
     )
 
@@ -233,7 +233,7 @@ def _is_withheld(fresh_block: FreshBlock) -> bool:
 _INSERT = statements.read("pools/insert_node_blocks")
 
 
-def unpublished(
+def unpublished_cidrs(
     cluster_id: int, nodes: Sequence[str]
 ) -> dict[str, list[tuple[str, addresses.Network]]]:
     """What each node was handed and has not been seen to list: (pool, CIDR) by the node's name."""

@@ -58,27 +58,29 @@ def forecast(
     A node of the cluster keeps what it holds. Without a map, that of cilium-config is taken, else
     Cilium's default. Raises InvalidInput when the map of cilium-config cannot be read.
     """
-    config = cilium_configuration.config(cluster, fresh=False)
+    config = cilium_configuration.read_config(cluster, fresh=False)
     cilium_state = configuration.CiliumState(config.values, cilium_configuration.pod_pools(cluster))
     buffers, assumed = pre_allocation, ""
     if buffers is None:
         text, assumed = cilium_state.text(multipool.PRE_ALLOCATION), config.why_not
         buffers = multipool.parse_pre_allocation(text, field=multipool.PRE_ALLOCATION)
-    requested = multipool.requests(
+    requested = multipool.requested_addresses(
         buffers, in_use=in_use, pending=pending, families=cilium_state.families()
     )
     nodes = cilium_configuration.nodes(cluster)
-    present = next((demand for demand in nodes if demand.name == node), None)
-    asking = replace(present or ciliumnode.NodeDemand(node or NEW_NODE), requested=requested)
-    others = [demand for demand in nodes if demand.name != asking.name]
-    plan = pod_cidr_operator.plan(
-        cilium_state.pools, [*others, asking], families=cilium_state.families()
+    existing_node = next((demand for demand in nodes if demand.name == node), None)
+    target_node = replace(
+        existing_node or ciliumnode.NodeDemand(node or NEW_NODE), requested=requested
     )
-    outcome = plan[asking.name]
+    other_nodes = [demand for demand in nodes if demand.name != target_node.name]
+    plan = pod_cidr_operator.plan(
+        cilium_state.pools, [*other_nodes, target_node], families=cilium_state.families()
+    )
+    outcome = plan[target_node.name]
     pools = {pool.name: pool for pool in cilium_state.pools}
     needs = (
         replace(
-            _answered(name, family, pools.get(name), asking, outcome),
+            _pool_need(name, family, pools.get(name), target_node, outcome),
             in_use=in_use.get(name, {}).get(family, 0),
             pending=pending.get(name, {}).get(family, 0),
             pre_allocated=buffers.get(name, 0),
@@ -89,11 +91,11 @@ def forecast(
         if needed
     )
     return NodeForecast(
-        asking.name, present is not None, buffers, assumed, tuple(needs), outcome.errors
+        target_node.name, existing_node is not None, buffers, assumed, tuple(needs), outcome.errors
     )
 
 
-def _answered(
+def _pool_need(
     name: str,
     family: int,
     pool: podippool.PodIPPool | None,
@@ -103,7 +105,7 @@ def _answered(
     """What the node has and would get of a pool."""
     held, problem = 0, "there is no such pool"
     if pool is not None:
-        held = cilium_configuration.usable(pool, node.held().get(name, []))[family]
+        held = cilium_configuration.usable_addresses(pool, node.held_cidrs().get(name, []))[family]
         problem = "" if family in pool.families else f"the pool has no IPv{family} CIDRs"
     blocks = tuple(
         step.cidr

@@ -16,7 +16,7 @@ from pools.models.observed import Severity
 from pools.platform import database
 from pools.sql import statements
 
-FIRST_NODES = 20
+MAX_LISTED_NODES = 20
 
 
 def cluster_findings(
@@ -27,15 +27,15 @@ def cluster_findings(
     `serving` says that blocks which a node was not told of are about to be written to it.
     """
     pools = PodPools(cluster_id)
-    statuses = node_status.survey(pools, demands)
+    statuses = node_status.node_statuses(pools, demands)
     for status in statuses:
-        yield from _of_node(status, serving=serving)
+        yield from _node_findings(status, serving=serving)
     yield from _unknown_pools(pools, statuses)
     yield from _leaks(cluster_id)
     yield from _cooldowns(cluster_id)
 
 
-def _of_node(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]:
+def _node_findings(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]:
     name = status.name
     for overlap in status.overlaps:
         kind, holder = overlap.holder
@@ -49,7 +49,7 @@ def _of_node(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]
         )
     for orphan in status.orphans:
         if orphan.pool in status.pools.by_name:
-            yield _finding("orphaned_pod_cidr", orphan, name, _orphaned(orphan, name))
+            yield _finding("orphaned_pod_cidr", orphan, name, _orphan_message(orphan, name))
     for misfit in status.misfits:
         message = (
             f"The node {name} lists {misfit.cidr}, which is no block of the size of {misfit.pool}."
@@ -61,7 +61,7 @@ def _of_node(status: NodeStatus, *, serving: bool) -> Iterator[ReconcileFinding]
         yield ReconcileFinding("unlisted_pod_cidr", f"{row.cidr} {name}", message, details=details)
 
 
-def _orphaned(listed_cidr: ListedCIDR, name: str) -> str:
+def _orphan_message(listed_cidr: ListedCIDR, name: str) -> str:
     message = f"The node {name} lists {listed_cidr.cidr}, which is in no CIDR of the pool {listed_cidr.pool}"
     elsewhere = (
         listed_cidr.pool_cidr is not None and listed_cidr.pool_cidr.pool.name != listed_cidr.pool
@@ -95,13 +95,13 @@ def _unknown_pools(pools: PodPools, statuses: Sequence[NodeStatus]) -> Iterator[
             if pool not in pools.by_name:
                 nodes.setdefault(pool, []).append(status.name)
     for pool, names in nodes.items():
-        first = sorted(names)[:FIRST_NODES]
-        more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
+        first = sorted(names)[:MAX_LISTED_NODES]
+        suffix = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
         yield ReconcileFinding(
             "unknown_pool",
             pool,
             f"The pool {pool}, of which nodes list or ask for addresses, is not there:"
-            f" {', '.join(first)}{more}.",
+            f" {', '.join(first)}{suffix}.",
             details={"pool": pool, "nodes": first, "count": len(names)},
         )
 
@@ -137,15 +137,17 @@ def _cooldowns(cluster_id: int) -> Iterator[ReconcileFinding]:
 _AGAINST_COOLDOWN = statements.read("pools/node_blocks_against_cooldown")
 
 
-def astray(cluster_id: int) -> list[str]:
+def nodes_out_of_sync(cluster_id: int) -> list[str]:
     """The nodes whose blocks in the register are not those that they list, by name; one query."""
     with database.hash_joins_only():
-        return [name for (name,) in _rows(_ASTRAY, {"cluster": cluster_id, "kind": KIND})]
+        return [
+            name for (name,) in _rows(_NODES_OUT_OF_SYNC, {"cluster": cluster_id, "kind": KIND})
+        ]
 
 
 # Texts are compared, because a node may list what is no CIDR to PostgreSQL. What a node lists in a
 # CIDR that its pool has lost is looked at too: it counts for nothing that the node asks for.
-_ASTRAY = statements.read("pools/nodes_with_other_blocks")
+_NODES_OUT_OF_SYNC = statements.read("pools/nodes_with_other_blocks")
 
 
 def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:

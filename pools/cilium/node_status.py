@@ -42,8 +42,8 @@ class PodPoolCIDR:
             return None
         return (address - self.first) >> (cidr.max_prefixlen - cidr.prefixlen)
 
-    def touched_by(self, cidr: addresses.Network) -> blocks.Span | None:
-        return self.layout.touched_by(addresses.AddressRange.covering(cidr))
+    def span_touching(self, cidr: addresses.Network) -> blocks.Span | None:
+        return self.layout.span_touching(addresses.AddressRange.from_network(cidr))
 
 
 @dataclass(frozen=True)
@@ -95,16 +95,18 @@ class PodPools:
         for cidr in PoolCIDR.objects.filter(pool__in=rows).order_by("pool_id", "position", "id"):
             pool = self.by_name[rows[cidr.pool_id].name]
             self.version.append((cidr.pk, cidr.orphaned_at, cidr.pending))
-            pool.cidrs.append(_pool_cidr(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, [])))
+            pool.cidrs.append(
+                _make_pool_cidr(cidr, rows[cidr.pool_id], pool, reserved.get(cidr.pk, []))
+            )
 
     @property
     def ids(self) -> list[int]:
         return [pool.id for pool in self.by_name.values()]
 
-    def with_names(self, names: Collection[str]) -> list[PodPool]:
+    def get_by_names(self, names: Collection[str]) -> list[PodPool]:
         return [pool for name, pool in self.by_name.items() if name in names]
 
-    def live(self, name: str) -> PodPool | None:
+    def get_live(self, name: str) -> PodPool | None:
         """A pool that the cluster has."""
         pool = self.by_name.get(name)
         return pool if pool and not pool.gone else None
@@ -112,13 +114,14 @@ class PodPools:
     def pool_cidr(self, name: str, cidr: addresses.Network) -> PodPoolCIDR | None:
         """Where a CIDR lies, at least in part: in the pool of this name, else in another."""
         pool = self.by_name.get(name)
-        match = pool and _in(pool, cidr)
+        match = pool and _find_cidr_in(pool, cidr)
         return match or next(
-            filter(None, (_in(other_pool, cidr) for other_pool in self.by_name.values())), None
+            filter(None, (_find_cidr_in(other_pool, cidr) for other_pool in self.by_name.values())),
+            None,
         )
 
 
-def _in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
+def _find_cidr_in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
     first = int(cidr.network_address)
     last = first + (1 << (cidr.max_prefixlen - cidr.prefixlen)) - 1
     for pool_cidr in pool.cidrs:
@@ -128,7 +131,7 @@ def _in(pool: PodPool, cidr: addresses.Network) -> PodPoolCIDR | None:
     return None
 
 
-def _pool_cidr(
+def _make_pool_cidr(
     cidr: PoolCIDR, row: Pool, pool: PodPool, reserved: list[addresses.AddressRange]
 ) -> PodPoolCIDR:
     mask_size = row.mask_size(cidr.cidr.version) or 0  # a trigger forbids None
@@ -188,7 +191,7 @@ class ListedCIDR:
         """Kind and id of who holds it, ("", "") when nobody does."""
         return self.row.holder if self.row is not None and self.row.held else ("", "")
 
-    def taken_from(self, node: str) -> bool:
+    def held_by_another(self, node: str) -> bool:
         """Whether somebody else holds the block."""
         return self.row is not None and self.row.held and not self.row.held_by(node)
 
@@ -215,7 +218,9 @@ class NodeStatus(NamedTuple):
     @property
     def overlaps(self) -> list[ListedCIDR]:
         """What it lists and somebody else holds."""
-        return [listed_cidr for listed_cidr in self.listed if listed_cidr.taken_from(self.name)]
+        return [
+            listed_cidr for listed_cidr in self.listed if listed_cidr.held_by_another(self.name)
+        ]
 
     @property
     def orphans(self) -> list[ListedCIDR]:
@@ -255,7 +260,7 @@ class NodeStatus(NamedTuple):
             if (
                 listed_cidr.pool == pool.name
                 and not listed_cidr.orphaned
-                and not listed_cidr.taken_from(self.name)
+                and not listed_cidr.held_by_another(self.name)
             ):
                 yield listed_cidr.cidr
         for row in self.unpublished:
@@ -271,14 +276,14 @@ class NodeStatus(NamedTuple):
         missing = {family: needed.get(family, 0) for family in FAMILIES}
         if not any(missing.values()):
             return missing
-        pool = self.pools.live(name)
+        pool = self.pools.get_live(name)
         if pool is not None:
             for cidr in self.counted(pool):
                 missing[cidr.version] -= pool.usable(cidr)
         return {family: max(count, 0) for family, count in missing.items()}
 
     @property
-    def lacks(self) -> bool:
+    def lacks_addresses(self) -> bool:
         return any(any(self.missing(name).values()) for name in self.demand.requested)
 
     @property
@@ -291,13 +296,13 @@ class NodeStatus(NamedTuple):
         ]
 
     @property
-    def open(self) -> bool:
+    def needs_work(self) -> bool:
         """Whether something is left to be done, or to be told."""
         return (
-            self.lacks
+            self.lacks_addresses
             or bool(self.demand.operator_error)
             or any(
-                listed_cidr.orphaned or listed_cidr.taken_from(self.name)
+                listed_cidr.orphaned or listed_cidr.held_by_another(self.name)
                 for listed_cidr in self.listed
             )
             or bool(self.free or self.misfits)
@@ -309,7 +314,7 @@ class NodeStatus(NamedTuple):
         return [failure for listed_cidr in self.listed if (failure := self._failure(listed_cidr))]
 
     def _failure(self, listed_cidr: ListedCIDR) -> str:
-        if self.pools.live(listed_cidr.pool) is None:
+        if self.pools.get_live(listed_cidr.pool) is None:
             return (
                 f"unable to find pool {listed_cidr.pool}, prefix {listed_cidr.cidr} is still allocated to the "
                 "node but is marked as orphan"
@@ -317,20 +322,20 @@ class NodeStatus(NamedTuple):
         why = ""
         if listed_cidr.orphaned:
             why = "is not part of the requested pool"
-        elif listed_cidr.taken_from(self.name):
+        elif listed_cidr.held_by_another(self.name):
             why = "has already been allocated"
         return (
             why and f"unable to reuse from pool {listed_cidr.pool}: cidr {listed_cidr.cidr} {why}"
         )
 
 
-def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[NodeStatus]:
+def node_statuses(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[NodeStatus]:
     """Each node beside the register: one query, whatever their number."""
-    placed = [list(_placed(pools, demand)) for demand in demands]
+    placed = [list(_locate_cidrs(pools, demand)) for demand in demands]
     texts = {text for entries in placed for _, _, text, _ in entries}
     rows_by_key: dict[tuple[int, str], BlockRow] = {}
     held: dict[str, list[BlockRow]] = {}
-    for row in _rows(pools, texts, {demand.name for demand in demands}):
+    for row in _fetch_rows(pools, texts, {demand.name for demand in demands}):
         rows_by_key[row.pool_id, row.text] = row
         if row.held and row.holder[0] == HOLDER:
             held.setdefault(row.holder[1], []).append(row)
@@ -357,7 +362,7 @@ def survey(pools: PodPools, demands: Sequence[ciliumnode.NodeDemand]) -> list[No
     ]
 
 
-def with_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[NodeStatus]:
+def add_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[NodeStatus]:
     """The same nodes after blocks of theirs, which had no row, were given to them."""
     if not new_rows:
         return statuses
@@ -369,14 +374,14 @@ def with_rows(statuses: list[NodeStatus], new_rows: Sequence[BlockRow]) -> list[
         NodeStatus(
             status.demand,
             status.pools,
-            [_with_row(listed_cidr, rows_by_key) for listed_cidr in status.listed],
+            [_add_row(listed_cidr, rows_by_key) for listed_cidr in status.listed],
             [*status.held, *held.get(status.name, ())],
         )
         for status in statuses
     ]
 
 
-def _with_row(
+def _add_row(
     listed_cidr: ListedCIDR, rows_by_key: Mapping[tuple[int, str], BlockRow]
 ) -> ListedCIDR:
     row = (
@@ -398,15 +403,15 @@ def _with_row(
     )
 
 
-def _placed(
+def _locate_cidrs(
     pools: PodPools, demand: ciliumnode.NodeDemand
 ) -> Iterator[tuple[str, addresses.Network, str, PodPoolCIDR | None]]:
-    for pool, cidrs in demand.held().items():
+    for pool, cidrs in demand.held_cidrs().items():
         for cidr in dict.fromkeys(cidrs):
             yield pool, cidr, str(cidr), pools.pool_cidr(pool, cidr)
 
 
-def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[BlockRow]:
+def _fetch_rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterator[BlockRow]:
     values = {
         "spaces": sorted({pool.space_id for pool in pools.by_name.values()}),
         "pools": pools.ids,
@@ -414,13 +419,13 @@ def _rows(pools: PodPools, cidrs: Iterable[str], nodes: Iterable[str]) -> Iterat
         "nodes": ",".join(nodes),
     }
     for row in database.fetch(_ROWS, values):
-        text, holder = canonical(row["cidr"]), (row["holder_kind"], row["holder_id"])
+        text, holder = canonical_cidr(row["cidr"]), (row["holder_kind"], row["holder_id"])
         yield BlockRow(
             row["id"], row["pool_id"], text, row["held"], holder, row["holder_uid"], row["cools"]
         )
 
 
-def canonical(text: str) -> str:
+def canonical_cidr(text: str) -> str:
     """A CIDR of PostgreSQL, which writes some IPv6 networks in another way."""
     return str(ip_network(text)) if ":" in text else text
 

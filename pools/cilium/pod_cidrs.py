@@ -38,38 +38,38 @@ class NodeAddresses:
     problem: str  # why the object cannot be understood; then everything else is empty
 
 
-def nodes(
+def list_nodes(
     cluster_id: int, *, after: str = "", limit: int = 100, name: str = ""
 ) -> list[NodeAddresses]:
     """The nodes of a cluster as NodeAddresses in the order of their names, `limit` from `after` on."""
     rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=ciliumnode.KIND)
     rows = rows.filter(name=name) if name else rows.filter(name__gt=after)
     shown = list(rows.order_by("name", "id")[:limit])
-    read = [(row, *_read(row)) for row in shown]
+    read = [(row, *_parse_row(row)) for row in shown]
     demands = [demand for _, demand, _ in read if demand is not None]
-    statuses = iter(node_status.survey(PodPools(cluster_id), demands))
+    statuses = iter(node_status.node_statuses(PodPools(cluster_id), demands))
     return [
         NodeAddresses(row.name, row.uid, (), (), (), (), "", problem)
         if demand is None
-        else _node(next(statuses))
+        else _node_addresses(next(statuses))
         for row, demand, problem in read
     ]
 
 
-def _read(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
+def _parse_row(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
     try:
         return ciliumnode.parse(row.manifest), ""
     except errors.InvalidInput as refused:
         return None, refused.message
 
 
-def _node(status: NodeStatus) -> NodeAddresses:
+def _node_addresses(status: NodeStatus) -> NodeAddresses:
     demand = status.demand
     names = sorted({*demand.requested, *(listed_cidr.pool for listed_cidr in status.listed)})
     return NodeAddresses(
         name=demand.name,
         uid=demand.uid,
-        pools=tuple(_demand(status, name) for name in names),
+        pools=tuple(_pool_demand(status, name) for name in names),
         orphans=tuple((orphan.pool, orphan.cidr) for orphan in status.orphans),
         overlaps=tuple(
             (overlap.pool, overlap.cidr, " ".join(overlap.holder)) for overlap in status.overlaps
@@ -80,8 +80,8 @@ def _node(status: NodeStatus) -> NodeAddresses:
     )
 
 
-def _demand(status: NodeStatus, name: str) -> PoolDemand:
-    pool = status.pools.live(name)
+def _pool_demand(status: NodeStatus, name: str) -> PoolDemand:
+    pool = status.pools.get_live(name)
     counted = list(status.counted(pool)) if pool else []
     needed = status.demand.requested.get(name, {})
     return PoolDemand(
@@ -110,14 +110,16 @@ class NodeHolding:
 SHOWN = 20  # blocks of one node
 
 
-def holding(cidr: PoolCIDR, *, within: addresses.AddressRange | None = None) -> list[NodeHolding]:
+def nodes_holding(
+    cidr: PoolCIDR, *, within: addresses.AddressRange | None = None
+) -> list[NodeHolding]:
     """Which nodes still hold blocks of a CIDR, or of those that a range of it touches; by name.
 
     Holders that are no nodes are in there as "kind id".
     """
     pool = cidr.pool
     layout = blocks.Layout(cidr.cidr, pool.mask_size(cidr.cidr.version) or 0)
-    span = layout.touched_by(within or addresses.AddressRange.covering(cidr.cidr))
+    span = layout.span_touching(within or addresses.AddressRange.from_network(cidr.cidr))
     if span is None:
         return []
     rows = (

@@ -15,7 +15,7 @@ from pools.models import Cluster, ObservedObject
 from pools.platform import database
 
 
-def agree(row_ids: Sequence[int]) -> None:
+def mark_agreed(row_ids: Sequence[int]) -> None:
     """Remember that these objects and their pools say the same."""
     if row_ids:
         with connection.cursor() as cursor:
@@ -37,7 +37,7 @@ _CHANGED = f"""
 """  # noqa: S608
 
 
-def different(cluster: Cluster) -> list[ObservedObject]:
+def changed_objects(cluster: Cluster) -> list[ObservedObject]:
     """Objects that do not agree with their pools, or may not, or have none; in order of name."""
     ids = [row[0] for row in database.rows(_CHANGED, [cluster.pk, podippool.KIND])]
     return list(ObservedObject.objects.filter(pk__in=ids).order_by("name")) if ids else []

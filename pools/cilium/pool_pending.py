@@ -39,15 +39,15 @@ def findings(context: SyncContext) -> Iterator[ReconcileFinding]:
 def _finding(cidr: PoolCIDR, manifest: dict[str, Any]) -> ReconcileFinding:
     path = ("spec", f"ipv{cidr.cidr.version}", "cidrs")
     owners = {entry.manager for entry in managed_fields.parse(manifest) if entry.owns(path)}
-    others = sorted(owners - {MANAGER})
+    other_managers = sorted(owners - {MANAGER})
     owner = "The next pass writes the object."
-    if others:
-        owner = f"{', '.join(others)} owns spec.{path[1]}.cidrs: change it there, or take the field over."
+    if other_managers:
+        owner = f"{', '.join(other_managers)} owns spec.{path[1]}.cidrs: change it there, or take the field over."
     addition = cidr.pending == Pending.ADDITION
     message = (_ADDITION if addition else _REMOVAL).format(
         cidr=cidr, pool=cidr.pool.name, owner=owner
     )
-    details = {"pool": cidr.pool.name, "cidr": str(cidr), "managers": others}
+    details = {"pool": cidr.pool.name, "cidr": str(cidr), "managers": other_managers}
     return ReconcileFinding(
         f"cidr_{cidr.pending}_pending", f"{cidr.pool.name} {cidr}", message, details=details
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pools.cilium import pool_sync
-from pools.cilium.pool_writes import Shaped
+from pools.cilium.pool_writes import ServedShape
 from pools.clusters.client.api_client import Manifest
 from pools.clusters.reconcile.handler import ReconcileFinding, SyncContext
 from pools.core import errors
@@ -24,30 +24,34 @@ from pools.models import ObservedObject, Pool
 from pools.models.pools import Category
 
 CODE = "pool_unreadable"
-_WORDS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
+_FORMS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "strings"}
 
 
-def unreadable(context: SyncContext, shape: Callable[[], Shaped]) -> Iterator[ReconcileFinding]:
+def find_unreadable(
+    context: SyncContext, shape: Callable[[], ServedShape]
+) -> Iterator[ReconcileFinding]:
     """A finding for each such object; `details.manifest` is what mends it."""
     if context.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
         return
     rows = ObservedObject.objects.filter(
         cluster=context.cluster, kind=podippool.KIND, missed_at=None
     ).order_by("name")
-    words = {
-        name: _words(manifest)
+    forms_by_name = {
+        name: _cidr_forms(manifest)
         for name, manifest in rows.values_list("name", "manifest").iterator(chunk_size=500)
     }
-    served = shape().shape if words else None
+    served = shape().shape if forms_by_name else None
     if served is None:
         return
-    expected = _WORDS[served]
-    unread = [name for name, written in words.items() if written - {expected}]
-    for row in rows.filter(name__in=unread) if unread else ():
-        yield _finding(row.name, expected, _mended(context, row.name, row.manifest, shape()))
+    expected = _FORMS[served]
+    unreadable_names = [name for name, written in forms_by_name.items() if written - {expected}]
+    for row in rows.filter(name__in=unreadable_names) if unreadable_names else ():
+        yield _finding(
+            row.name, expected, _corrected_manifest(context, row.name, row.manifest, shape())
+        )
 
 
-def _words(manifest: Manifest) -> set[str]:
+def _cidr_forms(manifest: Manifest) -> set[str]:
     """How the CIDRs of both families are written."""
     spec = manifest.get("spec")
     families = [spec.get(f"ipv{number}") for number in (4, 6)] if isinstance(spec, dict) else []
@@ -56,7 +60,9 @@ def _words(manifest: Manifest) -> set[str]:
     return {"strings" if isinstance(cidr, str) else "objects" for cidr in cidrs}
 
 
-def _mended(context: SyncContext, name: str, manifest: Manifest, shape: Shaped) -> Manifest | None:
+def _corrected_manifest(
+    context: SyncContext, name: str, manifest: Manifest, shape: ServedShape
+) -> Manifest | None:
     """The object in the shape that is served; of what the register knows where its CIDRs are hidden."""
     objects = shape.shape is Shape.V2_PROPOSAL
     with contextlib.suppress(errors.InvalidInput):
@@ -76,10 +82,10 @@ def _mended(context: SyncContext, name: str, manifest: Manifest, shape: Shaped) 
 def _finding(name: str, expected: str, manifest: Manifest | None) -> ReconcileFinding:
     written = "strings" if expected == "objects" else "objects"
     details: dict[str, Any] = {"manifest": manifest} if manifest else {}
-    mend = "put the manifest of the details in its place (kubectl replace -f)"
+    instruction = "put the manifest of the details in its place (kubectl replace -f)"
     message = (
         f"The object {name} has CIDRs as {written}, the v2 that the cluster serves has {expected}: "
         f"what reads v2, as Cilium does, cannot read it. To mend it, "
-        f"{mend if manifest else 'write it anew in the shape of v2'}."
+        f"{instruction if manifest else 'write it anew in the shape of v2'}."
     )
     return ReconcileFinding(CODE, name, message, details=details)

@@ -33,7 +33,7 @@ def parse(manifest: Mapping[str, Any]) -> PodIPPool:
     return podippool.parse_document(manifest, strict=False)[0]
 
 
-def normal(manifest: PodIPPool) -> PodIPPool:
+def normalize(manifest: PodIPPool) -> PodIPPool:
     """What a pool says, however its object spells it: equal values mean that nothing differs."""
     notes = {
         key: text for key, text in manifest.annotations.items() if key != conversion.LAST_APPLIED
@@ -57,10 +57,12 @@ def normal(manifest: PodIPPool) -> PodIPPool:
 def registered_manifests(pool_rows: Sequence[Pool]) -> dict[int, PodIPPool]:
     """What the register says of pools, by their id; in two queries."""
     families = pools.families_of(pool_rows)
-    return {pool.pk: normal(manifests.manifest_of(pool, families[pool.pk])) for pool in pool_rows}
+    return {
+        pool.pk: normalize(manifests.manifest_of(pool, families[pool.pk])) for pool in pool_rows
+    }
 
 
-def take_in(
+def import_pools(
     cluster: Cluster,
     pool_manifests: Sequence[PodIPPool],
     *,
@@ -74,14 +76,16 @@ def take_in(
     """
     if len(pool_manifests) == 1:
         pools.create(
-            manifests.spec(normal(pool_manifests[0]), cluster, follows=follows), author=author
+            manifests.spec(normalize(pool_manifests[0]), cluster, follows=follows), author=author
         )
     elif pool_manifests:
         with events.recorded(author):
-            _make(cluster, [normal(manifest) for manifest in pool_manifests], follows=follows)
+            _create_many(
+                cluster, [normalize(manifest) for manifest in pool_manifests], follows=follows
+            )
 
 
-def _make(cluster: Cluster, pool_manifests: Sequence[PodIPPool], *, follows: bool) -> None:
+def _create_many(cluster: Cluster, pool_manifests: Sequence[PodIPPool], *, follows: bool) -> None:
     space = AddressSpace.objects.get(cluster=cluster, name=AddressSpace.OWN)
     new_pools = Pool.objects.bulk_create(
         Pool(
@@ -127,7 +131,7 @@ def _make(cluster: Cluster, pool_manifests: Sequence[PodIPPool], *, follows: boo
     ReservedRange.objects.bulk_create(ranges)
 
 
-def bring(
+def update_pool(
     pool: Pool,
     manifest: PodIPPool,
     *,
@@ -145,7 +149,7 @@ def bring(
         message = f"The cluster has a pool of this name for other addresses ({pool.category})."
         raise errors.AlreadyExists(message)
     manifest, registered_manifest = (
-        normal(manifest),
+        normalize(manifest),
         registered_manifest or registered_manifests([pool])[pool.pk],
     )
     if pool.orphaned_at is None and registered_manifest == manifest:
@@ -157,7 +161,7 @@ def bring(
         raise errors.ImmutableInUse("allowFirstIP and allowLastIP of a pool never change.")
     with events.recorded(author):
         if registered_manifest.families != manifest.families:
-            families = _families(pool, manifest.families)
+            families = _complete_families(pool, manifest.families)
             change = pools.PoolChange(families=families, keep_orphans=True)
             pools.change(pool.pk, change, author=author)
         Pool.objects.filter(pk=pool.pk).update(
@@ -172,7 +176,7 @@ def bring(
     return True
 
 
-def _families(pool: Pool, families: Mapping[int, Family]) -> dict[int, Family]:
+def _complete_families(pool: Pool, families: Mapping[int, Family]) -> dict[int, Family]:
     """Both families as far as there are any: one that the object has not is without CIDRs."""
     all_families = dict(families)
     for number in (4, 6):
@@ -182,30 +186,36 @@ def _families(pool: Pool, families: Mapping[int, Family]) -> dict[int, Family]:
     return all_families
 
 
-def lose(pool: Pool, *, author: events.Author) -> None:
+def remove_pool(pool: Pool, *, author: events.Author) -> None:
     """The cluster has no such pool any more: it goes, or stays as an orphan while it is in use."""
     with events.recorded(author):
-        none = {n: Family((), size) for n in (4, 6) if (size := pool.mask_size(n)) is not None}
-        pools.change(pool.pk, pools.PoolChange(families=none, keep_orphans=True), author=author)
+        empty_families = {
+            n: Family((), size) for n in (4, 6) if (size := pool.mask_size(n)) is not None
+        }
+        pools.change(
+            pool.pk, pools.PoolChange(families=empty_families, keep_orphans=True), author=author
+        )
         if PoolCIDR.objects.filter(pool=pool).exists():
             Pool.objects.filter(pk=pool.pk).update(orphaned_at=Now(), agreed="")
         else:
             pools.delete(pool.pk, author=author)
 
 
-def orphaned(cluster: Cluster) -> list[PoolCIDR]:
+def orphaned_cidrs(cluster: Cluster) -> list[PoolCIDR]:
     """The orphaned CIDRs of a cluster's pools of pod CIDRs."""
     rows = PoolCIDR.objects.filter(pool__cluster=cluster, pool__category=Category.POD)
     return list(rows.exclude(orphaned_at=None).select_related("pool__cluster"))
 
 
-def tidy(orphans: Iterable[PoolCIDR], *, author: events.Author) -> int:
+def remove_unused_orphans(orphans: Iterable[PoolCIDR], *, author: events.Author) -> int:
     """Remove what of these orphans nothing holds any more; how many CIDRs went."""
-    gone = [cidr for cidr in orphans if not pools.in_use(cidr).exists()]
-    for cidr in gone:
+    unused_cidrs = [cidr for cidr in orphans if not pools.in_use(cidr).exists()]
+    for cidr in unused_cidrs:
         pools.remove_cidr(cidr.pk, author=author)
     cidrs = PoolCIDR.objects.filter(pool=OuterRef("pk"))
-    empty = Pool.objects.filter(pk__in={cidr.pool_id for cidr in gone}).exclude(orphaned_at=None)
+    empty = Pool.objects.filter(pk__in={cidr.pool_id for cidr in unused_cidrs}).exclude(
+        orphaned_at=None
+    )
     for pool in empty.filter(~Exists(cidrs)):
         pools.delete(pool.pk, author=author)
-    return len(gone)
+    return len(unused_cidrs)

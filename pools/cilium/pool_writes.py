@@ -32,13 +32,13 @@ CONVERTER = (
 _FIRST = 20  # differences in a message
 
 
-def ours(manifest: Manifest) -> bool:
+def has_our_manager(manifest: Manifest) -> bool:
     """Whether the object has fields that the register wrote."""
     return any(owner.manager == MANAGER for owner in managed_fields.parse(manifest))
 
 
 @dataclass(frozen=True)
-class Shaped:
+class ServedShape:
     """How the cluster's own CRD writes a pool; without a shape, `problem` says why not."""
 
     resource: Resource
@@ -51,7 +51,7 @@ class Shaped:
         return manifest | {"apiVersion": self.resource.api_version}
 
 
-def shape_of(context: SyncContext) -> Shaped:
+def fetch_shape(context: SyncContext) -> ServedShape:
     """Asked of the cluster once in a pass, when something is to be written.
 
     A cluster that shows no schema takes strings in both versions of the shipped CRD; reserved ranges
@@ -60,14 +60,14 @@ def shape_of(context: SyncContext) -> Shaped:
     resource = context.served[KIND]
     schema = context.client.schema(resource)
     if schema is None:
-        return Shaped(resource, Shape.V2ALPHA1)
+        return ServedShape(resource, Shape.V2ALPHA1)
     try:
-        return Shaped(resource, conversion.shape_of(schema))
+        return ServedShape(resource, conversion.shape_of(schema))
     except errors.InvalidInput as error:
-        return Shaped(resource, None, error.message)
+        return ServedShape(resource, None, error.message)
 
 
-def written(
+def manifest_to_send(
     current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest
 ) -> Manifest | None:
     """What to send so that the object says what the register says; None when it does.
@@ -79,13 +79,13 @@ def written(
         return manifest
     if same_spec(current, desired_pool):
         spec = current["spec"]
-        kept_spec = {key: spec.get(key, value) for key, value in manifest["spec"].items()}
-        manifest = manifest | {"spec": kept_spec}
-    field_differences = differences.find(manifest, current, manager=MANAGER)
-    return _emptied(manifest, field_differences) if field_differences else None
+        merged_spec = {key: spec.get(key, value) for key, value in manifest["spec"].items()}
+        manifest = manifest | {"spec": merged_spec}
+    field_differences = differences.find_differences(manifest, current, manager=MANAGER)
+    return _keep_one_entry(manifest, field_differences) if field_differences else None
 
 
-def _emptied(
+def _keep_one_entry(
     manifest: Manifest, field_differences: Sequence[differences.FieldDifference]
 ) -> Manifest:
     """Without our last reserved range, an entry without ranges stays.
@@ -103,7 +103,7 @@ def _emptied(
     return manifest | {"spec": spec}
 
 
-def fit(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manifest:
+def fit_ranges(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manifest:
     """Let the reserved ranges that are applied be those of CIDRs that the object has.
 
     Where somebody else owns the list of CIDRs: none of a CIDR that is not in it, and of one that is to
@@ -137,19 +137,19 @@ def fit(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manife
 
 def _own_ranges(current: Manifest, key: str) -> dict[str, Manifest]:
     """The entries of `pool` that we wrote, by CIDR."""
-    mine = [owner for owner in managed_fields.parse(current) if owner.manager == MANAGER]
+    own_entries = [owner for owner in managed_fields.parse(current) if owner.manager == MANAGER]
     return {
         entry["cidr"]: entry
         for entry in current["spec"][key].get("pool") or ()
-        for path in [("spec", key, "pool", managed_fields.key_of({"cidr": entry["cidr"]}))]
-        if any(owner.owns(path) for owner in mine)
+        for path in [("spec", key, "pool", managed_fields.member_key({"cidr": entry["cidr"]}))]
+        if any(owner.owns(path) for owner in own_entries)
     }
 
 
 def same_spec(current: Manifest, desired_pool: PodIPPool) -> bool:
     """Whether the object's spec says what the register says, also in what it leaves out."""
     try:
-        there = pool_sync.normal(pool_sync.parse(current))
+        there = pool_sync.normalize(pool_sync.parse(current))
     except errors.InvalidInput:
         return False
     return _spec(there) == _spec(desired_pool)
@@ -165,10 +165,10 @@ def _spec(desired_pool: PodIPPool) -> tuple[object, ...]:
     )
 
 
-def writes(
-    context: SyncContext, shape: Callable[[], Shaped], notes: list[ReconcileFinding]
+def desired_writes(
+    context: SyncContext, shape: Callable[[], ServedShape], notes: list[ReconcileFinding]
 ) -> Iterator[Write]:
-    objects = {row.name: row for row in pool_agreement.different(context.cluster)}
+    objects = {row.name: row for row in pool_agreement.changed_objects(context.cluster)}
     observed_names = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND).values(
         "name"
     )
@@ -182,44 +182,48 @@ def writes(
         ).order_by("name")
     )
     desired_pools = pool_sync.registered_manifests(pools)
-    agreed = []
+    agreed_ids = []
     for pool in pools:
         row = objects.get(pool.name)
         if not desired_pools[pool.pk].families:
             continue
         try:
-            manifest = _rendered(shape(), desired_pools[pool.pk])
+            manifest = _render(shape(), desired_pools[pool.pk])
         except errors.InvalidInput as error:
-            notes.append(_not_written(pool, error))
+            notes.append(_not_writable_finding(pool, error))
             continue
-        make = functools.partial(_make, desired_pool=desired_pools[pool.pk], manifest=manifest)
-        if row is None or make(row.manifest) is not None:
+        make_manifest = functools.partial(
+            _make_manifest, desired_pool=desired_pools[pool.pk], manifest=manifest
+        )
+        if row is None or make_manifest(row.manifest) is not None:
             yield Write(
                 shape().resource,
                 pool.name,
-                make,
-                fit=functools.partial(fit, desired_pool=desired_pools[pool.pk]),
+                make_manifest,
+                fit=functools.partial(fit_ranges, desired_pool=desired_pools[pool.pk]),
             )
         elif same_spec(row.manifest, desired_pools[pool.pk]):
-            agreed.append(row.pk)
+            agreed_ids.append(row.pk)
         else:
-            notes.append(_more_in_cluster(row, manifest))
-    if agreed:
+            notes.append(_more_in_cluster_finding(row, manifest))
+    if agreed_ids:
         with context.holding():
-            pool_agreement.agree(agreed)
+            pool_agreement.mark_agreed(agreed_ids)
 
 
-def _make(current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest) -> Manifest | None:
-    return written(current, desired_pool, manifest)
+def _make_manifest(
+    current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest
+) -> Manifest | None:
+    return manifest_to_send(current, desired_pool, manifest)
 
 
-def _rendered(shape: Shaped, desired_pool: PodIPPool) -> Manifest:
+def _render(shape: ServedShape, desired_pool: PodIPPool) -> Manifest:
     if shape.shape is None:
         raise errors.InvalidInput.for_field("", "unknown_shape", shape.problem)
     return shape.render(desired_pool)
 
 
-def _not_written(pool: Pool, error: errors.InvalidInput) -> ReconcileFinding:
+def _not_writable_finding(pool: Pool, error: errors.InvalidInput) -> ReconcileFinding:
     message = (
         f"The pool {pool.name} is not written, because the cluster's CRD cannot hold it: "
         f"{error.message}. Nothing of it is written rather than less than is meant."
@@ -229,7 +233,7 @@ def _not_written(pool: Pool, error: errors.InvalidInput) -> ReconcileFinding:
     )
 
 
-def _more_in_cluster(row: ObservedObject, manifest: Manifest) -> ReconcileFinding:
+def _more_in_cluster_finding(row: ObservedObject, manifest: Manifest) -> ReconcileFinding:
     fields = [
         {"field": difference.field, "register": difference.v2alpha1, "cluster": difference.v2}
         for difference in _spec_differences(manifest, row.manifest)
@@ -242,9 +246,11 @@ def _more_in_cluster(row: ObservedObject, manifest: Manifest) -> ReconcileFindin
     return ReconcileFinding("more_in_cluster", row.name, message, details={"fields": fields})
 
 
-def _spec_differences(ours: Manifest, theirs: Manifest) -> list[conversion.VersionDifference]:
+def _spec_differences(
+    ours: Manifest, observed_manifest: Manifest
+) -> list[conversion.VersionDifference]:
     try:
-        all_differences = conversion.differences(ours, theirs)
+        all_differences = conversion.differences(ours, observed_manifest)
     except errors.InvalidInput as error:
         return [conversion.VersionDifference("spec", None, error.message)]
     return [difference for difference in all_differences if difference.field.startswith("spec.")]
@@ -253,34 +259,34 @@ def _spec_differences(ours: Manifest, theirs: Manifest) -> list[conversion.Versi
 # --- lazy conversion ------------------------------------------------------------------------------
 
 
-def conversions(
-    context: SyncContext, shape: Callable[[], Shaped], notes: list[ReconcileFinding]
+def conversion_writes(
+    context: SyncContext, shape: Callable[[], ServedShape], notes: list[ReconcileFinding]
 ) -> Iterator[Write]:
     """Objects that v2alpha1 has and v2 has not; the differences of two of one name are noted."""
-    old = CILIUM_POD_IP_POOL_V2ALPHA1
-    if context.served[KIND] != CILIUM_POD_IP_POOL or not context.client.served([old]):
+    old_version = CILIUM_POD_IP_POOL_V2ALPHA1
+    if context.served[KIND] != CILIUM_POD_IP_POOL or not context.client.served([old_version]):
         return
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND, missed_at=None)
     uids = dict(rows.values_list("name", "uid"))
-    for v2alpha1 in context.client.list(old).items:
+    for v2alpha1 in context.client.list(old_version).items:
         metadata = v2alpha1["metadata"]
         if uids.get(metadata["name"]) == metadata.get("uid"):
             continue  # one object
         v2 = rows.filter(name=metadata["name"]).values_list("manifest", flat=True).first()
         try:
             if conversion.version_relation(v2alpha1, v2) is conversion.VersionRelation.V2_WINS:
-                notes += _versions_differ(v2alpha1, v2)
+                notes += _version_findings(v2alpha1, v2)
                 continue
-            manifest = _converted(shape(), v2alpha1)
+            manifest = _convert(shape(), v2alpha1)
         except errors.InvalidInput as error:
             message = f"The v2alpha1 object is not converted: {error.message}"
             notes.append(ReconcileFinding("not_converted", metadata["name"], message))
             continue
-        make = functools.partial(_unless_there, manifest=manifest)
-        yield Write(CILIUM_POD_IP_POOL, metadata["name"], make, manager=CONVERTER)
+        make_manifest = functools.partial(_manifest_if_absent, manifest=manifest)
+        yield Write(CILIUM_POD_IP_POOL, metadata["name"], make_manifest, manager=CONVERTER)
 
 
-def _converted(shape: Shaped, v2alpha1: Manifest) -> Manifest:
+def _convert(shape: ServedShape, v2alpha1: Manifest) -> Manifest:
     if shape.shape is None:
         raise errors.InvalidInput.for_field("", "unknown_shape", shape.problem)
     # A v2 that cannot hold ranges takes the strings of the shipped one.
@@ -288,11 +294,11 @@ def _converted(shape: Shaped, v2alpha1: Manifest) -> Manifest:
     return conversion.convert(v2alpha1, fitting)
 
 
-def _unless_there(current: Manifest | None, manifest: Manifest) -> Manifest | None:
+def _manifest_if_absent(current: Manifest | None, manifest: Manifest) -> Manifest | None:
     return manifest if current is None else None
 
 
-def _versions_differ(v2alpha1: Manifest, v2: Any) -> Iterator[ReconcileFinding]:
+def _version_findings(v2alpha1: Manifest, v2: Any) -> Iterator[ReconcileFinding]:
     fields = [vars(difference) for difference in conversion.differences(v2alpha1, v2)]
     if fields:
         name = v2["metadata"]["name"]

@@ -33,9 +33,9 @@ class Preflight:
 
 def run_preflight(cluster: Cluster, *, release: str = "") -> Preflight:
     """`release` is Cilium's, where the cluster does not say it: some rules ended with a release."""
-    config = configuration.config(cluster)
+    config = configuration.read_config(cluster)
     cilium_state = configuration.cilium_state(cluster, fresh=False, release=release)
-    cilium_state = replace(cilium_state, pools=_with_observed(cluster, cilium_state.pools))
+    cilium_state = replace(cilium_state, pools=_add_observed_pools(cluster, cilium_state.pools))
     return Preflight(
         findings=tuple(preflight.check(cilium_state)),
         why_not=config.why_not,
@@ -45,7 +45,7 @@ def run_preflight(cluster: Cluster, *, release: str = "") -> Preflight:
     )
 
 
-def _with_observed(cluster: Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPool]:
+def _add_observed_pools(cluster: Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPool]:
     """The register's pools, and what the cluster's objects have beyond them."""
     pools_by_name = {pool.name: pool for pool in pools}
     rows = ObservedObject.objects.filter(cluster=cluster, kind=podippool.KIND).order_by("name")
@@ -55,16 +55,16 @@ def _with_observed(cluster: Cluster, pools: Sequence[PodIPPool]) -> list[PodIPPo
         except errors.InvalidInput:
             continue  # the object says what is wrong with it
         pools_by_name[name] = (
-            _united(pools_by_name[name], observed) if name in pools_by_name else observed
+            _merge_cidrs(pools_by_name[name], observed) if name in pools_by_name else observed
         )
     return list(pools_by_name.values())
 
 
-def _united(pool: PodIPPool, observed: PodIPPool) -> PodIPPool:
+def _merge_cidrs(pool: PodIPPool, observed: PodIPPool) -> PodIPPool:
     families = dict(pool.families)
     for number, part in observed.families.items():
         family = families.get(number, replace(part, cidrs=()))
         present = {entry.cidr for entry in family.cidrs}
-        more = tuple(entry for entry in part.cidrs if entry.cidr not in present)
-        families[number] = replace(family, cidrs=family.cidrs + more)
+        added_entries = tuple(entry for entry in part.cidrs if entry.cidr not in present)
+        families[number] = replace(family, cidrs=family.cidrs + added_entries)
     return replace(pool, families=families)

@@ -44,7 +44,7 @@ class CredentialExpiry:
 
 
 @dataclass
-class Examination:
+class ConnectionTest:
     """What was found; `code` and `message` are the fault that ended it, "" without one."""
 
     server: str
@@ -101,38 +101,38 @@ def _is_missing(kind: KindResult) -> bool:
     return kind.is_needed and not kind.served
 
 
-def of_connection(connection: Connection, resources: Iterable[Resource]) -> Examination:
+def test_connection(connection: Connection, resources: Iterable[Resource]) -> ConnectionTest:
     """Examine a connection for its own managed resources; a fault is part of the answer, never raised.
 
     `wanted` are the versions of all kinds that are read, each kind's preferred one first.
     """
-    examination = Examination(connection.server)
+    examination = ConnectionTest(connection.server)
     with _recording_fault(examination):
-        access = sync.access(connection)
-        _examine(examination, access, list(resources), connection.managed_resources, connection)
+        access = sync.cluster_access(connection)
+        _run(examination, access, list(resources), connection.managed_resources, connection)
     return examination
 
 
-def of_source(
+def test_source(
     source: connections.ConnectionSource, terms: connections.Terms, resources: Iterable[Resource]
-) -> Examination:
+) -> ConnectionTest:
     """Examine what is about to be connected."""
-    examination = Examination(source.access.server)
+    examination = ConnectionTest(source.access.server)
     with _recording_fault(examination):
-        _examine(examination, source.access, list(resources), terms.managed_resources, None)
+        _run(examination, source.access, list(resources), terms.managed_resources, None)
     return examination
 
 
 @contextlib.contextmanager
-def _recording_fault(examination: Examination) -> Iterator[None]:
+def _recording_fault(examination: ConnectionTest) -> Iterator[None]:
     try:
         yield
     except errors.IpamError as error:
         examination.code, examination.message = error.code, error.message
 
 
-def _examine(
-    examination: Examination,
+def _run(
+    examination: ConnectionTest,
     access: Access,
     resources: Sequence[Resource],
     managed_resources: Sequence[str],
@@ -155,16 +155,16 @@ def _examine(
                 resource for resource in resources if resource.kind == kind and resource in served
             ]
             needing = permissions.resources_writing(kind, managed_resources)
-            examination.kinds.append(_kind(client, kind, versions, needing))
+            examination.kinds.append(_test_kind(client, kind, versions, needing))
         # Rights are asked for by the version that will be read.
         reads = [resource for resource in resources if resource in served]
-        for right in permissions.needed(reads, managed_resources):
+        for right in permissions.required_rights(reads, managed_resources):
             granted = client.may(right.verb, right.resource, subresource=right.subresource)
             examination.rights.append((right, granted))
-        examination.doubts += _doubts(examination)
+        examination.doubts += _missing_optional_rights(examination)
 
 
-def _doubts(examination: Examination) -> list[str]:
+def _missing_optional_rights(examination: ConnectionTest) -> list[str]:
     lost: dict[str, list[str]] = {}
     for right, granted in examination.rights:
         if right.optional and not granted:
@@ -172,7 +172,7 @@ def _doubts(examination: Examination) -> list[str]:
     return [f"No {what}: these need {', '.join(rights)}." for what, rights in lost.items()]
 
 
-def _check_identity(examination: Examination, connection: Connection | None) -> None:
+def _check_identity(examination: ConnectionTest, connection: Connection | None) -> None:
     if (
         connection is not None
         and connection.identity
@@ -181,16 +181,18 @@ def _check_identity(examination: Examination, connection: Connection | None) -> 
         raise sync.IdentityChanged(
             f"The cluster behind {examination.server} is another one than was registered."
         )
-    if other := connections.registered(examination.identity, connection):
-        raise errors.SameCluster(f"This cluster is registered already, as {other.cluster}.")
+    if existing := connections.find_by_identity(examination.identity, connection):
+        raise errors.SameCluster(f"This cluster is registered already, as {existing.cluster}.")
 
 
-def _kind(
+def _test_kind(
     client: ClusterClient, kind: str, versions: Sequence[Resource], needing: Sequence[str]
 ) -> KindResult:
     served = tuple(resource.api_version for resource in versions)
     if not versions and needing:
-        return KindResult(kind, (), note=served_kinds.needed(kind, needing), is_needed=True)
+        return KindResult(
+            kind, (), note=served_kinds.missing_kind_message(kind, needing), is_needed=True
+        )
     if not versions:
         return KindResult(kind, (), note="not served: nothing of it is shown")
     if kind != CILIUM_POD_IP_POOL.kind:

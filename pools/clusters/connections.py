@@ -29,13 +29,13 @@ from pools.platform.outbound import credentials, faults, secrets
 from pools.platform.outbound.access import Access
 
 LONGEST_SERVER = 500
-ASKED = (5.0, 10.0)  # seconds to connect and to wait, while a person waits
-_MET = {
+INTERACTIVE_TIMEOUTS = (5.0, 10.0)  # seconds to connect and to wait, while a person waits
+_ERROR_BY_CONSTRAINT = {
     "cluster_registered_once": errors.SameCluster,
     "pools_connection_cluster_id_key": errors.AlreadyExists,
 }
 # A worker that is at it under the old terms loses the cluster, and does not tell its outcome.
-_AT_ONCE: dict[str, Any] = {
+_DUE_NOW: dict[str, Any] = {
     "due_at": Now(),
     "fence": F("fence") + 1,
     "leased_by": "",
@@ -66,7 +66,7 @@ class ConnectionSource:
 
 
 @dataclass(frozen=True)
-class Met:
+class ClusterInfo:
     """What a cluster said of itself; empty when it was not asked."""
 
     identity: str = ""
@@ -82,7 +82,7 @@ class ResealedCredentials:
     failed: dict[str, str] = field(default_factory=dict)  # by the cluster's name
 
 
-def terms(mode: str, managed_resources: Iterable[str]) -> Terms:
+def parse_terms(mode: str, managed_resources: Iterable[str]) -> Terms:
     """Raises InvalidInput invalid_choice at `mode` or `managed_resources`, managed_resources_of_observed."""
     report = []
     modes, resource_names = (
@@ -143,7 +143,7 @@ def get_connection(cluster: Cluster) -> Connection:
 def status(connection: Connection, now: datetime) -> connection_status.ConnectionStatus:
     """The state that people see."""
     return connection_status.describe(
-        connection_status.Facts(
+        connection_status.ConnectionFacts(
             paused=connection.paused,
             succeeded_at=connection.succeeded_at,
             error_code=connection.error_code,
@@ -169,9 +169,9 @@ def connect(
 
     Raises AlreadyExists, SameCluster, KeyRingInvalid, and the faults of Gateway.version and identity.
     """
-    met = _met(source, offline=offline)
-    _refuse_known(met.identity)
-    _once(lambda: _keep(cluster, source, terms, met, author))
+    cluster_info = _fetch_cluster_info(source, offline=offline)
+    _check_not_registered(cluster_info.identity)
+    _in_transaction(lambda: _create_connection(cluster, source, terms, cluster_info, author))
     return get_connection(cluster)
 
 
@@ -184,16 +184,16 @@ def register(
     offline: bool = False,
 ) -> Connection:
     """Make a cluster with `create`, and its connection: both or neither."""
-    met = _met(source, offline=offline)
-    _refuse_known(met.identity)
+    cluster_info = _fetch_cluster_info(source, offline=offline)
+    _check_not_registered(cluster_info.identity)
 
-    def work() -> Cluster:
+    def write() -> Cluster:
         with events.recorded(author):
             cluster = create()
-            _keep(cluster, source, terms, met, author)
+            _create_connection(cluster, source, terms, cluster_info, author)
         return cluster
 
-    cluster: Cluster = _once(work)
+    cluster: Cluster = _in_transaction(write)
     return get_connection(cluster)
 
 
@@ -208,24 +208,24 @@ def replace(
 
     Raises passes.IdentityChanged when another cluster answers, SameCluster, and those of connect.
     """
-    met = _met(source, offline=offline)
-    if connection.identity and met.identity not in {"", connection.identity}:
+    cluster_info = _fetch_cluster_info(source, offline=offline)
+    if connection.identity and cluster_info.identity not in {"", connection.identity}:
         raise sync.IdentityChanged(
             f"Another cluster answers at {source.access.server} than {connection.cluster} was."
             " Disconnect it first, if this is meant."
         )
-    _refuse_known(met.identity, connection)
-    values = _stored(connection.cluster, source, met) | _AT_ONCE
+    _check_not_registered(cluster_info.identity, connection)
+    values = _connection_fields(connection.cluster, source, cluster_info) | _DUE_NOW
     values |= {"error_code": "", "error": "", "failures": 0}
-    if met.identity:
-        values["identity"] = met.identity
+    if cluster_info.identity:
+        values["identity"] = cluster_info.identity
 
-    def work() -> None:
+    def write() -> None:
         with events.recorded(author):
             Connection.objects.filter(pk=connection.pk).update(**values)
             events.credentials_replaced(connection.pk, author=author)
 
-    _once(work)
+    _in_transaction(write)
     return get_connection(connection.cluster)
 
 
@@ -237,7 +237,7 @@ def change(
     paused: bool | None = None,
 ) -> Connection:
     """Set what may be written, pause or resume; from now on, also for a pass that runs."""
-    values = dict(_AT_ONCE)
+    values = dict(_DUE_NOW)
     if terms is not None:
         values |= {"mode": terms.mode, "managed_resources": list(terms.managed_resources)}
     if paused is not None:
@@ -271,21 +271,21 @@ def make_due(connection: Connection) -> None:
 
 def reseal() -> ResealedCredentials:
     """Put all credentials under the newest key of the ring. Raises KeyRingInvalid."""
-    ring, done = secrets.configured(), ResealedCredentials()
+    ring, result = secrets.configured(), ResealedCredentials()
     rows = Connection.objects.exclude(sealed="").select_related("cluster").order_by("pk")
     for row in rows:
         try:
-            sealed = ring.reseal(row.sealed, owner=sync.owner(row.cluster_id))
+            sealed = ring.reseal(row.sealed, owner=sync.secret_owner(row.cluster_id))
         except faults.SecretUnreadable as error:
-            done.failed[row.cluster.name] = error.code
+            result.failed[row.cluster.name] = error.code
             continue
         if sealed == row.sealed:
-            done.already += 1
+            result.already += 1
         else:
             # Somebody who replaced them meanwhile did so under the newest key.
             Connection.objects.filter(pk=row.pk, sealed=row.sealed).update(sealed=sealed)
-            done.resealed += 1
-    return done
+            result.resealed += 1
+    return result
 
 
 # --- asking, and keeping --------------------------------------------------------------------------
@@ -294,27 +294,31 @@ def reseal() -> ResealedCredentials:
 def client_for(access: Access) -> ClusterClient:
     """An API server that is asked while a person waits."""
     loopback = settings.IPAM_ALLOW_LOOPBACK_CLUSTERS
-    return ClusterClient(access, allow_loopback=loopback, timeouts=ASKED)
+    return ClusterClient(access, allow_loopback=loopback, timeouts=INTERACTIVE_TIMEOUTS)
 
 
-def registered(identity: str, but: Connection | None = None) -> Connection | None:
+def find_by_identity(identity: str, excluded: Connection | None = None) -> Connection | None:
     """The connection, other than `but`, of the cluster with this uid of kube-system."""
     rows = Connection.objects.filter(identity=identity).exclude(identity="")
-    if but is not None:
-        rows = rows.exclude(pk=but.pk)
+    if excluded is not None:
+        rows = rows.exclude(pk=excluded.pk)
     return rows.select_related("cluster").first()
 
 
-def _met(source: ConnectionSource, *, offline: bool) -> Met:
+def _fetch_cluster_info(source: ConnectionSource, *, offline: bool) -> ClusterInfo:
     if offline:
-        return Met()
+        return ClusterInfo()
     with client_for(source.access) as client:
         version = client.version()
-        return Met(client.identity(), version)
+        return ClusterInfo(client.identity(), version)
 
 
-def _keep(
-    cluster: Cluster, source: ConnectionSource, terms: Terms, met: Met, author: events.Author
+def _create_connection(
+    cluster: Cluster,
+    source: ConnectionSource,
+    terms: Terms,
+    cluster_info: ClusterInfo,
+    author: events.Author,
 ) -> None:
     with events.recorded(author):
         if Connection.objects.filter(cluster=cluster).exists():
@@ -323,32 +327,34 @@ def _keep(
             cluster=cluster,
             mode=terms.mode,
             managed_resources=list(terms.managed_resources),
-            identity=met.identity,
+            identity=cluster_info.identity,
             due_at=Now(),
-            **_stored(cluster, source, met),
+            **_connection_fields(cluster, source, cluster_info),
         )
 
 
-def _refuse_known(identity: str, but: Connection | None = None) -> None:
-    if other := registered(identity, but):
+def _check_not_registered(identity: str, excluded: Connection | None = None) -> None:
+    if existing := find_by_identity(identity, excluded):
         raise errors.SameCluster(
-            f"This cluster is registered already, as {other.cluster} ({other.server})."
+            f"This cluster is registered already, as {existing.cluster} ({existing.server})."
         )
 
 
-def _once(work: Callable[[], Any]) -> Any:
+def _in_transaction(write: Callable[[], Any]) -> Any:
     """The work in a transaction; two requests that met are told like one after the other."""
     try:
         with transaction.atomic():
-            return work()
+            return write()
     except IntegrityError as error:
-        meaning = _MET.get(database.constraint(error))
+        meaning = _ERROR_BY_CONSTRAINT.get(database.constraint(error))
         if meaning is None:
             raise
         raise meaning("Somebody else connected this cluster a moment ago.") from error
 
 
-def _stored(cluster: Cluster, source: ConnectionSource, met: Met) -> dict[str, Any]:
+def _connection_fields(
+    cluster: Cluster, source: ConnectionSource, cluster_info: ClusterInfo
+) -> dict[str, Any]:
     ends = [end for name, end in credentials.ends(source.access).items() if "authority" not in name]
     values: dict[str, Any] = {
         "server": source.access.server,
@@ -356,9 +362,9 @@ def _stored(cluster: Cluster, source: ConnectionSource, met: Met) -> dict[str, A
         "sealed": "",
         "expires_at": min(ends, default=None),
     }
-    if met.version:
-        values["version"] = met.version
+    if cluster_info.version:
+        values["version"] = cluster_info.version
     if not source.in_cluster:
         ring = secrets.configured()
-        values["sealed"] = ring.seal(source.access.dump(), owner=sync.owner(cluster.pk))
+        values["sealed"] = ring.seal(source.access.dump(), owner=sync.secret_owner(cluster.pk))
     return values

@@ -47,7 +47,7 @@ class DriftResolver:
 
     kind: str
     managed_resource: ManagedResource
-    keep: Callable[[ClusterObject], int]
+    stop_following: Callable[[ClusterObject], int]
     adopt: Callable[[ClusterObject, ObservedObject, events.Author], int]
     permissions: tuple[str, ...]
 
@@ -77,20 +77,20 @@ def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift
     unless their `managers` give the fields up. What only followed its object is the register's from
     now on. Raises NotManaged, NotFound (neither a row of the register nor a difference).
     """
-    connection = managed(cluster_object)
+    connection = managing_connection(cluster_object)
     rows = differences(cluster_object)
     resolver = _resolver(cluster_object.kind)
     with events.recorded(author):
         leases.nudge(cluster_object.cluster.pk)
-        _note(connection, cluster_object, "difference_applied", author)
-        kept_count = resolver.keep(cluster_object) if resolver else 0
-        if not (kept_count or rows):
+        _record_event(connection, cluster_object, "difference_applied", author)
+        changed_count = resolver.stop_following(cluster_object) if resolver else 0
+        if not (changed_count or rows):
             raise errors.NotFound(f"Nothing is known of {cluster_object}.")
         _unignore(rows)
     return [row for row in rows if row.conflict]
 
 
-def adopting(kind: str) -> tuple[str, ...]:
+def adopt_permissions(kind: str) -> tuple[str, ...]:
     """The permissions that adopting an object of the kind needs."""
     resolver = _resolver(kind)
     return resolver.permissions if resolver else ()
@@ -117,7 +117,7 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
         leases.nudge(cluster_object.cluster.pk)
         connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
         if connection is not None:
-            _note(connection, cluster_object, "difference_adopted", author)
+            _record_event(connection, cluster_object, "difference_adopted", author)
         adopted = resolver.adopt(cluster_object, observed_object, author)
         _unignore(differences(cluster_object))
     return adopted
@@ -128,7 +128,7 @@ def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) 
     if not author.reason:
         raise errors.InvalidInput.for_field("reason", "required", "Say why it is ignored.")
     with events.recorded(author):
-        _note_row(row, "difference_ignored", author)
+        _record_row_event(row, "difference_ignored", author)
         Drift.objects.filter(pk=row.pk).update(
             ignored_by=user, ignored_at=Now(), ignored_reason=author.reason[:LONGEST_REASON]
         )
@@ -138,12 +138,12 @@ def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) 
 def unignore(row: Drift, *, author: events.Author) -> Drift:
     """Ignore a difference no longer."""
     with events.recorded(author):
-        _note_row(row, "difference_unignored", author)
+        _record_row_event(row, "difference_unignored", author)
         _unignore([row])
     return Drift.objects.get(pk=row.pk)
 
 
-def managed(cluster_object: ClusterObject) -> Connection:
+def managing_connection(cluster_object: ClusterObject) -> Connection:
     """The connection by which the object is written. Raises NotFound, NotManaged."""
     connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
     if connection is None:
@@ -162,27 +162,27 @@ def _unignore(rows: list[Drift]) -> None:
     )
 
 
-def _note_row(row: Drift, label: str, author: events.Author) -> None:
+def _record_row_event(row: Drift, label: str, author: events.Author) -> None:
     connection = Connection.objects.filter(cluster=row.cluster_id).first()
     if connection is not None:
         cluster_object = ClusterObject(row.cluster, row.kind, row.name, row.namespace)
-        _note(connection, cluster_object, label, author, row.path)
+        _record_event(connection, cluster_object, label, author, row.path)
 
 
-def _note(
+def _record_event(
     connection: Connection,
     cluster_object: ClusterObject,
     label: str,
     author: events.Author,
     path: str = "",
 ) -> None:
-    what = f"{cluster_object} {path}".strip()
-    reason = f"{what}: {author.reason}" if author.reason else what
+    subject = f"{cluster_object} {path}".strip()
+    reason = f"{subject}: {author.reason}" if author.reason else subject
     events.of_connection(connection.pk, label, author=dataclasses.replace(author, reason=reason))
 
 
-def note_takeover(
+def record_takeover(
     connection: Connection, cluster_object: ClusterObject, fields: str, *, author: events.Author
 ) -> None:
     """Record that fields were taken from other managers, with the author's reason."""
-    _note(connection, cluster_object, "ownership_taken", author, fields)
+    _record_event(connection, cluster_object, "ownership_taken", author, fields)

@@ -17,7 +17,7 @@ from pools.platform import database
 
 
 @dataclass(frozen=True)
-class Summary:
+class ConnectionSummary:
     """One connected cluster: its state, and how many objects, problems, findings, differences."""
 
     connection: Connection
@@ -30,7 +30,7 @@ class Summary:
     @property
     def shows(self) -> str:
         """What the cluster serves, and what therefore is shown, in one line."""
-        return served_kinds_text.sentence(self.connection)
+        return served_kinds_text.describe(self.connection)
 
     def as_json(self) -> dict[str, Any]:
         """Without any credential."""
@@ -48,7 +48,7 @@ class Summary:
             "message": self.status.sentence,
             "identity": row.identity,
             "version": row.version,
-            "served": served_kinds_text.served(row),
+            "served": served_kinds_text.served_versions(row),
             "shows": self.shows,
             "expires_at": shown_time(row.expires_at),
             "succeeded_at": shown_time(row.succeeded_at),
@@ -64,19 +64,19 @@ class Summary:
         }
 
 
-def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[Summary]:
+def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[ConnectionSummary]:
     """In the order of the rows, whose clusters must be loaded; four queries, however many rows."""
     connection_rows = list(rows)
     ids = [row.cluster_id for row in connection_rows]
-    moment = now or database.now()
+    now_ = now or database.now()
     objects = _counts(ObservedObject, ids, Q())
     problems = _counts(ObservedObject, ids, ~Q(problem_code=""))
     findings = _counts(Finding, ids, Q())
     drift = _counts(Drift, ids, Q(ignored_at=None))
     return [
-        Summary(
+        ConnectionSummary(
             row,
-            connections.status(row, moment),
+            connections.status(row, now_),
             objects.get(row.cluster_id, 0),
             problems.get(row.cluster_id, 0),
             findings.get(row.cluster_id, 0),
@@ -86,18 +86,18 @@ def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[S
     ]
 
 
-def summary(connection: Connection) -> Summary:
+def summary(connection: Connection) -> ConnectionSummary:
     return summaries([connection])[0]
 
 
-def connected() -> list[Connection]:
+def list_connections() -> list[Connection]:
     """All of them, by name, without their credentials."""
     rows = Connection.objects.select_related("cluster").defer("sealed")
     return list(rows.order_by("cluster__name"))
 
 
-def _counts(model: type[Model], ids: list[int], which: Q) -> dict[int, int]:
-    rows = model._default_manager.filter(which, cluster_id__in=ids).values_list("cluster_id")
+def _counts(model: type[Model], ids: list[int], condition: Q) -> dict[int, int]:
+    rows = model._default_manager.filter(condition, cluster_id__in=ids).values_list("cluster_id")
     return dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
 
 

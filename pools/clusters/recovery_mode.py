@@ -21,17 +21,17 @@ _PATIENCE = "10s"  # for allocations that are being made when it begins
 _SHORT = "1s"  # nobody queues behind its end: it is tried again
 
 
-def current() -> Recovery | None:
+def current_recovery() -> Recovery | None:
     """The recovery that goes on."""
     return Recovery.objects.filter(ended_at=None).first()
 
 
-def waits_for() -> list[str]:
+def clusters_to_list() -> list[str]:
     """The connected clusters that are still to be listed, by name; [] when none recovers."""
     return [name for (name,) in database.rows("SELECT ipam_recovery_waits_for()", [])]
 
 
-def may_grant() -> bool:
+def may_allocate() -> bool:
     """Whether this transaction of a pass may hand out blocks; from now on it records none either.
 
     A pass says in `leases.holding` that it records what is in use, which the trigger lets through: what
@@ -59,7 +59,7 @@ def begin(*, author: events.Author, lost: timedelta = timedelta()) -> Recovery:
 
 def _begin(author: events.Author, lost: timedelta) -> Recovery:
     with events.recorded(author):
-        _wait_at_most(_PATIENCE)
+        _set_lock_timeout(_PATIENCE)
         if not database.call(BEGIN, [author.reason[:500], author.actor, author.as_context(), lost]):
             raise errors.Conflict("The register is recovering already.")
         return Recovery.objects.get(ended_at=None)
@@ -77,10 +77,10 @@ def end(*, author: events.Author, force: bool = False) -> Recovery:
         row = Recovery.objects.select_for_update().filter(ended_at=None).first()
         if row is None:
             raise errors.Conflict("The register is not recovering.")
-        waiting_clusters = waits_for()
+        waiting_clusters = clusters_to_list()
         if waiting_clusters and not force:
             raise errors.Conflict(f"Still to be listed: {', '.join(waiting_clusters[:20])}.")
-        _wait_at_most(_SHORT)
+        _set_lock_timeout(_SHORT)
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE pools_block DISABLE TRIGGER pools_block_recovers")
         row.ended_at, row.ended_by = Now(), author.actor
@@ -99,7 +99,7 @@ def end(*, author: events.Author, force: bool = False) -> Recovery:
 
 def end_when_listed() -> bool:
     """End the recovery if every connected cluster was listed; whether it did. Waits for nobody."""
-    ((over,),) = database.rows(_OVER, [])
+    ((over,),) = database.rows(_CAN_END, [])
     if not over:
         return False
     try:
@@ -110,19 +110,19 @@ def end_when_listed() -> bool:
     return True
 
 
-_OVER = """
+_CAN_END = """
     SELECT EXISTS (SELECT FROM pools_recovery WHERE ended_at IS NULL)
       AND EXISTS (SELECT FROM pools_connection WHERE NOT paused)
       AND NOT EXISTS (SELECT ipam_recovery_waits_for())
 """
 
 
-def _wait_at_most(patience: str) -> None:
+def _set_lock_timeout(patience: str) -> None:
     """For transactions that write blocks; those that come later wait behind us."""
     database.rows("SELECT set_config('lock_timeout', %s, true)", [patience])
 
 
-def lost_since_backup() -> timedelta:
+def time_since_last_write() -> timedelta:
     """How long ago the restored register wrote anything; ask before anything writes to it.
 
     The backup is not older than that; the register may have been idle before it.
@@ -131,6 +131,6 @@ def lost_since_backup() -> timedelta:
     return lost or timedelta()
 
 
-def recording() -> None:
+def allow_recording() -> None:
     """In this transaction blocks are handed out all the same: to those who have them already."""
     database.rows("SELECT set_config('ipam.absorbing', 'on', true)", [])

@@ -10,7 +10,7 @@ _NOTHING = (
 )
 
 
-def served(connection: Connection) -> dict[str, str] | None:
+def served_versions(connection: Connection) -> dict[str, str] | None:
     """Return the apiVersion of each kind that the cluster serves; None before the first full pass."""
     if connection.served is None:
         return None
@@ -19,7 +19,7 @@ def served(connection: Connection) -> dict[str, str] | None:
     }
 
 
-def sentence(connection: Connection) -> str:
+def describe(connection: Connection) -> str:
     """Return the line for the pages of the cluster."""
     if connection.served is None:
         return _NOT_KNOWN

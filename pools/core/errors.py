@@ -1,7 +1,7 @@
-"""Every refusal of the register, one class for each thing that a caller can act on.
+"""The errors of the register: one class for each case that a caller can handle.
 
-A class carries a stable `code` (REST `code`, CSV report, event) and a Kubernetes `reason`
-(condition reason, CamelCase). The edges translate it; nothing here knows HTTP.
+A class has a stable `code` (REST `code`, CSV report, event) and a Kubernetes `reason` (condition
+reason, CamelCase). The edges map them to HTTP.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ VALUE_SHOWN = 64
 
 @dataclass(frozen=True)
 class FieldProblem:
-    """One thing wrong with one field.
+    """One problem of one field.
 
-    `field` is a dotted path as the caller wrote it (`ipv4.cidrs.0.cidr`; "" for the whole),
-    `code` a stable word of facts such as `host_bits_set`, `message` says what would be right,
-    `value` is what was given, as text of at most 64 characters.
+    `field` is the dotted path in the caller's document (`ipv4.cidrs.0.cidr`; "" for the whole
+    document). `code` is stable, such as `host_bits_set`. `message` says what would be valid. `value`
+    is the invalid value as a string of at most 64 characters.
     """
 
     field: str
@@ -27,13 +27,13 @@ class FieldProblem:
     value: str = ""
 
     def under(self, prefix: str) -> FieldProblem:
-        """The same problem, seen from a document in which the field lies below `prefix`."""
+        """Return the problem with `prefix` before its path."""
         field = f"{prefix}.{self.field}" if self.field else prefix
         return FieldProblem(field, self.code, self.message, self.value)
 
 
 def shown(value: object) -> str:
-    """What was given, as short printable text: control and bidi characters are spelt out."""
+    """Return a value as a short printable string; control and bidi characters are escaped."""
     text = _text(value)
     printable = "".join(
         char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[: VALUE_SHOWN + 1]
@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 
 class IpamError(Exception):
-    """Something was refused; nothing was changed."""
+    """The request was refused; nothing was changed."""
 
     code = "ipam_error"
     reason = "InternalError"
@@ -74,12 +74,12 @@ class InvalidInput(IpamError):
 
     @classmethod
     def for_field(cls, field: str, code: str, message: str, value: object = "") -> InvalidInput:
-        """One problem; its code is the error's code too."""
+        """Return an error with one problem; the error has the code of the problem."""
         return cls.all([FieldProblem(field, code, message, shown(value))])
 
     @classmethod
     def all(cls, problems: Sequence[FieldProblem]) -> InvalidInput:
-        """Several problems; the error's code is theirs when they agree."""
+        """Return an error with these problems; it has their code if they share one."""
         codes = {problem.code for problem in problems}
         error = cls("; ".join(p.message for p in problems[:3]), problems=problems)
         if len(codes) == 1:
@@ -87,7 +87,7 @@ class InvalidInput(IpamError):
         return error
 
     def under(self, prefix: str) -> InvalidInput:
-        """The same error, seen from a document in which the value lies below `prefix`."""
+        """Return the error with `prefix` before the paths of its problems."""
         return InvalidInput.all([problem.under(prefix) for problem in self.problems])
 
 

@@ -136,7 +136,7 @@ def restore(
     connection.close()  # what it had prepared is gone
     management.call_command("migrate", interactive=False, verbosity=0)
     if recovery and older:
-        recovery_mode.begin(author=author, lost=recovery_mode.lost_since_backup())
+        recovery_mode.begin(author=author, lost=recovery_mode.time_since_last_write())
     return _made_at(path)
 
 

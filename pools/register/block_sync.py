@@ -162,7 +162,7 @@ def _insert(
     for address, _ in fresh:
         pool_cidr, index = spots[address]
         indexes.setdefault(pool_cidr.id, []).append(index)
-        withheld.append(pool_cidr.withheld.has_all(blocks.Span(index, index)))
+        withheld.append(pool_cidr.withheld.contains_span(blocks.Span(index, index)))
     for cidr_id, taken_indexes in indexes.items():
         window.cut(cidr_id, taken_indexes)
     values = {

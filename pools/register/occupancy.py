@@ -182,7 +182,7 @@ def _probed(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBl
         base = shares.first + number * shares.size
         for probe in range(PROBES):
             index = base + int((probe + chance.random()) * step)
-            texts += shares.grid.texts(blocks.Span(index, index))
+            texts += shares.grid.cidr_strings(blocks.Span(index, index))
     hits: dict[int, list[tuple[str, bool]]] = {number: [] for number in full}
     for text, state, withheld in _rows(_PROBED, shares.cidr.space_id, texts):
         hits[shares.number_of(text)].append((state, withheld))

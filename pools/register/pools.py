@@ -528,7 +528,7 @@ def _reserve(cidr: PoolCIDR, span: addresses.AddressRange, reason: str) -> Reser
 
 
 def _touched(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
-    touched = window.layout(cidr).touched_by(span)
+    touched = window.layout(cidr).span_touching(span)
     if touched is None:  # it lies inside the CIDR: that was checked
         raise AssertionError(f"{span} touches no block of {cidr}")
     return touched

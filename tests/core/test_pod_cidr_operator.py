@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from pools.core.cilium import ciliumnode
-from pools.core.cilium.pod_cidr_operator import NOT_READY, Operator, Verb, drained, plan
+from pools.core.cilium.pod_cidr_operator import NOT_READY, Operator, Verb, drain_nodes, plan
 from tests.core.pod_cidrs import node, pool, started, texts
 
 
@@ -116,7 +116,7 @@ def test_a_node_that_is_gone_gives_everything_back() -> None:
 
 
 def test_huge_networks_and_huge_demands_end() -> None:
-    operator = Operator([6], most=100)
+    operator = Operator([6], max_blocks=100)
     reserved = "fd00::-fd00::ffff:ffff:ffff"
     operator.upsert_pool(pool("a", "fd00::/64", mask=120, reserved=reserved))
     operator.upsert_pool(pool("b", "fd10::/16", mask=120))
@@ -131,8 +131,8 @@ def test_huge_networks_and_huge_demands_end() -> None:
 def test_does_the_new_cidr_fit_the_present_nodes() -> None:
     nodes = [node(name, demands={"a": 300}, a=cidrs) for name, cidrs in OLD.items()]
     old = ip_network("10.0.0.0/16")
-    after = drained(nodes, old)
-    assert all(one.held() == {"a": []} for one in after)
+    after = drain_nodes(nodes, old)
+    assert all(one.held_cidrs() == {"a": []} for one in after)
     fits = plan([pool("a", "10.1.0.0/22")], after, families=[4])
     assert [len(outcome.cidrs(Verb.ALLOCATE)) for outcome in fits.values()] == [2, 2]
     tight = plan([pool("a", "10.1.0.0/23")], after, families=[4])

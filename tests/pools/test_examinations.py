@@ -42,10 +42,12 @@ def _examined(
     *managed_resources: str,
     token: str = "",
     wanted: tuple[resources.Resource, ...] = WANTED,
-) -> connection_test.Examination:
-    terms = connections.terms("managed" if managed_resources else "observed", managed_resources)
+) -> connection_test.ConnectionTest:
+    terms = connections.parse_terms(
+        "managed" if managed_resources else "observed", managed_resources
+    )
     source = connections.from_kubeconfig(fake.kubeconfig(token or None))
-    return connection_test.of_source(source, terms, wanted)
+    return connection_test.test_source(source, terms, wanted)
 
 
 def _row(fake: FakeCluster) -> Connection:
@@ -137,10 +139,10 @@ def test_who_answers(fake: FakeCluster) -> None:
     row = _row(fake)
     Connection.objects.filter(pk=row.pk).update(identity="another")
     row.refresh_from_db()
-    assert connection_test.of_connection(row, WANTED).code == "identity_changed"
+    assert connection_test.test_connection(row, WANTED).code == "identity_changed"
     Connection.objects.filter(pk=row.pk).update(identity=fake.kube_system_uid)
     second = _row(fake)
-    assert connection_test.of_connection(second, WANTED).code == "same_cluster"
+    assert connection_test.test_connection(second, WANTED).code == "same_cluster"
 
 
 def test_when_credentials_end(fake: FakeCluster) -> None:
@@ -148,7 +150,7 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": int(at.timestamp())}).encode())
     token = f"e30.{claims.decode().rstrip('=')}.c2ln"
     text = kubeconfigs.text(fake.url, fake.ca, token=token, pair=fake.certificate("me"))
-    found = connection_test.of_source(
+    found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
     days = {one.what: one.days for one in found.endings}
@@ -158,7 +160,7 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
 @pytest.mark.parametrize("token", ["a.b.c", "a.e30.c", "a.bm8.c", "a.eyJleHAiOiJ4In0.c", "a.W10.c"])
 def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> None:
     text = kubeconfigs.text(fake.url, fake.ca, token=token)
-    found = connection_test.of_source(
+    found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
     assert [one.what for one in found.endings] == ["certificate authority"]

@@ -129,12 +129,12 @@ class ClusterClient:
 
     def version(self) -> str:
         """`v1.31.2`, from /version."""
-        return responses.text(self._call("GET", "/version"), "gitVersion")
+        return responses.get_string(self._call("GET", "/version"), "gitVersion")
 
     def identity(self) -> str:
         """The uid of the namespace kube-system, which lives as long as the cluster."""
         namespace = self._call("GET", "/api/v1/namespaces/kube-system")
-        return responses.text(responses.member(namespace, "metadata"), "uid")
+        return responses.get_string(responses.get_object(namespace, "metadata"), "uid")
 
     def served(self, resources: Iterable[Resource]) -> frozenset[Resource]:
         """Return those of the resources that the server serves; raises what `discover` notes."""
@@ -154,11 +154,11 @@ class ClusterClient:
         resources = requested + [
             resource.only_with for resource in requested if resource.only_with is not None
         ]
-        groups = responses.objects(self._call("GET", "/apis"), "groups")
+        groups = responses.get_objects(self._call("GET", "/apis"), "groups")
         api_versions = {
             (str(group.get("name")), str(version.get("version")))
             for group in groups
-            for version in responses.objects(group, "versions")
+            for version in responses.get_objects(group, "versions")
         } | {("", "v1")}
         versions = {(resource.group, resource.version) for resource in resources} & api_versions
         plurals: dict[tuple[str, str], set[str]] = {}
@@ -191,7 +191,7 @@ class ClusterClient:
 
     def _plurals(self, group: str, version: str) -> set[str]:
         answer = self._call("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
-        return {str(entry.get("name")) for entry in responses.objects(answer, "resources")}
+        return {str(entry.get("name")) for entry in responses.get_objects(answer, "resources")}
 
     def may(
         self, verb: str, resource: Resource, *, namespace: str = "", subresource: str = ""
@@ -205,7 +205,8 @@ class ClusterClient:
         review = {**kind, "spec": {"resourceAttributes": attributes}}
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         return (
-            responses.member(self._call("POST", path, body=review), "status").get("allowed") is True
+            responses.get_object(self._call("POST", path, body=review), "status").get("allowed")
+            is True
         )
 
     def schema(self, resource: Resource) -> Manifest | None:
@@ -213,7 +214,7 @@ class ClusterClient:
 
         From the CRD, which takes a right of its own, else from what every user may read.
         """
-        for path, read in schemas.doors(resource):
+        for path, read in schemas.schema_endpoints(resource):
             with contextlib.suppress(faults.Forbidden, faults.NotFound, faults.KindAbsent):
                 if schema := read(self._call("GET", path), resource):
                     return schema
@@ -222,7 +223,7 @@ class ClusterClient:
     # --- reading ----------------------------------------------------------------------------------
 
     def list(
-        self, resource: Resource, *, namespace: str = "", keep: Projection | None = None
+        self, resource: Resource, *, namespace: str = "", project: Projection | None = None
     ) -> Listing:
         """All objects, in pages; complete, or it raises. Also raises Gone, after three attempts.
 
@@ -230,27 +231,27 @@ class ClusterClient:
         """
         for _ in range(_STARTS - 1):
             with contextlib.suppress(faults.Gone):
-                return self._list(resource, namespace, keep)
-        return self._list(resource, namespace, keep)
+                return self._list(resource, namespace, project)
+        return self._list(resource, namespace, project)
 
-    def _list(self, resource: Resource, namespace: str, keep: Projection | None) -> Listing:
+    def _list(self, resource: Resource, namespace: str, project: Projection | None) -> Listing:
         path, token = _path(resource, namespace=namespace), ""
         items: builtins.list[Manifest] = []
         raw = self._page(path, token)
         with futures.ThreadPoolExecutor(1, "page") as ahead:
             for _ in range(MOST_PAGES):
                 # While this page is parsed the server makes the next one: still one request at a time.
-                guess = _guessed_token(raw)
+                guess = _guess_token(raw)
                 following = ahead.submit(self._page, path, guess) if guess else None
-                page = responses.parsed(raw)
+                page = responses.parse_object(raw)
                 if not str(page.get("kind")).endswith("List"):
                     raise faults.MalformedResponse("the answer is no list")
-                metadata = responses.member(page, "metadata")
-                listed = responses.objects(page, "items")
-                items += listed if keep is None else filter(None, map(keep, listed))
+                metadata = responses.get_object(page, "metadata")
+                listed = responses.get_objects(page, "items")
+                items += listed if project is None else filter(None, map(project, listed))
                 before, token = token, metadata.get("continue") or ""
                 if not token:
-                    return Listing(items, responses.text(metadata, "resourceVersion"))
+                    return Listing(items, responses.get_string(metadata, "resourceVersion"))
                 if token == before:
                     break
                 if following is not None:
@@ -287,8 +288,8 @@ class ClusterClient:
             if response.status != 200:
                 raise self._refusal(response)
             responses.check_encoding(response)
-            for line in responses.lines_of(response):
-                yield _event(responses.parsed(line))
+            for line in responses.read_lines(response):
+                yield _parse_event(responses.parse_object(line))
         except self._no_answer as error:
             raise connection_errors.no_answer(error) from error
         finally:
@@ -315,9 +316,9 @@ class ClusterClient:
         StaleVersion (the manifest has a resourceVersion), ObjectAbsent (its namespace; the object of
         a subresource).
         """
-        name, namespace = _address(manifest)
+        name, namespace = _name_and_namespace(manifest)
         path = _path(resource, namespace=namespace, name=name, subresource=subresource)
-        query = _writing(manager, dry_run) | ({"force": "true"} if force else {})
+        query = _write_query(manager, dry_run) | ({"force": "true"} if force else {})
         stored = self._call("PATCH", path, query, body=_yaml(manifest), content_type=_APPLY)
         return stored if "metadata" in stored else self.get(resource, name, namespace)
 
@@ -334,7 +335,7 @@ class ClusterClient:
 
         Also raises StaleVersion (somebody else was quicker), ObjectAbsent.
         """
-        name, namespace = _address(current)
+        name, namespace = _name_and_namespace(current)
         version = current["metadata"]["resourceVersion"]
         operations: builtins.list[Manifest] = [
             {"op": "add", "path": pointer, "value": value} for pointer, value in changes.items()
@@ -342,15 +343,15 @@ class ClusterClient:
         # The server compares the version of a patched object with the stored one: 409 when stale.
         operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
         path = _path(resource, namespace=namespace, name=name)
-        query = _writing(manager, dry_run)
+        query = _write_query(manager, dry_run)
         return self._call("PATCH", path, query, body=operations, content_type=_JSON_PATCH)
 
     def create(
         self, resource: Resource, manifest: Manifest, *, manager: str, dry_run: bool = False
     ) -> Manifest:
         """A new object, as it is stored. Also raises AlreadyThere, ObjectAbsent (its namespace)."""
-        path = _path(resource, namespace=_address(manifest)[1])
-        return self._call("POST", path, _writing(manager, dry_run), body=manifest)
+        path = _path(resource, namespace=_name_and_namespace(manifest)[1])
+        return self._call("POST", path, _write_query(manager, dry_run), body=manifest)
 
     def replace(
         self,
@@ -368,9 +369,9 @@ class ClusterClient:
         """
         if not manifest["metadata"].get("resourceVersion"):
             raise ValueError("replace needs metadata.resourceVersion")
-        name, namespace = _address(manifest)
+        name, namespace = _name_and_namespace(manifest)
         path = _path(resource, namespace=namespace, name=name, subresource=subresource)
-        return self._call("PUT", path, _writing(manager, dry_run), body=manifest)
+        return self._call("PUT", path, _write_query(manager, dry_run), body=manifest)
 
     def delete(
         self,
@@ -407,7 +408,7 @@ class ClusterClient:
         body: Body | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        return responses.parsed(self._raw(method, path, query or {}, body, content_type))
+        return responses.parse_object(self._raw(method, path, query or {}, body, content_type))
 
     def _raw(
         self,
@@ -468,12 +469,12 @@ class ClusterClient:
 
     def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
         try:
-            return responses.body_of(response, seconds=self._read * _WHOLE_ANSWER)
+            return responses.read_body(response, seconds=self._read * _WHOLE_ANSWER)
         except self._no_answer as error:
             raise connection_errors.no_answer(error) from error
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
-        return responses.refusal(response.status, response.headers, self._body(response))
+        return responses.fault_of_response(response.status, response.headers, self._body(response))
 
 
 @functools.lru_cache
@@ -487,19 +488,19 @@ def _official_client() -> Any:
     return client
 
 
-def _guessed_token(page: bytes) -> str:
+def _guess_token(page: bytes) -> str:
     """What `continue` of a list seems to be, which stands at its beginning or its end; "" for none."""
     match = _TOKEN.search(page[:_METADATA]) or _TOKEN.search(page[-_METADATA:])
     return match[1].decode() if match else ""
 
 
-def _event(event: Manifest) -> WatchEvent:
-    kind, subject = event.get("type"), responses.member(event, "object")
+def _parse_event(event: Manifest) -> WatchEvent:
+    kind, subject = event.get("type"), responses.get_object(event, "object")
     if kind == "ERROR":
-        raise responses.of_status(subject)
+        raise responses.fault_of_status(subject)
     if kind not in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}:
         raise faults.MalformedResponse("the watch told something that is no event")
-    responses.member(subject, "metadata")
+    responses.get_object(subject, "metadata")
     return WatchEvent(kind, subject)
 
 
@@ -510,11 +511,11 @@ def _path(resource: Resource, *, namespace: str = "", name: str = "", subresourc
     return resource.path(name, namespace=namespace, subresource=subresource)
 
 
-def _writing(manager: str, dry_run: bool) -> dict[str, str]:
+def _write_query(manager: str, dry_run: bool) -> dict[str, str]:
     return {"fieldManager": manager} | ({"dryRun": "All"} if dry_run else {})
 
 
-def _address(manifest: Manifest) -> tuple[str, str]:
+def _name_and_namespace(manifest: Manifest) -> tuple[str, str]:
     metadata = manifest["metadata"]
     return metadata["name"], metadata.get("namespace", "")
 

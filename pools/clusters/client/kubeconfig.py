@@ -76,8 +76,8 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Kub
     cluster_name, cluster = _entry(config, "clusters", "cluster", chosen.get("cluster"))
     user_name, user = _entry(config, "users", "user", chosen.get("user"))
     cluster_path, user_path = f"clusters.{cluster_name}", f"users.{user_name}"
-    problems = _refused(cluster, _REFUSED_OF_CLUSTER, cluster_path)
-    problems += _refused(user, _REFUSED_OF_USER, user_path)
+    problems = _forbidden_fields(cluster, _REFUSED_OF_CLUSTER, cluster_path)
+    problems += _forbidden_fields(user, _REFUSED_OF_USER, user_path)
     if problems:
         raise errors.InvalidInput.all(problems)
     with _errors_under(cluster_path):
@@ -92,7 +92,7 @@ def read(text: str | bytes, *, context: str = "", now: datetime.datetime) -> Kub
     try:
         warnings = credentials.check(access, now=now)
     except errors.InvalidInput as error:
-        paths = _paths(cluster_path, user_path)
+        paths = _field_paths(cluster_path, user_path)
         raise errors.InvalidInput.all(
             [dataclasses.replace(problem, field=paths[problem.field]) for problem in error.problems]
         ) from None
@@ -119,7 +119,7 @@ def _errors_under(path: str) -> Iterator[None]:
         raise error.under(path) from None
 
 
-def _paths(cluster: str, user: str) -> dict[str, str]:
+def _field_paths(cluster: str, user: str) -> dict[str, str]:
     """Where the fields of Access stand in the file."""
     return {
         "": user,
@@ -161,13 +161,13 @@ def _context(config: dict[str, Any], requested_name: str) -> tuple[str, dict[str
     contexts_by_name = _entries_by_name(config, "contexts", "context")
     if name in contexts_by_name:
         return name, contexts_by_name[name]
-    there = (
+    names = (
         ", ".join(sorted(errors.shown(context_name) for context_name in contexts_by_name)) or "none"
     )
     if name:
-        message = f"there is no context {errors.shown(name)}; there are: {there}"
+        message = f"there is no context {errors.shown(name)}; there are: {names}"
     else:
-        message = f"the file names no current context; say which one: {there}"
+        message = f"the file names no current context; say which one: {names}"
     raise errors.InvalidInput.for_field("contexts", "context_missing", message, name)
 
 
@@ -193,7 +193,7 @@ def _entries_by_name(config: dict[str, Any], group: str, member: str) -> dict[st
     return bodies
 
 
-def _refused(
+def _forbidden_fields(
     body: dict[str, Any], rules: Mapping[str, tuple[str, str]], path: str
 ) -> list[errors.FieldProblem]:
     # `false` and empty values switch nothing on. No value is shown: it may be a password.

@@ -29,7 +29,7 @@ _STATUS: dict[int, type[faults.ClusterFault]] = {
 }
 
 
-def body_of(response: urllib3.BaseHTTPResponse, *, seconds: float) -> bytes:
+def read_body(response: urllib3.BaseHTTPResponse, *, seconds: float) -> bytes:
     """The whole body, within `seconds` from now.
 
     Raises Garbled (too large, compressed), Unreachable (too slow), and what urllib3 raises.
@@ -53,7 +53,7 @@ def body_of(response: urllib3.BaseHTTPResponse, *, seconds: float) -> bytes:
     return b"".join(chunks)
 
 
-def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+def read_lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     """The complete lines as they come; half a line at the end is dropped.
 
     Raises Garbled (a line is too large), and what urllib3 raises.
@@ -61,12 +61,12 @@ def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     parts: list[bytes] = []
     size = 0
     while chunk := response.read1(_CHUNK):
-        *complete, rest = chunk.split(b"\n")
+        *complete, incomplete = chunk.split(b"\n")
         for line in complete:
             yield b"".join([*parts, line])
             parts, size = [], 0
-        parts.append(rest)
-        size += len(rest)
+        parts.append(incomplete)
+        size += len(incomplete)
         if size > LARGEST:
             raise _too_large(LARGEST)
 
@@ -82,7 +82,7 @@ def _too_large(limit: int) -> faults.MalformedResponse:
     return faults.MalformedResponse(f"the answer is larger than {limit // 1024 // 1024} MiB")
 
 
-def parsed(raw: bytes) -> dict[str, Any]:
+def parse_object(raw: bytes) -> dict[str, Any]:
     """The object of a JSON text. Raises Garbled."""
     try:
         value = json.loads(raw)
@@ -96,7 +96,7 @@ def parsed(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def member(answer: dict[str, Any], name: str) -> dict[str, Any]:
+def get_object(answer: dict[str, Any], name: str) -> dict[str, Any]:
     """An object inside of an answer. Raises Garbled."""
     child = answer.get(name)
     if not isinstance(child, dict):
@@ -104,7 +104,7 @@ def member(answer: dict[str, Any], name: str) -> dict[str, Any]:
     return child
 
 
-def text(answer: dict[str, Any], name: str) -> str:
+def get_string(answer: dict[str, Any], name: str) -> str:
     """A text inside of an answer, not empty. Raises Garbled."""
     content = answer.get(name)
     if not isinstance(content, str) or not content:
@@ -112,7 +112,7 @@ def text(answer: dict[str, Any], name: str) -> str:
     return content
 
 
-def objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def get_objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """A list of objects inside of an answer; null is the empty one, as Go writes it. Raises Garbled."""
     entries = answer.get(name)
     if entries is None and name in answer:
@@ -122,10 +122,10 @@ def objects(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return entries
 
 
-def refusal(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
+def fault_of_response(status: int, headers: Mapping[str, str], raw: bytes) -> faults.ClusterFault:
     """The fault that an HTTP status and its body mean."""
     try:
-        status_object = parsed(raw)
+        status_object = parse_object(raw)
     except faults.MalformedResponse:
         status_object = {}
     # An API server's 404 is a Status, or a list of the paths that it has, or this plain text.
@@ -136,10 +136,12 @@ def refusal(status: int, headers: Mapping[str, str], raw: bytes) -> faults.Clust
         return faults.MalformedResponse(
             "404 of something that is no Kubernetes API server", status=status
         )
-    return of_status({**status_object, "code": status}, retry_after=headers.get("Retry-After"))
+    return fault_of_status(
+        {**status_object, "code": status}, retry_after=headers.get("Retry-After")
+    )
 
 
-def of_status(
+def fault_of_status(
     status_object: dict[str, Any], *, retry_after: str | None = None
 ) -> faults.ClusterFault:
     """The fault of a Status object, of an answer or of a watch's ERROR event."""

@@ -16,7 +16,7 @@ from pools.platform.outbound import faults
 
 # The same trouble with so many objects in a row is the cluster's, not theirs.
 IN_A_ROW = 10
-_OF_THE_CLUSTER = (faults.Forbidden, faults.ServerFault)
+_CLUSTER_FAULTS = (faults.Forbidden, faults.ServerFault)
 _FLUSH = 100  # objects that were written, until they are taken in
 
 
@@ -24,9 +24,9 @@ def apply_desired(context: SyncContext, handler: Handler, counts: KindCounts) ->
     """Write what the handler wants; keep its differences and findings. Raises what ends the kind."""
     _apply_once(context, handler, counts)
     if counts.written and handler.prompt:
-        more = KindCounts()  # what fails again is counted once
-        _apply_once(context, handler, more)
-        counts.written += more.written
+        second_counts = KindCounts()  # what fails again is counted once
+        _apply_once(context, handler, second_counts)
+        counts.written += second_counts.written
 
 
 def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
@@ -43,9 +43,11 @@ def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> N
         whole = fault is None and not context.from_watch
         covered = None if whole else {result.write.key for result in results} | context.changed_keys
         with context.holding():
-            differences.keep_drift(context.cluster.pk, handler.kind, _drift(results), covered)
+            differences.store_drift(
+                context.cluster.pk, handler.kind, _drifted_fields(results), covered
+            )
             if not fault:
-                differences.keep_findings(context.cluster.pk, handler.kind, findings)
+                differences.store_findings(context.cluster.pk, handler.kind, findings)
     if fault:
         raise fault
 
@@ -73,12 +75,12 @@ def _send_all(
                 observed_objects[write.key] = result.stored
                 stored.append(result.stored)
             if len(stored) == _FLUSH:
-                _take_in(context, handler, stored)
-            trouble = trouble + 1 if isinstance(result.fault, _OF_THE_CLUSTER) else 0
+                _ingest_stored(context, handler, stored)
+            trouble = trouble + 1 if isinstance(result.fault, _CLUSTER_FAULTS) else 0
             if trouble == IN_A_ROW and isinstance(result.fault, faults.ClusterFault):
                 raise result.fault
     finally:
-        _take_in(context, handler, stored)
+        _ingest_stored(context, handler, stored)
 
 
 def _observed_objects(
@@ -102,10 +104,10 @@ def _observed_objects(
     }
 
 
-def _take_in(context: SyncContext, handler: Handler, stored: list[Manifest]) -> None:
+def _ingest_stored(context: SyncContext, handler: Handler, stored: list[Manifest]) -> None:
     """What was written is what was seen: the next pass need not take it for news."""
-    last = {manifest["metadata"]["uid"]: manifest for manifest in stored}
-    ingest.ingest(context, handler, context.served[handler.kind], list(last.values()))
+    manifests_by_uid = {manifest["metadata"]["uid"]: manifest for manifest in stored}
+    ingest.ingest(context, handler, context.served[handler.kind], list(manifests_by_uid.values()))
     stored.clear()
 
 
@@ -120,29 +122,29 @@ def _count(counts: KindCounts, result: WriteResult, *, dry_run: bool) -> None:
             {
                 "namespace": result.write.namespace,
                 "name": result.write.name,
-                "fields": [_field(difference) for difference in result.field_differences],
+                "fields": [_field_as_json(difference) for difference in result.field_differences],
             }
         )
 
 
-def _field(difference: FieldDifference) -> dict[str, Any]:
+def _field_as_json(difference: FieldDifference) -> dict[str, Any]:
     return {"path": difference.path, "desired": difference.desired, "observed": difference.observed}
 
 
-def _drift(results: Sequence[WriteResult]) -> list[differences.Drifting]:
+def _drifted_fields(results: Sequence[WriteResult]) -> list[differences.DriftedField]:
     return [
-        differences.Drifting(result.write.key, difference, *_why(result, difference))
+        differences.DriftedField(result.write.key, difference, *_conflict(result, difference))
         for result in results
         for difference in result.field_differences
     ]
 
 
-def _why(result: WriteResult, difference: FieldDifference) -> tuple[str, str]:
+def _conflict(result: WriteResult, difference: FieldDifference) -> tuple[str, str]:
     """Why a field was not written, and the code of it; of one that another manager owns that it is."""
     fault = result.fault
     if fault is None:
         return "", ""
-    names = writes.foreign(difference, result.write.manager)
+    names = writes.other_managers(difference, result.write.manager)
     if isinstance(fault, faults.FieldConflict) and names:
         return f"owned by {', '.join(names)}", fault.code
     return fault.message or fault.code, fault.code

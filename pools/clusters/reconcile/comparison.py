@@ -29,7 +29,7 @@ class ObjectRow(NamedTuple):
 
     id: int
     version: str
-    open: bool  # pending, or with a problem
+    needs_work: bool  # pending, or with a problem
     missed: bool
     overdue: bool
 
@@ -38,8 +38,8 @@ class ObjectRow(NamedTuple):
 class ObservedRows:
     """What was seen before: of all that is well nothing but `uid version`."""
 
-    well: frozenset[str]
-    others: Mapping[str, ObjectRow]  # by uid
+    unchanged: frozenset[str]
+    rows_by_uid: Mapping[str, ObjectRow]  # by uid
 
 
 @dataclass
@@ -48,8 +48,8 @@ class Comparison:
 
     new: list[Manifest] = field(default_factory=list)
     changed: list[Manifest] = field(default_factory=list)
-    again: list[Manifest] = field(default_factory=list)  # unchanged, and open
-    back: list[int] = field(default_factory=list)  # were missed and are there
+    retry: list[Manifest] = field(default_factory=list)  # unchanged, and open
+    reappeared: list[int] = field(default_factory=list)  # were missed and are there
     absent: list[int] = field(default_factory=list)
     missed: list[int] = field(default_factory=list)  # of these, for the first time
     gone: list[int] = field(default_factory=list)  # of these, again, and long enough
@@ -58,19 +58,19 @@ class Comparison:
 def observed_rows(cluster_id: int, kind: str) -> ObservedRows:
     """The rows. Read BEFORE the list (rule `younger-than-the-list-is-not-missed`)."""
     # One text, because ten thousand rows take as long to read as the list itself.
-    ((text,),) = database.rows(_WELL, [cluster_id, kind])
-    others = database.rows(_OTHERS, {"grace": GRACE, "cluster": cluster_id, "kind": kind})
+    ((text,),) = database.rows(_WELL_ROWS, [cluster_id, kind])
+    others = database.rows(_OTHER_ROWS, {"grace": GRACE, "cluster": cluster_id, "kind": kind})
     return ObservedRows(
         frozenset(text.split("\n")) - {""}, {uid: ObjectRow(*values) for uid, *values in others}
     )
 
 
-_WELL = """
+_WELL_ROWS = """
     SELECT COALESCE(string_agg(uid || ' ' || resource_version, E'\\n'), '') FROM pools_observedobject
     WHERE cluster_id = %s AND kind = %s
         AND NOT (pending OR problem_code <> '' OR missed_at IS NOT NULL)
 """
-_OTHERS = statements.read("pools/objects_to_look_at")
+_OTHER_ROWS = statements.read("pools/objects_to_look_at")
 
 
 def identity(manifest: Manifest) -> tuple[str, str]:
@@ -78,7 +78,7 @@ def identity(manifest: Manifest) -> tuple[str, str]:
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict):
         raise faults.MalformedResponse("the answer has an object without metadata")
-    uid, version = text(metadata, "uid"), text(metadata, "resourceVersion")
+    uid, version = column_text(metadata, "uid"), column_text(metadata, "resourceVersion")
     if not (uid and version) or " " in uid or "\n" in uid + version:
         raise faults.MalformedResponse("the answer has an object without uid or resourceVersion")
     return uid, version
@@ -87,35 +87,37 @@ def identity(manifest: Manifest) -> tuple[str, str]:
 def object_key(manifest: Manifest) -> ObjectKey:
     """(namespace, name)."""
     metadata = manifest["metadata"]
-    return text(metadata, "namespace"), text(metadata, "name")
+    return column_text(metadata, "namespace"), column_text(metadata, "name")
 
 
 def compare(
     cluster_id: int, kind: str, before: ObservedRows, items: Iterable[Manifest]
 ) -> Comparison:
     """A complete list against the rows; nothing of a manifest is read but its identity."""
-    comparison, listed, unlisted = Comparison(), set(), set(before.well)
-    well = {same.split(" ")[0] for same in before.well}
+    comparison, listed, unlisted = Comparison(), set(), set(before.unchanged)
+    well = {well_entry.split(" ")[0] for well_entry in before.unchanged}
     for manifest in items:
         uid, version = identity(manifest)
-        same = f"{uid} {version}"
-        if same in before.well:
-            unlisted.discard(same)
+        well_entry = f"{uid} {version}"
+        if well_entry in before.unchanged:
+            unlisted.discard(well_entry)
             continue
         if uid in listed:
             continue
         listed.add(uid)
-        row = before.others.get(uid)
+        row = before.rows_by_uid.get(uid)
         if row is None and uid not in well:
             comparison.new.append(manifest)
         elif row is None or row.version != version:
             comparison.changed.append(manifest)
-        elif row.open:
-            comparison.again.append(manifest)
+        elif row.needs_work:
+            comparison.retry.append(manifest)
         if row is not None and row.missed:
-            comparison.back.append(row.id)
-    comparison.missed = _ids(cluster_id, kind, {same.split(" ")[0] for same in unlisted} - listed)
-    absent = [row for uid, row in before.others.items() if uid not in listed]
+            comparison.reappeared.append(row.id)
+    comparison.missed = _ids(
+        cluster_id, kind, {well_entry.split(" ")[0] for well_entry in unlisted} - listed
+    )
+    absent = [row for uid, row in before.rows_by_uid.items() if uid not in listed]
     comparison.missed += [row.id for row in absent if not row.missed]
     comparison.gone = [row.id for row in absent if row.overdue]
     comparison.absent = [*comparison.missed, *(row.id for row in absent if row.missed)]
@@ -129,16 +131,16 @@ def _ids(cluster_id: int, kind: str, uids: Collection[str]) -> list[int]:
     return list(rows.values_list("id", flat=True))
 
 
-def replaced(absent: Sequence[int], items: Iterable[Manifest]) -> list[int]:
+def find_replaced(absent: Sequence[int], items: Iterable[Manifest]) -> list[int]:
     """Those of the absent rows whose name another object has: there is no doubt that they are gone."""
     if not absent:
         return []
     listed_keys = {object_key(manifest) for manifest in items}
     rows = ObservedObject.objects.filter(pk__in=absent).values_list("id", "namespace", "name")
-    return [pk for pk, *where in rows if tuple(where) in listed_keys]
+    return [pk for pk, *key in rows if tuple(key) in listed_keys]
 
 
-def text(metadata: Manifest, name: str) -> str:
+def column_text(metadata: Manifest, name: str) -> str:
     """A text of the metadata as a column can hold it."""
     value = metadata.get(name)
     if not isinstance(value, str):

@@ -15,7 +15,7 @@ from pools.models import Connection
 from pools.platform.outbound import faults, secrets
 from pools.platform.outbound.access import Access
 
-Open = Callable[[Connection], ClusterClient]
+OpenClient = Callable[[Connection], ClusterClient]
 
 
 class IdentityChanged(faults.ClusterFault):
@@ -26,29 +26,29 @@ class IdentityChanged(faults.ClusterFault):
     permanent = True
 
 
-def owner(cluster_id: int) -> str:
+def secret_owner(cluster_id: int) -> str:
     """What a cluster's credentials are bound to."""
     return f"cluster:{cluster_id}"
 
 
-def access(connection: Connection) -> Access:
+def cluster_access(connection: Connection) -> Access:
     """Where and with what credentials the cluster is reached. Raises SecretUnreadable."""
     if connection.in_cluster:
         return kubeconfig.in_cluster(os.environ)
     ring = secrets.configured()
-    return Access.load(ring.open(connection.sealed, owner=owner(connection.cluster_id)))
+    return Access.load(ring.open(connection.sealed, owner=secret_owner(connection.cluster_id)))
 
 
 def client_for(connection: Connection) -> ClusterClient:
     """The cluster's API server."""
     return ClusterClient(
-        access(connection),
+        cluster_access(connection),
         cluster=connection.cluster.name,
         allow_loopback=settings.IPAM_ALLOW_LOOPBACK_CLUSTERS,
     )
 
 
-def recognise(connection: Connection, client: ClusterClient) -> str:
+def verify_identity(connection: Connection, client: ClusterClient) -> str:
     """The uid of kube-system. Raises IdentityChanged when it is not the one that was registered."""
     identity = client.identity()
     if connection.identity and identity != connection.identity:
@@ -58,14 +58,14 @@ def recognise(connection: Connection, client: ClusterClient) -> str:
     return identity
 
 
-def pin(connection: Connection, identity: str) -> None:
+def store_identity(connection: Connection, identity: str) -> None:
     """Remember who the cluster is, at the first contact. Raises SameCluster."""
     try:
         with transaction.atomic():
             Connection.objects.filter(pk=connection.pk, identity="").update(identity=identity)
     except IntegrityError as error:
-        other = Connection.objects.select_related("cluster").get(identity=identity)
+        existing = Connection.objects.select_related("cluster").get(identity=identity)
         raise errors.SameCluster(
-            f"This cluster is registered already, as {other.cluster}."
+            f"This cluster is registered already, as {existing.cluster}."
         ) from error
     connection.identity = identity

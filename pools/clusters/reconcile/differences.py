@@ -16,11 +16,11 @@ from pools.models.fields import Now
 
 _LONGEST_PATH = 500
 _LONGEST_SUBJECT = 600
-MOST_FOUND = 1000  # of one code: one object may be wrong in a hundred thousand ways
+MAX_FINDINGS = 1000  # of one code: one object may be wrong in a hundred thousand ways
 
 
 @dataclass(frozen=True)
-class Drifting:
+class DriftedField:
     """A difference of one object, and why it was not written."""
 
     key: ObjectKey
@@ -29,8 +29,11 @@ class Drifting:
     code: str = ""
 
 
-def keep_drift(
-    cluster_id: int, kind: str, drifts: Sequence[Drifting], covered: AbstractSet[ObjectKey] | None
+def store_drift(
+    cluster_id: int,
+    kind: str,
+    drifts: Sequence[DriftedField],
+    covered: AbstractSet[ObjectKey] | None,
 ) -> None:
     """Let the kind's drift rows be these; with `covered`, only those of these objects.
 
@@ -60,7 +63,7 @@ def keep_drift(
         Drift.objects.filter(pk__in=[row.pk for row in existing_rows.values()]).delete()
 
 
-def _values(drift: Drifting) -> dict[str, Any]:
+def _values(drift: DriftedField) -> dict[str, Any]:
     return {
         "desired": _json(drift.difference.desired),
         "observed": _json(drift.difference.observed),
@@ -70,7 +73,7 @@ def _values(drift: Drifting) -> dict[str, Any]:
     }
 
 
-def keep_findings(
+def store_findings(
     cluster_id: int, kind: str, findings: Iterable[ReconcileFinding], *, add: bool = False
 ) -> None:
     """Let the kind's findings be these, or with `add` be among them.
@@ -96,8 +99,8 @@ def keep_findings(
             "details": _json(finding.details),
         }
         if row is None:
-            about = {"code": code, "subject": subject}
-            new.append(Finding(cluster_id=cluster_id, kind=kind, since=Now(), **about, **values))
+            identity = {"code": code, "subject": subject}
+            new.append(Finding(cluster_id=cluster_id, kind=kind, since=Now(), **identity, **values))
         elif any(getattr(row, key) != value for key, value in values.items()):
             Finding.objects.filter(pk=row.pk).update(**values)
     if new:
@@ -110,13 +113,13 @@ def _bounded(findings: Iterable[ReconcileFinding]) -> Iterator[ReconcileFinding]
     counts: Counter[str] = Counter()
     for finding in findings:
         counts[finding.code] += 1
-        if counts[finding.code] <= MOST_FOUND:
+        if counts[finding.code] <= MAX_FINDINGS:
             yield finding
     for code, count in counts.items():
-        if more := max(count - MOST_FOUND, 0):
-            message = f"{more} more of {code} are not shown."
+        if remaining_count := max(count - MAX_FINDINGS, 0):
+            message = f"{remaining_count} more of {code} are not shown."
             yield ReconcileFinding(
-                "more_findings", code, message, details={"code": code, "count": more}
+                "more_findings", code, message, details={"code": code, "count": remaining_count}
             )
 
 

@@ -21,11 +21,11 @@ STATUS_MANAGER = "cadastre-status"  # before Kubernetes 1.22 one name for both w
 ObjectKey = tuple[str, str]  # namespace and name of an object
 
 
-def _unproven() -> None:
+def _no_proof() -> None:
     return None
 
 
-def _as_it_is(part: Manifest, _current: Manifest) -> Manifest:
+def _unchanged(part: Manifest, _current: Manifest) -> Manifest:
     return part
 
 
@@ -54,7 +54,7 @@ class SyncContext:
     notes: dict[str, Any] = field(default_factory=dict)
     changed_keys: frozenset[ObjectKey] = frozenset()
     listed: dict[str, list[Manifest]] = field(default_factory=dict)  # by kind: not to be changed
-    prove: Callable[[], None] = _unproven
+    prove: Callable[[], None] = _no_proof
 
 
 class ParsedObject(NamedTuple):
@@ -91,7 +91,7 @@ class Write:
     manager: str = MANAGER
     send: bool = True
     structure: Structure = POD_IP_POOL
-    fit: Callable[[Manifest, Manifest], Manifest] = _as_it_is
+    fit: Callable[[Manifest, Manifest], Manifest] = _unchanged
 
     @property
     def key(self) -> ObjectKey:
@@ -161,10 +161,10 @@ class Handler(abc.ABC):
 def projection_for(handler: Handler) -> Projection:
     """Return what keeps of an object of this kind what the handler needs, None for an ignored one."""
 
-    def keep(manifest: Manifest) -> Manifest | None:
+    def project(manifest: Manifest) -> Manifest | None:
         return handler.project(manifest) if handler.is_relevant(manifest) else None
 
-    return keep
+    return project
 
 
 # A handler, or what it is given, is not as it was thought to be: trouble of one object or kind. Not

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 # The database is in trouble, not the object; a lost race is tried again as a whole.
 DATABASE_AWAY = (OperationalError, InterfaceError)
-_CULPRITS = (errors.IpamError, DatabaseError, *BUGS)
+_OBJECT_ERRORS = (errors.IpamError, DatabaseError, *BUGS)
 _STOPS = (LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
 
 
@@ -54,20 +54,20 @@ def ingest(
 
             def parse(item: storage.Item) -> Any:
                 if id(item) not in parsed_by_id:
-                    parsed_by_id[id(item)] = _parsed(handler, item.manifest)
+                    parsed_by_id[id(item)] = _parse(handler, item.manifest)
                 return parsed_by_id[id(item)]
 
             with context.holding():
                 rows = storage.store(kind, batch, new=new, meanwhile=parse)
                 parsed = [parse(item) for item in batch]
                 stored = [ObjectProblem(row.problem_code, row.problem) for row in rows]
-                return _taken_in(context, handler, rows, parsed, stored=stored)
+                return _ingest_rows(context, handler, rows, parsed, stored=stored)
 
         failed += database.retried(work)
     return failed
 
 
-def again(context: SyncContext, handler: Handler, manifests: Sequence[Manifest]) -> int:
+def retry(context: SyncContext, handler: Handler, manifests: Sequence[Manifest]) -> int:
     """Look once more at objects that did not change: those with a problem, and pending ones.
 
     Nothing is written for what is as it was. How many have a problem.
@@ -90,21 +90,21 @@ def again(context: SyncContext, handler: Handler, manifests: Sequence[Manifest])
                     row.manifest = manifests_by_uid[row.uid]
                     # Content that could not be stored makes it a problem whatever a handler says.
                     row.problem_code = storage.UNSTORABLE * (row.problem_code == storage.UNSTORABLE)
-                    parsed.append(_parsed(handler, row.manifest))
-                return _taken_in(context, handler, rows, parsed, stored=stored)
+                    parsed.append(_parse(handler, row.manifest))
+                return _ingest_rows(context, handler, rows, parsed, stored=stored)
 
         failed += database.retried(work)
     return failed
 
 
-def _parsed(handler: Handler, manifest: Manifest) -> Any:
+def _parse(handler: Handler, manifest: Manifest) -> Any:
     try:
         return handler.parse(manifest)
     except (errors.IpamError, *BUGS) as error:
         return _problem(error, handler.kind)
 
 
-def _taken_in(
+def _ingest_rows(
     context: SyncContext,
     handler: Handler,
     rows: Sequence[ObservedObject],
@@ -124,7 +124,9 @@ def _taken_in(
         else:
             row.problem = ""
             good.append(ParsedObject(row, result))
-    for culprit, error in halving(good, lambda batch: _ingested(context, handler, batch)):
+    for culprit, error in isolate_failures(
+        good, lambda batch: _ingest_batch(context, handler, batch)
+    ):
         problem = _problem(error, handler.kind)
         culprit.row.problem_code, culprit.row.problem = problem.code, problem.text
     changed = [
@@ -137,7 +139,7 @@ def _taken_in(
     return sum(bool(row.problem_code) for row in rows)
 
 
-def _ingested(context: SyncContext, handler: Handler, batch: Sequence[ParsedObject]) -> None:
+def _ingest_batch(context: SyncContext, handler: Handler, batch: Sequence[ParsedObject]) -> None:
     for parsed_object in batch:
         parsed_object.row.pending, parsed_object.row.problem_code, parsed_object.row.problem = (
             False,
@@ -152,17 +154,17 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
     if not ids:
         return 0
 
-    def forgotten(batch: Sequence[ObservedObject]) -> None:
+    def forget_batch(batch: Sequence[ObservedObject]) -> None:
         handler.forget(context, batch)
         ObservedObject.objects.filter(pk__in=[row.pk for row in batch]).delete()
 
     failed = 0
     for first in range(0, len(ids), storage.BATCH):
 
-        def work(some: Sequence[int] = ids[first : first + storage.BATCH]) -> int:
+        def work(batch_ids: Sequence[int] = ids[first : first + storage.BATCH]) -> int:
             with context.holding():
-                rows = list(ObservedObject.objects.filter(pk__in=some).order_by("pk"))
-                failures = halving(rows, forgotten)
+                rows = list(ObservedObject.objects.filter(pk__in=batch_ids).order_by("pk"))
+                failures = isolate_failures(rows, forget_batch)
                 for row, error in failures:
                     problem = _problem(error, handler.kind)
                     ObservedObject.objects.filter(pk=row.pk).update(
@@ -174,7 +176,9 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
     return failed
 
 
-def halving(batch: Sequence[T], work: Callable[[Sequence[T]], None]) -> list[tuple[T, Exception]]:
+def isolate_failures(
+    batch: Sequence[T], work: Callable[[Sequence[T]], None]
+) -> list[tuple[T, Exception]]:
     """Do the work on all at once; when it fails, on the halves, until each culprit stands alone."""
     if not batch:
         return []
@@ -183,11 +187,11 @@ def halving(batch: Sequence[T], work: Callable[[Sequence[T]], None]) -> list[tup
             work(batch)
     except _STOPS:
         raise
-    except _CULPRITS as error:
+    except _OBJECT_ERRORS as error:
         if len(batch) == 1:
             return [(batch[0], error)]
         middle = len(batch) // 2
-        return [*halving(batch[:middle], work), *halving(batch[middle:], work)]
+        return [*isolate_failures(batch[:middle], work), *isolate_failures(batch[middle:], work)]
     return []
 
 

@@ -32,17 +32,17 @@ LONGEST_WAIT = 3600  # seconds that a server may ask us to stay away
 _BACK_OFF = (5, 300)  # seconds: the first and the longest wait after failures
 
 
-def worker() -> str:
+def worker_name() -> str:
     """Return a name for this process that is unique among all machines."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
 
-def due(most: int = 1000, *, overdue: float = 0) -> list[int]:
+def due_connections(limit: int = 1000, *, overdue: float = 0) -> list[int]:
     """Return connections without a worker that are due since `overdue` seconds, the longest due first."""
     rows = Connection.objects.filter(
         FREE, paused=False, due_at__lte=Clock() - timedelta(seconds=overdue)
     )
-    return list(rows.order_by("due_at").values_list("pk", flat=True)[:most])
+    return list(rows.order_by("due_at").values_list("pk", flat=True)[:limit])
 
 
 def _try_lock(connection_id: int) -> bool:
@@ -75,7 +75,7 @@ def borrow(connection_id: int, worker_name: str) -> Lease | None:
     return _LEASES.take(connection_id, Q(paused=False), leased_by=worker_name)
 
 
-def renewing(lease: Lease) -> AbstractContextManager[None]:
+def renew_in_background(lease: Lease) -> AbstractContextManager[None]:
     """Renew the lease from a thread of its own, however long an answer of the cluster takes."""
     return _LEASES.renewing(lease)
 
@@ -86,7 +86,7 @@ def renew(lease: Lease) -> bool:
 
 
 @contextlib.contextmanager
-def holding(lease: Lease, author: events.Author) -> Iterator[None]:
+def transaction_under_lease(lease: Lease, author: events.Author) -> Iterator[None]:
     """A transaction in the cluster's name, with its events' author.
 
     Nobody takes the cluster over before it ends. Raises LeaseLost, ConnectionPaused.
@@ -113,7 +113,7 @@ def prove(lease: Lease) -> None:
         raise errors.ConnectionPaused
 
 
-def succeeded(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
+def record_success(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
     """Hand the lease back after a full sync; due again in ten minutes, or at once after a nudge."""
     wait = timedelta(seconds=FULL_EVERY * random.uniform(0.9, 1))  # noqa: S311  # spreads the load
     _end(
@@ -128,7 +128,7 @@ def succeeded(lease: Lease, *, version: str, failed_objects: int = 0) -> None:
     )
 
 
-def failed(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> None:
+def record_failure(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> None:
     """Hand the lease back; the next try waits longer each time, with jitter, and as long as asked."""
     failures = _LEASES.held(lease).values_list("failures", flat=True).first() or 0
     first, longest = _BACK_OFF
@@ -144,7 +144,7 @@ def failed(lease: Lease, *, code: str, message: str, retry_after: float = 0) -> 
     )
 
 
-def put_back(lease: Lease, *, failed_objects: int = 0) -> None:
+def release(lease: Lease, *, failed_objects: int = 0) -> None:
     """Hand the lease back without an outcome of a full sync; noting objects that failed meanwhile."""
     _end(lease, failed_objects=Greatest(F("failed_objects"), failed_objects))
 

@@ -19,7 +19,7 @@ Observer = Callable[[SyncContext, Collection[str], datetime], None]
 OBSERVERS: list[Observer] = []  # filled by pools.extension
 
 
-def tell(context: SyncContext, counts: Mapping[str, KindCounts], began: datetime) -> None:
+def notify(context: SyncContext, counts: Mapping[str, KindCounts], began: datetime) -> None:
     """Tell all observers of a full pass."""
     whole = frozenset(kind for kind in context.complete if not counts[kind].code)
     for observer in OBSERVERS:

@@ -20,12 +20,14 @@ from pools.platform.outbound import faults
 GONE = "kind_not_served"
 
 
-def keep(context: SyncContext, handlers: Sequence[Handler], discovery: Discovery) -> None:
+def store_served_kinds(
+    context: SyncContext, handlers: Sequence[Handler], discovery: Discovery
+) -> None:
     """Note what the cluster serves, for people; a kind that is not served is watched no longer."""
     unknown = {resource.kind for resource in discovery.faults}
     before = context.connection.served or {}
     served = {
-        handler.kind: _read(handler, discovery)
+        handler.kind: _served_version(handler, discovery)
         for handler in handlers
         # What could not be asked is as it was.
         if handler.kind not in unknown
@@ -39,7 +41,7 @@ def keep(context: SyncContext, handlers: Sequence[Handler], discovery: Discovery
     context.connection.served = served
 
 
-def _read(handler: Handler, discovery: Discovery) -> dict[str, str]:
+def _served_version(handler: Handler, discovery: Discovery) -> dict[str, str]:
     """The apiVersion that is read ("" when the kind is not served), and what it shows to people."""
     versions = (
         resource.api_version for resource in handler.resources if resource in discovery.served
@@ -48,7 +50,7 @@ def _read(handler: Handler, discovery: Discovery) -> dict[str, str]:
     return {"api_version": next(versions, ""), "shows": shows}
 
 
-def absent(
+def record_absent_kind(
     context: SyncContext, handler: Handler, discovery: Discovery, counts: KindCounts
 ) -> None:
     """Note in the counts what it means that the kind is not served. Raises what hides whether it is."""
@@ -76,23 +78,23 @@ def absent(
         counts.not_served = False
         counts.code, counts.message = (
             faults.KindAbsent.code,
-            needed(handler.kind, managed_resources),
+            missing_kind_message(handler.kind, managed_resources),
         )
     if not context.dry_run:
         with context.holding():
-            differences.keep_findings(
+            differences.store_findings(
                 context.cluster.pk, handler.kind, findings, add=bool(findings)
             )
 
 
-def needed(kind: str, managed_resources: Sequence[str]) -> str:
+def missing_kind_message(kind: str, managed_resources: Sequence[str]) -> str:
     """Return the sentence that says which switches need a kind, and what to do."""
     switches = " and ".join(
         f'"{managed_resource}" ({ManagedResource(managed_resource).label})'
         for managed_resource in managed_resources
     )
-    are, them = ("are", "them") if len(managed_resources) > 1 else ("is", "it")
+    verb, pronoun = ("are", "them") if len(managed_resources) > 1 else ("is", "it")
     return (
-        f"The cluster does not serve {kind}, but {switches} {are} switched on: install the CRD of "
-        f"{kind}, or switch {them} off."
+        f"The cluster does not serve {kind}, but {switches} {verb} switched on: install the CRD of "
+        f"{kind}, or switch {pronoun} off."
     )

@@ -36,7 +36,7 @@ class Item(NamedTuple):
 Work = Callable[[Item], object]
 
 
-def _nothing(_: Item) -> None:
+def _no_work(_: Item) -> None:
     return
 
 
@@ -65,7 +65,7 @@ def batches(manifests: Iterable[Manifest]) -> Iterator[list[Item]]:
 
 
 def store(
-    kind: ObjectKind, batch: Sequence[Item], *, new: bool = False, meanwhile: Work = _nothing
+    kind: ObjectKind, batch: Sequence[Item], *, new: bool = False, meanwhile: Work = _no_work
 ) -> list[ObservedObject]:
     """New or changed objects as rows, in the order of the batch, which names each uid once.
 
@@ -75,20 +75,20 @@ def store(
     """
     try:
         with transaction.atomic():
-            return _stored(kind, batch, new=new, meanwhile=meanwhile)
+            return _store_rows(kind, batch, new=new, meanwhile=meanwhile)
     except (DataError, IntegrityError):
         if len(batch) == 1:
             item = Item(batch[0].manifest, "")
-            return _stored(kind, [item], new=False, meanwhile=_nothing)
+            return _store_rows(kind, [item], new=False, meanwhile=_no_work)
         middle = len(batch) // 2
         halves = batch[:middle], batch[middle:]
         return [row for half in halves for row in store(kind, half, meanwhile=meanwhile)]
 
 
-def _stored(
+def _store_rows(
     kind: ObjectKind, batch: Sequence[Item], *, new: bool, meanwhile: Work
 ) -> list[ObservedObject]:
-    uids = [comparison.text(item.manifest["metadata"], "uid") for item in batch]
+    uids = [comparison.column_text(item.manifest["metadata"], "uid") for item in batch]
     rows_by_uid: dict[str, tuple[int, datetime]] = {}
     if not new:
         for uid, pk, first_seen in database.rows(_KNOWN, [kind.cluster_id, kind.name, uids]):
@@ -102,7 +102,7 @@ def _stored(
 
     def lines() -> Iterator[tuple[Any, ...]]:
         for item, uid in zip(batch, uids, strict=True):
-            line = _line(kind, item, uid, rows_by_uid[uid], now)
+            line = _row_values(kind, item, uid, rows_by_uid[uid], now)
             if uid in fresh:
                 # As text: psycopg would write out the same two moments for each row.
                 yield (*line[:12], stamp, stamp, None)
@@ -114,26 +114,26 @@ def _stored(
 
     database.copy("pools_observedobject", FIELDS, lines())
     if changed:
-        _change(changed)
+        _update_rows(changed)
     return rows
 
 
-def _change(lines: Iterable[tuple[Any, ...]]) -> None:
+def _update_rows(lines: Iterable[tuple[Any, ...]]) -> None:
     with connection.cursor() as cursor:
         cursor.executemany(
-            _CHANGE, [[*line[3:6], *line[7:12], *line[13:], line[0]] for line in lines]
+            _UPDATE, [[*line[3:6], *line[7:12], *line[13:], line[0]] for line in lines]
         )
 
 
-def _line(
+def _row_values(
     kind: ObjectKind, item: Item, uid: str, stored_row: tuple[int, datetime], now: datetime
 ) -> tuple[Any, ...]:
     """The columns of a row in the order of FIELDS."""
     metadata = item.manifest["metadata"]
     problem = ("", "") if item.text else (UNSTORABLE, _WITHOUT_CONTENT)
     return (
-        stored_row[0], kind.cluster_id, kind.name, kind.api_version, comparison.text(metadata, "namespace"),
-        comparison.text(metadata, "name"), uid, comparison.text(metadata, "resourceVersion"),
+        stored_row[0], kind.cluster_id, kind.name, kind.api_version, comparison.column_text(metadata, "namespace"),
+        comparison.column_text(metadata, "name"), uid, comparison.column_text(metadata, "resourceVersion"),
         item.text or _stub(metadata), *problem, False, stored_row[1], now, None,
     )  # fmt: skip
 
@@ -154,7 +154,7 @@ _IDS = """
         FROM CAST(pg_get_serial_sequence('pools_observedobject', 'id') AS regclass) AS name,
             generate_series(1, %s))
 """
-_CHANGE = """
+_UPDATE = """
     UPDATE pools_observedobject SET api_version = %s, namespace = %s, name = %s,
         resource_version = %s, manifest = %s::jsonb, problem_code = %s, problem = %s, pending = %s,
         changed_at = %s, missed_at = %s
@@ -170,7 +170,7 @@ def _json(manifest: Manifest) -> str:
         except (ValueError, RecursionError):
             return ""
     suspicious = "\\u" in text and _SUSPICIOUS.search(text)
-    return text if not suspicious or _holdable(text) else ""
+    return text if not suspicious or _fits_jsonb(text) else ""
 
 
 def _quick_json(manifest: Manifest) -> str:
@@ -183,7 +183,7 @@ def _quick_json(manifest: Manifest) -> str:
     return "" if b"null" in text else text.decode()
 
 
-def _holdable(text: str) -> bool:
+def _fits_jsonb(text: str) -> bool:
     """Whether what looks unstorable is only an escaped backslash, or both halves of a pair."""
     value = json.dumps(json.loads(text), ensure_ascii=False)
     try:
@@ -195,5 +195,5 @@ def _holdable(text: str) -> bool:
 
 def _stub(metadata: Manifest) -> str:
     return json.dumps(
-        {"metadata": {name: comparison.text(metadata, name) for name in comparison.LONGEST}}
+        {"metadata": {name: comparison.column_text(metadata, name) for name in comparison.LONGEST}}
     )

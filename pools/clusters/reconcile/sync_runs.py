@@ -13,7 +13,7 @@ from pools.models import Cluster, Run
 from pools.models.observed import Trigger
 from pools.platform import database
 
-KEEP = 200  # of each cluster; as many of those that a watch began
+MAX_RUNS = 200  # of each cluster; as many of those that a watch began
 LONGEST_PLAN = 1000  # objects of one kind
 _ALWAYS = {"seen", "changed", "written", "failed"}
 
@@ -69,17 +69,17 @@ def end(record: Run, counts: Mapping[str, KindCounts], error: errors.IpamError |
     if record.pk is None and idle:
         return
     record.save()
-    _tidy(record)
+    _delete_old_runs(record)
     if record.trigger != Trigger.WATCH and error is None:
         recovery_mode.end_when_listed()
 
 
-def _tidy(record: Run) -> None:
-    others = Run.objects.filter(cluster=record.cluster_id).order_by("-id")
+def _delete_old_runs(record: Run) -> None:
+    rows = Run.objects.filter(cluster=record.cluster_id).order_by("-id")
     if record.trigger == Trigger.WATCH:
-        others = others.filter(trigger=Trigger.WATCH)
+        rows = rows.filter(trigger=Trigger.WATCH)
     else:
-        others = others.exclude(trigger=Trigger.WATCH)
-    old = list(others.values_list("pk", flat=True)[KEEP:])
+        rows = rows.exclude(trigger=Trigger.WATCH)
+    old = list(rows.values_list("pk", flat=True)[MAX_RUNS:])
     if old:
         Run.objects.filter(pk__in=old).delete()

@@ -27,7 +27,7 @@ def read(positions: Any, kind: str) -> Position | None:
     return Position(entry["api_version"], entry["version"]) if entry else None
 
 
-def keep(connection_id: int, positions: dict[str, Position]) -> None:
+def store(connection_id: int, positions: dict[str, Position]) -> None:
     """After lists: the positions of these kinds."""
     values = {kind: vars(position) for kind, position in positions.items()}
     with connection.cursor() as cursor:
@@ -47,7 +47,7 @@ def drop(connection_id: int, kinds: list[str]) -> None:
         )
 
 
-def stands(connection_id: int, kind: str, position: Position) -> bool:
+def is_current(connection_id: int, kind: str, position: Position) -> bool:
     """Whether the kind is still at this position."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -31,16 +31,16 @@ class Share:
     nudged: str = ""
 
 
-def claim(name: str, most: int) -> list[Share]:
+def claim(name: str, max_clusters: int) -> list[Share]:
     """Be seen, and take an equal share of the clusters, at most so many; these are watched now."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_SEEN, [name])
+        cursor.execute(_HEARTBEAT, [name])
         cursor.execute(_QUOTA, {"dead_after": DEAD_AFTER})
         clusters, watchers = cursor.fetchone()
-        quota = min(most, -(-clusters // watchers))
-        cursor.execute(_LET_GO, [name, name, quota])
+        quota = min(max_clusters, -(-clusters // watchers))
+        cursor.execute(_RELEASE, [name, name, quota])
         cursor.execute(_TAKE, {"name": name, "dead_after": DEAD_AFTER, "quota": quota})
-        cursor.execute(_MINE, [name])
+        cursor.execute(_OWN_SHARES, [name])
         return [
             Share(pk, access, json.loads(text), nudged)
             for pk, access, text, nudged in cursor.fetchall()
@@ -54,17 +54,17 @@ def leave(name: str) -> None:
         cursor.execute("DELETE FROM pools_watcher WHERE name = %s", [name])
 
 
-_SEEN = """
+_HEARTBEAT = """
     INSERT INTO pools_watcher (name, seen_at) VALUES (%s, ipam_clock())
     ON CONFLICT (name) DO UPDATE SET seen_at = EXCLUDED.seen_at
 """
 _QUOTA = statements.read("pools/watcher_quota")
-_LET_GO = """
+_RELEASE = """
     UPDATE pools_connection SET watched_by = '' WHERE watched_by = %s AND (paused OR id NOT IN (
         SELECT id FROM pools_connection WHERE watched_by = %s AND NOT paused ORDER BY id LIMIT %s))
 """
 _TAKE = statements.read("pools/take_connections")
-_MINE = """
+_OWN_SHARES = """
     SELECT id, md5(concat_ws('|', server, sealed, in_cluster, identity)), positions::text,
         CASE mode WHEN 'managed' THEN COALESCE(nudged_at::text, '') ELSE '' END
     FROM pools_connection WHERE watched_by = %s AND NOT paused

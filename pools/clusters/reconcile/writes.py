@@ -24,21 +24,21 @@ ATTEMPTS = 5  # while other writers are quicker
 _BOOKKEEPING = {"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"}
 # What the cluster may answer for one object and not for the next one; a webhook of the cluster can
 # answer with any of them.
-_OF_ONE_OBJECT = (faults.FieldConflict, faults.Rejected, faults.Forbidden, faults.ServerFault)
+_OBJECT_FAULTS = (faults.FieldConflict, faults.Rejected, faults.Forbidden, faults.ServerFault)
 _Differences = tuple[FieldDifference, ...]
 _LONGEST_CONFLICT = 900  # characters
 
 log = logging.getLogger(__name__)
 
 
-class NotKept(faults.ClusterFault):
+class FieldsNotKept(faults.ClusterFault):
     """The cluster takes the object, and does not keep all of its fields (its CRD lacks them)."""
 
     code = "fields_not_kept"
     reason = "FieldsNotKept"
 
 
-class NotWorkedOut(errors.IpamError):
+class WriteNotComputed(errors.IpamError):
     """What to write could not be worked out; see the log of the worker."""
 
     code = "internal_error"
@@ -69,10 +69,10 @@ def send(
     read again and what to send is worked out anew. Raises LeaseLost, ConnectionPaused.
     """
     field_differences: _Differences = ()
-    last: errors.IpamError | None = None
+    stale_error: errors.IpamError | None = None
     for attempt in range(ATTEMPTS):
         try:
-            current = listed if fresh and not attempt else _current(context, write)
+            current = listed if fresh and not attempt else _fetch_current(context, write)
             desired_manifest = write.make(current)
             field_differences = find_differences(write, desired_manifest, current)
         except (errors.IpamError, *BUGS) as error:
@@ -86,29 +86,29 @@ def send(
         if context.dry_run or not write.send:
             return WriteResult(write, field_differences=field_differences)
         try:
-            return _sent(context, write, desired_manifest, current, field_differences)
+            return _send_once(context, write, desired_manifest, current, field_differences)
         except (faults.StaleVersion, faults.AlreadyExists, faults.NotFound) as error:
-            last = error
-        except _OF_ONE_OBJECT as error:
+            stale_error = error
+        except _OBJECT_FAULTS as error:
             return WriteResult(write, field_differences=field_differences, fault=error)
-    return WriteResult(write, field_differences=field_differences, fault=last)
+    return WriteResult(write, field_differences=field_differences, fault=stale_error)
 
 
 def _as_ipam_error(error: Exception, write: Write) -> errors.IpamError:
     if isinstance(error, errors.IpamError):
         return error
     log.error("what to write to %s %s is unclear", write.resource.kind, write.name, exc_info=error)
-    return NotWorkedOut()
+    return WriteNotComputed()
 
 
-def _current(context: SyncContext, write: Write) -> Manifest | None:
+def _fetch_current(context: SyncContext, write: Write) -> Manifest | None:
     try:
         return context.client.get(write.resource, write.name, write.namespace)
     except faults.NotFound:
         return None
 
 
-def _sent(
+def _send_once(
     context: SyncContext,
     write: Write,
     desired_manifest: Manifest,
@@ -123,7 +123,7 @@ def _sent(
             return WriteResult(
                 write,
                 field_differences=field_differences,
-                fault=of_others(write, field_differences),
+                fault=conflict_with_managers(write, field_differences),
             )
         # Another writer, also a worker that took the cluster over meanwhile, makes it a StaleVersion.
         version = current["metadata"]["resourceVersion"]
@@ -131,19 +131,23 @@ def _sent(
             "metadata": desired_manifest["metadata"] | {"resourceVersion": version}
         }
     try:
-        tried = _tried(context, write, desired_manifest)
+        dry_run_result = _dry_run(context, write, desired_manifest)
     except (faults.Rejected, faults.ServerFault) as error:
         _upgrade_managers(context, write, current, error)
         raise
-    if tried is not None and current is not None and _same(write, tried, current):
-        return WriteResult(write, field_differences=field_differences, fault=NotKept())
+    if (
+        dry_run_result is not None
+        and current is not None
+        and _is_unchanged(write, dry_run_result, current)
+    ):
+        return WriteResult(write, field_differences=field_differences, fault=FieldsNotKept())
     context.prove()
-    stored = _put(context, write, desired_manifest, dry_run=False)
+    stored = _write(context, write, desired_manifest, dry_run=False)
     remaining = find_differences(write, whole_manifest, stored)
-    foreign = of_others(write, remaining)
-    if foreign is None and remaining:
-        return WriteResult(write, stored=stored, field_differences=remaining, fault=NotKept())
-    return WriteResult(write, stored=stored, field_differences=remaining, fault=foreign)
+    conflict = conflict_with_managers(write, remaining)
+    if conflict is None and remaining:
+        return WriteResult(write, stored=stored, field_differences=remaining, fault=FieldsNotKept())
+    return WriteResult(write, stored=stored, field_differences=remaining, fault=conflict)
 
 
 def part_to_apply(
@@ -158,14 +162,16 @@ def part_to_apply(
     return write.fit(part, current)
 
 
-def of_others(write: Write, field_differences: _Differences) -> faults.FieldConflict | None:
+def conflict_with_managers(
+    write: Write, field_differences: _Differences
+) -> faults.FieldConflict | None:
     """Why these fields are not written: other managers own some of them."""
     texts = [f"{difference.path} is owned by {', '.join(names)}" for difference in field_differences
-             if (names := foreign(difference, write.manager))]  # fmt: skip
+             if (names := other_managers(difference, write.manager))]  # fmt: skip
     return faults.FieldConflict("; ".join(texts)[:_LONGEST_CONFLICT]) if texts else None
 
 
-def foreign(difference: FieldDifference, manager: str) -> list[str]:
+def other_managers(difference: FieldDifference, manager: str) -> list[str]:
     """The managers of the field but this one."""
     return [name for name in difference.managers if name != manager]
 
@@ -180,7 +186,7 @@ def _upgrade_managers(
     """
     if current is None or error.status != http.HTTPStatus.INTERNAL_SERVER_ERROR:
         return
-    entries = managed_fields.upgraded(current, write.resource.api_version)
+    entries = managed_fields.upgrade_entries(current, write.resource.api_version)
     if entries is None:
         return
     context.prove()
@@ -189,17 +195,17 @@ def _upgrade_managers(
     raise faults.StaleVersion("managedFields have another version now") from error
 
 
-def _tried(context: SyncContext, write: Write, desired_manifest: Manifest) -> Manifest | None:
+def _dry_run(context: SyncContext, write: Write, desired_manifest: Manifest) -> Manifest | None:
     """What the cluster would make of it; None where a webhook of the cluster offers no dry run."""
     try:
-        return _put(context, write, desired_manifest, dry_run=True)
+        return _write(context, write, desired_manifest, dry_run=True)
     except faults.Rejected as error:
         if error.status == 400 and "dry run" in error.message:
             return None
         raise
 
 
-def _put(
+def _write(
     context: SyncContext, write: Write, desired_manifest: Manifest, *, dry_run: bool
 ) -> Manifest:
     client = context.client
@@ -207,8 +213,8 @@ def _put(
         return client.create(
             write.resource, desired_manifest, manager=write.manager, dry_run=dry_run
         )
-    put = client.replace if write.how == "replace" else client.apply
-    return put(
+    send_request = client.replace if write.how == "replace" else client.apply
+    return send_request(
         write.resource,
         desired_manifest,
         manager=write.manager,
@@ -223,29 +229,33 @@ def find_differences(
     if desired_manifest is None:
         return ()
     if write.how == "replace":
-        return _replaced(write, desired_manifest, current or {})
+        return _replace_differences(write, desired_manifest, current or {})
     manager = "" if write.subresource else write.manager
     return tuple(
         difference
-        for difference in differences.find(
+        for difference in differences.find_differences(
             desired_manifest, current or {}, structure=write.structure, manager=manager
         )
         if difference.path != "metadata.resourceVersion"
     )
 
 
-def _replaced(write: Write, desired_manifest: Manifest, current: Manifest) -> _Differences:
+def _replace_differences(
+    write: Write, desired_manifest: Manifest, current: Manifest
+) -> _Differences:
     """Whole objects: also what the wanted one leaves out differs."""
     after, before = _content(desired_manifest), _content(current)
     if after == before:
         return ()
-    there = differences.find(after, current, structure=write.structure)
-    gone = [
+    changed_fields = differences.find_differences(after, current, structure=write.structure)
+    removed_fields = [
         FieldDifference(difference.path, None, difference.desired, difference.managers)
-        for difference in differences.find(before, desired_manifest, structure=write.structure)
+        for difference in differences.find_differences(
+            before, desired_manifest, structure=write.structure
+        )
         if difference.observed is None
     ]
-    return (*there, *gone)
+    return (*changed_fields, *removed_fields)
 
 
 def _content(manifest: Manifest) -> Manifest:
@@ -254,11 +264,11 @@ def _content(manifest: Manifest) -> Manifest:
     return manifest | {"metadata": kept_fields}
 
 
-def _same(write: Write, tried: Manifest, current: Manifest) -> bool:
-    if _content(tried) != _content(current):
+def _is_unchanged(write: Write, dry_run_result: Manifest, current: Manifest) -> bool:
+    if _content(dry_run_result) != _content(current):
         return False
     # Who replaces an object wants none of its fields for himself.
-    return write.how == "replace" or _owners(tried) == _owners(current)
+    return write.how == "replace" or _owners(dry_run_result) == _owners(current)
 
 
 def _owners(manifest: Manifest) -> list[dict[str, Any]]:

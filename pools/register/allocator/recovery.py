@@ -19,9 +19,9 @@ def hold(pool_id: int, demand: BlockDemand, *, author: events.Author) -> list[Bl
     for one exact block, and Conflict when the register does not recover.
     """
     with events.recorded(author):
-        if recovery_mode.current() is None:
+        if recovery_mode.current_recovery() is None:
             raise errors.Conflict("The register is not recovering: allocate the block.")
-        recovery_mode.recording()
+        recovery_mode.allow_recording()
         for block in Block.objects.filter(
             pool_id=pool_id, cidr=str(demand.cidr), state=BlockState.COOLING
         ):

@@ -152,7 +152,7 @@ def retry(pool_id: int | None = None, *, author: events.Author = events.WORKER) 
     Any number of workers may run it at once: a request that another one tries is skipped. While the
     register recovers, all wait.
     """
-    if recovery_mode.current() is not None:
+    if recovery_mode.current_recovery() is not None:
         return 0
     due = AllocationRequest.objects.filter(state=RequestState.PENDING)
     due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)

@@ -192,7 +192,7 @@ def draw(pool: Pool, family: int, count: int) -> list[str]:
             )
         # Free spans have no reserved block, unless somebody wrote a range past the services.
         for part in blocks.subtract([blocks.Span(first, last_taken)], withheld[cidr_id]):
-            texts += grid.texts(part)
+            texts += grid.cidr_strings(part)
         if last_taken == last:
             FreeSpan.objects.filter(pk=span_id).delete()
         else:

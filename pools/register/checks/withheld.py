@@ -48,7 +48,7 @@ def _marked(pool_id: int, cidrs: dict[PoolCIDR, IndexSet]) -> Iterator[Row]:
             same = network.version == cidr.cidr.version and network.prefixlen == grid.mask_size
             if same and network.network_address in cidr.cidr:
                 index = grid.index_of(network)
-                if not blocked.has_all(Span(index, index)):
+                if not blocked.contains_span(Span(index, index)):
                     yield pk, text, state
 
 

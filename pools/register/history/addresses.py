@@ -68,7 +68,7 @@ def past(value: str, *, field: str = "") -> datetime:
 
     Half a minute ahead is taken for now: clocks differ.
     """
-    moment = timestamps.parse_moment(value, field=field)
+    moment = timestamps.parse_timestamp(value, field=field)
     if moment > database.now() + AHEAD:
         message = "lies in the future: what will be is not known"
         raise errors.InvalidInput.for_field(field, "future_time", message, value)

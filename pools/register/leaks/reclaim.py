@@ -187,5 +187,5 @@ def _result(
     if isinstance(check, errors.IpamError):
         return ReclaimResult(target, error=check)
     assert row is not None  # noqa: S101  # no row has a verdict of its own
-    block = block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
+    block = block_fields.block_answer(row, pool=row["pool"], cluster=row["cluster"])
     return ReclaimResult(target, block, repeated=check == _DONE, would=dry_run and check == _MAY)

@@ -35,7 +35,7 @@ class Dated:
     @property
     def missing(self) -> int:
         """Days of history that are still needed."""
-        return max(0, forecast.NEEDED - self.history)
+        return max(0, forecast.MIN_HISTORY - self.history)
 
 
 def of_pool(pool: Pool, used: Mapping[int, usage.Usage]) -> dict[int, Dated]:
