@@ -1,14 +1,14 @@
-"""CiliumNodes: recorded as they are, or served as Cilium's operator serves them (managed resource pod-cidrs).
+"""Handler of CiliumNodes: records their blocks, and with the managed resource pod-cidrs serves them.
 
-The register has a block before the cluster hears of it: handed out in one transaction, then written
-to spec.ipam.pools.allocated, until the node is seen to list it. What is open about a node (addresses
-it lacks, CIDRs that are another's or nobody's, a block it was not told of) makes it `pending`, and
-every pass looks at it again; nodes that are all right cost nothing.
+The register has a block before the cluster: it is allocated in one transaction, then written to
+spec.ipam.pools.allocated until the node is observed to list it. A node that lacks addresses, lists CIDRs
+of another holder or of nobody, or has unpublished blocks is `pending`; every sync processes it again.
+Other nodes cost nothing.
 
-Which blocks are handed out, and what is said of those that are not, is as pools/core/cilium/pod_cidr_operator
-says it. Otherwise on purpose: no block while it cools, none that a CIDR in use overlaps though it is
-listed under another pool or size; a block that the node was not told of is told again, not given up;
-so many at once; and nothing is taken from a node because of a holder that does not use it.
+Allocation and error messages follow pools/core/cilium/pod_cidr_operator. Intended differences: no block
+is allocated in its cooldown, or if a CIDR in use overlaps it, even under another pool or size; an
+unpublished block is published again, not released; the number of blocks at once is limited; and a CIDR is
+not removed from a node because of a holder that does not use it.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from pools.models import ObservedObject
 from pools.models.connections import ManagedResource
 from pools.platform.outbound import faults
 
-# A node may ask for 2^63 addresses, and an object of a cluster has at most some 1.5 MB.
-MAX_BLOCKS_PER_SYNC = 256  # blocks of one pool and family for one node in one pass
-MAX_BLOCKS_PER_NODE = 10_000  # a node with more gets no further ones
+# A node may request 2^63 addresses, and an object of a cluster has at most about 1.5 MB.
+MAX_BLOCKS_PER_SYNC = 256  # blocks of one pool and family for one node in one sync
+MAX_BLOCKS_PER_NODE = 10_000  # a node with this many gets no further blocks
 
 Grants = Sequence[tuple[str, addresses.Network]]  # pool, CIDR
 
 
 class CiliumNodes(Handler):
-    """The handler; what it knows is in the register, so that any process can go on."""
+    """The handler of CiliumNodes; its state is in the register, so that any process can continue."""
 
     kind = ciliumnode.KIND
     resources: Sequence[resources.Resource] = (resources.CILIUM_NODE,)
     follows = (podippool.KIND,)
 
     def project(self, manifest: Manifest) -> Manifest:
-        """Without who owns which field: half of a node, and whole objects are written, not fields."""
+        """Return the node without managedFields: they are half of its size, and whole objects are written."""
         metadata = manifest.get("metadata")
         if isinstance(metadata, dict):
             metadata.pop("managedFields", None)
@@ -67,10 +67,10 @@ class CiliumNodes(Handler):
         return ciliumnode.parse(manifest)
 
     def ingest(self, context: SyncContext, parsed_objects: Sequence[ParsedObject]) -> None:
-        """Record what the nodes list.
+        """Record the CIDRs that the nodes list.
 
-        What a watch told may be older than what was written since: that a CIDR is missing there
-        releases nothing; `desired` asks the cluster.
+        A watch event may be older than the last write, so that a missing CIDR in it releases nothing;
+        `desired` reads the node from the cluster first.
         """
         demands = [parsed_object.parsed for parsed_object in parsed_objects]
         statuses = node_blocks.record(context.cluster.pk, demands, release=not context.from_watch)
@@ -81,10 +81,10 @@ class CiliumNodes(Handler):
         node_blocks.forget(context.cluster.pk, rows)
 
     def desired(self, context: SyncContext) -> Iterator[Write]:
-        """What is open is looked at again; with the managed resource, nodes get what they lack.
+        """Process pending nodes; with the managed resource, allocate the blocks that they lack.
 
-        Nothing is handed out before all nodes and pools are known: until then blocks may be in use
-        that the register does not know (cilium/cilium#21482).
+        No block is allocated before all nodes and pools are known: until then, blocks may be in use
+        that the register does not have (cilium/cilium#21482).
         """
         cluster_id = context.cluster.pk
         serving = context.connection.manages(ManagedResource.POD_CIDRS) and self._ready(context)
@@ -96,7 +96,7 @@ class CiliumNodes(Handler):
             _store_pending(list(demands), statuses)
         if not serving:
             return
-        # Of its own: the locks of pools are taken before any row.
+        # A transaction of its own: pools are locked before any row of a block.
         with context.holding():
             if not recovery_mode.may_allocate():
                 return
@@ -120,10 +120,10 @@ class CiliumNodes(Handler):
     # --- the operator -----------------------------------------------------------------------------
 
     def _ready(self, context: SyncContext) -> bool:
-        """Whether the register knows all nodes and pools, up to this moment.
+        """Return True if the register has all current nodes and pools.
 
-        A full pass has listed the nodes. A watch goes on from the position of a complete list, and
-        nothing was missed since (pools.clusters.reconcile.watch_positions).
+        A full sync has listed the nodes. A watch continues from the position of a complete list without
+        a gap (pools.clusters.reconcile.watch_positions).
         """
         pools = ObservedObject.objects.filter(cluster=context.cluster, kind=podippool.KIND)
         pools_complete = (
@@ -135,7 +135,7 @@ class CiliumNodes(Handler):
 
 
 def _allocate(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, list[str]]:
-    """Blocks in the register for the nodes that lack some; by node, what could not be done."""
+    """Allocate blocks to nodes that lack addresses; return the failures by node."""
     node_requests = [node_request for status in statuses for node_request in _node_requests(status)]
     allocations = node_allocation.allocate(
         cluster_id,
@@ -165,7 +165,7 @@ def _allocate(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, list
 
 @dataclass(frozen=True)
 class _NodeRequest:
-    """What a node gets at once of a pool, as far as there is any; `why` it is not all it wants."""
+    """A request for blocks of a node; `reason` says why it is less than the node needs."""
 
     request: BlockRequest
     reason: str = ""
@@ -194,9 +194,9 @@ def _node_requests(status: NodeStatus) -> Iterator[_NodeRequest]:
 
 
 def _nodes_needing_work(cluster_id: int, *, include_out_of_sync: bool) -> dict[int, NodeDemand]:
-    """By the id of their rows, the nodes with something open; of two of a name the later one.
+    """Return the nodes that need work, by the id of their rows; of two with one name the later one.
 
-    With `astray` also those that the register no longer agrees with, though they did not change:
+    With `include_out_of_sync`, unchanged nodes whose blocks in the register differ are included:
     somebody may have released a block that a node uses.
     """
     rows = ObservedObject.objects.filter(
@@ -215,9 +215,9 @@ def _nodes_needing_work(cluster_id: int, *, include_out_of_sync: bool) -> dict[i
 def _refresh_released(
     context: SyncContext, demands: dict[int, NodeDemand]
 ) -> dict[int, NodeDemand]:
-    """The same, but what nodes seem to have given back is asked of the cluster first.
+    """Read nodes that seem to have released blocks from the cluster again; drop deleted ones.
 
-    What a watch told may be older than what a pass wrote.
+    A watch event may be older than the last write of a sync.
     """
     statuses = node_status.node_statuses(PodPools(context.cluster.pk), list(demands.values()))
     fresh: dict[int, NodeDemand] = {}
@@ -225,7 +225,7 @@ def _refresh_released(
         if not status.unlisted:
             fresh[pk] = demand
             continue
-        # Gone, or not to be understood: the next pass will say.
+        # A deleted or invalid node is left to the next full sync.
         with contextlib.suppress(faults.NotFound, errors.InvalidInput):
             fresh_demand = ciliumnode.parse(context.client.get(_resource(context), demand.name))
             if fresh_demand.uid == demand.uid:
@@ -234,7 +234,7 @@ def _refresh_released(
 
 
 def _store_pending(rows: Sequence[int], statuses: Sequence[NodeStatus]) -> None:
-    """Remember which of these are open; rows that are right already are not written."""
+    """Store which of the nodes need work; unchanged rows are not written."""
     for pending in (True, False):
         row_ids = [
             pk for pk, status in zip(rows, statuses, strict=True) if status.needs_work == pending
@@ -246,9 +246,9 @@ def _store_pending(rows: Sequence[int], statuses: Sequence[NodeStatus]) -> None:
 
 
 def _shared_cidrs(cluster_id: int, statuses: Sequence[NodeStatus]) -> dict[str, Grants]:
-    """What nodes list that another node lists too, and held before: the operator takes it from them.
+    """Return the CIDRs, by node, that another node holds and lists too: the operator removes them.
 
-    A holder that does not list it, or is no node, takes nothing from a node that may be using it.
+    A CIDR whose holder does not list it, or is no node, stays with the node, which may use it.
     """
     overlaps = [(status, overlap) for status in statuses for overlap in status.overlaps]
     holders = {overlap.holder[1] for _, overlap in overlaps if overlap.holder[0] == HOLDER}
@@ -272,13 +272,13 @@ def _resource(context: SyncContext) -> resources.Resource:
 
 
 def _allocated_write(context: SyncContext, demand: NodeDemand, shared: Grants) -> Write:
-    """spec.ipam.pools.allocated with what was handed out; nothing else of the object is touched."""
+    """Return the write of spec.ipam.pools.allocated; no other field is changed."""
 
     def make(current: Manifest | None) -> Manifest | None:
         fresh = _parse_if_same(demand, current)
         if current is None or fresh is None:
             return None
-        # A pass may be long: somebody may have released a block meanwhile.
+        # A sync may take long: somebody may have released a block meanwhile.
         unpublished = node_blocks.unpublished_cidrs(context.cluster.pk, [demand.name])[demand.name]
         before = fresh.held_cidrs()
         after = {
@@ -294,7 +294,7 @@ def _allocated_write(context: SyncContext, demand: NodeDemand, shared: Grants) -
 
 
 def _status_write(context: SyncContext, demand: NodeDemand, text: str) -> Write:
-    """status.ipam.operator-status.error, "" takes it away."""
+    """Return the write of status.ipam.operator-status.error; "" removes it."""
 
     def make(current: Manifest | None) -> Manifest | None:
         if current is None or _parse_if_same(demand, current) is None:
@@ -320,7 +320,7 @@ def _status_write(context: SyncContext, demand: NodeDemand, text: str) -> Write:
 
 
 def _parse_if_same(demand: NodeDemand, current: Manifest | None) -> NodeDemand | None:
-    """The object as it is now, when it is the one that was looked at."""
+    """Return the current object, if it is still the same object (uid) and valid."""
     with contextlib.suppress(errors.InvalidInput):
         fresh = ciliumnode.parse(current)
         return fresh if fresh.uid == demand.uid else None

@@ -1,8 +1,7 @@
-"""What is known of a cluster's Cilium: its pools, its nodes, its configuration.
+"""State of Cilium in a cluster: its pools, nodes and configuration.
 
-Pools are those of the register. Nodes are the CiliumNodes that were seen, or, in a cluster that
-nobody reads, what the register itself says of nodes. The configuration is asked for where the
-cluster allows it, and never required.
+Pools are those of the register. Nodes are the observed CiliumNodes, or, without any, the nodes that
+hold blocks in the register. The configuration is read if the cluster permits it; it is optional.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ from pools.register import pools
 
 CONFIG = ("cilium-config", "kube-system")
 _BGP = (bgp.PEERING_POLICY, bgp.ADVERTISEMENT_V2ALPHA1, bgp.ADVERTISEMENT)
-CACHE_SECONDS = 60  # seconds that a configuration is not asked for again
+CACHE_SECONDS = 60  # seconds for which a configuration is cached
 _LABELS = ("app.kubernetes.io/version", "helm.sh/chart")
 _RELEASE = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}")
 
 
 @dataclass(frozen=True)
 class Config:
-    """The ConfigMap cilium-config; `values` is None when it is not known, `why_not` says why."""
+    """The ConfigMap cilium-config; `values` is None if it is unknown, `why_not` says why."""
 
     values: Mapping[str, str] | None
     why_not: str = ""
-    release: str = ""  # of Cilium, where the chart's labels say it
+    release: str = ""  # of Cilium, from the labels of its chart
     announced: tuple[label_selector.Selector, ...] | None = None  # the pools that BGP announces
 
 
 def read_config(cluster: Cluster, *, fresh: bool = True) -> Config:
-    """Ask the cluster; without `fresh` an answer of the last minute will do. Raises nothing."""
+    """Read cilium-config from the cluster; without `fresh` a cached result is valid. Never raises."""
     key = f"cilium-config:{cluster.pk}"
     cached_config: Config | None = None if fresh else cache.get(key)
     if cached_config is None:
@@ -77,7 +76,7 @@ def _fetch_config(cluster: Cluster) -> Config:
 
 
 def _fetch_announced(client: ClusterClient) -> tuple[label_selector.Selector, ...] | None:
-    """The selectors of pools that BGP announces; None when the cluster does not show them."""
+    """Return the selectors of pools that BGP announces; None if they cannot be read."""
     try:
         served = client.served(_BGP)
         # Both versions of one kind hold the same objects.
@@ -96,7 +95,7 @@ def _release(labels: Mapping[str, object]) -> str:
 
 
 def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
-    """The pools for pods as manifests, in the order of their names; orphans are none."""
+    """Return the pod pools as manifests, by name, without orphans."""
     rows = Pool.objects.filter(cluster=cluster, category=Category.POD, orphaned_at=None)
     pool_rows = list(rows.order_by("name"))
     families = pools.families_of(pool_rows)
@@ -106,7 +105,7 @@ def pod_pools(cluster: Cluster) -> list[podippool.PodIPPool]:
 def cilium_state(
     cluster: Cluster, *, fresh: bool = True, release: str = ""
 ) -> configuration.CiliumState:
-    """All of it in one value; `release` where the cluster does not say it."""
+    """Return the state of Cilium; `release` is the default if the cluster does not show it."""
     cilium_config = read_config(cluster, fresh=fresh)
     return configuration.CiliumState(
         cilium_config.values,
@@ -118,10 +117,9 @@ def cilium_state(
 
 
 def nodes(cluster: Cluster) -> list[ciliumnode.NodeDemand]:
-    """What each node asks for and holds, in the order of the names.
+    """Return the requests and CIDRs of all nodes, by name.
 
-    CiliumNodes that cannot be read are left out. Nodes that only the register knows ask for as many
-    addresses as they hold.
+    Invalid CiliumNodes are omitted. Nodes from the register request as many addresses as they hold.
     """
     observed = ObservedObject.objects.filter(cluster=cluster, kind=ciliumnode.KIND)
     manifests = list(observed.order_by("name").values_list("manifest", flat=True))
@@ -164,7 +162,7 @@ def _registered_nodes(cluster: Cluster) -> Iterator[ciliumnode.NodeDemand]:
 def usable_addresses(
     pool: Pool | podippool.PodIPPool, cidrs: list[addresses.Network]
 ) -> dict[int, int]:
-    """The addresses for pods in these blocks of a pool, by family."""
+    """Return the number of addresses for pods in these blocks of a pool, by family."""
     numbers = {4: 0, 6: 0}
     for cidr in cidrs:
         numbers[cidr.version] += multipool.usable_addresses(

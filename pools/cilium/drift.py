@@ -1,4 +1,4 @@
-"""How differences of CiliumPodIPPools are settled, and which of them wait for their owners."""
+"""Decisions on the drift of CiliumPodIPPools, and the conflicts with other field managers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def _stop_following(cluster_object: drift.ClusterObject) -> int:
 def _adopt(
     cluster_object: drift.ClusterObject, observed_object: ObservedObject, author: events.Author
 ) -> int:
-    """A CIDR in use that the object has not stays as an orphan.
+    """Update the pool from its object; return the id of the pool.
 
-    Raises those of following.bring: AlreadyExists, ImmutableInUse, CIDROverlap.
+    A CIDR in use that the object does not have stays as an orphan. Raises the errors of
+    pool_sync.update_pool: AlreadyExists, ImmutableInUse, CIDROverlap.
     """
     manifest = pool_sync.parse(observed_object.manifest)
     pool = Pool.objects.filter(cluster=cluster_object.cluster, name=cluster_object.name).first()
@@ -49,7 +50,7 @@ RESOLVER = drift.DriftResolver(
 
 
 def conflicts_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
-    """The fields of pools' objects that wait because other managers own them, by the pool's id."""
+    """Return the drift of pools that is not written because other managers own the fields, by pool id."""
     by_name = {
         (pool.cluster_id, pool.name): pool.pk for pool in pools if pool.category == Category.POD
     }
@@ -71,5 +72,5 @@ def conflicts_of_pools(pools: Iterable[Pool]) -> dict[int, list[Drift]]:
 
 
 def conflicts_of_pool(pool: Pool) -> list[Drift]:
-    """The same of one pool, in order of their paths."""
+    """Return the conflicts of one pool, by path."""
     return conflicts_of_pools([pool]).get(pool.pk, [])

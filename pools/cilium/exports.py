@@ -1,4 +1,4 @@
-"""Pools as the YAML that a cluster takes: CiliumPodIPPools in every shape, and Helm values."""
+"""Export of pools as YAML: CiliumPodIPPools in every shape, and Helm values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPES = (*(shape.value for shape in Shape), HELM)
 
 
 def pool_manifest(pool: Pool) -> PodIPPool:
-    """Raises InvalidInput unsupported_kind for a pool that is no CiliumPodIPPool."""
+    """Return a pool as a CiliumPodIPPool. Raises InvalidInput unsupported_kind for other categories."""
     if pool.category != Category.POD:
         message = f"{pool} is a {pool.category} pool: only pod pools are CiliumPodIPPools"
         raise errors.InvalidInput.for_field("", "unsupported_kind", message, pool.category)
@@ -29,10 +29,10 @@ def pool_manifest(pool: Pool) -> PodIPPool:
 
 
 def render_yaml(pools: Sequence[PodIPPool], shape: str) -> str:
-    """YAML: a document for each pool, or one of Helm values.
+    """Return YAML: one document for each pool, or one document with Helm values.
 
     Raises InvalidInput shape_cannot_hold_ranges, and helm_cannot_hold for selectors, labels and
-    annotations, which Helm values have no place for.
+    annotations, which Helm values do not support.
     """
     if shape == HELM:
         return documents.dump_yaml(_helm_values(pools))
@@ -41,9 +41,9 @@ def render_yaml(pools: Sequence[PodIPPool], shape: str) -> str:
 
 
 def fetch_shape(cluster: Cluster) -> Shape:
-    """Ask a cluster which shape its CRD takes.
+    """Return the shape of the CRD of a cluster; reads it from the cluster.
 
-    Raises NotFound (not connected), InvalidInput unknown_shape, and the faults of a Gateway.
+    Raises NotFound (not connected), InvalidInput unknown_shape, and ClusterFault.
     """
     connection = connections.get_connection(cluster)
     with connections.client_for(sync.cluster_access(connection)) as client:
@@ -52,7 +52,7 @@ def fetch_shape(cluster: Cluster) -> Shape:
             return Shape.V2ALPHA1
         schema = client.schema(CILIUM_POD_IP_POOL)
     if schema is None:
-        message = f"{cluster} does not show the schema of {podippool.KIND}; name a shape"
+        message = f"{cluster} does not show the schema of {podippool.KIND}; choose a shape"
         raise errors.InvalidInput.for_field("", "unknown_shape", message)
     return conversion.shape_of(schema)
 

@@ -1,4 +1,4 @@
-"""Blocks for nodes, picked as Cilium's operator picks them and with the register's rules on top."""
+"""Allocation of blocks to nodes in the order of Cilium's operator, with the register's rules."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pools.platform import database
 from pools.register.allocator import window
 
 _MAX_CANDIDATES = 1 << 20
-# The block of each CIDR, by its id, from which the next one is looked for: Cilium's next-fit.
+# Index of the block at which the next search starts, by id of the CIDR: Cilium's next-fit.
 _Pointers = dict[int, int]
 
 
 @dataclass(frozen=True)
 class BlockRequest:
-    """So many more blocks of one pool and family for a node."""
+    """A request for `count` more blocks of one pool and family for a node."""
 
     node: str
     pool: str
@@ -38,11 +38,12 @@ def allocate(
     *,
     misfits: Iterable[tuple[PodPoolCIDR, addresses.Network]] = (),
 ) -> dict[BlockRequest, list[addresses.Network]]:
-    """Blocks for nodes as Cilium's operator picks them; as many as there are, in the wants' order.
+    """Allocate blocks to nodes as Cilium's operator does, in the order of the requests.
 
-    The first CIDR in the pool's order that has a free block, in it the next one behind the last that
-    was handed out, whichever process did it. Not handed out is what cools, what a reserved range touches, what the cluster's
-    pool has lost, and what lies under `misfits`: CIDRs in use that are no blocks of their pool.
+    Returns the allocated blocks by request; fewer than requested if a pool is exhausted. Blocks come
+    from the first CIDR of the pool with a free block, after the block that any process allocated last.
+    Excluded are blocks in cooldown, blocks that a reserved range overlaps, orphaned CIDRs, and blocks
+    that overlap `misfits`: CIDRs in use that are no blocks of their pool.
     """
     by_pool: dict[tuple[str, int], list[BlockRequest]] = {}
     for request in demands:
@@ -89,7 +90,7 @@ def _pointers(pool: PodPool) -> _Pointers:
 class _Pick:
     pool_cidr: PodPoolCIDR
     index: int
-    row: int | None  # the id of the block's row, when it has one
+    row: int | None  # the id of the block's row, if it has one
 
     @property
     def cidr(self) -> addresses.Network:
@@ -129,7 +130,7 @@ def _pick(
     return picked
 
 
-# A free block: whether it lies before the pointer, its index, its row's id (0 without one).
+# A free block: True if it is before the pointer, its index, the id of its row (0 without a row).
 _FreeBlock = tuple[bool, int, int]
 
 
@@ -156,13 +157,13 @@ _FREE_ROWS = """
 
 
 def _blocks_of_free_spans(pool_cidr: PodPoolCIDR, start: int, count: int) -> Iterator[_FreeBlock]:
-    """Blocks without a row, at least `count` if there are so many."""
+    """Yield free blocks without a row, at least `count` if the CIDR has as many."""
     values = [pool_cidr.id, Decimal(start), count + 1]
     spans = [
         blocks.Span(int(first), int(last_picks))
         for first, last_picks in database.rows(_FREE_SPANS, values)
     ]
-    # Free spans have no reserved block, unless somebody wrote a range past the services.
+    # Free spans have no reserved block, unless a range was inserted directly with SQL.
     spans = blocks.subtract(spans, pool_cidr.withheld.spans())
     before = blocks.subtract(spans, [blocks.Span(start, pool_cidr.layout.count - 1)])
     behind = blocks.subtract(spans, [blocks.Span(0, start - 1)] if start else [])

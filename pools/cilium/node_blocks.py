@@ -1,9 +1,9 @@
-"""The blocks of nodes in the register, recorded as the cluster has them.
+"""Blocks of nodes in the register, recorded from the CiliumNodes of the cluster.
 
-Everything here stands in a transaction of the caller (the pass that holds the cluster's lease) and
-takes the locks of the pools before it decides, in the order of their ids. A block that a node is
-handed has no uid before the node is seen to list it (pools/cilium/node_status.py): so what the
-cluster was not told yet is known from what the node gave back.
+All functions run in a transaction of the caller, which holds the lease of the cluster, and lock the
+pools in the order of their ids before they decide. A block of a node has no uid until the node was
+observed to list it (pools/cilium/node_status.py). This distinguishes blocks that were not written to
+the cluster yet from blocks that the node released.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from pools.sql import statements
 def record(
     cluster_id: int, demands: Sequence[ciliumnode.NodeDemand], *, release: bool
 ) -> list[NodeStatus]:
-    """Bring the register to what the nodes list; how they stand then.
+    """Update the blocks of nodes from the CIDRs that the nodes list; return their new status.
 
-    1. With `release`, blocks that a node's own object lists no more are released (into cooldown), and
-    those that a node was not told of while another lists them, as after a restore of the register.
-    2. What it lists and nobody holds is held by it, also in a reserved range, in a CIDR that the
-    pool has lost, or in the midst of another's cooldown: in use is in use. 3. Its blocks are those
-    of the object that lists them now. What somebody else holds stays his.
+    1. With `release`, blocks that the node's object listed before and no longer lists are released into
+    cooldown, and so are unpublished blocks that another node lists, as after a restore of the register.
+    2. A listed block without a holder becomes the node's, even in a reserved range, in an orphaned CIDR
+    or in a cooldown: the cluster uses it. 3. Blocks get the uid of the object that lists them. Blocks of
+    other holders are not changed.
 
-    The transaction holds no rows of blocks when it is called, or it could wait for itself.
+    The transaction must not hold locks on rows of blocks yet, to avoid deadlocks.
     """
     pools = PodPools(cluster_id)
     statuses = node_status.node_statuses(pools, demands)
@@ -59,7 +59,7 @@ def record(
     freed = _released_block_ids(statuses) if release else set()
     if freed:
         window.release(sorted(freed), kind=HOLDER)
-        # What one node gave back another may list.
+        # Another node may list a block that was just released.
         statuses = node_status.node_statuses(pools, demands)
     fresh, existing_rows = _free_blocks(statuses)
     new_rows = insert_blocks(fresh)
@@ -86,14 +86,14 @@ def _released_block_ids(statuses: Sequence[NodeStatus]) -> set[int]:
 def _free_blocks(
     statuses: Iterable[NodeStatus],
 ) -> tuple[list[FreshBlock], list[tuple[BlockRow, NodeStatus]]]:
-    """What nodes list and nobody holds: blocks without a row, and rows, each with who gets it."""
+    """Return the listed blocks without a holder: new blocks, and existing rows with their new node."""
     fresh: list[FreshBlock] = []
     existing_rows: list[tuple[BlockRow, NodeStatus]] = []
     seen_keys: set[tuple[int, str]] = set()
     for status in statuses:
         for listed_cidr in status.free:
             key = (listed_cidr.pool_cidr.pool.id if listed_cidr.pool_cidr else 0, listed_cidr.text)
-            if key in seen_keys:  # the first node that lists it has it
+            if key in seen_keys:  # the first node that lists a block gets it
                 continue
             seen_keys.add(key)
             if listed_cidr.row is not None:
@@ -109,7 +109,7 @@ def _free_blocks(
 
 
 def _update_uids(statuses: Iterable[NodeStatus]) -> int:
-    """The blocks are those of the object that lists them now, by its uid."""
+    """Set the uid of blocks to that of the object that lists them; return the number of blocks."""
     confirmed = [
         (listed_cidr.row.id, status.demand.uid)
         for status in statuses
@@ -133,9 +133,9 @@ _UPDATE_UIDS = """
 
 
 def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
-    """Nodes that are gone for good lose their blocks.
+    """Release the blocks of deleted nodes.
 
-    When a later object of a node's name is there, only what the older one listed is released.
+    If a later object of the same name exists, only the blocks of the deleted object are released.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -156,7 +156,7 @@ _BLOCKS_OF_GONE_NODES = statements.read("pools/blocks_of_gone_nodes")
 
 
 def assign(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
-    """Give blocks that have a row to nodes: (id, node, uid); what is held meanwhile stays so."""
+    """Assign existing blocks to nodes, as (id, node, uid); blocks that are held by now are skipped."""
     if not assignments:
         return
     ids, names, uids = zip(*assignments, strict=True)
@@ -175,7 +175,7 @@ _ASSIGN = statements.read("pools/give_blocks_to_nodes")
 
 @dataclass(slots=True)
 class FreshBlock:
-    """A block that has no row yet, and who gets it; `text` is its CIDR."""
+    """A block without a row, and its future node; `text` is its CIDR."""
 
     pool_cidr: PodPoolCIDR
     index: int
@@ -185,9 +185,9 @@ class FreshBlock:
 
 
 def insert_blocks(fresh: Sequence[FreshBlock]) -> list[BlockRow]:
-    """Held rows for blocks without one, in one statement; the callers hold the pools' locks.
+    """Insert held rows for blocks without a row, in one statement; return the new rows.
 
-    Answers the rows that were made: what has one by now is left out.
+    The caller holds the locks of the pools. Blocks that have a row by now are skipped.
     """
     if not fresh:
         return []
@@ -236,7 +236,7 @@ _INSERT = statements.read("pools/insert_node_blocks")
 def unpublished_cidrs(
     cluster_id: int, nodes: Sequence[str]
 ) -> dict[str, list[tuple[str, addresses.Network]]]:
-    """What each node was handed and has not been seen to list: (pool, CIDR) by the node's name."""
+    """Return the blocks that each node holds and was not observed to list, as (pool, CIDR)."""
     cidrs_by_node: dict[str, list[tuple[str, addresses.Network]]] = {name: [] for name in nodes}
     for node, pool, cidr in database.rows(
         _UNPUBLISHED, {"cluster": cluster_id, "nodes": list(nodes)}

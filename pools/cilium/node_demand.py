@@ -1,4 +1,4 @@
-"""What a node will request, and what it would get of the pools as they are."""
+"""Forecast of the addresses that a node requests, and of the blocks that it gets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEW_NODE = "new-node"
 
 @dataclass(frozen=True)
 class PoolNeed:
-    """What is asked of one pool for one family, in addresses, and the blocks that come of it."""
+    """The addresses that a node needs of one pool and family, and the blocks that it gets for them."""
 
     pool: str
     family: int
@@ -24,7 +24,7 @@ class PoolNeed:
     pending: int = 0
     pre_allocated: int = 0
     needed: int = 0
-    held: int = 0  # of them in blocks that the node has already
+    held: int = 0  # of these, addresses in blocks that the node has
     blocks: tuple[addresses.Network, ...] = ()
     problem: str = ""
 
@@ -35,14 +35,14 @@ class PoolNeed:
 
 @dataclass(frozen=True)
 class NodeForecast:
-    """`assumed` says why the pre-allocation map is only assumed, "" when it is known or given."""
+    """The forecast of one node; `assumed` says why the pre-allocation map is a default, or is ""."""
 
     node: str
-    exists: bool  # whether the cluster has this node
+    exists: bool  # True if the cluster has this node
     pre_allocation: Mapping[str, int]
     assumed: str
     needs: tuple[PoolNeed, ...]
-    errors: tuple[str, ...]  # in the words of Cilium's operator
+    errors: tuple[str, ...]  # messages of Cilium's operator
 
 
 def forecast(
@@ -53,10 +53,10 @@ def forecast(
     pre_allocation: Mapping[str, int] | None = None,
     node: str = "",
 ) -> NodeForecast:
-    """What Cilium's operator would give a node, after it has served the present nodes.
+    """Return the blocks that Cilium's operator gives a node after it served all other nodes.
 
-    A node of the cluster keeps what it holds. Without a map, that of cilium-config is taken, else
-    Cilium's default. Raises InvalidInput when the map of cilium-config cannot be read.
+    A node of the cluster keeps its blocks. Without `pre_allocation`, the map of cilium-config applies,
+    else Cilium's default. Raises InvalidInput if the map of cilium-config is invalid.
     """
     config = cilium_configuration.read_config(cluster, fresh=False)
     cilium_state = configuration.CiliumState(config.values, cilium_configuration.pod_pools(cluster))
@@ -102,7 +102,7 @@ def _pool_need(
     node: ciliumnode.NodeDemand,
     outcome: pod_cidr_operator.OperatorOutcome,
 ) -> PoolNeed:
-    """What the node has and would get of a pool."""
+    """Return the addresses that the node has of a pool, and the blocks that it gets."""
     held, problem = 0, "there is no such pool"
     if pool is not None:
         held = cilium_configuration.usable_addresses(pool, node.held_cidrs().get(name, []))[family]

@@ -1,4 +1,4 @@
-"""Which pool a pod gets its addresses from, with what is known of its cluster."""
+"""The pool from which a pod gets its addresses, for a pod of a cluster or a described one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pools.register import usage
 
 @dataclass(frozen=True)
 class ObjectDescription:
-    """A pod or namespace that somebody asks about; None: as the cluster has it, if it can be read."""
+    """A pod or namespace of a request; fields that are None are read from the cluster if possible."""
 
     name: str
     labels: Mapping[str, str] | None = None
@@ -29,7 +29,7 @@ class ObjectDescription:
 
 @dataclass(frozen=True)
 class FamilyChoice:
-    """The choice for one family; `pool` is the register's row, None when it has no such pool."""
+    """The choice for one family; `pool` is the register's row, or None."""
 
     choice: pod_pool.PoolChoice
     pool: Pool | None
@@ -38,9 +38,10 @@ class FamilyChoice:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The choices of all families; `assumed` says why the default pool is only assumed, "" if not.
+    """The choices of all families; `assumed` says why the default pool is assumed, or is "".
 
-    `pod_seen` and `namespace_seen`: read from the cluster. `notes` say which of them it has not.
+    `pod_seen` and `namespace_seen` are True if the object was read from the cluster. `notes` names the
+    objects that the cluster does not have.
     """
 
     chosen: tuple[FamilyChoice, ...]
@@ -54,7 +55,7 @@ class Explanation:
 def explain(
     cluster: Cluster, *, pod: ObjectDescription, namespace: ObjectDescription
 ) -> Explanation:
-    """For each family that the cluster's pools have; IPv4 and IPv6 where it has none."""
+    """Return the choice for each family of the cluster's pools; without pools, for IPv4 and IPv6."""
     config = cilium_configuration.read_config(cluster, fresh=False)
     manifests = cilium_configuration.pod_pools(cluster)
     cilium_state = configuration.CiliumState(config.values, manifests)
@@ -121,7 +122,7 @@ def _described_metadata(description: ObjectDescription, note: str) -> pod_pool.O
 def _read_object(
     client: ClusterClient, resource: Resource, description: ObjectDescription, namespace: str = ""
 ) -> _ReadObject:
-    """The object with what is said of it instead of its own. Raises what keeps the next one, too."""
+    """Return the object with the described labels and annotations instead of its own. Raises ClusterFault."""
     if _is_described(description):
         return _ReadObject(_described_metadata(description, ""))
     absent, observed = "", {}
@@ -129,7 +130,7 @@ def _read_object(
         observed = client.get(resource, description.name, namespace).get("metadata", {})
     except faults.NotFound:
         kind = resource.kind.lower()
-        absent = f"The cluster has no {kind} {description.name}: taken as one without labels and annotations."
+        absent = f"The cluster has no {kind} {description.name}: it is treated as one without labels and annotations."
     except faults.Forbidden:
         return _ReadObject(
             _described_metadata(description, f"the credentials may not get {resource.plural}")

@@ -1,4 +1,4 @@
-"""PodCIDRs for people: what each node asks for and has, and who still holds blocks of a CIDR."""
+"""PodCIDRs for pages and REST: requests and CIDRs of nodes, and the holders of blocks of a CIDR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pools.models.blocks import BlockState
 
 @dataclass(frozen=True)
 class PoolDemand:
-    """One pool of one node; numbers by family 4 and 6 count addresses, `cidrs` are what it has."""
+    """One pool of one node; addresses by family 4 and 6, and the CIDRs that the node has."""
 
     pool: str
     needed: Mapping[int, int]
@@ -26,22 +26,22 @@ class PoolDemand:
 
 @dataclass(frozen=True)
 class NodeAddresses:
-    """What one node asks for and has; `waiting` are blocks that it has not been told of."""
+    """Requests and CIDRs of one node; `waiting` are blocks that were not written to it yet."""
 
     name: str
     uid: str
     pools: tuple[PoolDemand, ...]
-    orphans: tuple[tuple[str, addresses.Network], ...]  # pool as the node says, CIDR
-    overlaps: tuple[tuple[str, addresses.Network, str], ...]  # pool, CIDR, who holds it
+    orphans: tuple[tuple[str, addresses.Network], ...]  # pool as the node lists it, CIDR
+    overlaps: tuple[tuple[str, addresses.Network, str], ...]  # pool, CIDR, holder
     waiting: tuple[addresses.Network, ...]
-    error: str  # the operator's, as the node shows it; "" when all is well
-    problem: str  # why the object cannot be understood; then everything else is empty
+    error: str  # the operator's error in the node's status, or ""
+    problem: str  # why the object is invalid; then all other fields are empty
 
 
 def list_nodes(
     cluster_id: int, *, after: str = "", limit: int = 100, name: str = ""
 ) -> list[NodeAddresses]:
-    """The nodes of a cluster as NodeAddresses in the order of their names, `limit` from `after` on."""
+    """Return up to `limit` nodes of a cluster by name, after the name `after`."""
     rows = ObservedObject.objects.filter(cluster_id=cluster_id, kind=ciliumnode.KIND)
     rows = rows.filter(name=name) if name else rows.filter(name__gt=after)
     shown = list(rows.order_by("name", "id")[:limit])
@@ -59,8 +59,8 @@ def list_nodes(
 def _parse_row(row: ObservedObject) -> tuple[ciliumnode.NodeDemand | None, str]:
     try:
         return ciliumnode.parse(row.manifest), ""
-    except errors.InvalidInput as refused:
-        return None, refused.message
+    except errors.InvalidInput as error:
+        return None, error.message
 
 
 def _node_addresses(status: NodeStatus) -> NodeAddresses:
@@ -100,7 +100,7 @@ def _pool_demand(status: NodeStatus, name: str) -> PoolDemand:
 
 @dataclass(frozen=True)
 class NodeHolding:
-    """What one node still holds of a CIDR: how many blocks, and the first of them."""
+    """The blocks of a CIDR that one node holds: their number, and the first of them."""
 
     node: str
     count: int
@@ -113,9 +113,9 @@ SHOWN = 20  # blocks of one node
 def nodes_holding(
     cidr: PoolCIDR, *, within: addresses.AddressRange | None = None
 ) -> list[NodeHolding]:
-    """Which nodes still hold blocks of a CIDR, or of those that a range of it touches; by name.
+    """Return the nodes that hold blocks of a CIDR, or of a range of it, by name.
 
-    Holders that are no nodes are in there as "kind id".
+    A holder of another kind is included as "kind id".
     """
     pool = cidr.pool
     layout = blocks.Layout(cidr.cidr, pool.mask_size(cidr.cidr.version) or 0)

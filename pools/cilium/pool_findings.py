@@ -1,4 +1,4 @@
-"""What people should know of a cluster's pools: orphans, overlaps, and what has no counterpart."""
+"""Findings about the pools of a cluster: orphans, overlaps, and pools or objects without counterpart."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def find_orphans(context: SyncContext) -> Iterator[ReconcileFinding]:
         by_pool.setdefault(cidr.pool, []).append(cidr)
     for pool, cidrs in by_pool.items():
         if pool.orphaned_at is not None:
-            message = f"The cluster has no pool {pool.name} any more, but blocks of it are in use: "
+            message = (
+                f"The cluster no longer has the pool {pool.name}, but blocks of it are in use: "
+            )
             yield _orphan_finding("orphaned_pool", pool.name, message, cidrs)
             continue
         for cidr in cidrs:
-            message = f"The pool {pool.name} has lost {cidr} while blocks of it are in use: "
+            message = f"The pool {pool.name} no longer has {cidr}, but blocks of it are in use: "
             yield _orphan_finding("orphaned_cidr", f"{pool.name} {cidr}", message, [cidr])
 
 
@@ -51,13 +53,13 @@ def _orphan_finding(
         "holders": holders,
     }
     end = (
-        ". Nothing new is handed out of it; the same pool gets it back when it has the CIDR again."
+        ". No new blocks are allocated from it. The same pool adopts it when it has the CIDR again."
     )
     return ReconcileFinding(code, subject, f"{message}{names}{suffix}{end}", details=details)
 
 
 def find_overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
-    """Objects that were refused because another pool has their addresses: both are named."""
+    """Yield a finding for each CIDR of an object that was refused because another pool has addresses of it."""
     rows = ObservedObject.objects.filter(
         cluster=context.cluster, kind=KIND, problem_code=errors.CIDROverlap.code
     )
@@ -65,7 +67,7 @@ def find_overlaps(context: SyncContext) -> Iterator[ReconcileFinding]:
         try:
             manifest = pool_sync.parse(row.manifest)
         except errors.InvalidInput:
-            continue  # its own CIDRs overlap each other: the object says so
+            continue  # its own CIDRs overlap; the problem of the object says so
         for family in manifest.families.values():
             for entry in family.cidrs:
                 yield from _overlap_findings(context, manifest.name, str(entry.cidr))
@@ -81,7 +83,7 @@ def _overlap_findings(context: SyncContext, name: str, cidr: str) -> Iterator[Re
         orphan = ", an orphan" if overlapping_cidr.orphaned_at else ""
         message = (
             f"{cidr} of the pool {name} overlaps {overlapping_cidr} of the pool {overlapping_cidr.pool.name}{orphan}. The"
-            " cluster accepts that, and may hand out a block twice; the register does not take it in."
+            " cluster accepts that, and may allocate a block twice. The register does not import it."
         )
         details = {
             "pools": [name, overlapping_cidr.pool.name],
@@ -92,7 +94,7 @@ def _overlap_findings(context: SyncContext, name: str, cidr: str) -> Iterator[Re
 
 
 def find_unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
-    """Objects without a pool, and pools without an object, of which nothing follows by itself."""
+    """Yield a finding for each object without a pool, or pool without an object, that needs a decision."""
     rows = ObservedObject.objects.filter(cluster=context.cluster, kind=KIND)
     pool_rows = Pool.objects.filter(cluster=context.cluster, category=Category.POD)
     if context.connection.manages(ManagedResource.POOLS):
@@ -100,11 +102,11 @@ def find_unmatched(context: SyncContext) -> Iterator[ReconcileFinding]:
         for row in unknown.exclude(name__in=pool_rows.values("name")).order_by("name"):
             if pool_writes.has_our_manager(row.manifest):
                 message = (
-                    f"The register wrote the object {row.name} and has no such pool any more. Adopt it"
+                    f"Cadastre wrote the object {row.name}, but no longer has such a pool. Adopt it"
                     f" into the register, or delete it: kubectl delete ciliumpodippool {row.name}"
                 )
                 yield ReconcileFinding("pool_not_in_register", row.name, message)
         return
     for pool in pool_rows.filter(orphaned_at=None).exclude(name__in=rows.values("name")):
-        message = f"The register has the pool {pool.name}, the cluster has no such object."
+        message = f"The register has the pool {pool.name}, but the cluster has no such object."
         yield ReconcileFinding("pool_not_in_cluster", pool.name, message)

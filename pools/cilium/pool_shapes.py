@@ -1,9 +1,9 @@
-"""Pools that were written in words which the version that the cluster serves does not take.
+"""Findings about pools in a shape that the served version of the CRD does not accept.
 
-One CRD stores an object once, as it was written: strings in `cidrs` by v2alpha1 and by the shipped v2,
-objects by the v2 of the proposal (CFP-42466). An API server shows the strings through a v2 that has
-objects, which no reader of that v2 can decode, and hides objects from a version that has strings
-(`cidrs: [{}]`; tests/real/test_unreadable_pools.py). Whoever applied the object has to write it anew.
+A CRD stores an object once, as it was written: strings in `cidrs` by v2alpha1 and by the shipped v2,
+objects by the v2 of the proposal (CFP-42466). An API server returns the strings through a v2 with
+objects, where no reader can decode them, and hides objects from a version with strings (`cidrs: [{}]`;
+tests/real/test_unreadable_pools.py). The manager that applied the object has to write it again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMS = {Shape.V2_PROPOSAL: "objects", Shape.V2: "strings", Shape.V2ALPHA1: "st
 def find_unreadable(
     context: SyncContext, shape: Callable[[], ServedShape]
 ) -> Iterator[ReconcileFinding]:
-    """A finding for each such object; `details.manifest` is what mends it."""
+    """Yield a finding for each unreadable object; `details.manifest` is the corrected manifest."""
     if context.served.get(podippool.KIND) != CILIUM_POD_IP_POOL:
         return
     rows = ObservedObject.objects.filter(
@@ -52,7 +52,7 @@ def find_unreadable(
 
 
 def _cidr_forms(manifest: Manifest) -> set[str]:
-    """How the CIDRs of both families are written."""
+    """Return the notations of the CIDRs of both families: "strings", "objects"."""
     spec = manifest.get("spec")
     families = [spec.get(f"ipv{number}") for number in (4, 6)] if isinstance(spec, dict) else []
     lists = [part.get("cidrs") for part in families if isinstance(part, dict)]
@@ -63,7 +63,7 @@ def _cidr_forms(manifest: Manifest) -> set[str]:
 def _corrected_manifest(
     context: SyncContext, name: str, manifest: Manifest, shape: ServedShape
 ) -> Manifest | None:
-    """The object in the shape that is served; of what the register knows where its CIDRs are hidden."""
+    """Return the object in the served shape; from the register if its CIDRs are hidden."""
     objects = shape.shape is Shape.V2_PROPOSAL
     with contextlib.suppress(errors.InvalidInput):
         return conversion.convert(manifest, Shape.V2_PROPOSAL if objects else Shape.V2)
@@ -82,10 +82,10 @@ def _corrected_manifest(
 def _finding(name: str, expected: str, manifest: Manifest | None) -> ReconcileFinding:
     written = "strings" if expected == "objects" else "objects"
     details: dict[str, Any] = {"manifest": manifest} if manifest else {}
-    instruction = "put the manifest of the details in its place (kubectl replace -f)"
+    instruction = "replace it with the manifest of the details (kubectl replace -f)"
     message = (
-        f"The object {name} has CIDRs as {written}, the v2 that the cluster serves has {expected}: "
-        f"what reads v2, as Cilium does, cannot read it. To mend it, "
-        f"{instruction if manifest else 'write it anew in the shape of v2'}."
+        f"The object {name} has CIDRs as {written}, but the v2 of the cluster has {expected}: "
+        f"Cilium and other readers of v2 cannot read it. To correct it, "
+        f"{instruction if manifest else 'write it again in the shape of v2'}."
     )
     return ReconcileFinding(CODE, name, message, details=details)

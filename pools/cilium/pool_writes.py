@@ -1,4 +1,4 @@
-"""What is written of pools: the register's own, and v2 objects of v2alpha1 ones."""
+"""Writes of pools to a cluster: pools of the register, and v2 objects for v2alpha1 objects."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from pools.models.pools import Category
 
 KIND = podippool.KIND
 CONVERTER = (
-    "cadastre-conversion"  # the field manager of converted objects, which are not the register's
+    "cadastre-conversion"  # field manager of converted objects, which the register does not own
 )
 _FIRST = 20  # differences in a message
 
 
 def has_our_manager(manifest: Manifest) -> bool:
-    """Whether the object has fields that the register wrote."""
+    """Return True if our field manager owns fields of the object."""
     return any(owner.manager == MANAGER for owner in managed_fields.parse(manifest))
 
 
 @dataclass(frozen=True)
 class ServedShape:
-    """How the cluster's own CRD writes a pool; without a shape, `problem` says why not."""
+    """The shape of the cluster's CRD; `problem` says why it is None."""
 
     resource: Resource
     shape: Shape | None
     problem: str = ""
 
     def render(self, desired_pool: PodIPPool) -> Manifest:
-        """Raises InvalidInput `shape_cannot_hold_ranges`."""
+        """Return the manifest of a pool. Raises InvalidInput `shape_cannot_hold_ranges`."""
         manifest = podippool.render(desired_pool, shape=self.shape or Shape.V2ALPHA1)
         return manifest | {"apiVersion": self.resource.api_version}
 
 
 def fetch_shape(context: SyncContext) -> ServedShape:
-    """Asked of the cluster once in a pass, when something is to be written.
+    """Read the shape of the CRD from the cluster; called once in a sync, before a write.
 
-    A cluster that shows no schema takes strings in both versions of the shipped CRD; reserved ranges
+    A cluster that shows no schema accepts strings in both versions of the shipped CRD; reserved ranges
     are not written to it.
     """
     resource = context.served[KIND]
@@ -70,10 +70,10 @@ def fetch_shape(context: SyncContext) -> ServedShape:
 def manifest_to_send(
     current: Manifest | None, desired_pool: PodIPPool, manifest: Manifest
 ) -> Manifest | None:
-    """What to send so that the object says what the register says; None when it does.
+    """Return the manifest to send for a pool; None if the object is up to date.
 
-    An object whose spec says the same in other words (strings where the CRD has objects, `fd00::0`)
-    keeps its words: changing them would hide its CIDRs from readers of v2alpha1.
+    An object whose spec is equal in another notation (strings where the CRD has objects, `fd00::0`)
+    keeps its notation: another one would hide its CIDRs from readers of v2alpha1.
     """
     if current is None:
         return manifest
@@ -88,9 +88,9 @@ def manifest_to_send(
 def _keep_one_entry(
     manifest: Manifest, field_differences: Sequence[differences.FieldDifference]
 ) -> Manifest:
-    """Without our last reserved range, an entry without ranges stays.
+    """Keep an entry without ranges when our last reserved range is removed.
 
-    An API server makes null of a list whose members an apply has all left out, and refuses that.
+    If an apply omits all members of a list, an API server sets the list to null and rejects that.
     """
     spec = dict(manifest["spec"])
     for key in ("ipv4", "ipv6"):
@@ -104,10 +104,10 @@ def _keep_one_entry(
 
 
 def fit_ranges(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) -> Manifest:
-    """Let the reserved ranges that are applied be those of CIDRs that the object has.
+    """Limit the applied reserved ranges to CIDRs of the object.
 
-    Where somebody else owns the list of CIDRs: none of a CIDR that is not in it, and of one that is to
-    be removed what we reserved before, so that nothing is handed out of it meanwhile.
+    This applies if another manager owns the list of CIDRs. Ranges of a CIDR that is not in the list are
+    omitted. A CIDR that is to be removed keeps our ranges, so that no blocks are allocated from it.
     """
     spec = dict(part.get("spec") or {})
     for number in (4, 6):
@@ -136,7 +136,7 @@ def fit_ranges(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) ->
 
 
 def _own_ranges(current: Manifest, key: str) -> dict[str, Manifest]:
-    """The entries of `pool` that we wrote, by CIDR."""
+    """Return the entries of `pool` that our manager owns, by CIDR."""
     own_entries = [owner for owner in managed_fields.parse(current) if owner.manager == MANAGER]
     return {
         entry["cidr"]: entry
@@ -147,12 +147,12 @@ def _own_ranges(current: Manifest, key: str) -> dict[str, Manifest]:
 
 
 def same_spec(current: Manifest, desired_pool: PodIPPool) -> bool:
-    """Whether the object's spec says what the register says, also in what it leaves out."""
+    """Return True if the object's spec equals that of the register, including absent fields."""
     try:
-        there = pool_sync.normalize(pool_sync.parse(current))
+        observed_pool = pool_sync.normalize(pool_sync.parse(current))
     except errors.InvalidInput:
         return False
-    return _spec(there) == _spec(desired_pool)
+    return _spec(observed_pool) == _spec(desired_pool)
 
 
 def _spec(desired_pool: PodIPPool) -> tuple[object, ...]:
@@ -225,8 +225,8 @@ def _render(shape: ServedShape, desired_pool: PodIPPool) -> Manifest:
 
 def _not_writable_finding(pool: Pool, error: errors.InvalidInput) -> ReconcileFinding:
     message = (
-        f"The pool {pool.name} is not written, because the cluster's CRD cannot hold it: "
-        f"{error.message}. Nothing of it is written rather than less than is meant."
+        f"The pool {pool.name} is not written, because the cluster's CRD does not support it: "
+        f"{error.message}. No part of it is written."
     )
     return ReconcileFinding(
         "pool_not_writable", pool.name, message, Severity.ERROR, {"code": error.code}
@@ -240,8 +240,8 @@ def _more_in_cluster_finding(row: ObservedObject, manifest: Manifest) -> Reconci
     ]
     names = ", ".join(str(entry["field"]) for entry in fields[:_FIRST])
     message = (
-        f"The object {row.name} says more than the register: {names}. Others own these fields; adopt"
-        " the object, or remove them there."
+        f"The object {row.name} has fields that the register does not have: {names}. Other managers own"
+        " these fields. Adopt the object, or remove the fields in the cluster."
     )
     return ReconcileFinding("more_in_cluster", row.name, message, details={"fields": fields})
 
@@ -262,7 +262,7 @@ def _spec_differences(
 def conversion_writes(
     context: SyncContext, shape: Callable[[], ServedShape], notes: list[ReconcileFinding]
 ) -> Iterator[Write]:
-    """Objects that v2alpha1 has and v2 has not; the differences of two of one name are noted."""
+    """Yield writes for objects that only v2alpha1 has; add findings for differing versions to `notes`."""
     old_version = CILIUM_POD_IP_POOL_V2ALPHA1
     if context.served[KIND] != CILIUM_POD_IP_POOL or not context.client.served([old_version]):
         return
@@ -271,7 +271,7 @@ def conversion_writes(
     for v2alpha1 in context.client.list(old_version).items:
         metadata = v2alpha1["metadata"]
         if uids.get(metadata["name"]) == metadata.get("uid"):
-            continue  # one object
+            continue  # both versions show one object
         v2 = rows.filter(name=metadata["name"]).values_list("manifest", flat=True).first()
         try:
             if conversion.version_relation(v2alpha1, v2) is conversion.VersionRelation.V2_WINS:
@@ -289,7 +289,7 @@ def conversion_writes(
 def _convert(shape: ServedShape, v2alpha1: Manifest) -> Manifest:
     if shape.shape is None:
         raise errors.InvalidInput.for_field("", "unknown_shape", shape.problem)
-    # A v2 that cannot hold ranges takes the strings of the shipped one.
+    # A v2 without reserved ranges accepts the strings of the shipped v2.
     fitting = Shape.V2 if shape.shape is Shape.V2ALPHA1 else shape.shape
     return conversion.convert(v2alpha1, fitting)
 
@@ -303,7 +303,5 @@ def _version_findings(v2alpha1: Manifest, v2: Any) -> Iterator[ReconcileFinding]
     if fields:
         name = v2["metadata"]["name"]
         shown = ", ".join(str(entry["field"]) for entry in fields[:_FIRST])
-        message = (
-            f"The v2alpha1 object {name} says otherwise than the v2 one, which counts: {shown}."
-        )
+        message = f"The v2alpha1 object {name} differs from the v2 object, which is used: {shown}."
         yield ReconcileFinding("versions_differ", name, message, details={"fields": fields})

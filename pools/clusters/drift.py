@@ -1,7 +1,7 @@
-"""What somebody decides about an object that differs from the register: apply, adopt, ignore.
+"""Decisions about an object that differs from the register: apply, adopt, ignore.
 
-Nothing is written to a cluster here: a decision changes the register, and the next pass, which is
-due at once, does what follows from it.
+This module writes nothing to a cluster. A decision changes the register, and makes the next sync due at
+once, which writes the object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class ClusterObject:
-    """An object of a cluster, as differences name it."""
+    """An object of a cluster, as drift rows identify it."""
 
     cluster: Cluster
     kind: str
@@ -38,11 +38,11 @@ class ClusterObject:
 
 @dataclass(frozen=True)
 class DriftResolver:
-    """How a difference of one kind of object is settled.
+    """The handling of drift for one kind of object.
 
-    `managed_resource` is the one by which the kind is written. `keep` makes the register right: how many of its
-    rows that had followed the object follow it no more. `adopt` makes the object right; it is given
-    the object as it was last seen, answers the id of the register's row, and needs `permissions`.
+    `managed_resource` is required to write the kind. `stop_following` makes the register authoritative
+    and returns the number of changed rows. `adopt` makes the object authoritative: it takes the object as
+    last observed, returns the id of the register's row, and requires `permissions`.
     """
 
     kind: str
@@ -60,7 +60,7 @@ def _resolver(kind: str) -> DriftResolver | None:
 
 
 def differences(cluster_object: ClusterObject) -> list[Drift]:
-    """The fields in which the last pass found it to differ, in order of their paths."""
+    """Return the drift of the object in the last sync, by path."""
     rows = Drift.objects.filter(
         cluster=cluster_object.cluster,
         kind=cluster_object.kind,
@@ -71,11 +71,11 @@ def differences(cluster_object: ClusterObject) -> list[Drift]:
 
 
 def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift]:
-    """Let the register be right: the object becomes what the register says, at the next pass.
+    """Make the register authoritative; the next sync writes the object.
 
-    What another manager owns is not taken from it: the answer is the differences that will stay
-    unless their `managers` give the fields up. What only followed its object is the register's from
-    now on. Raises NotManaged, NotFound (neither a row of the register nor a difference).
+    Fields of other managers are not forced: returns the differences that remain until their `managers`
+    release the fields. A row that followed its object no longer does. Raises NotManaged, NotFound
+    (neither a row of the register nor a difference).
     """
     connection = managing_connection(cluster_object)
     rows = differences(cluster_object)
@@ -85,27 +85,30 @@ def apply(cluster_object: ClusterObject, *, author: events.Author) -> list[Drift
         _record_event(connection, cluster_object, "difference_applied", author)
         changed_count = resolver.stop_following(cluster_object) if resolver else 0
         if not (changed_count or rows):
-            raise errors.NotFound(f"Nothing is known of {cluster_object}.")
+            raise errors.NotFound(f"The register has no {cluster_object}, and no drift of it.")
         _unignore(rows)
     return [row for row in rows if row.conflict]
 
 
 def adopt_permissions(kind: str) -> tuple[str, ...]:
-    """The permissions that adopting an object of the kind needs."""
+    """Return the permissions that are required to adopt an object of the kind."""
     resolver = _resolver(kind)
     return resolver.permissions if resolver else ()
 
 
 def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
-    """Let the object be right: the register becomes what it said when last seen; the row's id.
+    """Make the object authoritative: update the register from the last observed object.
 
-    An object that the register does not know is taken in. Raises NotFound, InvalidInput (the object,
-    or a kind that has no counterpart to adopt into) and what taking in an object of the kind raises.
+    An object without a row in the register is imported. Returns the id of the row. Raises NotFound,
+    InvalidInput (the object, or a kind that cannot be adopted), and the errors of importing the kind.
     """
     resolver = _resolver(cluster_object.kind)
     if resolver is None:
         raise errors.InvalidInput.for_field(
-            "kind", "not_adoptable", f"a {cluster_object.kind} is not adopted", cluster_object.kind
+            "kind",
+            "not_adoptable",
+            f"objects of kind {cluster_object.kind} cannot be adopted",
+            cluster_object.kind,
         )
     row = ObservedObject.objects.filter(
         cluster=cluster_object.cluster, kind=cluster_object.kind, name=cluster_object.name
@@ -124,9 +127,11 @@ def adopt(cluster_object: ClusterObject, *, author: events.Author) -> int:
 
 
 def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) -> Drift:
-    """Accept a difference, with the reason in `by`, until either of its values changes."""
+    """Ignore a difference, with the author's reason, until one of its values changes."""
     if not author.reason:
-        raise errors.InvalidInput.for_field("reason", "required", "Say why it is ignored.")
+        raise errors.InvalidInput.for_field(
+            "reason", "required", "Give a reason to ignore the difference."
+        )
     with events.recorded(author):
         _record_row_event(row, "difference_ignored", author)
         Drift.objects.filter(pk=row.pk).update(
@@ -136,7 +141,7 @@ def ignore(row: Drift, *, author: events.Author, user: AbstractBaseUser | None) 
 
 
 def unignore(row: Drift, *, author: events.Author) -> Drift:
-    """Ignore a difference no longer."""
+    """Stop ignoring a difference."""
     with events.recorded(author):
         _record_row_event(row, "difference_unignored", author)
         _unignore([row])
@@ -144,14 +149,14 @@ def unignore(row: Drift, *, author: events.Author) -> Drift:
 
 
 def managing_connection(cluster_object: ClusterObject) -> Connection:
-    """The connection by which the object is written. Raises NotFound, NotManaged."""
+    """Return the connection that writes the object. Raises NotFound, NotManaged."""
     connection = Connection.objects.filter(cluster=cluster_object.cluster).first()
     if connection is None:
         raise errors.NotFound(f"The cluster {cluster_object.cluster} is not connected.")
     resolver = _resolver(cluster_object.kind)
     if resolver is not None and not connection.manages(resolver.managed_resource):
         raise errors.NotManaged(
-            f"Objects of kind {cluster_object.kind} are not written to {cluster_object.cluster}: its object is right."
+            f"Objects of kind {cluster_object.kind} are not written to {cluster_object.cluster}: the cluster is authoritative."
         )
     return connection
 
@@ -184,5 +189,5 @@ def _record_event(
 def record_takeover(
     connection: Connection, cluster_object: ClusterObject, fields: str, *, author: events.Author
 ) -> None:
-    """Record that fields were taken from other managers, with the author's reason."""
+    """Record an event that fields were taken over from other managers, with the author's reason."""
     _record_event(connection, cluster_object, "ownership_taken", author, fields)

@@ -1,4 +1,4 @@
-"""How all connected clusters stand: what the list, the page, the API and the command show."""
+"""Summaries of the connected clusters for lists, pages, the API and commands."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from pools.platform import database
 
 @dataclass(frozen=True)
 class ConnectionSummary:
-    """One connected cluster: its state, and how many objects, problems, findings, differences."""
+    """One connected cluster: its status, and its numbers of objects, problems, findings, differences."""
 
     connection: Connection
     status: ConnectionStatus
     objects: int
-    problems: int  # objects that cannot be understood or taken in
+    problems: int  # objects that are invalid or could not be ingested
     findings: int
     drift: int  # fields that differ and are not ignored
 
     @property
     def shows(self) -> str:
-        """What the cluster serves, and what therefore is shown, in one line."""
+        """One line on the kinds that the cluster serves, and the data that is shown."""
         return served_kinds_text.describe(self.connection)
 
     def as_json(self) -> dict[str, Any]:
-        """Without any credential."""
+        """Return the summary for REST, without credentials."""
         row = self.connection
         error = {"code": row.error_code, "message": row.error} if row.error_code else None
         return {
@@ -65,10 +65,10 @@ class ConnectionSummary:
 
 
 def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[ConnectionSummary]:
-    """In the order of the rows, whose clusters must be loaded; four queries, however many rows."""
+    """Return summaries in the order of the rows, whose clusters must be loaded; four queries in total."""
     connection_rows = list(rows)
     ids = [row.cluster_id for row in connection_rows]
-    now_ = now or database.now()
+    now = now or database.now()
     objects = _counts(ObservedObject, ids, Q())
     problems = _counts(ObservedObject, ids, ~Q(problem_code=""))
     findings = _counts(Finding, ids, Q())
@@ -76,7 +76,7 @@ def summaries(rows: Iterable[Connection], now: datetime | None = None) -> list[C
     return [
         ConnectionSummary(
             row,
-            connections.status(row, now_),
+            connections.status(row, now),
             objects.get(row.cluster_id, 0),
             problems.get(row.cluster_id, 0),
             findings.get(row.cluster_id, 0),
@@ -91,7 +91,7 @@ def summary(connection: Connection) -> ConnectionSummary:
 
 
 def list_connections() -> list[Connection]:
-    """All of them, by name, without their credentials."""
+    """Return all connections by name of the cluster, without credentials."""
     rows = Connection.objects.select_related("cluster").defer("sealed")
     return list(rows.order_by("cluster__name"))
 
@@ -102,7 +102,7 @@ def _counts(model: type[Model], ids: list[int], condition: Q) -> dict[int, int]:
 
 
 def run_as_json(row: Run) -> dict[str, Any]:
-    """A pass: when, why, how long, and for each kind what was seen, changed, written, failed."""
+    """Return a sync run for REST: trigger, times, result, and the counts of each kind."""
     seconds = (row.ended_at - row.started_at).total_seconds() if row.ended_at else None
     return {
         "id": row.pk,

@@ -1,4 +1,4 @@
-"""How clusters stand, and what is wrong in them. The metrics of all clusters are there with zeros."""
+"""Metrics of connections, orphans, findings and leaks; clusters without any have the value 0."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pools.models.observed import Severity
 from pools.platform.metrics.values import Value, value
 
 HOLDER_KINDS = ("node", "instance", "env")
-MOST_KINDS = 20  # of holders that have a series of their own; callers choose them freely
+MOST_KINDS = 20  # limit of series by kind of holder, because callers choose kinds freely
 OTHER = "other"
-SAME_POD_CIDR = "pod_cidr_overlap"  # a finding: two nodes use addresses of the same CIDR
+SAME_POD_CIDR = "pod_cidr_overlap"  # code of the finding that two nodes use one CIDR
 
 
 def sample_values() -> Iterator[Value]:
@@ -56,7 +56,7 @@ def _findings(clusters: dict[int, str]) -> Iterator[Value]:
 
 
 def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:
-    """What two nodes use at once: in the register itself constraints allow none. VM networks add theirs."""
+    """Yield the number of PodCIDRs that two nodes use; VM networks add duplicates of their own."""
     rows = Finding.objects.filter(code=SAME_POD_CIDR).order_by().values_list("cluster_id")
     counts = dict(rows.annotate(count=Count("pk")).values_list("cluster_id", "count"))
     for cluster_id, name in clusters.items():
@@ -64,7 +64,7 @@ def _duplicates(clusters: dict[int, str]) -> Iterator[Value]:
 
 
 def leak_values(clusters: dict[int, str]) -> Iterator[Value]:
-    """Confirmed ones, by kind of holder: at most so many kinds, the rest as one."""
+    """Yield the number of confirmed leaks by kind of holder; rare kinds are counted as `other`."""
     rows = Leak.objects.filter(confirmed_at__isnull=False).order_by()
     leak_counts = list(rows.values_list("cluster_id", "holder_kind").annotate(count=Count("pk")))
     kinds = series_kinds(kind for _, kind, _ in leak_counts)
@@ -78,6 +78,6 @@ def leak_values(clusters: dict[int, str]) -> Iterator[Value]:
 
 
 def series_kinds(kinds: Iterable[str]) -> set[str]:
-    """Which kinds of holders have a series of their own: the known ones, and the most frequent."""
+    """Return the kinds of holders with a series of their own: the known and the most frequent kinds."""
     most_frequent = Counter(kinds).most_common(MOST_KINDS)
     return {*HOLDER_KINDS, *(kind for kind, _ in most_frequent)}

@@ -1,8 +1,8 @@
-"""Taking fields of an object over from their managers: the one forced write, confirmed by a person.
+"""Take-over of fields of an object from other managers: the only forced write, confirmed by a person.
 
-The preview says which fields and from whom. What is confirmed is that preview: when the object, its
-managers or what the register wants have changed since, nothing is written. The fields go to the cluster
-by a forced server-side apply of this very version of the object, without any other field of others.
+A preview lists the fields and their managers, and the confirmation names the preview. If the object, its
+managers or the desired manifest have changed since, nothing is written. The fields are written by a forced
+server-side apply to this version of the object, without any other field of other managers.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from pools.models import Connection
 from pools.platform import events
 from pools.platform.outbound import faults
 
-# What a server says to a write of an object that it cannot convert, or that was invalid before.
+# Statuses of a write to an object that the server cannot convert, or that was invalid before.
 _REPAIRABLE = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.UNPROCESSABLE_ENTITY)
 _OWNERS = "/metadata/managedFields"
-_PLAIN = re.compile(r"\w+(?:\.\w+)*")  # a path without members of lists
+_PLAIN = re.compile(r"\w+(?:\.\w+)*")  # a path without list members
 
 
 @dataclass(frozen=True)
 class TakeoverPreview:
-    """The fields that would be taken over; `fields[i].managers` are those who own them now."""
+    """The fields of a take-over; `fields[i].managers` own them now."""
 
     cluster_object: drift.ClusterObject
     uid: str
@@ -46,7 +46,7 @@ class TakeoverPreview:
 
     @property
     def token(self) -> str:
-        """A digest of all of it, by which a confirmation names what was shown."""
+        """A digest of the preview, by which a confirmation identifies it."""
         shown = [
             [difference.path, difference.desired, difference.observed, list(difference.managers)]
             for difference in self.fields
@@ -61,7 +61,7 @@ class TakeoverPreview:
 
 @dataclass(frozen=True)
 class _PendingTakeover:
-    """An object as it is, and what the register wants of it."""
+    """The current object, and the write that takes its fields over."""
 
     client: ClusterClient
     write: Write
@@ -71,9 +71,9 @@ class _PendingTakeover:
 
 
 def preview(cluster_object: drift.ClusterObject, *, author: events.Author) -> TakeoverPreview:
-    """Which fields of others stand in the way, as the cluster has them now; nothing is written.
+    """Return the fields of other managers that prevent a write; reads the current object.
 
-    Raises NotManaged, ConnectionPaused, NotFound (nothing of others differs) and ClusterFault.
+    Raises NotManaged, ConnectionPaused, NotFound (no field of another manager differs), ClusterFault.
     """
     with _open_takeover(cluster_object, author) as wish:
         return wish.preview
@@ -82,13 +82,13 @@ def preview(cluster_object: drift.ClusterObject, *, author: events.Author) -> Ta
 def take_over(
     cluster_object: drift.ClusterObject, *, token: str, author: events.Author
 ) -> TakeoverPreview:
-    """Take over the fields of the preview with this token, with the reason in `by`; an event tells of it.
+    """Take over the fields of the preview with this token; record an event with the author's reason.
 
-    Raises InvalidInput (no reason), ObjectChanged, and what `preview` raises.
+    Raises InvalidInput (no reason), ObjectChanged, and the errors of `preview`.
     """
     if not author.reason:
         raise errors.InvalidInput.for_field(
-            "reason", "required", "Say why the fields are taken over."
+            "reason", "required", "Give a reason to take the fields over."
         )
     connection = drift.managing_connection(cluster_object)
     with _open_takeover(cluster_object, author) as wish:
@@ -98,7 +98,7 @@ def take_over(
             f"{difference.path} from {', '.join(writes.other_managers(difference, wish.write.manager))}"
             for difference in wish.preview.fields
         )
-        with transaction.atomic():  # without an event nothing is taken
+        with transaction.atomic():  # without its event, nothing is taken over
             drift.record_takeover(connection, cluster_object, fields, author=author)
             try:
                 _apply(wish)
@@ -168,11 +168,11 @@ def _build_takeover(
                 cluster_object, metadata["uid"], metadata["resourceVersion"], fields
             )
             return _PendingTakeover(client, write, desired_manifest, current, shown)
-    raise errors.NotFound(f"No field of {cluster_object} waits for its owner.")
+    raise errors.NotFound(f"No field of {cluster_object} has a conflict with another manager.")
 
 
 def _apply(wish: _PendingTakeover) -> None:
-    """Dry first; what keeps a server from applying anything at all is mended before."""
+    """Apply the fields after a dry run; repair the object first if the server cannot apply to it."""
     current = wish.current
     try:
         _force(wish, current, dry_run=True)
@@ -186,11 +186,11 @@ def _apply(wish: _PendingTakeover) -> None:
 
 
 def _repair(wish: _PendingTakeover, error: faults.ClusterFault) -> Manifest | None:
-    """The object as a server can apply to it; None when that is not what the error is about.
+    """Repair an object so that a server can apply to it; return None if the error has another cause.
 
-    Entries of managedFields are brought to the version that is written. An object that is invalid in
-    this version as it stands (strings where the version has objects) can be changed only together with
-    the fields that are wrong, which have to be among those that are taken over.
+    Entries of managedFields get the version of the write. An object that is invalid in this version
+    (strings where the version has objects) can be changed only together with the invalid fields, which
+    must be among those that are taken over.
     """
     resource, current, manager = wish.write.resource, wish.current, wish.write.manager
     entries = managed_fields.upgrade_entries(current, resource.api_version)
@@ -202,7 +202,7 @@ def _repair(wish: _PendingTakeover, error: faults.ClusterFault) -> Manifest | No
         return None
     changes = {f"/{difference.path.replace('.', '/')}": difference.desired for difference in fields}
     stored = wish.client.patch(resource, current, changes, manager=manager)
-    # Of what it could not read the server has forgotten who owned it: all but what is taken over.
+    # The server dropped the owners of fields that it could not read. Restore all but those taken over.
     owners = entries or current["metadata"].get("managedFields") or []
     for difference in fields:
         owners = managed_fields.remove_field(owners, difference.path)

@@ -84,7 +84,7 @@ def test_a_kind_that_is_not_served_is_no_fault(fake: FakeCluster) -> None:
     fake.crds("cilium.io_ciliumnodes")
     found = _examined(fake)
     assert found.kinds[0].served == ()
-    assert found.kinds[0].note == "not served: nothing of it is shown"
+    assert found.kinds[0].note == "not served, so not shown"
     assert found.succeeded
 
 
@@ -118,7 +118,7 @@ def test_a_right_that_passes_do_without_is_a_doubt(fake: FakeCluster) -> None:
     found = _examined(fake, token=token, wanted=(*WANTED, more))
     assert (found.succeeded, found.missing) == (True, [])
     rights = ", ".join(f"{verb} configmaps" for verb in ("get", "list", "watch"))
-    assert found.doubts == [f"No owners by ConfigMaps: these need {rights}."]
+    assert found.doubts == [f"No owners by ConfigMaps: this requires {rights}."]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_when_credentials_end(fake: FakeCluster) -> None:
     found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    days = {one.what: one.days for one in found.endings}
+    days = {one.credential: one.days for one in found.endings}
     assert days == {"certificate authority": 364, "client certificate": 364, "token": 9}
 
 
@@ -163,4 +163,4 @@ def test_a_token_that_says_nothing_of_its_end(fake: FakeCluster, token: str) -> 
     found = connection_test.test_source(
         connections.from_kubeconfig(text), connections.Terms(), WANTED
     )
-    assert [one.what for one in found.endings] == ["certificate authority"]
+    assert [one.credential for one in found.endings] == ["certificate authority"]

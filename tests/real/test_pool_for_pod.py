@@ -101,7 +101,7 @@ def test_a_pod_that_is_not_there_yet(cluster: Connection) -> None:
     told = _ask(cluster, {"name": "web-1"})
     assert told["choices"][0]["pool"] == "default"
     assert told["notes"] == [
-        "The cluster has no pod web-1: taken as one without labels and annotations."
+        "The cluster has no pod web-1: it is treated as one without labels and annotations."
     ]
 
 

@@ -194,7 +194,9 @@ def test_a_kind_that_is_gone_is_a_finding_and_releases_nothing(kube: RealCluster
     for _ in range(3):
         _reconcile()
     finding = Finding.objects.get(code="kind_not_served")
-    assert "CiliumPodIPPool any more: what was last seen stays (1 object)" in finding.message
+    assert (
+        "no longer serves CiliumPodIPPool. The observed objects stay (1 object)" in finding.message
+    )
     assert ObservedObject.objects.get(kind="CiliumPodIPPool").missed_at is None
     assert apis.Api()("GET", "pools/?cluster=prod").json()["results"][0]["name"] == "green"
     assert _state()[0] == "healthy"

@@ -1,6 +1,6 @@
-"""Where an API server tells the shape of a custom resource, and how it is found there.
+"""Endpoints with the schema of a custom resource, and extraction of the schema from their responses.
 
-/openapi/v2 holds every kind in one answer and comes last; /openapi/v3 exists since Kubernetes 1.24.
+/openapi/v2 has all kinds in one response and comes last; /openapi/v3 exists since Kubernetes 1.24.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 def schema_endpoints(
     resource: Resource,
 ) -> list[tuple[str, Callable[[Schema, Resource], Schema | None]]]:
-    """The paths to ask, in order, and how to read the schema out of the answer."""
+    """Return the URL paths in order of preference, each with a function that extracts the schema."""
     return [
         (f"{_DEFINITIONS}/{resource.plural}.{resource.group}", _schema_of_definition),
         (f"/openapi/v3/apis/{resource.group}/{resource.version}", _schema_of_openapi3),

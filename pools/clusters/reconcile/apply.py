@@ -1,4 +1,4 @@
-"""Writing what is wanted and is not so, then keeping what people should know."""
+"""Apply the desired writes of a handler, then store its drift and findings."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from pools.core.kubernetes.differences import FieldDifference
 from pools.models import ObservedObject
 from pools.platform.outbound import faults
 
-# The same trouble with so many objects in a row is the cluster's, not theirs.
+# The same fault for this many objects in a row is a fault of the cluster.
 IN_A_ROW = 10
 _CLUSTER_FAULTS = (faults.Forbidden, faults.ServerFault)
-_FLUSH = 100  # objects that were written, until they are taken in
+_FLUSH = 100  # written objects that are ingested at once
 
 
 def apply_desired(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
-    """Write what the handler wants; keep its differences and findings. Raises what ends the kind."""
+    """Send the desired writes of a handler; store drift and findings. Raises faults that end the kind."""
     _apply_once(context, handler, counts)
     if counts.written and handler.prompt:
-        second_counts = KindCounts()  # what fails again is counted once
+        second_counts = KindCounts()  # a repeated failure is counted once
         _apply_once(context, handler, second_counts)
         counts.written += second_counts.written
 
 
 def _apply_once(context: SyncContext, handler: Handler, counts: KindCounts) -> None:
-    # All at once: a transaction that a handler has open meanwhile does not wait for the cluster.
+    # The generator is exhausted first, so that no transaction of the handler waits for the cluster.
     desired_writes = list(handler.desired(context))
     results: list[WriteResult] = []
     fault: faults.ClusterFault | None = None
@@ -86,7 +86,7 @@ def _send_all(
 def _observed_objects(
     context: SyncContext, handler: Handler, desired_writes: Sequence[Write]
 ) -> dict[ObjectKey, Manifest]:
-    """The objects as they were seen last: nothing is asked of the cluster for those that are well."""
+    """Return the objects as last observed, so that unchanged objects are not read from the cluster."""
     if not desired_writes:
         return {}
     if not context.from_watch:
@@ -105,7 +105,7 @@ def _observed_objects(
 
 
 def _ingest_stored(context: SyncContext, handler: Handler, stored: list[Manifest]) -> None:
-    """What was written is what was seen: the next pass need not take it for news."""
+    """Ingest written objects, so that the next sync does not treat them as changed."""
     manifests_by_uid = {manifest["metadata"]["uid"]: manifest for manifest in stored}
     ingest.ingest(context, handler, context.served[handler.kind], list(manifests_by_uid.values()))
     stored.clear()
@@ -140,7 +140,7 @@ def _drifted_fields(results: Sequence[WriteResult]) -> list[differences.DriftedF
 
 
 def _conflict(result: WriteResult, difference: FieldDifference) -> tuple[str, str]:
-    """Why a field was not written, and the code of it; of one that another manager owns that it is."""
+    """Return the reason and the code why a field was not written; ("", "") without a fault."""
     fault = result.fault
     if fault is None:
         return "", ""

@@ -1,4 +1,4 @@
-"""What is another in the cluster than in the register, and what passes found: rows for people."""
+"""Rows of drift between register and cluster, and of findings of syncs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pools.models.fields import Now
 
 _LONGEST_PATH = 500
 _LONGEST_SUBJECT = 600
-MAX_FINDINGS = 1000  # of one code: one object may be wrong in a hundred thousand ways
+MAX_FINDINGS = 1000  # of one code: one object may have a hundred thousand problems
 
 
 @dataclass(frozen=True)
 class DriftedField:
-    """A difference of one object, and why it was not written."""
+    """A difference of one object, and the reason why it was not written."""
 
     key: ObjectKey
     difference: FieldDifference
@@ -35,16 +35,16 @@ def store_drift(
     drifts: Sequence[DriftedField],
     covered: AbstractSet[ObjectKey] | None,
 ) -> None:
-    """Let the kind's drift rows be these; with `covered`, only those of these objects.
+    """Replace the drift rows of a kind; with `covered`, only those of these objects.
 
-    What is ignored stays so as long as both values are the same.
+    An ignored row stays ignored as long as both values are unchanged.
     """
     existing_rows = {
         (row.namespace, row.name, row.path): row
         for row in Drift.objects.filter(cluster_id=cluster_id, kind=kind)
         if covered is None or (row.namespace, row.name) in covered
     }
-    # Two writes of one object (its status apart) may speak of one field: the later one counts.
+    # Two writes of one object (one for its status) may report one field: the later one counts.
     drifts_by_key = {(*drift.key, drift.difference.path[:_LONGEST_PATH]): drift for drift in drifts}
     new = []
     for (namespace, name, path), drift in drifts_by_key.items():
@@ -76,11 +76,11 @@ def _values(drift: DriftedField) -> dict[str, Any]:
 def store_findings(
     cluster_id: int, kind: str, findings: Iterable[ReconcileFinding], *, add: bool = False
 ) -> None:
-    """Let the kind's findings be these, or with `add` be among them.
+    """Replace the findings of a kind; with `add`, existing ones are kept.
 
-    A finding that stands already keeps its time.
+    An existing finding keeps its time.
 
-    Of one code the first MOST_FOUND are kept; `more_findings` says how many there are beside them.
+    Of one code the first MOST_FOUND are kept; `more_findings` counts the others.
     """
     existing_rows = {
         (row.code, row.subject): row
@@ -124,7 +124,7 @@ def _bounded(findings: Iterable[ReconcileFinding]) -> Iterator[ReconcileFinding]
 
 
 def _json(value: object) -> Any:
-    """As it will be read back, so that the same value is no change."""
+    """Return a value as the database returns it, so that an equal value is no change."""
     return json.loads(_text(json.dumps(value, default=str)).replace("\\u0000", ""))
 
 

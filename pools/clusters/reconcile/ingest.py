@@ -1,4 +1,4 @@
-"""Taking in what is seen: many objects in one transaction, and a bad one fails alone."""
+"""Ingest of observed objects: many in one transaction; an invalid object fails alone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pools.platform.leases import LeaseLost
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# The database is in trouble, not the object; a lost race is tried again as a whole.
+# Errors of the database, not of an object; a serialization failure is retried as a whole.
 DATABASE_AWAY = (OperationalError, InterfaceError)
 _OBJECT_ERRORS = (errors.IpamError, DatabaseError, *BUGS)
 _STOPS = (LeaseLost, errors.ConnectionPaused, *DATABASE_AWAY)
 
 
 class ObjectProblem(NamedTuple):
-    """What is wrong with one object, as its row has it."""
+    """The problem of one object, as stored in its row."""
 
     code: str
     text: str
@@ -41,9 +41,9 @@ def ingest(
     *,
     new: bool = False,
 ) -> int:
-    """Take in new or changed objects; how many have a problem, which then stands in their row.
+    """Ingest new or changed objects; return how many have a problem, which is stored in their row.
 
-    With `new` none of them has a row yet.
+    With `new`, none of them has a row yet.
     """
     kind = storage.ObjectKind(context.cluster.pk, handler.kind, read.api_version)
     failed = 0
@@ -68,9 +68,9 @@ def ingest(
 
 
 def retry(context: SyncContext, handler: Handler, manifests: Sequence[Manifest]) -> int:
-    """Look once more at objects that did not change: those with a problem, and pending ones.
+    """Ingest unchanged objects again: pending ones, and those with a problem; return how many have one.
 
-    Nothing is written for what is as it was. How many have a problem.
+    Rows without a change are not written.
     """
     failed = 0
     for first in range(0, len(manifests), storage.BATCH):
@@ -88,7 +88,7 @@ def retry(context: SyncContext, handler: Handler, manifests: Sequence[Manifest])
                 parsed = []
                 for row in rows:
                     row.manifest = manifests_by_uid[row.uid]
-                    # Content that could not be stored makes it a problem whatever a handler says.
+                    # Unstorable content is a problem, whatever the handler does.
                     row.problem_code = storage.UNSTORABLE * (row.problem_code == storage.UNSTORABLE)
                     parsed.append(_parse(handler, row.manifest))
                 return _ingest_rows(context, handler, rows, parsed, stored=stored)
@@ -112,7 +112,7 @@ def _ingest_rows(
     *,
     stored: Sequence[ObjectProblem],
 ) -> int:
-    """Absorb what could be read, then keep what is wrong and what is pending, where it changed."""
+    """Ingest valid objects, then store changed problems and pending flags; return the number of problems."""
     pending = [row.pending for row in rows]
     good = []
     for row, result in zip(rows, parsed, strict=True):
@@ -150,7 +150,7 @@ def _ingest_batch(context: SyncContext, handler: Handler, batch: Sequence[Parsed
 
 
 def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
-    """Objects that are gone for good; how many could not be forgotten, which are tried again."""
+    """Forget deleted objects; return the number of failures, which are retried."""
     if not ids:
         return 0
 
@@ -179,7 +179,7 @@ def forget(context: SyncContext, handler: Handler, ids: Sequence[int]) -> int:
 def isolate_failures(
     batch: Sequence[T], work: Callable[[Sequence[T]], None]
 ) -> list[tuple[T, Exception]]:
-    """Do the work on all at once; when it fails, on the halves, until each culprit stands alone."""
+    """Run `work` on the batch; bisect a failing batch until each failing item is alone. Returns the failures."""
     if not batch:
         return []
     try:
@@ -202,7 +202,7 @@ def _problem(error: Exception, kind: str) -> ObjectProblem:
     if isinstance(error, DatabaseError):
         code = database.constraint(error) or "database_error"
         return ObjectProblem(code[:63], _printable(str(error).split("\n", 1)[0]))
-    log.error("an object of kind %s could not be taken in", kind, exc_info=error)
+    log.error("an object of kind %s could not be ingested", kind, exc_info=error)
     return ObjectProblem("internal_error", f"{type(error).__name__}: see the log of the worker")
 
 

@@ -1,4 +1,4 @@
-"""Objects as rows: many in one statement, whatever they hold."""
+"""Storage of observed objects as rows, many in one statement, with any content."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from pools.clusters.reconcile import comparison
 from pools.models import ObservedObject
 from pools.platform import database
 
-UNSTORABLE = "unstorable"  # the problem of an object that is stored without its content
+UNSTORABLE = "unstorable"  # problem code of an object that is stored without its content
 BATCH = 2000  # rows in one statement
 LARGEST_BATCH = 8_000_000  # characters of manifests in one statement
-# What JSON can say and PostgreSQL's jsonb cannot hold: NUL, and half a surrogate pair.
+# Valid in JSON, but not in PostgreSQL's jsonb: NUL, and half a surrogate pair.
 _SUSPICIOUS = re.compile(r"\\u(0000|d[89a-f])")
 _NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
-_WITHOUT_CONTENT = "the object holds text or numbers that the database cannot hold"
+_WITHOUT_CONTENT = "the object has strings or numbers that the database cannot store"
 
 
 class Item(NamedTuple):
-    """An object and its JSON text, "" when it has none that the database could hold."""
+    """An object and its JSON string; "" if the database cannot store it."""
 
     manifest: Manifest
     text: str
@@ -42,7 +42,7 @@ def _no_work(_: Item) -> None:
 
 @dataclass(frozen=True)
 class ObjectKind:
-    """Of which cluster and kind the objects are, and the version that they were read in."""
+    """The cluster and the kind of objects, and the apiVersion in which they were read."""
 
     cluster_id: int
     name: str
@@ -50,7 +50,7 @@ class ObjectKind:
 
 
 def batches(manifests: Iterable[Manifest]) -> Iterator[list[Item]]:
-    """So many objects at once that one statement can carry them."""
+    """Yield batches of objects that fit into one statement."""
     batch: list[Item] = []
     size = 0
     for manifest in manifests:
@@ -67,11 +67,11 @@ def batches(manifests: Iterable[Manifest]) -> Iterator[list[Item]]:
 def store(
     kind: ObjectKind, batch: Sequence[Item], *, new: bool = False, meanwhile: Work = _no_work
 ) -> list[ObservedObject]:
-    """New or changed objects as rows, in the order of the batch, which names each uid once.
+    """Store new or changed objects; return their rows in the order of the batch. Uids are unique.
 
-    With `new` none of them has a row: it is not looked for. What the database cannot hold is stored
-    without its content, with the problem `unstorable`. `meanwhile` is called with the items while the
-    database takes in those before them; of several calls with one, or none, its caller has to think.
+    With `new`, existing rows are not searched. An object that the database cannot store is stored without
+    its content, with the problem `unstorable`. `meanwhile` is called with items while the database receives
+    earlier ones; it may be called several times for an item, or not at all.
     """
     try:
         with transaction.atomic():
@@ -104,7 +104,7 @@ def _store_rows(
         for item, uid in zip(batch, uids, strict=True):
             line = _row_values(kind, item, uid, rows_by_uid[uid], now)
             if uid in fresh:
-                # As text: psycopg would write out the same two moments for each row.
+                # As strings: psycopg would format the same two timestamps for each row.
                 yield (*line[:12], stamp, stamp, None)
             else:
                 changed.append(line)
@@ -128,22 +128,46 @@ def _update_rows(lines: Iterable[tuple[Any, ...]]) -> None:
 def _row_values(
     kind: ObjectKind, item: Item, uid: str, stored_row: tuple[int, datetime], now: datetime
 ) -> tuple[Any, ...]:
-    """The columns of a row in the order of FIELDS."""
+    """Return the columns of a row in the order of FIELDS."""
     metadata = item.manifest["metadata"]
     problem = ("", "") if item.text else (UNSTORABLE, _WITHOUT_CONTENT)
     return (
-        stored_row[0], kind.cluster_id, kind.name, kind.api_version, comparison.column_text(metadata, "namespace"),
-        comparison.column_text(metadata, "name"), uid, comparison.column_text(metadata, "resourceVersion"),
-        item.text or _stub(metadata), *problem, False, stored_row[1], now, None,
-    )  # fmt: skip
+        stored_row[0],
+        kind.cluster_id,
+        kind.name,
+        kind.api_version,
+        comparison.column_text(metadata, "namespace"),
+        comparison.column_text(metadata, "name"),
+        uid,
+        comparison.column_text(metadata, "resourceVersion"),
+        item.text or _stub(metadata),
+        *problem,
+        False,
+        stored_row[1],
+        now,
+        None,
+    )
 
 
-# In the order of the model, which a test compares: an instance is made by position several times as
-# fast as by name.
+# In the order of the model, which a test checks: creating an instance by position is several times faster
+# than by name.
 FIELDS = (
-    "id", "cluster_id", "kind", "api_version", "namespace", "name", "uid", "resource_version",
-    "manifest", "problem_code", "problem", "pending", "first_seen_at", "changed_at", "missed_at",
-)  # fmt: skip
+    "id",
+    "cluster_id",
+    "kind",
+    "api_version",
+    "namespace",
+    "name",
+    "uid",
+    "resource_version",
+    "manifest",
+    "problem_code",
+    "problem",
+    "pending",
+    "first_seen_at",
+    "changed_at",
+    "missed_at",
+)
 _KNOWN = """
     SELECT uid, id, first_seen_at FROM pools_observedobject
     WHERE cluster_id = %s AND kind = %s AND uid = ANY(%s)
@@ -174,17 +198,17 @@ def _json(manifest: Manifest) -> str:
 
 
 def _quick_json(manifest: Manifest) -> str:
-    """The same in a tenth of the time; "" for what needs a closer look."""
+    """Return the JSON string in a tenth of the time; "" if the slow path is needed."""
     try:
         text = orjson.dumps(manifest)
     except TypeError:  # a large number, half a surrogate pair, too deep
         return ""
-    # It writes null for what is no number (NaN), too.
+    # orjson writes null for NaN, too.
     return "" if b"null" in text else text.decode()
 
 
 def _fits_jsonb(text: str) -> bool:
-    """Whether what looks unstorable is only an escaped backslash, or both halves of a pair."""
+    """Return True if jsonb can store the string: escaped backslashes and whole surrogate pairs are valid."""
     value = json.dumps(json.loads(text), ensure_ascii=False)
     try:
         value.encode()

@@ -1,4 +1,4 @@
-"""One kind of one cluster, watched by a thread that speaks to the cluster and never to the database."""
+"""Watch streams: a thread for one kind of one cluster, without access to the database."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pools.core import errors
 from pools.core.kubernetes.resources import Resource
 from pools.models import Connection
 
-SECONDS = 300  # after which the server ends a watch, and we go on with the next one
-MAX_OBJECTS = 20_000  # objects that changed and were not taken in: then a list is cheaper
+SECONDS = 300  # duration of one watch request; then the next one starts
+MAX_OBJECTS = 20_000  # limit of collected objects; beyond it a list is cheaper
 
 log = logging.getLogger(__name__)
 
 
 class Overflow(errors.IpamError):
-    """More objects changed than are kept in memory."""
+    """More objects changed than a stream collects."""
 
     code = "watch_overflow"
 
 
 class Stream:
-    """What happens to one kind after a position, collected until somebody takes it.
+    """The watch events of one kind after a position, collected until `take`.
 
-    It ends with a `fault`, or when it is stopped; the owner begins another one then. `stored` is where
-    the register stands as far as this stream brought it.
+    A stream ends with a `fault`, or when it is stopped; then its owner starts another one. `stored` is the
+    position up to which events of this stream were ingested.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Stream:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let go of the cluster at once; what was not taken is dropped."""
+        """Stop the watch at once and drop collected events."""
         with self._lock:
             self._stopped.set()
             self._pending_events.clear()
@@ -78,19 +78,19 @@ class Stream:
 
     @property
     def ended(self) -> bool:
-        """Nothing more will come."""
+        """True if no further event will arrive."""
         return not self._thread.is_alive()
 
     @property
     def waiting(self) -> bool:
-        """Whether there is something to be taken."""
+        """True if events are collected."""
         return bool(self._pending_events)
 
     def take(self) -> tuple[list[tuple[str, Manifest]], Position] | None:
-        """What was told since the last time, of each object the last event; and up to where.
+        """Return the events since the last call, of each object the last one, and the new position.
 
-        Whoever does not bring the register there has to stop the stream: it does not tell it again.
-        None when it was stopped: what it dropped must not be passed over.
+        A caller that does not ingest them must stop the stream, because they are not returned again.
+        None if the stream is stopped, because its dropped events must not be skipped.
         """
         with self._lock:
             if self._stopped.is_set():
@@ -120,14 +120,14 @@ class Stream:
                 return
             self._add(event)
         if time.monotonic() - began < 1:
-            # A server that ends each watch at once is not asked a thousand times a second.
+            # Limits the requests to a server that ends each watch at once.
             self._stopped.wait(1)
 
     def _add(self, event: WatchEvent) -> None:
         with self._lock:
             if event.type != "BOOKMARK":
                 uid, _ = comparison.identity(event.object)
-                # The last event of an object counts; its place is that of the last one, too.
+                # The last event of an object counts, at the position of the last event.
                 self._pending_events.pop(uid, None)
                 self._pending_events[uid] = (event.type, event.object)
             self._version = event.resource_version or self._version

@@ -1,8 +1,8 @@
-"""One pass over one cluster: identity, discovery, the lists, then each kind: absorb, desired, write.
+"""A full sync of one cluster: identity, discovery, lists, then for each kind ingest, desired, writes.
 
-Level-driven: two passes reach the desired state from any other (rule `reconcile-converges`). A kind whose
-list failed or is not served concludes nothing (rule `unknown-is-not-absent`). One bad object fails alone
-(rule `bad-object-fails-alone`), one bad kind too; a fault of the cluster ends the pass.
+Level-driven: two syncs reach the desired state from any state (rule `reconcile-converges`). A kind that is
+not served, or whose list failed, permits no conclusion (rule `unknown-is-not-absent`). An invalid object
+fails alone (rule `bad-object-fails-alone`), and so does a kind; a fault of the cluster ends the sync.
 """
 
 from __future__ import annotations
@@ -69,20 +69,20 @@ log = logging.getLogger(__name__)
 
 
 class ReconcileFailed(errors.IpamError):
-    """The pass ended for a reason of our own; see the log of the worker."""
+    """The sync failed with an internal error. See the log of the worker."""
 
     code = "internal_error"
 
 
 class SyncStopped(errors.IpamError):
-    """Somebody stopped the pass."""
+    """The sync was stopped."""
 
     code = "stopped"
 
 
 @dataclass(frozen=True)
 class _ListedKind:
-    """One kind's complete list, and the rows that were known before it was asked for."""
+    """The complete list of one kind, and the rows as they were before the list."""
 
     handler: Handler
     read: Resource
@@ -97,9 +97,9 @@ def run(
     trigger: Trigger = Trigger.SCHEDULE,
     open_client: OpenClient = client_for,
 ) -> Run:
-    """A full pass, recorded as a row; the lease is handed back. Never raises a cluster's fault.
+    """Run a full sync, record it as a sync run, release the lease. Does not raise faults of the cluster.
 
-    With Trigger.DRY_RUN nothing is written but the run, whose kinds hold the plan.
+    With Trigger.DRY_RUN, only the sync run is written; its kinds have the plan.
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.begin(connection.cluster, trigger)
@@ -119,9 +119,11 @@ def run(
                 connecting.store_identity(connection, identity)
         _all_kinds(context, handlers, counts)
         if not dry:
-            with isolate_kind(KindCounts(), "what was observed"):  # the pass itself is well
+            with isolate_kind(
+                KindCounts(), "the observers"
+            ):  # their failure is not that of the sync
                 observers.notify(context, counts, record.started_at)
-        # Before the collector walks them.
+        # Free the objects before the garbage collector is enabled again.
         del context
     return record
 
@@ -137,7 +139,7 @@ def _all_kinds(
 
 @dataclass
 class SyncOutcome:
-    """How a pass went, as far as the pass itself knows; `version` is that of the server."""
+    """The outcome of a sync; `version` is that of the server."""
 
     version: str = ""
     failed_objects: int = 0
@@ -152,7 +154,7 @@ def record_outcome(
     dry: bool = False,
     full: bool = True,
 ) -> Iterator[SyncOutcome]:
-    """Whatever happens inside: the lease is handed back, with back-off after a fault, and recorded."""
+    """Release the lease and record the sync run when the body ends; a fault causes back-off."""
     outcome = SyncOutcome()
     started = time.perf_counter()
     fault: errors.IpamError | None = None
@@ -161,7 +163,7 @@ def record_outcome(
     except errors.IpamError as error:
         fault = error
     except ingest.DATABASE_AWAY as error:
-        log.warning("the database failed during a pass: %s", error)
+        log.warning("the database failed during a sync: %s", error)
         fault = errors.Unavailable()
     except (KeyboardInterrupt, SystemExit):
         fault = SyncStopped()
@@ -170,7 +172,7 @@ def record_outcome(
         fault = ReconcileFailed(f"{type(error).__name__}: see the log of the worker")
         raise
     finally:
-        # A connection that broke is opened anew; without any, the lease ends by itself.
+        # Reopen a broken connection; if that fails, the lease expires.
         if not database_connection.in_atomic_block:
             database_connection.close_if_unusable_or_obsolete()
         if full and not dry:
@@ -188,7 +190,7 @@ def record_outcome(
 
 
 def _first_kind_fault(counts: Mapping[str, KindCounts]) -> errors.IpamError | None:
-    """The first kind's trouble that is not that of single objects."""
+    """Return the error of the first kind that failed as a whole, or None."""
     kind_counts = next(
         (kind_counts for kind_counts in counts.values() if kind_counts.is_fault), None
     )
@@ -243,7 +245,7 @@ def make_context(
     from_watch: bool = False,
     changed_keys: frozenset[tuple[str, str]] = frozenset(),
 ) -> SyncContext:
-    """What handlers are given."""
+    """Return the context for handlers."""
     author = events.Author(actor=f"cluster {connection.cluster.name}", source="cluster")
     return SyncContext(
         cluster=connection.cluster,
@@ -263,7 +265,7 @@ _collector_off = threading.Semaphore(1)
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Ten thousand objects that are kept hold no cycles, and are walked again and again for them."""
+    """Disable the garbage collector: it would traverse ten thousand objects without cycles repeatedly."""
     ours = gc.isenabled() and _collector_off.acquire(blocking=False)
     if ours:
         gc.disable()
@@ -277,9 +279,9 @@ def _without_collector() -> Iterator[None]:
 
 @contextlib.contextmanager
 def rolled_back() -> Iterator[None]:
-    """All that is written inside is undone: so a plan knows what its own first half would bring."""
+    """Roll back the writes of the body; a dry run thus sees the effect of its own ingest."""
     with transaction.atomic(), database_connection.cursor() as cursor:
-        # An object that was not listed may be asked for meanwhile, and the cluster be slow.
+        # The body may read objects from a slow cluster within the transaction.
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         try:
             yield
@@ -289,7 +291,7 @@ def rolled_back() -> Iterator[None]:
 
 @contextlib.contextmanager
 def isolate_kind(kind_counts: KindCounts, kind: str) -> Iterator[None]:
-    """What one kind may not do, or has not, is that kind's trouble; anything else ends the pass."""
+    """Store a failure that affects one kind only in its counts; other errors end the sync."""
     try:
         yield
     except (
@@ -304,21 +306,21 @@ def isolate_kind(kind_counts: KindCounts, kind: str) -> Iterator[None]:
     except ingest.DATABASE_AWAY:
         raise
     except (DatabaseError, *BUGS):
-        log.exception("a pass over %s failed", kind)
+        log.exception("the sync of %s failed", kind)
         kind_counts.code, kind_counts.message = ReconcileFailed.code, ReconcileFailed.__doc__ or ""
 
 
 def _list_all(
     context: SyncContext, handlers: Sequence[Handler], counts: dict[str, KindCounts]
 ) -> list[_ListedKind]:
-    """All lists before anything is concluded from any of them."""
+    """List all kinds, before anything is concluded from one of the lists."""
     resources = [resource for handler in handlers for resource in handler.resources]
     discovery = context.client.discover(resources)
     served_kinds.store_served_kinds(context, handlers, discovery)
     listed: list[_ListedKind] = []
     for handler in handlers:
         kind_counts = counts.setdefault(handler.kind, KindCounts())
-        # The first that is served; one before it that did not answer may be, and is waited for.
+        # The first served version; an earlier one whose API group failed may be served, so it counts too.
         answer = {*discovery.served, *discovery.faults}
         read = next((resource for resource in handler.resources if resource in answer), None)
         if read is None or read in discovery.faults:
@@ -338,13 +340,13 @@ def _list_all(
 
 @contextlib.contextmanager
 def _record_forbidden(context: SyncContext, read: Resource) -> Iterator[None]:
-    """A kind that is read if we may: a finding says that we may not, and what was known stays."""
+    """Record a finding if the credentials must not read an optional kind; its rows stay."""
     try:
         yield
     except faults.Forbidden as error:
         if not read.reads_for:
             raise
-        message = f"There are no new {read.reads_for}: {error.message}"
+        message = f"Cannot update {read.reads_for}: {error.message}"
         if not context.dry_run:
             with context.holding():
                 differences.store_findings(

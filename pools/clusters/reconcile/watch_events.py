@@ -1,4 +1,4 @@
-"""What a watch told is taken in: between full passes, within seconds."""
+"""Ingest of watch events, and prompt writes of register changes, between full syncs."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def ingest_events(
     to: Position,
     open_client: connecting.OpenClient = connecting.client_for,
 ) -> Run:
-    """Take in what a watch told of one kind, (type, object) in order, and write what follows.
+    """Ingest watch events of one kind, as (type, object) in order, and apply the resulting writes.
 
-    The events are all those between two positions. When the kind stands elsewhere by now (a list, or
-    another watcher, has seen more), nothing is done and the run's error is `events_overtaken`. Of
-    several events of one object the last one counts. A deletion that was told is an object's end: it
-    names the uid. The lease is handed back; the run is stored only when something came of it.
+    The events are all events between two positions. If the kind is at another position by now (a list
+    or another watcher is ahead), nothing is done and the error of the run is `events_overtaken`. Of
+    several events of one object the last one counts. A DELETED event ends the object with its uid.
+    Releases the lease; the sync run is stored only if it changed something or failed.
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.watch_run(connection.cluster, database.now())
@@ -78,9 +78,9 @@ def apply_register_changes(
     *,
     open_client: connecting.OpenClient = connecting.client_for,
 ) -> Run:
-    """Write what a change of the register asks for, of the kinds that are `prompt`, without a list.
+    """Apply the writes that a change of the register requires, for `prompt` kinds, without a list.
 
-    The lease is handed back; the run is stored only when something came of it.
+    Releases the lease; the sync run is stored only if it changed something or failed.
     """
     connection = Connection.objects.select_related("cluster").get(pk=lease.row_id)
     record = sync_runs.watch_run(connection.cluster, database.now())
@@ -107,7 +107,7 @@ def _make_context(
         connection, client, lease, from_watch=True, changed_keys=changed_keys
     )
 
-    # The watch knew whom it asked. This connection is another one, and it is made only to write.
+    # The watch has verified the identity on its own connection. This connection is opened only for writes.
     @functools.cache
     def verify_once() -> str:
         return connecting.verify_identity(connection, client)
@@ -120,7 +120,7 @@ def _make_context(
 
 
 def _project_event(handler: Handler, type_: str, manifest: Manifest) -> tuple[str, Manifest]:
-    """What is kept of the object; one that is of no interest any more is gone."""
+    """Return the projected event; an object that is no longer relevant counts as DELETED."""
     projection = projection_for(handler)
     if projection is None or type_ == "DELETED":
         return type_, manifest
@@ -129,7 +129,7 @@ def _project_event(handler: Handler, type_: str, manifest: Manifest) -> tuple[st
 
 
 def _mark_served(context: SyncContext, handler: Handler, position: Position | None) -> bool:
-    """Note the version in which the kind is read, and that all of its objects are known."""
+    """Mark the kind as served and complete in the context; return False if it has no position."""
     for version in handler.resources:
         if position is not None and version.api_version == position.api_version:
             context.served[handler.kind] = version
@@ -144,7 +144,7 @@ def _ingest_changes(
     events_by_uid: Mapping[str, tuple[str, Manifest]],
     kind_counts: KindCounts,
 ) -> bool:
-    """Whether anything was new: what we wrote ourselves was seen when it was written."""
+    """Ingest changed and deleted objects; return False if there are none, as after our own writes."""
     rows = {
         uid: (pk, version)
         for uid, pk, version in ObservedObject.objects.filter(

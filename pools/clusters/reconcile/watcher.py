@@ -1,15 +1,16 @@
-"""The watcher: what happens in clusters reaches the register within seconds.
+"""The watcher: changes in clusters reach the register within seconds.
 
-One thread for each kind of each cluster waits for its events (pools.clusters.reconcile.streams); a few others
-take in what was told, and write what changed in the register, so that a cluster that hangs holds up
-none but itself. The main thread looks every two seconds which clusters are its own
-(pools.clusters.reconcile.watchers), begins and ends streams, and runs the full passes that nobody else has run for
-a minute: without Redis they are late, not absent.
+One thread for each kind of each cluster receives its events (pools.clusters.reconcile.streams). A few worker
+threads ingest the events and write changes of the register, so that a cluster that hangs delays no other
+one. The main thread reads its share of the clusters every two seconds (pools.clusters.reconcile.watchers),
+starts and stops streams, and runs full syncs that are overdue by a minute: without Redis they are late,
+but not lost.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import queue
 import random
@@ -36,13 +37,13 @@ from pools.core import errors
 from pools.models import Connection
 from pools.platform.outbound import faults
 
-TICK = 0.2  # seconds: what was told by then is taken in together
-SHARE_INTERVAL = 2
+TICK = 0.2  # seconds during which events are collected into one ingest
+SHARE_INTERVAL = 2  # seconds between two reads of the share
 WORKERS = 8
-LONGEST_PAUSE = 60
-BOOKMARK_INTERVAL = 60  # seconds between two positions that are kept although nothing happened
-OVERDUE = 60  # seconds after which a pass that nobody ran is ours
-STEADY_AFTER = 30  # seconds after which a stream was well
+LONGEST_PAUSE = 60  # seconds; limit of the back-off of a stream
+BOOKMARK_INTERVAL = 60  # seconds between two stored positions without events
+OVERDUE = 60  # seconds after which the watcher runs an overdue sync
+STEADY_AFTER = 30  # seconds after which a stream counts as healthy
 
 log = logging.getLogger(__name__)
 Key = tuple[int, str]  # connection, kind
@@ -50,7 +51,7 @@ Key = tuple[int, str]  # connection, kind
 
 @dataclass
 class _WatchedCluster:
-    """One cluster: its streams by kind, and when it may be asked again."""
+    """One cluster: its streams and back-off by kind."""
 
     share: watchers.Share
     streams: dict[str, Stream] = field(default_factory=dict)
@@ -58,8 +59,8 @@ class _WatchedCluster:
     not_before: dict[str, float] = field(default_factory=dict)
     bookmarked_at: float = field(default_factory=time.monotonic)
     nudged: str = ""
-    applied_nudge: str = ""  # the nudge that was answered last
-    busy: bool = False  # one of the takers has it
+    applied_nudge: str = ""  # the last nudge whose changes were written
+    busy: bool = False  # a worker thread processes it
     rest_until: float = 0
 
     def stop(self) -> None:
@@ -69,7 +70,7 @@ class _WatchedCluster:
 
 
 class Watcher:
-    """Watches its share of the clusters, at most `most`, until it is stopped."""
+    """Watches its share of the clusters, at most `max_clusters`, until it is stopped."""
 
     def __init__(
         self,
@@ -89,19 +90,19 @@ class Watcher:
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._shares_read_at = 0.0
-        self._full_sync_lock = threading.Lock()  # held while a pass runs here
+        self._full_sync_lock = threading.Lock()  # held while a full sync runs in this process
 
     def run(self) -> None:
-        """Until `stop`; a database that is away is waited for."""
+        """Run until `stop`; wait for a database that is unavailable."""
         for number in range(WORKERS):
-            threading.Thread(target=self._work, daemon=True, name=f"taker {number}").start()
+            threading.Thread(target=self._work, daemon=True, name=f"ingest worker {number}").start()
         while not self._stopped.is_set():
             self._on_progress()
             try:
                 close_old_connections()
                 self._step()
             except ingest.DATABASE_AWAY as error:
-                log.warning("the database is away: %s", error)
+                log.warning("the database is unavailable: %s", error)
                 self._stopped.wait(1)
             self._wake.wait(TICK if self._has_waiting_events() else SHARE_INTERVAL)
             self._wake.clear()
@@ -133,7 +134,7 @@ class Watcher:
         for connection_id, watched in list(self._watched.items()):
             if not watched.busy and now >= watched.rest_until and self._has_work(watched, now):
                 watched.busy = True
-                self._jobs.put(lambda pk=connection_id, it=watched: self._process(pk, it))  # type: ignore[misc]
+                self._jobs.put(functools.partial(self._process, connection_id, watched))
 
     def _update_shares(self) -> None:
         shares = {
@@ -151,12 +152,12 @@ class Watcher:
                 self._update_streams(watched, share)
 
     def _update_streams(self, watched: _WatchedCluster, share: watchers.Share) -> None:
-        """A stream for each kind that a pass has listed, from there on."""
+        """Start a stream from the position of each kind; replace ended and overtaken streams."""
         for handler in self._handlers:
             kind, position = handler.kind, watch_positions.read(share.positions, handler.kind)
             stream = watched.streams.get(kind)
             if stream is not None and stream.ended and stream.waiting:
-                continue  # is taken in first
+                continue  # its events are ingested first
             if stream is not None and (stream.ended or stream.stopped or position != stream.stored):
                 self._end_stream(watched, kind, stream)
                 stream = None
@@ -181,7 +182,7 @@ class Watcher:
                     stream.start()
 
     def _end_stream(self, watched: _WatchedCluster, kind: str, stream: Stream) -> None:
-        """It was overtaken, or it failed: then the next one waits, ever longer."""
+        """Remove a stream that was overtaken or failed; after a failure, back off."""
         fault = None if stream.stopped else stream.fault
         stream.stop()
         del watched.streams[kind]
@@ -201,7 +202,7 @@ class Watcher:
         jitter = random.uniform(0.75, 1.25)  # noqa: S311  # no secret
         watched.not_before[kind] = time.monotonic() + seconds * jitter
 
-    # --- taking in --------------------------------------------------------------------------------
+    # --- ingest --------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:
@@ -210,7 +211,7 @@ class Watcher:
                 close_old_connections()
                 job()
             except ingest.DATABASE_AWAY as error:
-                log.warning("the database is away: %s", error)
+                log.warning("the database is unavailable: %s", error)
             except Exception:
                 log.exception("a job of the watcher failed")
             finally:
@@ -237,23 +238,23 @@ class Watcher:
             if watched.nudged != watched.applied_nudge:
                 self._apply_register_changes(connection_id, watched)
         finally:
-            # As long as it took: events that come without end leave half of the time to others.
+            # Rest as long as the work took, so that endless events leave half of the time to others.
             watched.rest_until = 2 * time.monotonic() - began
             watched.busy = False
 
     def _apply_register_changes(self, connection_id: int, watched: _WatchedCluster) -> None:
-        """Write what the register wants since it changed; what fails now is left to the full pass."""
+        """Write changes of the register; failures are left to the full sync."""
         nudged = watched.nudged
         lease = leases.borrow(connection_id, self.name)
-        if lease is not None:  # else a pass is running, which may have begun before the change
+        if lease is not None:  # else a sync is running, which may have started before the change
             watch_events.apply_register_changes(lease, self._handlers, open_client=self._open)
             watched.applied_nudge = nudged
 
     def _ingest_events(self, connection_id: int, kind: str, stream: Stream) -> bool:
-        """False when it failed, and not because others have seen more."""
+        """Ingest the events of a stream; return False if that failed, unless the stream was overtaken."""
         lease = leases.borrow(connection_id, self.name)
         if lease is None:
-            return True  # a pass is running; what it lists overtakes what was told
+            return True  # a sync is running; its lists overtake these events
         batch = stream.take()
         if batch is None:
             leases.release(lease)
@@ -279,7 +280,7 @@ class Watcher:
                 stream.stop()
 
     def _store_bookmark(self, connection_id: int, kind: str, stream: Stream) -> None:
-        """Bookmarks: so that whoever watches next need not begin long ago."""
+        """Store the position of a stream without events, so that the next watch starts from there."""
         if stream.waiting or (batch := stream.take()) is None:
             return
         events, to = batch
@@ -290,12 +291,12 @@ class Watcher:
         else:
             stream.stored = to
 
-    # --- passes that nobody runs ------------------------------------------------------------------
+    # --- overdue syncs ------------------------------------------------------------------
 
     def _run_overdue_sync(self) -> None:
         overdue = leases.due_connections(1, overdue=OVERDUE)
         if overdue and self._full_sync_lock.acquire(blocking=False):
-            self._jobs.put(lambda: self._run_full_sync(overdue[0]))
+            self._jobs.put(functools.partial(self._run_full_sync, overdue[0]))
 
     def _run_full_sync(self, connection_id: int) -> None:
         try:

@@ -212,7 +212,9 @@ class Command(base.BaseCommand):
             if not granted:
                 self.stdout.write(f"  missing right: {right} (for {right.needed_for})")
         for one in found.endings:
-            self.stdout.write(f"  the {one.what} ends on {one.moment.date()}, in {one.days} days")
+            self.stdout.write(
+                f"  the {one.credential} ends on {one.expires_at.date()}, in {one.days} days"
+            )
         for doubt in found.doubts:
             self.stdout.write(f"  {doubt}")
 
