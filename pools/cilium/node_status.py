@@ -254,7 +254,7 @@ class NodeStatus(NamedTuple):
         listed = {listed_cidr.text for listed_cidr in self.listed}
         return [row for row in self.held if row.text not in listed]
 
-    def counted(self, pool: PodPool) -> Iterator[addresses.Network]:
+    def counted_cidrs(self, pool: PodPool) -> Iterator[addresses.Network]:
         """Yield the CIDRs whose addresses count towards the node's request of a pool."""
         for listed_cidr in self.listed:
             if (
@@ -278,7 +278,7 @@ class NodeStatus(NamedTuple):
             return missing
         pool = self.pools.get_live(name)
         if pool is not None:
-            for cidr in self.counted(pool):
+            for cidr in self.counted_cidrs(pool):
                 missing[cidr.version] -= pool.usable(cidr)
         return {family: max(count, 0) for family, count in missing.items()}
 

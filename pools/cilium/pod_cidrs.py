@@ -82,7 +82,7 @@ def _node_addresses(status: NodeStatus) -> NodeAddresses:
 
 def _pool_demand(status: NodeStatus, name: str) -> PoolDemand:
     pool = status.pools.get_live(name)
-    counted = list(status.counted(pool)) if pool else []
+    counted = list(status.counted_cidrs(pool)) if pool else []
     needed = status.demand.requested.get(name, {})
     return PoolDemand(
         pool=name,

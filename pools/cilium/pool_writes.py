@@ -112,11 +112,11 @@ def fit_ranges(part: Manifest, current: Manifest, *, desired_pool: PodIPPool) ->
     spec = dict(part.get("spec") or {})
     for number in (4, 6):
         key = f"ipv{number}"
-        there = (current.get("spec") or {}).get(key) or {}
+        observed_family = (current.get("spec") or {}).get(key) or {}
         family = dict(spec.get(key) or {})
-        if "cidrs" in family or not there.get("cidrs"):
+        if "cidrs" in family or not observed_family.get("cidrs"):
             continue
-        listed = [cidr for cidr in there["cidrs"] if isinstance(cidr, str)]
+        listed = [cidr for cidr in observed_family["cidrs"] if isinstance(cidr, str)]
         desired_family = desired_pool.families.get(number)
         removed = set(listed) - {
             str(entry.cidr) for entry in (desired_family.cidrs if desired_family else ())

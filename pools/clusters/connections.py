@@ -132,7 +132,7 @@ def from_kubeconfig(text: str | bytes, *, context: str = "") -> ConnectionSource
 
 def from_pod() -> ConnectionSource:
     """Return the service account of this pod as a source. Raises InvalidInput not_in_cluster."""
-    return ConnectionSource(kubeconfig.in_cluster(os.environ), in_cluster=True)
+    return ConnectionSource(kubeconfig.service_account_access(os.environ), in_cluster=True)
 
 
 def get_connection(cluster: Cluster) -> Connection:

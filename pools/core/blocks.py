@@ -216,11 +216,11 @@ def check_mask_size(value: object, parent: addresses.Network | int, *, field: st
     if not isinstance(value, int) or isinstance(value, bool):
         raise errors.InvalidInput.for_field(field, "wrong_type", "must be a whole number", value)
     if isinstance(parent, int):
-        least, most, place = 1, 32 if parent == 4 else 128, f"IPv{parent}"
+        smallest, largest, parent_name = 1, 32 if parent == 4 else 128, f"IPv{parent}"
     else:
-        least, most, place = max(parent.prefixlen, 1), parent.max_prefixlen, str(parent)
-    if not least <= value <= most:
-        message = f"the mask size must be {least} to {most} in {place}"
+        smallest, largest, parent_name = max(parent.prefixlen, 1), parent.max_prefixlen, str(parent)
+    if not smallest <= value <= largest:
+        message = f"the mask size must be {smallest} to {largest} in {parent_name}"
         raise errors.InvalidInput.for_field(field, "mask_size", message, value)
     return value
 

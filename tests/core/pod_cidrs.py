@@ -42,7 +42,7 @@ def started(*pools: podippool.PodIPPool) -> Operator:
     operator = Operator([4])
     for one in pools:
         assert operator.upsert_pool(one).errors == ()
-    operator.restore_finished()
+    operator.finish_restore()
     return operator
 
 

@@ -19,7 +19,7 @@ def test_nothing_is_handed_out_before_all_nodes_were_seen() -> None:
     )
     assert outcome.errors == (NOT_READY,)
     assert [step.verb for step in outcome.steps] == [Verb.OCCUPY, Verb.ORPHAN]
-    operator.restore_finished()
+    operator.finish_restore()
     second = operator.allocate_to_node(node("n2", demands={"a": 300}))
     assert texts(second.cidrs(Verb.ALLOCATE)) == ["10.0.1.0/24", "10.0.2.0/24"]
 
@@ -120,7 +120,7 @@ def test_huge_networks_and_huge_demands_end() -> None:
     reserved = "fd00::-fd00::ffff:ffff:ffff"
     operator.upsert_pool(pool("a", "fd00::/64", mask=120, reserved=reserved))
     operator.upsert_pool(pool("b", "fd10::/16", mask=120))
-    operator.restore_finished()
+    operator.finish_restore()
     demand = ciliumnode.NodeDemand("n1", requested={"a": {6: 255}, "b": {6: 2**63 - 1}})
     outcome = operator.allocate_to_node(demand)
     assert str(outcome.steps[0].cidr) == "fd00::1:0:0:0/120"

@@ -60,7 +60,7 @@ class Both:
         )
         self.handler = CiliumNodes()
         self.operator = pod_cidr_operator.Operator()
-        self.operator.restore_finished()
+        self.operator.finish_restore()
         self.nodes: dict[str, dict[str, Any]] = {}
         self.version = 0
         for name, cidrs in CIDRS.items():

@@ -131,7 +131,9 @@ def _field_paths(cluster: str, user: str) -> dict[str, str]:
     }
 
 
-def in_cluster(environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACCOUNT) -> Access:
+def service_account_access(
+    environ: Mapping[str, str], *, folder: pathlib.Path = SERVICE_ACCOUNT
+) -> Access:
     """Return the access of the pod of this process, with its service account.
 
     `environ` is the pod's environment (KUBERNETES_SERVICE_HOST and _PORT). The token's file is read

@@ -34,7 +34,7 @@ def secret_owner(cluster_id: int) -> str:
 def cluster_access(connection: Connection) -> Access:
     """Return the address and the credentials of a cluster. Raises SecretUnreadable."""
     if connection.in_cluster:
-        return kubeconfig.in_cluster(os.environ)
+        return kubeconfig.service_account_access(os.environ)
     ring = secrets.configured()
     return Access.load(ring.open(connection.sealed, owner=secret_owner(connection.cluster_id)))
 

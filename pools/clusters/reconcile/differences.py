@@ -88,7 +88,7 @@ def store_findings(
     }
     findings_by_key = {
         (finding.code, _text(finding.subject)[:_LONGEST_SUBJECT]): finding
-        for finding in _bounded(findings)
+        for finding in _limit_findings(findings)
     }
     new = []
     for (code, subject), finding in findings_by_key.items():
@@ -109,7 +109,7 @@ def store_findings(
         Finding.objects.filter(pk__in=[row.pk for row in existing_rows.values()]).delete()
 
 
-def _bounded(findings: Iterable[ReconcileFinding]) -> Iterator[ReconcileFinding]:
+def _limit_findings(findings: Iterable[ReconcileFinding]) -> Iterator[ReconcileFinding]:
     counts: Counter[str] = Counter()
     for finding in findings:
         counts[finding.code] += 1

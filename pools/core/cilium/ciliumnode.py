@@ -82,8 +82,8 @@ def parse(manifest: object) -> NodeDemand:
         name=_name(metadata, "name", "metadata", report, holders.parse_name),
         uid=_text(metadata, "uid", "metadata", report),
         resource_version=_text(metadata, "resourceVersion", "metadata", report),
-        requested=_requested(pools, report),
-        allocated=_allocated(pools, report),
+        requested=_parse_requested(pools, report),
+        allocated=_parse_allocated(pools, report),
         pod_cidrs=_cidrs(ipam, "podCIDRs", "spec.ipam", report),
         operator_error=_text(status, "error", "status.ipam.operator-status", report),
     )
@@ -132,7 +132,7 @@ def _written_order(network: addresses.Network) -> tuple[int, str]:
 # Ten thousand nodes are read at a time, so a path is built only for a problem.
 
 
-def _requested(
+def _parse_requested(
     pools: object_reader.Json, report: object_reader.ProblemReport
 ) -> dict[str, dict[int, int]]:
     requested: dict[str, dict[int, int]] = {}
@@ -146,7 +146,7 @@ def _requested(
     return requested
 
 
-def _allocated(
+def _parse_allocated(
     pools: object_reader.Json, report: object_reader.ProblemReport
 ) -> tuple[AllocatedEntry, ...]:
     entries = []

@@ -68,7 +68,7 @@ class Operator:
         self._held: dict[str, Held] = {}
         self._orphans: dict[str, Held] = {}
 
-    def restore_finished(self) -> None:
+    def finish_restore(self) -> None:
         """Start to allocate blocks, after all nodes were restored."""
         self.ready = True
 
@@ -287,7 +287,7 @@ def plan(
         operator.upsert_pool(pool)
     nodes = list(nodes)
     first_steps = {node.name: operator.allocate_to_node(node).steps for node in nodes}
-    operator.restore_finished()
+    operator.finish_restore()
     served = ((node.name, operator.allocate_to_node(node)) for node in nodes)
     return {
         name: OperatorOutcome((*first_steps[name], *outcome.steps), outcome.errors)

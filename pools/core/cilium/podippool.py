@@ -172,7 +172,7 @@ def _families(spec: object_reader.Fields) -> dict[int, Family]:
 
 def _family(part: object_reader.Fields, number: int) -> Family:
     part.only("cidrs", "maskSize", "pool")
-    entries = [entry for entry in _listed_cidrs(part, number) if entry is not None]
+    entries = [entry for entry in _parse_cidrs(part, number) if entry is not None]
     _add_shipped_ranges(part, entries)
     for entry in entries:
         _check_ranges(entry, part.report)
@@ -182,19 +182,19 @@ def _family(part: object_reader.Fields, number: int) -> Family:
     return Family(tuple(cidrs), mask_size or 0)
 
 
-def _listed_cidrs(part: object_reader.Fields, number: int) -> Iterator[_ParsedCIDR | None]:
+def _parse_cidrs(part: object_reader.Fields, number: int) -> Iterator[_ParsedCIDR | None]:
     listed = part.items("cidrs")
     if part.data.get("cidrs") in (None, []):
         part.report.add(part.path("cidrs"), "required", "at least one CIDR is required")
     for path, item in listed:
         if isinstance(item, dict):
-            yield _proposed_cidr(object_reader.Fields(item, path, part.report), number)
+            yield _parse_proposed_cidr(object_reader.Fields(item, path, part.report), number)
         else:
             with part.report.collecting():
                 yield _ParsedCIDR(path, _parse_cidr(number, item, path), [])
 
 
-def _proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | None:
+def _parse_proposed_cidr(item: object_reader.Fields, number: int) -> _ParsedCIDR | None:
     """Return an object of CFP-42466: {cidr, reservedRange: "first-last"}."""
     item.only("cidr", "reservedRange")
     cidr = item.parse("cidr", functools.partial(_parse_cidr, number))
@@ -214,7 +214,7 @@ def _add_shipped_ranges(part: object_reader.Fields, entries: list[_ParsedCIDR]) 
         item.only("cidr", "reservedRanges")
         ranges = [
             located_range
-            for located_range in map(_start_end, item.objects("reservedRanges"))
+            for located_range in map(_parse_start_end, item.objects("reservedRanges"))
             if located_range
         ]
         cidr = item.parse("cidr", _parse_any_cidr)
@@ -231,7 +231,7 @@ def _add_shipped_ranges(part: object_reader.Fields, entries: list[_ParsedCIDR]) 
         seen_cidrs.add(cidr)
 
 
-def _start_end(item: object_reader.Fields) -> tuple[str, addresses.AddressRange] | None:
+def _parse_start_end(item: object_reader.Fields) -> tuple[str, addresses.AddressRange] | None:
     item.only("start", "end")
     start, end = item.parse("start", _parse_address), item.parse("end", _parse_address)
     if start is None or end is None:
@@ -325,7 +325,7 @@ def render(pool: PodIPPool, *, shape: Shape) -> object_reader.Json:
 
 def _render_family(family: Family, shape: Shape, path: str) -> object_reader.Json:
     for index, entry in enumerate(family.cidrs):
-        _check_holds(entry, shape, f"{path}.cidrs.{index}")
+        _check_shape(entry, shape, f"{path}.cidrs.{index}")
     if shape is Shape.V2_PROPOSAL:
         return {"cidrs": list(map(_render_proposed, family.cidrs)), "maskSize": family.mask_size}
     rendered: object_reader.Json = {
@@ -337,10 +337,10 @@ def _render_family(family: Family, shape: Shape, path: str) -> object_reader.Jso
     return rendered
 
 
-def _check_holds(entry: CidrEntry, shape: Shape, path: str) -> None:
-    most = {Shape.V2ALPHA1: 0, Shape.V2_PROPOSAL: 1}.get(shape)
-    if most is not None and len(entry.reserved) > most:
-        message = f"{shape.value} holds at most {most} reserved ranges for {entry.cidr}"
+def _check_shape(entry: CidrEntry, shape: Shape, path: str) -> None:
+    limit = {Shape.V2ALPHA1: 0, Shape.V2_PROPOSAL: 1}.get(shape)
+    if limit is not None and len(entry.reserved) > limit:
+        message = f"{shape.value} holds at most {limit} reserved ranges for {entry.cidr}"
         raise errors.InvalidInput.for_field(
             path, "shape_cannot_hold_ranges", message, str(entry.cidr)
         )

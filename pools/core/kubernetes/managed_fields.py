@@ -114,12 +114,14 @@ def remove_field(entries: Sequence[object_reader.Json], path: str) -> list[objec
     return remaining
 
 
-def _merge_fields(some: object_reader.Json, others: object_reader.Json) -> object_reader.Json:
-    both = {
-        name: _merge_fields(some[name], others[name]) if name in some and name in others else fields
-        for name, fields in {**some, **others}.items()
+def _merge_fields(first: object_reader.Json, second: object_reader.Json) -> object_reader.Json:
+    merged_fields = {
+        name: _merge_fields(first[name], second[name])
+        if name in first and name in second
+        else fields
+        for name, fields in {**first, **second}.items()
     }
-    return dict(sorted(both.items()))
+    return dict(sorted(merged_fields.items()))
 
 
 def member_key(fields: object_reader.Json) -> MemberKey:
@@ -158,11 +160,11 @@ def _paths(fields: object, above: Path = ()) -> Iterator[Path]:
 
 
 def _element(name: str) -> Element | None:
-    kind, _, rest = name.partition(":")
+    kind, _, content = name.partition(":")
     if kind == "f":
-        return rest
+        return content
     try:
-        value = json.loads(rest)
+        value = json.loads(content)
     except ValueError:
         return None
     if kind == "k" and isinstance(value, dict):
