@@ -152,7 +152,7 @@ def forget(cluster_id: int, rows: Sequence[ObservedObject]) -> None:
     window.release([block for (block,) in gone_blocks], kind=HOLDER)
 
 
-_BLOCKS_OF_GONE_NODES = statements.read("pools/blocks_of_gone_nodes")
+_BLOCKS_OF_GONE_NODES = statements.read("pools/blocks_of_deleted_nodes")
 
 
 def assign(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: bool = False) -> None:
@@ -170,7 +170,7 @@ def assign(assignments: Sequence[tuple[int, str, str]], *, against_cooldown: boo
             cursor.execute("SELECT set_config('ipam.skip_cooldown', 'off', true)")
 
 
-_ASSIGN = statements.read("pools/give_blocks_to_nodes")
+_ASSIGN = statements.read("pools/assign_blocks_to_nodes")
 
 
 @dataclass(slots=True)

@@ -145,7 +145,7 @@ def nodes_out_of_sync(cluster_id: int) -> list[str]:
 
 # Strings are compared, because a node may list a value that PostgreSQL does not accept as a CIDR. Listed
 # CIDRs in an orphaned CIDR are included: they do not count towards the request of the node.
-_NODES_OUT_OF_SYNC = statements.read("pools/nodes_with_other_blocks")
+_NODES_OUT_OF_SYNC = statements.read("pools/nodes_out_of_sync")
 
 
 def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -70,7 +70,7 @@ _WELL_ROWS = """
     WHERE cluster_id = %s AND kind = %s
         AND NOT (pending OR problem_code <> '' OR missed_at IS NOT NULL)
 """
-_OTHER_ROWS = statements.read("pools/objects_to_look_at")
+_OTHER_ROWS = statements.read("pools/objects_to_reprocess")
 
 
 def identity(manifest: Manifest) -> tuple[str, str]:

@@ -80,7 +80,7 @@ def store_findings(
 
     An existing finding keeps its time.
 
-    Of one code the first MOST_FOUND are kept; `more_findings` counts the others.
+    Of one code the first MAX_FINDINGS are kept; `more_findings` counts the others.
     """
     existing_rows = {
         (row.code, row.subject): row

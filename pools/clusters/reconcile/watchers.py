@@ -63,7 +63,7 @@ _RELEASE = """
     UPDATE pools_connection SET watched_by = '' WHERE watched_by = %s AND (paused OR id NOT IN (
         SELECT id FROM pools_connection WHERE watched_by = %s AND NOT paused ORDER BY id LIMIT %s))
 """
-_TAKE = statements.read("pools/take_connections")
+_TAKE = statements.read("pools/claim_connections")
 _OWN_SHARES = """
     SELECT id, md5(concat_ws('|', server, sealed, in_cluster, identity)), positions::text,
         CASE mode WHEN 'managed' THEN COALESCE(nudged_at::text, '') ELSE '' END
