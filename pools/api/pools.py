@@ -188,7 +188,7 @@ def _spec(body: object_reader.Fields) -> pools.PoolSpec:
     families = pool_cidrs.families(body)
     cooldown = _cooldown(body)
     first, last = body.flag("allow_first_ip"), body.flag("allow_last_ip")
-    annotations, labels = body.texts("annotations"), body.texts("labels")
+    annotations, labels = body.string_map("annotations"), body.string_map("labels")
     description = _description(body)
     body.report.raise_any()
     return pools.PoolSpec(
@@ -216,8 +216,8 @@ def _change(body: object_reader.Fields, pool: Pool) -> pools.PoolChange:
         families=pool_cidrs.families(body),
         cooldown_seconds=_cooldown(body),
         description=_description(body),
-        annotations=body.texts("annotations") if body.has("annotations") else None,
-        labels=body.texts("labels") if body.has("labels") else None,
+        annotations=body.string_map("annotations") if body.has("annotations") else None,
+        labels=body.string_map("labels") if body.has("labels") else None,
     )
     body.report.raise_any()
     return change

@@ -113,11 +113,11 @@ class Fields:
         """Return an object unchanged; None if it is absent."""
         return dict(self.section(key).data) if self.has(key) else None
 
-    def texts(self, key: str) -> dict[str, str]:
+    def string_map(self, key: str) -> dict[str, str]:
         """Return an object whose values are strings, such as labels."""
-        texts = self.mapping(key) or {}
-        for name, text in texts.items():
+        strings = self.mapping(key) or {}
+        for name, text in strings.items():
             if not isinstance(text, str):
                 path = f"{self.path(key)}.{name}"
                 self.report.add(path, "wrong_type", "write it as a text in quotes", text)
-        return texts
+        return strings

@@ -69,8 +69,8 @@ def _marked(body: object_reader.Fields, key: str) -> pod_choice.ObjectDescriptio
     part.only("name", "labels", "annotations")
     return pod_choice.ObjectDescription(
         part.parse("name", parsing.name) or "",
-        part.texts("labels") if part.has("labels") else None,
-        part.texts("annotations") if part.has("annotations") else None,
+        part.string_map("labels") if part.has("labels") else None,
+        part.string_map("annotations") if part.has("annotations") else None,
     )
 
 

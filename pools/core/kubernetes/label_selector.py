@@ -63,7 +63,7 @@ def parse(value: object, *, field: str = "") -> Selector:
     part.only("matchLabels", "matchExpressions")
     labels = (
         Requirement(key, SelectorOperator.IN, frozenset([text]))
-        for key, text in part.texts("matchLabels").items()
+        for key, text in part.string_map("matchLabels").items()
         if isinstance(text, str)
     )
     expressions = (_requirement(entry) for entry in part.objects("matchExpressions"))
