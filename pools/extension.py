@@ -174,7 +174,7 @@ ADDRESS_SPACE = Extension(
     conditions=(*pool_conditions.ALL, *register_conditions.ALL),
     metrics=(
         register_metrics.values,
-        cluster_metrics.values,
+        cluster_metrics.sample_values,
         operating_metrics.values,
         totals.values,
     ),

@@ -171,7 +171,7 @@ def send_webhook(target_id: int) -> int:
 @shared_task
 def reconcile_due() -> int:
     """One message for each cluster that is due; a lost one is sent again by the next tick."""
-    due = leases.due()
+    due = leases.due_connections()
     for connection_id in due:
         reconcile.apply_async((connection_id,), expires=_UNTAKEN_SECONDS)
     return len(due)
@@ -180,5 +180,5 @@ def reconcile_due() -> int:
 @shared_task(soft_time_limit=_PASS_SECONDS, time_limit=_PASS_SECONDS + 30)
 def reconcile(connection_id: int) -> bool:
     """A full pass, unless another worker has the cluster, or had it since it was due."""
-    lease = leases.take(connection_id, leases.worker(), only_due=True)
+    lease = leases.take(connection_id, leases.worker_name(), only_due=True)
     return lease is not None and sync.run(lease, registry.HANDLERS).succeeded

@@ -209,7 +209,7 @@ def _whole_set(request: Request, raw: bytes, ip_pool: IPPool) -> list[core.Entry
         fields.only("entries")
         fields.report.raise_any()
         data, field = data["entries"], "entries"
-    if isinstance(data, list) and not isinstance(data, object_reader.Repeated):
+    if isinstance(data, list) and not isinstance(data, object_reader.RepeatedKey):
         return core.parse_list(data, rules, field=field)
     return core.parse_map(data, rules, field=field)
 

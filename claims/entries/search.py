@@ -20,16 +20,16 @@ def matching_entries(rows: QuerySet[Entry], text: str) -> QuerySet[Entry]:
 
 def _of_addresses(text: str) -> dict[str, str] | None:
     """`10.0.0.5`, `10.0.0.5/24` (as entries have them) or a CIDR."""
-    door = addresses.Door.TEXT
+    source = addresses.InputSource.TEXT
     try:
         if "/" in text:
-            within = str(addresses.parse_block(text, door=door))
+            within = str(addresses.parse_block(text, source=source))
             return {"address__net_contained_or_equal": within}
     except errors.InvalidInput as error:
         if error.code != "host_bits_set":
             return None
     try:
-        return {"address": str(addresses.parse_address(text.partition("/")[0], door=door))}
+        return {"address": str(addresses.parse_address(text.partition("/")[0], source=source))}
     except errors.InvalidInput:
         return None
 

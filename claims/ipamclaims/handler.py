@@ -154,9 +154,11 @@ def _answer(context: SyncContext, words: Callable[[], Dialect]) -> None:
         those = list(group)
         for first in range(0, len(those), _BATCH):
             with context.holding():
-                if not recovery_mode.may_grant():
+                if not recovery_mode.may_allocate():
                     return
-                for culprit, error in reconcile_ingest.halving(those[first : first + _BATCH], work):
+                for culprit, error in reconcile_ingest.isolate_failures(
+                    those[first : first + _BATCH], work
+                ):
                     log.error("the claim %s could not be answered", culprit, exc_info=error)
                     allocation.refuse(culprit, dialect, _NOT_WORKED_OUT)
 

@@ -216,7 +216,7 @@ def as_csv(report: WaveReadiness) -> str:
     writer.writerow(_HEADER)
     for machine in report.machines:
         writer.writerows(
-            [spreadsheet_cells.escaped(text) for text in line] for line in _lines(machine)
+            [spreadsheet_cells.escape(text) for text in line] for line in _lines(machine)
         )
     return stream.getvalue()
 

@@ -29,17 +29,17 @@ def banner(request: HttpRequest | None) -> Banner | None:
     """What a page says to this user; None while nothing recovers or nobody is logged in."""
     if request is None or not getattr(request, "user", None) or not request.user.is_authenticated:
         return None
-    row = recovery_mode.current()
+    row = recovery_mode.current_recovery()
     if row is None:
         return None
     if not request.user.has_perm("pools.view_cluster"):
         return Banner(row.since, "", None)
-    left = recovery_mode.waits_for()
+    left = recovery_mode.clusters_to_list()
     return Banner(row.since, row.reason, left[:SHOWN], max(0, len(left) - SHOWN))
 
 
 def lines(request: HttpRequest) -> Iterator[Attention]:
-    row = recovery_mode.current()
+    row = recovery_mode.current_recovery()
     if row is not None and request.user.has_perm("pools.view_cluster"):
         url = reverse("admin:pools_cluster_changelist")
         text = "The register recovers: nothing is allocated"

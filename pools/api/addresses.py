@@ -66,7 +66,7 @@ class InstanceNetwork(views.View):
 def _network(block: Block, cluster: Cluster) -> dict[str, object]:
     """The part `network` of the specification of a workload: what its runtime configures."""
     return {
-        "overlay_ipv6": block_fields.address(str(block.cidr)) or str(block.cidr),
+        "overlay_ipv6": block_fields.host_address(str(block.cidr)) or str(block.cidr),
         "gateway_ipv6": str(cluster.instance_gateway),
         "mtu": cluster.instance_mtu,
         "dns": [str(server) for server in cluster.instance_dns],

@@ -142,4 +142,4 @@ def shapes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _said(names: dict[int, tuple[str, str]], row: dict[str, Any]) -> dict[str, Any]:
     pool, cluster = names[row["pool_id"]]
-    return {**block_fields.answer(row, pool=pool, cluster=cluster)}
+    return {**block_fields.block_answer(row, pool=pool, cluster=cluster)}

@@ -126,7 +126,7 @@ def _answer(pool: Pool) -> views.Answer:
 
 
 def shape(pool: Pool) -> dict[str, Any]:
-    return _shape(pool, usage.pool_usage(pool), drift.waiting_of_pool(pool))
+    return _shape(pool, usage.pool_usage(pool), drift.conflicts_of_pool(pool))
 
 
 def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -134,7 +134,7 @@ def _page(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = Pool.objects.select_related("cluster").prefetch_related("cidrs__reserved_ranges")
     by_id = found.in_bulk(ids)
     used = usage.usage_by_pool(by_id.values())
-    waits = drift.waiting_of_pools(by_id.values())
+    waits = drift.conflicts_of_pools(by_id.values())
     return [
         _shape(by_id[pool_id], used[pool_id], waits.get(pool_id, ()))
         for pool_id in ids
@@ -188,7 +188,7 @@ def _spec(body: object_reader.Fields) -> pools.PoolSpec:
     families = pool_cidrs.families(body)
     cooldown = _cooldown(body)
     first, last = body.flag("allow_first_ip"), body.flag("allow_last_ip")
-    annotations, labels = body.texts("annotations"), body.texts("labels")
+    annotations, labels = body.string_map("annotations"), body.string_map("labels")
     description = _description(body)
     body.report.raise_any()
     return pools.PoolSpec(
@@ -216,8 +216,8 @@ def _change(body: object_reader.Fields, pool: Pool) -> pools.PoolChange:
         families=pool_cidrs.families(body),
         cooldown_seconds=_cooldown(body),
         description=_description(body),
-        annotations=body.texts("annotations") if body.has("annotations") else None,
-        labels=body.texts("labels") if body.has("labels") else None,
+        annotations=body.string_map("annotations") if body.has("annotations") else None,
+        labels=body.string_map("labels") if body.has("labels") else None,
     )
     body.report.raise_any()
     return change

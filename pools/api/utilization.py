@@ -81,7 +81,7 @@ class Forecast(views.View):
                 "pool": pool.name,
                 "cluster": pool.cluster.name,
                 "today": today.isoformat(),
-                "share": forecast.SHARE,
+                "share": forecast.CONFIDENCE,
                 "families": [
                     _forecast(family, one, used[family], today) for family, one in told.items()
                 ],
@@ -93,7 +93,7 @@ def _forecast(family: int, one: forecasts.DatedForecast, used: usage.Usage, toda
     return {
         "family": family,
         "state": str(one.state),
-        "summary": forecast_text.sentence(
+        "summary": forecast_text.describe(
             one.state,
             today=today,
             missing=one.missing,

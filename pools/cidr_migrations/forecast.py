@@ -174,7 +174,7 @@ def _check_pods(
         return
     drained = list(nodes)
     for network in ipaddress.summarize_address_range(plan.span.first, plan.span.last):
-        drained = pod_cidr_operator.drained(drained, network)
+        drained = pod_cidr_operator.drain_nodes(drained, network)
     moved = sum(node != other for node, other in zip(nodes, drained, strict=True))
     failing = _newly_failing_nodes(
         changed_manifests, drained, plan.pool.name, present_plan=_plan(manifests, nodes)
@@ -233,7 +233,7 @@ def _check_shape(plan: MigrationPlan) -> Iterator[PreflightFinding]:
     ):
         return
     try:
-        shape = exports.shape_of(pool.cluster)
+        shape = exports.fetch_shape(pool.cluster)
     except errors.IpamError as error:
         yield PreflightFinding(
             "cluster", RuleResult.UNKNOWN, f"the CRD of the cluster is unknown: {error.message}"

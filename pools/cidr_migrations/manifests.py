@@ -36,9 +36,9 @@ def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
             return ""
         remaining_cidrs = tuple(entry for entry in new_family.cidrs if entry.cidr != cidr.cidr)
         new_family = replace(new_family, cidrs=remaining_cidrs)
-    manifest = exports.manifest(migration.pool)
+    manifest = exports.pool_manifest(migration.pool)
     families = {**manifest.families, family: new_family}
-    return exports.text(
+    return exports.render_yaml(
         [replace(manifest, families={n: part for n, part in families.items() if part.cidrs})],
         _shape(migration).value,
     )
@@ -47,6 +47,6 @@ def next_manifest(migration: CIDRMigration, progress: MigrationProgress) -> str:
 def _shape(migration: CIDRMigration) -> Shape:
     """Return the shape of the cluster's CRD, or Cilium's own shape if it is unknown."""
     try:
-        return exports.shape_of(migration.pool.cluster)
+        return exports.fetch_shape(migration.pool.cluster)
     except errors.IpamError:
         return Shape.V2

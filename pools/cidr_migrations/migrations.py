@@ -63,7 +63,7 @@ def plan_migration(
         raise errors.InvalidInput.for_field(
             "to", "same_cidr", f"{cidr} is the CIDR to retire; choose another one", str(to)
         )
-    return MigrationPlan(row, span or addresses.AddressRange.covering(cidr), to)
+    return MigrationPlan(row, span or addresses.AddressRange.from_network(cidr), to)
 
 
 def start_migration(plan: MigrationPlan, *, author: events.Author) -> CIDRMigration:
@@ -175,7 +175,7 @@ def _whole_range(migration: CIDRMigration) -> addresses.AddressRange:
             "The step widen extends a migration from a range to the whole CIDR; this migration empties all"
             f" of {migration.cidr} already."
         )
-    return addresses.AddressRange.covering(migration.cidr)
+    return addresses.AddressRange.from_network(migration.cidr)
 
 
 def _withhold(
@@ -214,7 +214,7 @@ def _remove(migration: CIDRMigration, cidr: PoolCIDR, author: events.Author) -> 
     subject = f"{migration.cidr} of {migration.pool}"
     pools.refuse_in_use(pools.blocks_in_use(cidr), subject, errors.CIDRInUse)
     _refuse_listed_by_nodes(migration)
-    if not progress.is_reserved(cidr, addresses.AddressRange.covering(cidr.cidr)):
+    if not progress.is_reserved(cidr, addresses.AddressRange.from_network(cidr.cidr)):
         raise errors.StepNotDue(f"Blocks of {subject} can still be allocated: reserve it first.")
     if migration.to is not None and not progress.is_replacement_added(migration):
         raise errors.StepNotDue(
@@ -238,7 +238,7 @@ def _refuse_listed_by_nodes(migration: CIDRMigration) -> None:
         for node in configuration.nodes(migration.pool.cluster)
         if any(
             held_cidr.overlaps(migration.cidr)
-            for held_cidr in node.held().get(migration.pool.name, ())
+            for held_cidr in node.held_cidrs().get(migration.pool.name, ())
         )
     ]
     if names:

@@ -97,7 +97,7 @@ def span_of(migration: CIDRMigration) -> addresses.AddressRange:
 
 def is_whole(migration: CIDRMigration) -> bool:
     """Return True if the migration empties the whole CIDR."""
-    return span_of(migration) == addresses.AddressRange.covering(migration.cidr)
+    return span_of(migration) == addresses.AddressRange.from_network(migration.cidr)
 
 
 def migration_progress(

@@ -55,7 +55,7 @@ def _csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> int:
     writer.writerow(columns)
     count = 0
     for row in rows:
-        writer.writerow([spreadsheet_cells.escaped(_text(row[name])) for name in columns])
+        writer.writerow([spreadsheet_cells.escape(_text(row[name])) for name in columns])
         count += 1
     return count
 

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from pools.core import errors
-from pools.core.object_reader import Repeated
+from pools.core.object_reader import RepeatedKey
 
 LARGEST = 2 * 1024 * 1024  # bytes
 DEEPEST = 32  # objects and lists inside each other
@@ -61,7 +61,7 @@ class _Flaw:
     message: str
 
 
-class _Again(Repeated):
+class _Again(RepeatedKey):
     """The values of a key that is there again, and the flaw that this mostly is."""
 
     def __init__(self, first: object, flaw: _Flaw) -> None:

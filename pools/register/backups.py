@@ -146,7 +146,7 @@ def restore_backup(
     connection.close()  # its prepared statements are invalid now
     management.call_command("migrate", interactive=False, verbosity=0)
     if recovery and older:
-        recovery_mode.begin(author=author, lost=recovery_mode.lost_since_backup())
+        recovery_mode.begin(author=author, lost=recovery_mode.time_since_last_write())
     return _created_at(path)
 
 

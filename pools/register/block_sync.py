@@ -167,7 +167,7 @@ def _insert(
     for address, _ in fresh:
         pool_cidr, index = locations[address]
         indexes.setdefault(pool_cidr.id, []).append(index)
-        withheld.append(pool_cidr.withheld.has_all(blocks.Span(index, index)))
+        withheld.append(pool_cidr.withheld.contains_span(blocks.Span(index, index)))
     for cidr_id, cidr_indexes in indexes.items():
         window.remove_free_blocks(cidr_id, cidr_indexes)
     values = {

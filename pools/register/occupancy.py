@@ -185,7 +185,7 @@ def _probe(shares: _Shares, full: Mapping[int, UsedBlocks]) -> dict[int, UsedBlo
         base = shares.first + number * shares.size
         for probe in range(PROBES):
             index = base + int((probe + generator.random()) * step)
-            cidrs += shares.grid.texts(blocks.Span(index, index))
+            cidrs += shares.grid.cidr_strings(blocks.Span(index, index))
     hits: dict[int, list[tuple[str, bool]]] = {number: [] for number in full}
     for text, state, withheld in _rows(_PROBE, shares.cidr.space_id, cidrs):
         hits[shares.number_of(text)].append((state, withheld))

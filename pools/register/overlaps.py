@@ -79,7 +79,9 @@ def find_overlaps(
 
     Reads all CIDRs by one query and compares them in one loop: 20,000 take some tenths of a second.
     """
-    groups = overlaps.across(_networks(), space=lambda owner: (owner.cluster_id, owner.space))
+    groups = overlaps.overlap_groups(
+        _networks(), space=lambda owner: (owner.cluster_id, owner.space)
+    )
     candidates = (Overlap(tuple(group)) for group in groups)
     return [overlap for overlap in candidates if _matches(overlap, cluster_id, kind, within)]
 
@@ -95,7 +97,7 @@ def _matches(
     }:
         return False
     if within is not None and not (
-        overlaps.holds(within, overlap.cidr) or overlaps.holds(overlap.cidr, within)
+        overlaps.contains(within, overlap.cidr) or overlaps.contains(overlap.cidr, within)
     ):
         return False
     return kind is None or kind in overlap.kinds

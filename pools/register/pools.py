@@ -544,7 +544,7 @@ def _reserve(cidr: PoolCIDR, span: addresses.AddressRange, reason: str) -> Reser
 
 
 def _touched_span(cidr: PoolCIDR, span: addresses.AddressRange) -> blocks.Span:
-    touched = window.layout(cidr).touched_by(span)
+    touched = window.layout(cidr).span_touching(span)
     if touched is None:  # impossible: the range is inside the CIDR
         raise AssertionError(f"{span} touches no block of {cidr}")
     return touched

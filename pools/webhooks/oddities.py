@@ -56,7 +56,7 @@ def _of_cidr(entry: podippool.CidrEntry, grid: blocks.Layout, at: str) -> Warnin
 
 def _cut(grid: blocks.Layout, span: addresses.AddressRange) -> list[str]:
     """The blocks of which the range holds a part only: the first and the last, if any."""
-    touched = grid.touched_by(span)
+    touched = grid.span_touching(span)
     if touched is None:
         return []
     ends = {index: grid.block_at(index) for index in (touched.first, touched.last)}

@@ -110,7 +110,7 @@ def in_use(places: Sequence[Place]) -> list[tuple[PoolCIDR, addresses.AddressRan
 def _bounds(row: PoolCIDR, span: addresses.AddressRange | None) -> tuple[str, str]:
     """The first and the last block that may be in use there."""
     grid = window.layout(row)
-    touched = grid.touched_by(span or addresses.AddressRange.covering(row.cidr))
+    touched = grid.span_touching(span or addresses.AddressRange.from_network(row.cidr))
     if touched is None:  # of another family: the caller has taken the row by its CIDR
         raise AssertionError(f"{span} touches no block of {row}")
     return str(grid.block_at(touched.first)), str(grid.block_at(touched.last))

@@ -112,7 +112,7 @@ def test_a_forecast_goes_by_the_numbers_of_now() -> None:
     pool = growing()
     factories.drain(pool)
     (four,) = apis.Api()("GET", f"pools/{pool.pk}/forecast/").json()["families"]
-    assert (four["state"], four["free"], four["summary"]) == ("full", "0", "full now")
+    assert (four["state"], four["free"], four["summary"]) == ("full", "0", "exhausted now")
 
 
 def test_a_forecast_of_too_short_a_past_says_how_long_it_must_be() -> None:

@@ -37,7 +37,7 @@ def test_the_demo_fleet_in_all_sections() -> None:
         "blue-pool is forecast to be full in about",
     ):  # fmt: skip
         assert words in text, words
-    assert "full now" in text  # the forecast of premium-ipv4
+    assert "exhausted now" in text  # the forecast of premium-ipv4
     assert "numbers were counted" not in text  # a small register is counted on the spot
 
 

@@ -40,7 +40,7 @@ def test_the_pool_of_a_pod(cluster: Cluster) -> None:
     assert 'The podSelector of the pool "green" matches.' in page
     assert "IPv4: <a" in page
     page = _page("pool_for_pod", **asked, **none, pod_labels="-")
-    assert 'So it is the default pool, "default".' in page
+    assert 'The default pool "default" is used.' in page
     assert "The default pool is assumed" in page
 
 

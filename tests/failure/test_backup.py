@@ -75,7 +75,7 @@ def test_what_is_restored_is_what_was_backed_up(tmp_path: pathlib.Path) -> None:
     later = factories.take(pool)
     _command("restore", str(file), "--replace", "--without-recovery")
     assert _dump() == before
-    assert recovery_mode.current() is None
+    assert recovery_mode.current_recovery() is None
     # The register works, triggers and all; its sequences go on behind what it has.
     assert factories.take(pool)["cidr"] == later["cidr"]
     _command("restore", str(file), "--replace", "--enter-recovery", "--reason=disk lost")
@@ -99,7 +99,7 @@ def test_into_an_empty_database(tmp_path: pathlib.Path, request: pytest.FixtureR
     request.getfixturevalue("fresh")
     _command("restore", str(made.path), "--enter-recovery")
     assert factories.row(taken).holder_id == taken["holder"]["id"]
-    assert recovery_mode.current() is not None
+    assert recovery_mode.current_recovery() is not None
 
 
 def test_a_backup_that_is_cut_off_changes_nothing(tmp_path: pathlib.Path) -> None:
@@ -112,7 +112,7 @@ def test_a_backup_that_is_cut_off_changes_nothing(tmp_path: pathlib.Path) -> Non
     with pytest.raises((backups.RestoreFailed, backups.NotABackup)):
         backups.restore_backup(made.path, author=factories.WITH_REASON, replace=True)
     assert _dump() == before
-    assert recovery_mode.current() is None
+    assert recovery_mode.current_recovery() is None
 
 
 def test_other_files_and_newer_releases_are_refused(tmp_path: pathlib.Path) -> None:

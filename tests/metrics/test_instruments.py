@@ -95,7 +95,7 @@ def test_a_lease_that_is_lost_and_the_write_that_it_stops(connection: Connection
     lease = leases.take(connection.pk, "one")
     assert lease is not None
     Connection.objects.update(fence=lease.fence + 1)
-    with pytest.raises(leases.LeaseLost), leases.holding(lease, factories.BY):
+    with pytest.raises(leases.LeaseLost), leases.transaction_under_lease(lease, factories.BY):
         pytest.fail("it is another's")
     sync.run(lease, [small.Small()])
     process_metrics.flush()

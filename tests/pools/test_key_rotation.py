@@ -45,7 +45,7 @@ def test_rotated_and_the_old_key_taken_away(settings: Any) -> None:
     settings.IPAM_KEY_RING = [new]
     for row, token in ((first, "token-a"), (second, "token-b")):
         row.refresh_from_db()
-        assert sync.access(row).token == token
+        assert sync.cluster_access(row).token == token
     assert ConnectionEvent.objects.count() == events
 
 
@@ -70,5 +70,5 @@ def test_a_row_s_secret_opens_in_no_other_row() -> None:
     Connection.objects.filter(pk=second.pk).update(sealed=first.sealed)
     second.refresh_from_db()
     with pytest.raises(faults.SecretForeign):
-        sync.access(second)
-    assert secrets.configured().open(first.sealed, owner=sync.owner(first.cluster_id))
+        sync.cluster_access(second)
+    assert secrets.configured().open(first.sealed, owner=sync.secret_owner(first.cluster_id))

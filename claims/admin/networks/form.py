@@ -142,7 +142,7 @@ class NetworkForm(forms.Form):
         """The rules of a network, each problem beside its field."""
         cleaned_data = self.cleaned_data
         body = object_reader.Fields(_body(cleaned_data), "", object_reader.ProblemReport())
-        spec = rules.read(body, door=addresses.Door.TEXT)
+        spec = rules.read(body, source=addresses.InputSource.TEXT)
         if cleaned_data.get("applied"):
             spec = rules.check_applied(body, spec)
         for problem in body.report.problems:

@@ -26,7 +26,7 @@ def template_csv() -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     for row in (TEMPLATE_HEADER, *_EXAMPLES):
-        writer.writerow([spreadsheet_cells.escaped(text) for text in row])
+        writer.writerow([spreadsheet_cells.escape(text) for text in row])
     return stream.getvalue().encode("utf-8-sig")
 
 
@@ -38,7 +38,7 @@ def template_xlsx() -> bytes:
         raise RuntimeError("a new workbook has a sheet")
     sheet.title = "VMs"
     for row in (TEMPLATE_HEADER, *_EXAMPLES):
-        sheet.append([spreadsheet_cells.escaped(text) for text in row])
+        sheet.append([spreadsheet_cells.escape(text) for text in row])
     sheet.freeze_panes = "A2"
     for index, width in enumerate(_WIDTHS, start=1):
         column = sheet.column_dimensions[get_column_letter(index)]

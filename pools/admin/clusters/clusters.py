@@ -79,7 +79,7 @@ class StateFilter(lists.Choice):
         return rows.filter(
             pk__in=[
                 row.cluster_id
-                for row in fleet.connected()
+                for row in fleet.list_connections()
                 if standings.status(row, now).state.key == self.value()
             ]
         )

@@ -48,7 +48,7 @@ class TermsForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         said = self.cleaned_data
         try:
-            self.terms = connections.terms(
+            self.terms = connections.parse_terms(
                 said.get("mode") or "", said.get("managed_resources") or ()
             )
         except errors.InvalidInput as error:

@@ -63,11 +63,11 @@ def connect(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     admin_pages.require(request, "pools.change_connection" if row else "pools.add_connection")
     made = connect_form.ConnectForm.to_replace if row else connect_form.ConnectForm
     form = made(request.POST or None, request.FILES or None, request=request, cluster=cluster)
-    found: connection_test.Examination | None = None
+    found: connection_test.ConnectionTest | None = None
     if request.method == "POST" and form.is_valid() and form.source is not None:
         if "_test" in request.POST:
-            wanted = connections.terms(row.mode, row.managed_resources) if row else form.terms
-            found = connection_test.of_source(form.source, wanted, registry.resources())
+            wanted = connections.parse_terms(row.mode, row.managed_resources) if row else form.terms
+            found = connection_test.test_source(form.source, wanted, registry.resources())
         else:
             try:
                 _keep(request, cluster, row, form)
@@ -136,7 +136,7 @@ def test(request: HttpRequest, cluster_id: int) -> HttpResponseBase:
     """Ask the cluster now; nothing is changed."""
     admin_pages.require(request, "pools.reconcile")
     cluster = _cluster(cluster_id)
-    found = connection_test.of_connection(_connection(cluster), registry.resources())
+    found = connection_test.test_connection(_connection(cluster), registry.resources())
     return admin_pages.page(
         request,
         "connection_test.html",

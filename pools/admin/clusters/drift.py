@@ -207,7 +207,7 @@ def decide(request: HttpRequest) -> HttpResponseBase:
         return HttpResponseRedirect(back)
     if verb == "adopt":
         for kind in {row.kind for row in rows}:
-            pages.require(request, *drift.adopting(kind))
+            pages.require(request, *drift.adopt_permissions(kind))
     form = ReasonForm(request.POST or None) if verb == "ignore" else None
     if request.method == "POST" and (form is None or form.is_valid()):
         reason = form.cleaned_data["reason"] if form else ""

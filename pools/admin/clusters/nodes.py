@@ -25,7 +25,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     after = request.GET.get("after", "").replace("\0", "")
     found: list[pod_cidrs.NodeAddresses] = []
     if cluster is not None:
-        found = pod_cidrs.nodes(cluster.pk, after=after, limit=SHOWN + 1, name=named)
+        found = pod_cidrs.list_nodes(cluster.pk, after=after, limit=SHOWN + 1, name=named)
     more = len(found) > SHOWN
     return pages.page(
         request,
@@ -43,7 +43,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _summary(cluster: Cluster | None) -> fleet.Summary | None:
+def _summary(cluster: Cluster | None) -> fleet.ConnectionSummary | None:
     row = Connection.objects.filter(cluster=cluster).select_related("cluster").first()
     return fleet.summary(row) if cluster and row else None
 

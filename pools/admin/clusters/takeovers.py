@@ -24,13 +24,13 @@ def view(request: HttpRequest, drift_id: int) -> HttpResponseBase:
     row = Drift.objects.filter(pk=drift_id).select_related("cluster").first()
     if row is None:
         raise Http404("There is no such difference: it may be settled.")
-    pages.require(request, *drift.adopting(row.kind))
+    pages.require(request, *drift.adopt_permissions(row.kind))
     of = drift.ClusterObject(row.cluster, row.kind, row.name, row.namespace)
     form = TakeoverForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         author = pages.author(request, form.cleaned_data["reason"])
         try:
-            taken = takeovers.take(of, token=request.POST.get("token", ""), author=author)
+            taken = takeovers.take_over(of, token=request.POST.get("token", ""), author=author)
         except errors.IpamError as error:
             pages.put(form, error)
         else:

@@ -42,7 +42,7 @@ SOURCES: list[Source] = []  # filled by pools.extension
 def of_clusters() -> Iterator[Attention]:
     """Clusters whose picture is not current, credentials that end, findings, differences."""
     now = database.now()
-    rows = fleet.connected()
+    rows = fleet.list_connections()
     by_state: dict[ConnectionState, list[Attention]] = {}
     for row in rows:
         standing = connections.status(row, now)

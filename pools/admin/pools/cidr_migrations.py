@@ -157,7 +157,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         span=span_of(migration),
         whole=is_whole(migration),
         manifest=_manifest(migration, progress),
-        waiting=drift.waiting_of_pool(pool),
+        waiting=drift.conflicts_of_pool(pool),
         watched=watched,
         widening=forecast,
     )

@@ -13,12 +13,12 @@ from pools.core.forecast import ForecastState
 from pools.platform.admin import display
 from pools.register.utilization.forecasts import DatedForecast
 
-RANGE = f"{round(100 * forecast.SHARE)} of 100 such ranges contain the day"
+RANGE = f"{round(100 * forecast.CONFIDENCE)} of 100 such ranges contain the day"
 
 
 def sentence(one: DatedForecast) -> str:
     """With its range."""
-    return forecast_text.sentence(
+    return forecast_text.describe(
         one.state,
         today=timezone.now().date(),
         missing=one.missing,
@@ -29,7 +29,7 @@ def sentence(one: DatedForecast) -> str:
 
 
 def short(one: DatedForecast) -> str:
-    return forecast_text.short(one.state, today=timezone.now().date(), day=one.day)
+    return forecast_text.summarize(one.state, today=timezone.now().date(), day=one.day)
 
 
 def between(one: DatedForecast) -> str:

@@ -89,7 +89,7 @@ def view(request: HttpRequest, pool: Pool, **links: Any) -> HttpResponseBase:
         ),
         chosen_map=request.GET.get("map", ""),
         cidrs=cidrs,
-        owned_elsewhere=drift.waiting_of_pool(pool),
+        owned_elsewhere=drift.conflicts_of_pool(pool),
         cidr_states=[(cidr, cidr_state(cidr)) for cidr in cidrs],
         blocks=list(live.order_by("space_id", "cidr")[:FIRST]),
         events=Event.objects.filter(pool_id=pool.pk).order_by("-id")[:FIRST],

@@ -68,7 +68,7 @@ def view(request: HttpRequest, pool: Pool) -> HttpResponseBase:
 def _in(pool: Pool, shape: str) -> Shown:
     name = _NAMES[shape]
     try:
-        text = exports.text([exports.manifest(pool)], shape)
+        text = exports.render_yaml([exports.pool_manifest(pool)], shape)
     except errors.InvalidInput as error:
         return Shown(name, why_not=error.message)
     return Shown(name, text, url=reverse("api:manifest", args=[pool.pk], query={"shape": shape}))
@@ -76,7 +76,7 @@ def _in(pool: Pool, shape: str) -> Shown:
 
 def _of_cluster(pool: Pool, cluster: Cluster) -> Shown:
     try:
-        return _in(pool, exports.shape_of(cluster).value)
+        return _in(pool, exports.fetch_shape(cluster).value)
     except errors.IpamError as error:
         return Shown(f"CiliumPodIPPool, as {cluster} takes it", why_not=error.message)
 

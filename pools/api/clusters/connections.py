@@ -74,7 +74,7 @@ class ConnectionTest(views.View):
     def post(self, request: Request, cluster: str) -> views.Answer:
         """Without a body, or with `{}`, the stored connection; otherwise what the body names."""
         if parsing.body(request).strip() in {b"", b"{}"}:
-            found = connection_test.of_connection(_of(cluster), registry.resources())
+            found = connection_test.test_connection(_of(cluster), registry.resources())
             return views.answer(found.as_json())
         views.require(request, "pools.add_connection")
         clusters.get(cluster)
@@ -82,7 +82,7 @@ class ConnectionTest(views.View):
         source, wanted = _source(body), _terms(body, None)
         body.report.raise_any()
         return views.answer(
-            connection_test.of_source(source, wanted, registry.resources()).as_json()
+            connection_test.test_source(source, wanted, registry.resources()).as_json()
         )
 
 
@@ -131,7 +131,7 @@ def _terms(body: object_reader.Fields, known: Connection | None) -> connections.
     if not body.has("managed_resources") and mode != Mode.OBSERVED:
         managed_resources = list(was[1])
     with body.report.collecting():
-        return connections.terms(Mode.OBSERVED if mode is None else mode, managed_resources)
+        return connections.parse_terms(Mode.OBSERVED if mode is None else mode, managed_resources)
     return connections.Terms()
 
 

@@ -33,7 +33,7 @@ class DriftDecision(views.View):
         if decision == "apply":
             left = drift.apply(of, author=views.author(request))
         elif decision == "adopt":
-            for permission in drift.adopting(of.kind):
+            for permission in drift.adopt_permissions(of.kind):
                 views.require(request, permission)
             adopted = drift.adopt(of, author=views.author(request))
             pool_id = adopted if of.kind == podippool.KIND else None
@@ -58,14 +58,14 @@ class Ownership(views.View):
     @extend_schema(**cluster_schema.OWNERSHIP_TAKE)
     def post(self, request: Request, cluster: str, drift_id: int) -> views.Answer:
         of = _object(cluster, drift_id)
-        for permission in drift.adopting(of.kind):
+        for permission in drift.adopt_permissions(of.kind):
             views.require(request, permission)
         body = parsing.fields(request, "token", "reason")
         token = body.parse("token", parsing.text)
         reason = body.parse("reason", parsing.reason)
         body.report.raise_any()
         author = views.author(request, reason or "")
-        return views.answer(_preview(takeovers.take(of, token=token or "", author=author)))
+        return views.answer(_preview(takeovers.take_over(of, token=token or "", author=author)))
 
 
 def _object(cluster: str, drift_id: int) -> drift.ClusterObject:
@@ -140,7 +140,7 @@ def _nodes(cluster_id: int, page: list[dict[str, Any]]) -> list[dict[str, Any]]:
     before = rows.filter(name__lt=min(names)).order_by("-name").values_list("name", flat=True)
     # A second object of a name, not yet known to be gone, may stand between them.
     limit = rows.filter(name__gte=min(names), name__lte=max(names)).count()
-    found = pod_cidrs.nodes(cluster_id, after=before.first() or "", limit=limit)
+    found = pod_cidrs.list_nodes(cluster_id, after=before.first() or "", limit=limit)
     by_name = {node.name: node for node in found}
     return [_shape(by_name[name]) for name in names if name in by_name]
 

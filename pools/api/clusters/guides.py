@@ -69,8 +69,8 @@ def _marked(body: object_reader.Fields, key: str) -> pod_choice.ObjectDescriptio
     part.only("name", "labels", "annotations")
     return pod_choice.ObjectDescription(
         part.parse("name", parsing.name) or "",
-        part.texts("labels") if part.has("labels") else None,
-        part.texts("annotations") if part.has("annotations") else None,
+        part.string_map("labels") if part.has("labels") else None,
+        part.string_map("annotations") if part.has("annotations") else None,
     )
 
 
@@ -250,7 +250,7 @@ class PoolManifest(views.View):
     @extend_schema(**guides.POOL_MANIFEST)
     def get(self, request: Request, pool_id: int) -> views.Answer:
         pool = pools.get(pool_id)
-        return _yaml(request, [exports.manifest(pool)])
+        return _yaml(request, [exports.pool_manifest(pool)])
 
 
 class ClusterManifest(views.View):
@@ -270,6 +270,6 @@ def _yaml(request: Request, manifests: list[podippool.PodIPPool]) -> views.Answe
         parameters.report.add("cluster", "conflicting_fields", "name a shape or a cluster")
     parameters.done()
     if cluster:
-        shape = exports.shape_of(cluster).value
-    text = exports.text(manifests, shape or podippool.Shape.V2.value)
+        shape = exports.fetch_shape(cluster).value
+    text = exports.render_yaml(manifests, shape or podippool.Shape.V2.value)
     return HttpResponse(text.encode(), content_type=YAML)

@@ -144,14 +144,14 @@ class Command(base.BaseCommand):
         writes = ", ".join(row.managed_resources) or "nothing"
         self.stdout.write(f"  connected to {row.server} {row.version}, {row.mode}, writes {writes}")
         if row.served is not None:
-            self.stdout.write(f"  {served_kinds_text.sentence(row)}")
+            self.stdout.write(f"  {served_kinds_text.describe(row)}")
 
     def _warn(self, source: connections.ConnectionSource) -> None:
         for warning in source.warnings:
             self.stderr.write(f"warning: {warning}")
 
     def _list(self, options: dict[str, Any]) -> None:
-        rows = {one.connection.cluster_id: one for one in fleet.summaries(fleet.connected())}
+        rows = {one.connection.cluster_id: one for one in fleet.summaries(fleet.list_connections())}
         every = list(Cluster.objects.order_by("name"))
         if options["json"]:
             found = [_as_json(cluster, rows.get(cluster.pk)) for cluster in every]
@@ -192,7 +192,7 @@ class Command(base.BaseCommand):
 
     def _test(self, options: dict[str, Any]) -> None:
         row = connections.get_connection(_cluster(options))
-        found = connection_test.of_connection(row, registry.resources())
+        found = connection_test.test_connection(row, registry.resources())
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), indent=2))
         else:
@@ -202,7 +202,7 @@ class Command(base.BaseCommand):
                 f"{found.code}: {found.message}" if found.code else "passes would fail"
             )
 
-    def _tell(self, found: connection_test.Examination) -> None:
+    def _tell(self, found: connection_test.ConnectionTest) -> None:
         self.stdout.write(f"{found.server} {found.version} {found.identity}".rstrip())
         for kind in found.kinds:
             shape = f"shape {kind.shape}" if kind.shape else ""
@@ -212,7 +212,9 @@ class Command(base.BaseCommand):
             if not granted:
                 self.stdout.write(f"  missing right: {right} (for {right.needed_for})")
         for one in found.endings:
-            self.stdout.write(f"  the {one.what} ends on {one.moment.date()}, in {one.days} days")
+            self.stdout.write(
+                f"  the {one.credential} ends on {one.expires_at.date()}, in {one.days} days"
+            )
         for doubt in found.doubts:
             self.stdout.write(f"  {doubt}")
 
@@ -263,10 +265,10 @@ def _terms(options: dict[str, Any], mode: Mode, managed_resources: Any) -> conne
         mode = Mode.MANAGED
     if options["enable"] is not None:
         managed_resources = [one.strip() for one in options["enable"].split(",") if one.strip()]
-    return connections.terms(mode, managed_resources)
+    return connections.parse_terms(mode, managed_resources)
 
 
-def _as_json(cluster: Cluster, found: fleet.Summary | None) -> dict[str, Any]:
+def _as_json(cluster: Cluster, found: fleet.ConnectionSummary | None) -> dict[str, Any]:
     if found is not None:
         return found.as_json()
     return {"cluster": cluster.name, "cluster_id": cluster.pk, "state": "not-connected"}
@@ -306,7 +308,7 @@ def _duration(seconds: float) -> str:
 def _prefix(text: str | None, field: str) -> IPv6Network | None:
     if text is None:
         return None
-    found = addresses.parse_cidr(text, field=field, door=addresses.Door.TEXT)
+    found = addresses.parse_cidr(text, field=field, source=addresses.InputSource.TEXT)
     if not isinstance(found, IPv6Network):
         raise errors.InvalidInput.for_field(
             field, "cluster_prefix", "an IPv6 prefix is expected", text

@@ -55,7 +55,7 @@ class Command(base.BaseCommand):
 
 def _lease(name: str, *, dry: bool, seconds: float) -> Lease:
     """Raises NotFound, ConnectionPaused, Busy."""
-    author, deadline = leases.worker(), time.monotonic() + seconds
+    author, deadline = leases.worker_name(), time.monotonic() + seconds
     while True:
         connection = Connection.objects.filter(cluster__name=name).first()
         if connection is None:

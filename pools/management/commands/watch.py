@@ -37,7 +37,9 @@ class Command(base.BaseCommand):
 
     def handle(self, **options: Any) -> None:
         watcher = reconcile_watcher.Watcher(
-            registry.HANDLERS, most=options["clusters"], got_on=partial(heartbeat.touch, "watcher")
+            registry.HANDLERS,
+            max_clusters=options["clusters"],
+            on_progress=partial(heartbeat.touch, "watcher"),
         )
 
         # Stopped by a thread of its own: a handler runs amidst the watcher's own waiting, whose lock it

@@ -71,7 +71,7 @@ def _rows(rows: QuerySet[PoolForecast], today: date) -> Iterator[dict[str, Any]]
             "earliest": one.earliest,
             "latest": one.latest,
             "per_day": round(one.per_day, 3),
-            "forecast": forecast_text.sentence(
+            "forecast": forecast_text.describe(
                 one.state,
                 today=today,
                 missing=one.missing,

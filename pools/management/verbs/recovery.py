@@ -55,14 +55,14 @@ def author(reason: str) -> events.Author:
 
 
 def _begin(options: dict[str, Any], out: TextIO) -> int:
-    lost = recovery_mode.lost_since_backup() if options["restored"] else timedelta()
+    lost = recovery_mode.time_since_last_write() if options["restored"] else timedelta()
     recovery_mode.begin(author=author(options["reason"]), lost=lost)
     return said(out)
 
 
 def said(out: TextIO) -> int:
     """What is waited for, after it began."""
-    left = recovery_mode.waits_for()
+    left = recovery_mode.clusters_to_list()
     if left:
         out.write(f"Nothing is allocated until these clusters were listed: {', '.join(left)}\n")
     else:
@@ -84,7 +84,11 @@ def _row(row: Recovery) -> dict[str, Any]:
         name: getattr(row, name) for name in ("since", "reason", "actor", "ended_at", "ended_by")
     }
     active = row.ended_at is None
-    return {**shown, "active": active, "waits_for": recovery_mode.waits_for() if active else []}
+    return {
+        **shown,
+        "active": active,
+        "waits_for": recovery_mode.clusters_to_list() if active else [],
+    }
 
 
 def _end(options: dict[str, Any], out: TextIO) -> int:

@@ -54,7 +54,7 @@ def _cluster(name: str) -> int:
 
 def _rows(who: str, cluster_id: int | None, at: datetime) -> Iterator[output.Row]:
     with contextlib.suppress(errors.InvalidInput):
-        address = addresses.parse_address(who, door=addresses.Door.TEXT)
+        address = addresses.parse_address(who, source=addresses.InputSource.TEXT)
         matches, _ = history_addresses.find_holders(address, cluster_id=cluster_id, at=at)
         yield from map(_row, matches)
         return

@@ -55,7 +55,7 @@ def _csv(head: Row, rows: Iterable[Row]) -> Iterator[str]:
 def _cell(value: object) -> object:
     """Numbers stay numbers, other values are their texts."""
     flat = _flat(value)
-    return spreadsheet_cells.escaped(flat) if isinstance(flat, str) else flat
+    return spreadsheet_cells.escape(flat) if isinstance(flat, str) else flat
 
 
 def _flat(value: object) -> object:

@@ -68,16 +68,22 @@ def _said(problem: errors.FieldProblem) -> forms.ValidationError:
 
 
 def cidr_field(**options: Any) -> ParsedField:
-    return ParsedField(lambda t: addresses.parse_cidr(t, door=addresses.Door.TEXT), **options)
+    return ParsedField(
+        lambda t: addresses.parse_cidr(t, source=addresses.InputSource.TEXT), **options
+    )
 
 
 def block_field(**options: Any) -> ParsedField:
     """A block as a CIDR, or an address as the block of one."""
-    return ParsedField(lambda t: addresses.parse_block(t, door=addresses.Door.TEXT), **options)
+    return ParsedField(
+        lambda t: addresses.parse_block(t, source=addresses.InputSource.TEXT), **options
+    )
 
 
 def range_field(**options: Any) -> ParsedField:
-    return ParsedField(lambda t: addresses.parse_range(t, door=addresses.Door.TEXT), **options)
+    return ParsedField(
+        lambda t: addresses.parse_range(t, source=addresses.InputSource.TEXT), **options
+    )
 
 
 def name_field(**options: Any) -> ParsedField:
@@ -113,7 +119,7 @@ class RangesField(forms.CharField):
             if not line.strip():
                 continue
             try:
-                found.append(addresses.parse_range(line, door=addresses.Door.TEXT))
+                found.append(addresses.parse_range(line, source=addresses.InputSource.TEXT))
             except errors.InvalidInput as error:
                 wrong += [
                     forms.ValidationError(f"Line {number}: {problem.message}", code=problem.code)

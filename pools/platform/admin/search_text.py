@@ -35,7 +35,7 @@ def read(text: str) -> Searched:
     """Never refuses: what is no address is a name. A CIDR's host bits are dropped."""
     given = "".join(char for char in text.strip()[:LONGEST] if char.isprintable())
     try:
-        address = addresses.parse_address(given, door=addresses.Door.TEXT)
+        address = addresses.parse_address(given, source=addresses.InputSource.TEXT)
         return Searched(given, ip_network(address))
     except errors.InvalidInput as error:
         hint = error.message if _looks_like_one(given) else ""
@@ -44,7 +44,7 @@ def read(text: str) -> Searched:
         if recognized is not None:
             return Searched(given, hint=recognized)
     try:
-        network = addresses.parse_cidr(given, door=addresses.Door.TEXT, allow_short=True)
+        network = addresses.parse_cidr(given, source=addresses.InputSource.TEXT, allow_short=True)
         return Searched(given, network)
     except errors.InvalidInput as error:
         if error.code == "host_bits_set":
@@ -52,7 +52,7 @@ def read(text: str) -> Searched:
         if "/" in given and _looks_like_one(given):
             hint = error.message
     try:
-        span = addresses.parse_range(given, door=addresses.Door.TEXT)
+        span = addresses.parse_range(given, source=addresses.InputSource.TEXT)
     except errors.InvalidInput:
         return Searched(given, hint=hint)
     return Searched(given, _around(span), hint="the smallest CIDR that holds the range")

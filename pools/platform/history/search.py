@@ -123,10 +123,10 @@ def of_text(text: str) -> list[Wanted]:
 def _network(text: str) -> addresses.Network | None:
     """An address or a CIDR, whose host bits do not matter here."""
     with contextlib.suppress(errors.InvalidInput):
-        address = addresses.parse_address(text, door=addresses.Door.TEXT)
+        address = addresses.parse_address(text, source=addresses.InputSource.TEXT)
         return ip_network(address)
     try:
-        return addresses.parse_cidr(text, door=addresses.Door.TEXT, allow_short=True)
+        return addresses.parse_cidr(text, source=addresses.InputSource.TEXT, allow_short=True)
     except errors.InvalidInput as error:
         return ip_network(text.strip(), strict=False) if error.code == "host_bits_set" else None
 

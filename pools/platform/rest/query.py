@@ -102,7 +102,7 @@ def block(value: str, name: str) -> str:
 
 def moment(value: str, name: str) -> datetime:
     """RFC 3339 with a zone, of a year that can be meant."""
-    return timestamps.parse_moment(value, field=name)
+    return timestamps.parse_timestamp(value, field=name)
 
 
 def names(known: Iterable[str]) -> Callable[[str, str], list[str]]:

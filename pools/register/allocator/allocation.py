@@ -181,7 +181,7 @@ def _parse_outcome(
 
 
 def _block_answer(row: Row) -> block_fields.BlockAnswer:
-    return block_fields.answer(row, pool=row["pool"], cluster=row["cluster"])
+    return block_fields.block_answer(row, pool=row["pool"], cluster=row["cluster"])
 
 
 def _pool_name(pool_id: int) -> str:
@@ -309,4 +309,4 @@ def skip_cooldown(block_id: int, *, author: events.Author) -> block_fields.Block
         if not changed:
             raise errors.Conflict(f"{block} is not cooling down.")
         row = Block.objects.filter(pk=block_id).values().get()
-    return block_fields.answer(row, pool=block.pool.name, cluster=block.pool.cluster.name)
+    return block_fields.block_answer(row, pool=block.pool.name, cluster=block.pool.cluster.name)

@@ -66,7 +66,7 @@ def allocate_for_holders(pool: Pool, demand: BlockDemand) -> tuple[int, list[Blo
 
 def _block_answers(pool: Pool, rows: Sequence[Row]) -> list[BlockAnswer]:
     name, cluster = pool.name, pool.cluster.name
-    return [block_fields.answer(row, pool=name, cluster=cluster) for row in rows]
+    return [block_fields.block_answer(row, pool=name, cluster=cluster) for row in rows]
 
 
 def _existing_blocks(

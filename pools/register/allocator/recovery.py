@@ -19,11 +19,11 @@ def hold(pool_id: int, demand: BlockDemand, *, author: events.Author) -> list[Bl
     one exact block, and Conflict if the register is not in recovery mode.
     """
     with events.recorded(author):
-        if recovery_mode.current() is None:
+        if recovery_mode.current_recovery() is None:
             raise errors.Conflict(
                 "The register is not in recovery mode: allocate the block instead."
             )
-        recovery_mode.recording()
+        recovery_mode.allow_recording()
         for block in Block.objects.filter(
             pool_id=pool_id, cidr=str(demand.cidr), state=BlockState.COOLING
         ):

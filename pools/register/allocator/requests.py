@@ -155,7 +155,7 @@ def retry(pool_id: int | None = None, *, author: events.Author = events.WORKER) 
     Returns how many succeeded. Several workers may run it at once: a request that another worker is
     retrying is skipped. In recovery mode no request is retried.
     """
-    if recovery_mode.current() is not None:
+    if recovery_mode.current_recovery() is not None:
         return 0
     due = AllocationRequest.objects.filter(state=RequestState.PENDING)
     due = due.filter(next_try_at__lte=Now()) if pool_id is None else due.filter(pool_id=pool_id)

@@ -194,7 +194,7 @@ def take_free_blocks(pool: Pool, family: int, count: int) -> list[str]:
             )
         # Free spans contain no reserved block, unless a range was inserted past the services.
         for part in blocks.subtract([blocks.Span(first, last_index)], withheld[cidr_id]):
-            cidrs += grid.texts(part)
+            cidrs += grid.cidr_strings(part)
         if last_index == last:
             FreeSpan.objects.filter(pk=span_id).delete()
         else:

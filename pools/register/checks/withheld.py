@@ -48,7 +48,7 @@ def _wrongly_withheld(pool_id: int, cidrs: dict[PoolCIDR, IndexSet]) -> Iterator
             is_block = network.version == cidr.cidr.version and network.prefixlen == grid.mask_size
             if is_block and network.network_address in cidr.cidr:
                 index = grid.index_of(network)
-                if not blocked.has_all(Span(index, index)):
+                if not blocked.contains_span(Span(index, index)):
                     yield pk, text, state
 
 

@@ -69,7 +69,7 @@ def parse_past_time(value: str, *, field: str = "") -> datetime:
     Up to AHEAD in the future is accepted, because clocks differ. Raises InvalidInput `time`,
     `future_time`.
     """
-    moment = timestamps.parse_moment(value, field=field)
+    moment = timestamps.parse_timestamp(value, field=field)
     if moment > database.now() + AHEAD:
         message = "the time must not be in the future"
         raise errors.InvalidInput.for_field(field, "future_time", message, value)

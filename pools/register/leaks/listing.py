@@ -48,7 +48,7 @@ def _leak_row(row: Mapping[str, Any], block: Block) -> LeakRow:
         "id": row["id"],
         "block_id": block.pk,
         "cidr": str(block.cidr),
-        "address": block_fields.address(str(block.cidr)),
+        "address": block_fields.host_address(str(block.cidr)),
         "pool": block.pool.name,
         "pool_id": block.pool_id,
         "cluster": block.pool.cluster.name,

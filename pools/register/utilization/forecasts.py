@@ -35,7 +35,7 @@ class DatedForecast:
     @property
     def missing(self) -> int:
         """Days of history that are still missing for a forecast."""
-        return max(0, forecast.NEEDED - self.history)
+        return max(0, forecast.MIN_HISTORY - self.history)
 
 
 def forecast_pool(pool: Pool, used: Mapping[int, usage.Usage]) -> dict[int, DatedForecast]:
