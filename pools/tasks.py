@@ -70,7 +70,7 @@ def due_checks() -> int:
 
 @shared_task(soft_time_limit=checks.LONGEST + 30, time_limit=checks.LONGEST + 60)
 def do_checks(run_id: int) -> int:
-    run = checks.do(run_id)
+    run = checks.execute(run_id)
     return run.violations if run is not None else 0
 
 

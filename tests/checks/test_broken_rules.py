@@ -25,7 +25,7 @@ SILENCED = {
     "ALTER TABLE pools_block DISABLE TRIGGER pools_block_fits": "trigger pools_block_fits of pools_block is switched off",
     "ALTER TABLE pools_block ENABLE REPLICA TRIGGER pools_block_fits": "trigger pools_block_fits of pools_block is switched off",
     "DROP TRIGGER pools_pool_is_immutable ON pools_pool": "trigger pools_pool_is_immutable of pools_pool is missing",
-    "ALTER TABLE pools_block ENABLE TRIGGER pools_block_recovers": "is switched on although nothing recovers",
+    "ALTER TABLE pools_block ENABLE TRIGGER pools_block_recovers": "is enabled although no recovery is in progress",
     "CREATE OR REPLACE FUNCTION pools_block_keeps_its_word() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$": "function pools_block_keeps_its_word does something else",
     "CREATE OR REPLACE FUNCTION _pgtrigger_should_ignore(trigger_name name) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT true $$": "function _pgtrigger_should_ignore does something else",
     "ALTER FUNCTION ipam_release RENAME TO ipam_freed": "function ipam_release is missing",

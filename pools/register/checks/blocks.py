@@ -44,7 +44,7 @@ def _remove_from_windows(id_range: tuple[int, int], _by: events.Author) -> int:
             [[pk for pk, _, _ in rows]],
         )
         removed = int(cursor.rowcount)
-    repairs.of_pools(pool for _, _, pool in rows if pool is not None)
+    repairs.record_pool_repairs(pool for _, _, pool in rows if pool is not None)
     return removed
 
 
@@ -54,7 +54,7 @@ PLACE = checks.Check(
     proves="Every block lies inside exactly one CIDR of its pool, is of the pool's mask size, and has"
     " its pool's address space and category.",
     steps=checks.slices("pools_block"),
-    find=checks.told(
+    find=checks.find_by_statement(
         f"SELECT 'Block ' || cidr || ' (' || state || '): ' || why, pool FROM ({_MISPLACED}) m"  # noqa: S608
         " WHERE why IS NOT NULL ORDER BY id"
     ),
@@ -67,7 +67,7 @@ FORM = checks.Check(
     proves="No block is stored as an IPv4 address that is mapped into IPv6, so that an address has one"
     " form only.",
     steps=checks.slices("pools_block"),
-    find=checks.told("""
+    find=checks.find_by_statement("""
         SELECT 'Block ' || cidr || ' is IPv4 mapped into IPv6', pool_id FROM pools_block
         WHERE id > %(low)s AND id <= %(high)s AND cidr <<= '::ffff:0:0/96'::cidr ORDER BY id
     """),
@@ -79,7 +79,7 @@ STATE = checks.Check(
     proves="A held block has a holder and a beginning, a cooling one an end that is not before its"
     " release, and what is withheld is never about to be handed out.",
     steps=checks.slices("pools_block"),
-    find=checks.told(statements.read("pools/check_block_state")),
+    find=checks.find_by_statement(statements.read("pools/check_block_state")),
 )
 
 # By the index of the address: the log has none of the blocks' ids.
@@ -89,7 +89,7 @@ HISTORY = checks.Check(
     proves="The last event of every held or cooling block tells of the state, the holder and the"
     " times that its row has; no cooldown is shorter than its event says.",
     steps=checks.slices("pools_block"),
-    find=checks.told(statements.read("pools/check_block_history")),
+    find=checks.find_by_statement(statements.read("pools/check_block_history")),
 )
 
 CHECKS: list[checks.Check] = [PLACE, FORM, STATE, HISTORY]

@@ -72,7 +72,7 @@ def _mend(pool_id: int, _by: events.Author) -> int:
     wrong = sum(1 for _ in checks.rows(_KEPT, {"pool": pool_id}))
     if wrong:
         usage.refresh()
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return wrong
 
 
@@ -106,11 +106,11 @@ def _mend_windows(_at: Any, _by: events.Author) -> int:
     gone = list(checks.rows(f"SELECT p.id, w.id {_ORPHANED} UNION SELECT p.id, w.id {_OTHERWISE}"))
     ahead = list(checks.rows(f"SELECT p.id, w.id {_AHEAD}"))
     ids = [[pk for _, pk in rows] for rows in (gone, ahead)]
-    repaired = checks.changed("DELETE FROM pools_window WHERE id = ANY(%s)", [ids[0]])
-    repaired += checks.changed(
+    repaired = checks.execute("DELETE FROM pools_window WHERE id = ANY(%s)", [ids[0]])
+    repaired += checks.execute(
         "UPDATE pools_window SET since = to_timestamp(0) WHERE id = ANY(%s)", [ids[1]]
     )
-    repairs.of_pools(pool_id for pool_id, _ in gone + ahead)
+    repairs.record_pool_repairs(pool_id for pool_id, _ in gone + ahead)
     return repaired
 
 
@@ -119,7 +119,7 @@ WINDOWS = checks.Check(
     invariants="usage-adds-up",
     proves="The allocator's notes are of families that their pools have, say what pool and cluster say,"
     " and their windows do not begin ahead of the clock.",
-    find=checks.told(
+    find=checks.find_by_statement(
         f"SELECT 'Pool ' || p.name || ' has a window of IPv' || w.family || ', which it has not', p.id {_ORPHANED}"
         f" UNION ALL SELECT 'The IPv' || w.family || ' window of pool ' || p.name || ' begins ahead of the clock', p.id {_AHEAD}"
         f" UNION ALL SELECT 'The IPv' || w.family || ' note of pool ' || p.name || ' says otherwise than the pool or its cluster', p.id {_OTHERWISE}"

@@ -154,7 +154,7 @@ def _mend(pool_id: int, _by: events.Author) -> int:
                     window.remove(cidr, difference.span)
             repaired += len(batch)
     if repaired:
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return repaired
 
 

@@ -22,7 +22,7 @@ BLOCKS = checks.Check(
     invariants="every-change-has-an-event, no-reuse-while-cooling",
     proves="Every block that its last event says is held or cooling has a row that says so too.",
     steps=checks.slices("pools_blockevent", key="pgh_id"),
-    find=checks.told(statements.read("pools/check_row_history")),
+    find=checks.find_by_statement(statements.read("pools/check_row_history")),
 )
 
 

@@ -15,7 +15,7 @@ KEYS = checks.Check(
     code="idempotency_keys",
     invariants="one-answer-per-key",
     proves="Under one key of one client there is one answer, complete, to one request.",
-    find=checks.told("""
+    find=checks.find_by_statement("""
         SELECT 'The key ' || left(key, 40) || ' of user ' || user_id || ' has ' || count(*)
             || ' answers', NULL::bigint
         FROM pools_idempotencykey GROUP BY user_id, key HAVING count(*) > 1
@@ -26,7 +26,7 @@ KEYS = checks.Check(
     """),
 )
 
-_ENDED = checks.told(statements.read("pools/check_allocation_requests"))
+_ENDED = checks.find_by_statement(statements.read("pools/check_allocation_requests"))
 
 
 def _requests(id_range: tuple[int, int]) -> Iterator[checks.Violation]:
@@ -65,7 +65,7 @@ LEASES = checks.Check(
     invariants="one-worker-for-a-cluster",
     proves="Nobody has a cluster for longer than a lease lasts, a lease has an owner, and every"
     " cluster is due within two hours.",
-    find=checks.told(f"""
+    find=checks.find_by_statement(f"""
         SELECT 'Cluster ' || c.name || ': ' || CASE
             WHEN (leased_by = '') <> (leased_until IS NULL) THEN 'its lease has no owner, or no end'
             WHEN leased_until > ipam_clock() + interval '{leases.SECONDS + 5} seconds'

@@ -80,19 +80,19 @@ def _mend(pool_id: int, _by: events.Author) -> int:
         _marked(pool_id, {cidr: IndexSet(blocked) for cidr, blocked in blocked_spans.items()})
     )
     unmarked = [pk for pk, _, _ in wrong]
-    repaired = checks.changed(
+    repaired = checks.execute(
         "DELETE FROM pools_block WHERE id = ANY(%s) AND state = 'available'", [unmarked]
     )
-    repaired += checks.changed(
+    repaired += checks.execute(
         "UPDATE pools_block SET withheld = true WHERE id = ANY(%s) AND NOT withheld", [unmarked]
     )
-    repaired += checks.changed(
+    repaired += checks.execute(
         "UPDATE pools_block SET withheld = false WHERE id = ANY(%s) AND withheld"
         " AND state IN ('held', 'cooling')",
         [[pk for pk, _, _ in spare]],
     )
     if repaired:
-        repairs.of_pools([pool_id])
+        repairs.record_pool_repairs([pool_id])
     return repaired
 
 

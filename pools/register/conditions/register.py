@@ -87,7 +87,7 @@ def _scheduler(_known: Known) -> Iterator[Found]:
 
 def _violations(_known: Known) -> Iterator[Found]:
     """By the last word on each check, less what was repaired."""
-    count = reports.violations()
+    count = reports.count_violations()
     if count:
         title = f"The checks found {_many(count, 'violation')} of the invariants"
         detail = "`manage.py ipam check` says more."

@@ -140,7 +140,7 @@ def _counts(
 
 def _held(pool_id: int, family: int, moment: datetime) -> int:
     """How many are held now, less what was added since: one statement, so one moment."""
-    low, _ = event_numbers.within(moment, None)
+    low, _ = event_numbers.span_between(moment, None)
     ((now, whole, single),) = database.rows(
         _SINCE, {"pool": pool_id, "family": family, "at": moment, "low": low}, prepare=False
     )
@@ -155,7 +155,7 @@ _SINCE = statements.read("pools/pool_events_since")
 def _cooling(pool_id: int, family: int, moment: datetime) -> int | None:
     """Released, not over its cooldown, and nothing happened to it since; None: more than counted."""
     longest = _longest_cooldown(pool_id)
-    low, high = event_numbers.within(moment - longest, moment + timedelta(microseconds=1))
+    low, high = event_numbers.span_between(moment - longest, moment + timedelta(microseconds=1))
     values = {
         "pool": pool_id,
         "family": family,
@@ -194,7 +194,7 @@ def holders(
 ) -> Holders:
     """Who held or cooled which block of the pool then, a page at a time."""
     deadline = time.monotonic() + SECONDS
-    _, high = event_numbers.within(None, moment + timedelta(microseconds=1))
+    _, high = event_numbers.span_between(None, moment + timedelta(microseconds=1))
     position = min(high, below - 1) if below is not None else high
     numbers: list[int] = []
     while len(numbers) <= limit:
