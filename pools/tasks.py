@@ -145,8 +145,8 @@ def end_recovery() -> bool:
 @shared_task
 def evaluate_notices() -> int:
     """What changed is told at once, instead of with the next tick."""
-    told = evaluation.evaluate().told
-    return send_webhooks() if told else 0
+    deliveries = evaluation.evaluate().deliveries
+    return send_webhooks() if deliveries else 0
 
 
 @shared_task

@@ -82,7 +82,7 @@ def view(request: HttpRequest) -> HttpResponseBase:
 
 
 def _asked(request: HttpRequest) -> _Asked:
-    text = search_text.read(request.GET.get("q", "")).text
+    text = search_text.parse(request.GET.get("q", "")).text
     problems: list[str] = []
     at, since = (_moment(request.GET.get(name, ""), problems) for name in ("at", "since"))
     kind, number = request.GET.get("kind", ""), lists.number(request.GET.get("object", ""))
@@ -139,7 +139,7 @@ def _tenures(request: HttpRequest, asked: _Asked) -> dict[str, Any]:
 
 
 def _had(text: str, moment: datetime) -> list[Tenure]:
-    searched = search_text.read(text)
+    searched = search_text.parse(text)
     if searched.address is not None:
         return addresses.holders(searched.address, at=moment)[0]
     if searched.network is not None:

@@ -54,7 +54,9 @@ class Checks(views.View):
 
         def work() -> idempotency.Stored:
             author = views.author(request)
-            run = runs.request_run(author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS)
+            run = runs.request_run(
+                author=author, repair=repair, only=only, seconds=seconds or runs.SECONDS
+            )
             tasks.nudge_checks()
             return idempotency.Stored(202, _whole(run))
 

@@ -17,7 +17,7 @@ from pools.models import Delivery, Notice, WebhookTarget
 from pools.models.fields import Now
 from pools.platform.alerts import outbox, sending
 from pools.platform.conditions import evaluation, registry
-from pools.platform.conditions.registry import Condition, Found, Known
+from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 from pools.register.conditions import pools
 from tests import factories
 from tests.concurrent import threads
@@ -53,7 +53,7 @@ def test_without_the_lock_the_constraint_holds(
     """Both looked before either wrote: the second is refused whole, its messages with it."""
     looked = threading.Barrier(2)
 
-    def find(_known: Known) -> list[Found]:
+    def find(_known: OpenLevels) -> list[ActiveCondition]:
         looked.wait(30)
         return []
 

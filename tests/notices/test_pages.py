@@ -146,8 +146,8 @@ def test_the_page_says_when_the_scheduler_stands_still() -> None:
     client = people.browser(["view_notice"])
     Measure.objects.create(name="ipam_scheduler_last_tick_timestamp_seconds", value=1_600_000_000)
     assert b"The scheduler has not run" in client.get(reverse(NOTICES)).content
-    assert evaluation.stand_in() is not None
+    assert evaluation.evaluate_without_scheduler() is not None
     assert Notice.objects.get().code == "scheduler_stopped"
     Measure.objects.update(value=32_000_000_000)
     assert b"The scheduler has not run" not in client.get(reverse(NOTICES)).content
-    assert evaluation.stand_in() is None
+    assert evaluation.evaluate_without_scheduler() is None

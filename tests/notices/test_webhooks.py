@@ -43,7 +43,7 @@ def test_a_notice_arrives_signed_when_it_opens_and_when_it_ends(
     target, secret = receiver.target(codes=["pool_nearly_full"])
     pool = factories.pool("10.0.0.0/30", cooldown=0)
     blocks = [factories.take(pool), factories.take(pool)]
-    assert evaluation.evaluate().told == 1
+    assert evaluation.evaluate().deliveries == 1
     assert sending.work_off(target.pk) == 1
     (one,) = receiver.received
     assert one.path == "/hook"
@@ -69,7 +69,7 @@ def test_nothing_is_written_when_the_notice_is_not(receiver: Receiver) -> None:
     receiver.target()
     fill()
     with transaction.atomic():
-        assert evaluation.evaluate().told == 2
+        assert evaluation.evaluate().deliveries == 2
         transaction.set_rollback(True)
     assert (Notice.objects.count(), Delivery.objects.count()) == (0, 0)
 
@@ -78,7 +78,7 @@ def test_a_target_is_told_only_what_it_wants_and_while_it_is_on(receiver: Receiv
     receiver.target("leaks", codes=["leaked_blocks"])
     receiver.target("off", enabled=False)
     fill()
-    assert evaluation.evaluate().told == 0
+    assert evaluation.evaluate().deliveries == 0
 
 
 @pytest.mark.parametrize("status", [199, 302, 400, 410, 429, 500, 503])

@@ -52,7 +52,7 @@ class TermsForm(forms.Form):
                 said.get("mode") or "", said.get("managed_resources") or ()
             )
         except errors.InvalidInput as error:
-            pages.put(self, error)
+            pages.add_errors(self, error)
         return said
 
 
@@ -108,7 +108,7 @@ class ConnectForm(TermsForm):
             try:
                 self._read(given)
             except errors.IpamError as error:
-                pages.put(self, _with_paths(error), lambda _problem: "text")
+                pages.add_errors(self, _with_paths(error), lambda _problem: "text")
         return said
 
     def _given(self, said: dict[str, Any]) -> bytes | None:

@@ -80,7 +80,7 @@ def begin(request: HttpRequest, pool: Pool) -> HttpResponseBase:
                     return HttpResponseRedirect(url_of(migrations.begin(want, author=author)))
                 forecast = cidr_migration_forecast.forecast_migration(want, author=author)
             except errors.IpamError as error:
-                pages.put(form, error)
+                pages.add_errors(form, error)
     past = CIDRMigration.objects.filter(pool=pool).select_related(
         "pool__cluster", "pool_cidr__pool__cluster"
     )
@@ -135,7 +135,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
         step = _step(request.POST.get("step", ""))
         if step is not MigrationStep.WIDEN or "_confirmed" in request.POST:
             return _taken(request, migration, step)
-        with pages.told(request):
+        with pages.errors_as_messages(request):
             forecast = _forecast(migration, step, pages.author(request))
         if forecast is None:
             return HttpResponseRedirect(url_of(migration))
@@ -165,7 +165,7 @@ def view(request: HttpRequest, pool: Pool, migration_id: int) -> HttpResponseBas
 
 
 def _taken(request: HttpRequest, migration: CIDRMigration, step: MigrationStep) -> HttpResponseBase:
-    with pages.told(request):
+    with pages.errors_as_messages(request):
         taken = migrations.take(migration.pk, step, author=pages.author(request))
         waits = step is MigrationStep.REMOVE and not taken.outcome
         said = _REMOVING if waits else _SAID[step]

@@ -14,7 +14,7 @@ from pools.models.audit import AuditVerification
 from pools.models.notices import Level
 from pools.platform import database, scheduler
 from pools.platform.checks import reports
-from pools.platform.conditions.registry import Condition, Found, Known
+from pools.platform.conditions.registry import ActiveCondition, Condition, OpenLevels
 
 STALE = "cluster_stale"
 DUPLICATE = "duplicate_address"
@@ -29,7 +29,7 @@ HOPELESS = 6  # failures in a row after which a cluster that was never reached i
 _MOST = 1000  # subjects of one condition that are read
 
 
-def _stale(_known: Known) -> Iterator[Found]:
+def _stale(_known: OpenLevels) -> Iterator[ActiveCondition]:
     """No full pass since it was due by so many seconds."""
     now = database.now()
     overdue = timedelta(seconds=settings.IPAM_NOTICE_STALE_SECONDS)
@@ -43,69 +43,79 @@ def _stale(_known: Known) -> Iterator[Found]:
         detail = f"No full pass has succeeded {since}. {error or 'None failed either.'}"
         url = f"/admin/pools/cluster/{pk}/change/"
         title = f"The picture of cluster {name} is stale"
-        yield Found(STALE, f"cluster/{pk}", Level.ERROR, title, detail, url)
+        yield ActiveCondition(STALE, f"cluster/{pk}", Level.ERROR, title, detail, url)
 
 
-def _duplicates(_known: Known) -> Iterator[Found]:
+def _duplicates(_known: OpenLevels) -> Iterator[ActiveCondition]:
     """Two nodes that list one block, as passes find it."""
     rows = Finding.objects.filter(code="pod_cidr_overlap").values("cluster_id", "cluster__name")
     for row in rows.annotate(count=Count("pk")).order_by("cluster_id")[:_MOST]:
         title = f"{_many(row['count'], 'PodCIDR')} used twice in cluster {row['cluster__name']}"
         url = f"/admin/pools/finding/?cluster={row['cluster_id']}"
         subject = f"cluster/{row['cluster_id']}/pod-cidrs"
-        yield Found(DUPLICATE, subject, Level.ERROR, title, "Two nodes list the same block.", url)
+        yield ActiveCondition(
+            DUPLICATE, subject, Level.ERROR, title, "Two nodes list the same block.", url
+        )
 
 
-def _leaks(_known: Known) -> Iterator[Found]:
+def _leaks(_known: OpenLevels) -> Iterator[ActiveCondition]:
     rows = Leak.objects.filter(confirmed_at__isnull=False).values("cluster_id", "cluster__name")
     for row in rows.annotate(count=Count("pk")).order_by("cluster_id")[:_MOST]:
         title = f"{_many(row['count'], 'block')} leaked in cluster {row['cluster__name']}"
         detail = "Two complete observations did not see their holders."
         url = f"/admin/pools/leak/?cluster={row['cluster_id']}"
-        yield Found(LEAKED, f"cluster/{row['cluster_id']}", Level.WARNING, title, detail, url)
+        yield ActiveCondition(
+            LEAKED, f"cluster/{row['cluster_id']}", Level.WARNING, title, detail, url
+        )
 
 
-def _degraded(_known: Known) -> Iterator[Found]:
+def _degraded(_known: OpenLevels) -> Iterator[ActiveCondition]:
     rows = Environment.objects.exclude(degraded_since=None).select_related("cluster")
     # The oldest first: of very many, those that were told stay told.
     for environment in rows.order_by("degraded_since", "pk")[:_MOST]:
         title = f"Environment {environment} in cluster {environment.cluster} lacks addresses"
         url = f"/admin/pools/environment/{environment.pk}/change/"
-        yield Found(
+        yield ActiveCondition(
             DEGRADED, f"environment/{environment.pk}", Level.ERROR, title, environment.message, url
         )
 
 
-def _scheduler(_known: Known) -> Iterator[Found]:
+def _scheduler(_known: OpenLevels) -> Iterator[ActiveCondition]:
     """Told by whoever is not the scheduler: `manage.py watch` looks, too."""
     silence = scheduler.silence()
     if silence is not None and silence > scheduler.MOST_SILENCE:
         detail = f"Beat or the worker of ipam.default does not run: no tick for {int(silence)} s."
         title = "The scheduler has stopped"
-        yield Found(SCHEDULER, "scheduler", Level.ERROR, title, detail)
+        yield ActiveCondition(SCHEDULER, "scheduler", Level.ERROR, title, detail)
 
 
-def _violations(_known: Known) -> Iterator[Found]:
+def _violations(_known: OpenLevels) -> Iterator[ActiveCondition]:
     """By the last word on each check, less what was repaired."""
     count = reports.count_violations()
     if count:
         title = f"The checks found {_many(count, 'violation')} of the invariants"
         detail = "`manage.py ipam check` says more."
-        yield Found(VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/")
+        yield ActiveCondition(
+            VIOLATIONS, "register", Level.ERROR, title, detail, "/admin/pools/checkrun/"
+        )
 
 
-def _chain(_known: Known) -> Iterator[Found]:
+def _chain(_known: OpenLevels) -> Iterator[ActiveCondition]:
     last = AuditVerification.objects.order_by("-pk").first()
     if last and not last.ok:
         detail = "Events were changed or taken away: `manage.py ipam audit verify` says which."
-        yield Found(CHAIN, "register", Level.ERROR, "The chain of the history is broken", detail)
+        yield ActiveCondition(
+            CHAIN, "register", Level.ERROR, "The chain of the history is broken", detail
+        )
 
 
-def _recovering(_known: Known) -> Iterator[Found]:
+def _recovering(_known: OpenLevels) -> Iterator[ActiveCondition]:
     recovery = Recovery.objects.filter(ended_at=None).first()
     if recovery:
         detail = f"Since {recovery.since:%Y-%m-%d %H:%M} UTC: {recovery.reason}"
-        yield Found(RECOVERING, "register", Level.WARNING, "Recovery: nothing is allocated", detail)
+        yield ActiveCondition(
+            RECOVERING, "register", Level.WARNING, "Recovery: nothing is allocated", detail
+        )
 
 
 def _many(number: int, word: str) -> str:
