@@ -243,7 +243,7 @@ def chain_lines(request: HttpRequest) -> Iterator[attention.Attention]:
     """A history that is not what was sealed."""
     if not request.user.has_perm("pools.view_auditsegment"):
         return
-    last = verification.standing()
+    last = verification.latest()
     if last is None or last.ok:
         return
     words = "1 fault" if last.fault_count == 1 else f"{last.fault_count} faults"

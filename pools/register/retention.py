@@ -49,7 +49,7 @@ def purge(days: int) -> int:
 def _purge(number: int) -> int:
     rows = AuditSegment.objects.select_for_update(of=("self",)).select_related("layout")
     segment = rows.get(pk=number)
-    if not verification.verified(segment):
+    if not verification.is_intact(segment):
         log.error("audit: segment %s of %s does not verify; its events stay", number, segment.day)
         return 0
     gone = kept_count = 0

@@ -141,7 +141,7 @@ def test_segments_that_are_gone(sealed: sealing.Sealed) -> None:
     as_owner("DELETE FROM pools_auditsegment WHERE id IN (2, 3)")
     faults = verification.verify().faults
     assert [(one.code, one.message) for one in faults] == [
-        ("segments_missing", "Segment 2 to 3 are missing.")
+        ("segments_missing", "Segments 2 to 3 are missing.")
     ]
 
 

@@ -66,7 +66,7 @@ def test_without_the_lock_the_constraint_holds(
 
 def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) -> None:
     evaluation.evaluate()
-    sent = threads.together([lambda: sending.work_off(condition.pk)] * 4)
+    sent = threads.together([lambda: sending.send_pending(condition.pk)] * 4)
     assert sorted(sent) == [0, 0, 0, 1]
     assert len(receiver.received) == 1
 
@@ -103,11 +103,11 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_message(
     released.set()
     row = Delivery.objects.get()
     assert (row.state, row.attempts) == ("pending", 0)
-    assert outbox.due() == []  # its lease still runs
+    assert outbox.due_targets() == []  # its lease still runs
     WebhookTarget.objects.update(leased_until=Now())
     receiver.answer = lambda _handler, _received: 204
-    assert outbox.due() == [condition.pk]
-    assert sending.work_off(condition.pk) == 1
+    assert outbox.due_targets() == [condition.pk]
+    assert sending.send_pending(condition.pk) == 1
     first, second = receiver.received
     assert first.headers["X-Cadastre-Delivery"] == second.headers["X-Cadastre-Delivery"]
 

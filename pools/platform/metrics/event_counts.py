@@ -40,12 +40,12 @@ def _step() -> bool:
         cursor.execute(_POSITION, [LOG])
         counted, seen, waits_for = cursor.fetchone() or (0, 0, [])
         complete = counted
-        others = horizon.drawing()
+        others = horizon.open_transactions()
         if horizon.PREPARED not in others and not others & set(waits_for):
             # What was noted is complete; with luck everything up to now is.
             complete = seen
             seen = event_rows.newest_number()
-            waits_for = sorted(horizon.drawing())
+            waits_for = sorted(horizon.open_transactions())
             complete = seen if not waits_for else complete
         upto = min(complete, counted + STEP)
         if upto > counted:
