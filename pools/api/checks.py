@@ -60,7 +60,7 @@ class Checks(views.View):
             tasks.nudge_checks()
             return idempotency.Stored(202, _whole(run))
 
-        return views.answer(views.once(request, work).answer, status=202)
+        return views.answer(views.run_once(request, work).answer, status=202)
 
 
 class CheckView(views.View):

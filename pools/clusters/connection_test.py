@@ -139,7 +139,7 @@ def _examine(
     connection: Connection | None,
 ) -> None:
     now = database.now()
-    for what, moment in credentials.ends(access).items():
+    for what, moment in credentials.expiry_times(access).items():
         examination.endings.append(CredentialExpiry(what, moment, (moment - now).days))
     if not access.ca:
         examination.doubts.append(

@@ -271,7 +271,7 @@ def make_due(connection: Connection) -> None:
 
 def reseal() -> ResealedCredentials:
     """Put all credentials under the newest key of the ring. Raises KeyRingInvalid."""
-    ring, done = secrets.configured(), ResealedCredentials()
+    ring, done = secrets.key_ring(), ResealedCredentials()
     rows = Connection.objects.exclude(sealed="").select_related("cluster").order_by("pk")
     for row in rows:
         try:
@@ -349,7 +349,11 @@ def _once(work: Callable[[], Any]) -> Any:
 
 
 def _stored(cluster: Cluster, source: ConnectionSource, met: Met) -> dict[str, Any]:
-    ends = [end for name, end in credentials.ends(source.access).items() if "authority" not in name]
+    ends = [
+        end
+        for name, end in credentials.expiry_times(source.access).items()
+        if "authority" not in name
+    ]
     values: dict[str, Any] = {
         "server": source.access.server,
         "in_cluster": source.in_cluster,
@@ -359,6 +363,6 @@ def _stored(cluster: Cluster, source: ConnectionSource, met: Met) -> dict[str, A
     if met.version:
         values["version"] = met.version
     if not source.in_cluster:
-        ring = secrets.configured()
+        ring = secrets.key_ring()
         values["sealed"] = ring.seal(source.access.dump(), owner=sync.owner(cluster.pk))
     return values

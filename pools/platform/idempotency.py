@@ -80,7 +80,7 @@ def store(key: Key, answer: Stored) -> None:
     )
 
 
-def once(key: Key | None, work: Callable[[], Stored]) -> Stored:
+def run_once(key: Key | None, work: Callable[[], Stored]) -> Stored:
     """Do the work unless it was done under this key; call it inside a transaction."""
     if key is None:
         return work()

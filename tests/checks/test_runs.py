@@ -57,7 +57,7 @@ def test_the_next_run_goes_on_where_the_time_was_over(slow: Slow) -> None:
     first = check()
     assert not first.complete
     assert (_entry(first, "slow")["resume"], _entry(first, "slow")["count"]) == (4, 4)
-    assert "before the end of slow" in reports.sentence(first)
+    assert "was reached before these checks finished: slow." in reports.sentence(first)
     assert slow.looked == [1, 2, 3, 4]
     slow.steps = 10
     second = check()

@@ -144,7 +144,7 @@ def test_pages_go_on_where_the_last_one_ended(fleet: Any) -> None:
 
 def test_time_is_over_before_all_was_seen(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not looked through is told, and nothing is left out by going on."""
-    monkeypatch.setattr(search, "SECONDS", -1)
+    monkeypatch.setattr(search, "TIME_LIMIT", -1)
     monkeypatch.setattr("pools.platform.history.event_numbers._SLICE", 1)
     below, seen = None, []
     for _ in range(1000):

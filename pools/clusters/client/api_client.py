@@ -290,7 +290,7 @@ class ClusterClient:
             for line in responses.lines_of(response):
                 yield _event(responses.parsed(line))
         except self._no_answer as error:
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
         finally:
             response.close()
 
@@ -450,7 +450,7 @@ class ClusterClient:
             answer = self._api.call_api(method, url, headers, body, _request_timeout=timeouts)
         except self._no_answer as error:
             self._count(method, query, "none")
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
         response: urllib3.BaseHTTPResponse = answer.response
         self._count(method, query, str(response.status))
         return response
@@ -470,7 +470,7 @@ class ClusterClient:
         try:
             return responses.body_of(response, seconds=self._read * _WHOLE_ANSWER)
         except self._no_answer as error:
-            raise connection_errors.no_answer(error) from error
+            raise connection_errors.fault_of(error) from error
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> faults.ClusterFault:
         return responses.refusal(response.status, response.headers, self._body(response))

@@ -35,7 +35,7 @@ def access(connection: Connection) -> Access:
     """Where and with what credentials the cluster is reached. Raises SecretUnreadable."""
     if connection.in_cluster:
         return kubeconfig.in_cluster(os.environ)
-    ring = secrets.configured()
+    ring = secrets.key_ring()
     return Access.load(ring.open(connection.sealed, owner=owner(connection.cluster_id)))
 
 

@@ -123,7 +123,7 @@ def delete(target: WebhookTarget, *, author: events.Author) -> None:
 def rotate(target: WebhookTarget, *, author: events.Author) -> str:
     """Generate and return a new secret; messages are signed with it from now on."""
     secret_text = f"{_PREFIX}{randomness.token_urlsafe(32)}"
-    sealed = secrets.configured().seal(secret_text.encode(), owner=owner(target.pk))
+    sealed = secrets.key_ring().seal(secret_text.encode(), owner=owner(target.pk))
     with events.recorded(author):
         changed = WebhookTarget.objects.filter(pk=target.pk)
         if not changed.update(sealed=sealed, secret_made_at=Now()):
@@ -134,7 +134,7 @@ def rotate(target: WebhookTarget, *, author: events.Author) -> str:
 
 def secret(target: WebhookTarget) -> str:
     """Return the secret of a target. Raises SecretUnreadable."""
-    return secrets.configured().open(target.sealed, owner=owner(target.pk)).decode()
+    return secrets.key_ring().open(target.sealed, owner=owner(target.pk)).decode()
 
 
 def owner(target_id: int) -> str:
@@ -144,7 +144,7 @@ def owner(target_id: int) -> str:
 
 def reseal() -> Resealed:
     """Seal all secrets with the newest key of the ring. Raises KeyRingInvalid."""
-    ring, result = secrets.configured(), Resealed()
+    ring, result = secrets.key_ring(), Resealed()
     for row in WebhookTarget.objects.order_by("pk"):
         try:
             sealed = ring.reseal(row.sealed, owner=owner(row.pk))

@@ -196,7 +196,7 @@ def _allocate_all(
         # As events.recorded and window.lock do it, in one round trip; the lock before any row:
         # whoever holds rows never waits for it.
         database.rows(_BEGIN, [author.as_context(), advisory_locks.POOL, pool_id])
-        done = idempotency.once(key, lambda: _stored(_allocate_locked(pool_id, demand)))
+        done = idempotency.run_once(key, lambda: _stored(_allocate_locked(pool_id, demand)))
     return _from_stored(done.status, done.answer)
 
 

@@ -133,7 +133,7 @@ def _pend(
         )
         return idempotency.Stored(202, {"request": request.pk})
 
-    return _request(idempotency.once(key, stored).answer["request"])
+    return _request(idempotency.run_once(key, stored).answer["request"])
 
 
 def _request(request_id: int) -> AllocationRequest:
