@@ -176,7 +176,7 @@ def _found(rows: QuerySet[Event], searched: search_text.SearchText) -> QuerySet[
 
 
 def _event_page(request: HttpRequest, event: Event) -> HttpResponseBase:
-    model = events.logs()[event.table]
+    model = events.event_models()[event.table]
     after = model.objects.filter(pk=event.pk).first()
     before = _before(event, model, after)
     return pages.page(

@@ -223,7 +223,7 @@ def replace(
     def work() -> None:
         with events.recorded(author):
             Connection.objects.filter(pk=connection.pk).update(**values)
-            events.credentials_replaced(connection.pk, author=author)
+            events.record_credentials_replaced(connection.pk, author=author)
 
     _once(work)
     return get_connection(connection.cluster)

@@ -178,7 +178,9 @@ def _note(
 ) -> None:
     what = f"{cluster_object} {path}".strip()
     reason = f"{what}: {author.reason}" if author.reason else what
-    events.of_connection(connection.pk, label, author=dataclasses.replace(author, reason=reason))
+    events.record_connection_event(
+        connection.pk, label, author=dataclasses.replace(author, reason=reason)
+    )
 
 
 def note_takeover(

@@ -53,8 +53,8 @@ def _purge(number: int) -> int:
         log.error("audit: segment %s of %s does not verify; its events stay", number, segment.day)
         return 0
     gone = kept_count = 0
-    with pgtrigger.ignore(*events.append_only()):
-        for model in events.logs().values():
+    with pgtrigger.ignore(*events.append_only_triggers()):
+        for model in events.event_models().values():
             inside = model.objects.filter(pgh_id__gt=segment.after_id, pgh_id__lte=segment.last_id)
             gone += _old(model, inside, segment.after_id).delete()[0]
             kept_count += inside.count()

@@ -48,7 +48,7 @@ def current_layout() -> Layout:
     """Return the columns of each event table as this version defines them."""
     return {
         model._meta.db_table: sorted(field.column for field in model._meta.concrete_fields)
-        for model in events.logs().values()
+        for model in events.event_models().values()
     }
 
 

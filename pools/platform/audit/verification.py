@@ -316,7 +316,7 @@ def _verify_end(last: AuditSegment | None, report: Report) -> None:
         report.add(Fault("segments_missing", message, count=missing))
     after = last.last_id if last else 0
     drawn = event_rows.newest_number()
-    for model in events.logs().values():
+    for model in events.event_models().values():
         rows = model.objects.filter(pgh_id__gt=after)
         report.unsealed += rows.order_by().values("pk")[:_TAIL].count()
         beyond = list(

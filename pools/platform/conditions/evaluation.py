@@ -80,7 +80,7 @@ def evaluate() -> Outcome:
 
 def evaluate_without_scheduler() -> Outcome | None:
     """Evaluate if the scheduler has stopped, which would otherwise never report its own failure."""
-    seconds = scheduler.silence()
+    seconds = scheduler.seconds_since_tick()
     return evaluate() if seconds is not None and seconds > scheduler.MOST_SILENCE else None
 
 

@@ -41,7 +41,7 @@ def read_changes(event_keys: Iterable[tuple[str, int]]) -> dict[int, Change]:
     for table, number in event_keys:
         by_table[table].append(number)
         changes[number] = Change()
-    for table, model in events.logs().items():
+    for table, model in events.event_models().items():
         if table in by_table and table != _WITHOUT_STATE:
             changes |= _read(model, by_table[table])
     return changes

@@ -147,5 +147,5 @@ def _tokens(key: str) -> list[list[Any]]:
 
 
 def _read(key: str) -> list[list[Any]]:
-    rows: list[list[Any]] = json.loads(prepared.text(_OWNER, [key]))
+    rows: list[list[Any]] = json.loads(prepared.fetch_text(_OWNER, [key]))
     return rows

@@ -89,7 +89,7 @@ def key(request: Request, body: bytes | None = None) -> idempotency.Key | None:
     header = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if header is None:
         return None
-    return idempotency.key_of(
+    return idempotency.parse_key(
         header,
         user_id=request.user.pk or 0,
         method=request.method or "",

@@ -130,7 +130,7 @@ def _ask(
     """(outcome, HTTP status as stored or 0, the block's row)."""
     holder = demand.holders[0]
     answer = json.loads(
-        prepared.text(
+        prepared.fetch_text(
             _ALLOCATE,
             [
                 pool_id,
@@ -261,7 +261,7 @@ def release(
     if author.reason:
         author = replace(author, forced=force)
     answer = json.loads(
-        prepared.text(
+        prepared.fetch_text(
             "SELECT row_to_json(ipam_release($1::bigint, $2::text, $3::text, $4::text,"
             " $5::text, $6::boolean, $7::text))::text",
             [

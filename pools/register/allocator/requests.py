@@ -95,7 +95,7 @@ def _record(
     pool: Pool, demand: allocation.BlockDemand, error: errors.PoolExhausted, author: events.Author
 ) -> None:
     holder = demand.holders[0]
-    events.allocation_failed(
+    events.record_allocation_failure(
         pool,
         holder=(holder.kind, holder.id),
         org=demand.org,

@@ -27,7 +27,7 @@ BLOCKS = checks.Check(
 
 
 def _tables(after: str | None) -> Iterator[tuple[str, str]]:
-    names = sorted(name for name, log in events.logs().items() if _has_every_change(log))
+    names = sorted(name for name, log in events.event_models().items() if _has_every_change(log))
     return ((name, name) for name in names if name > (after or ""))
 
 
@@ -38,7 +38,7 @@ def _has_every_change(log: Any) -> bool:
 
 
 def _find(name: str) -> Iterator[checks.Violation]:
-    for text, _ in checks.rows(_statement(events.logs()[name])):
+    for text, _ in checks.rows(_statement(events.event_models()[name])):
         yield checks.Violation(text)
 
 

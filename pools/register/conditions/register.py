@@ -82,7 +82,7 @@ def _degraded(_known: OpenLevels) -> Iterator[ActiveCondition]:
 
 def _scheduler(_known: OpenLevels) -> Iterator[ActiveCondition]:
     """Told by whoever is not the scheduler: `manage.py watch` looks, too."""
-    silence = scheduler.silence()
+    silence = scheduler.seconds_since_tick()
     if silence is not None and silence > scheduler.MOST_SILENCE:
         detail = f"Beat or the worker of ipam.default does not run: no tick for {int(silence)} s."
         title = "The scheduler has stopped"
