@@ -182,17 +182,17 @@ class _Process:
 
 # In the order of the unique index, so that concurrent writes do not deadlock.
 _ADD = """
-    INSERT INTO pools_measure AS kept (name, labels, value)
+    INSERT INTO pools_measure AS measure (name, labels, value)
     SELECT * FROM unnest(%s::text[], %s::text[], %s::float8[]) AS new (name, labels, value)
     ORDER BY name, labels
-    ON CONFLICT (name, labels) DO UPDATE SET value = kept.value + EXCLUDED.value
+    ON CONFLICT (name, labels) DO UPDATE SET value = measure.value + EXCLUDED.value
 """
 _SET = """
-    INSERT INTO pools_measure AS kept (name, labels, value)
+    INSERT INTO pools_measure AS measure (name, labels, value)
     SELECT name, labels, extract(epoch FROM clock_timestamp()) - age
     FROM unnest(%s::text[], %s::text[], %s::float8[]) AS new (name, labels, age)
     ORDER BY name, labels
-    ON CONFLICT (name, labels) DO UPDATE SET value = greatest(kept.value, EXCLUDED.value)
+    ON CONFLICT (name, labels) DO UPDATE SET value = greatest(measure.value, EXCLUDED.value)
 """
 
 

@@ -74,7 +74,7 @@ def test_two_who_send_send_once(condition: WebhookTarget, receiver: Receiver) ->
 _SEND = """
 import django; django.setup()
 from pools.platform.alerts import sending
-sending.work_off({target})
+sending.send_pending({target})
 """
 
 

@@ -112,8 +112,8 @@ class Chart:
         if value is None:
             return "\N{EN DASH}"
         if self.percent:
-            whole = shares.whole_percent(value / 100)
-            return "<1 %" if value > 0 and not whole else f"{whole} %"
+            percent = shares.whole_percent(value / 100)
+            return "<1 %" if value > 0 and not percent else f"{percent} %"
         return display.digits(int(value)) if value == int(value) else f"{value:.1f}"
 
     def svg(self) -> SafeString:
@@ -154,8 +154,8 @@ class Chart:
             ]
             path = ""
             for run in self._runs(tops):
-                back = [(x, self._y(below[index])) for index, x, _ in reversed(run)]
-                path += _line(run) + "".join(f"L{x} {y}" for x, y in back) + "Z"
+                baseline = [(x, self._y(below[index])) for index, x, _ in reversed(run)]
+                path += _line(run) + "".join(f"L{x} {y}" for x, y in baseline) + "Z"
             yield f"c-area {_class(series, number)}", path
             below = sums
 

@@ -27,8 +27,8 @@ def addresses_text(**attrs: str) -> forms.Widget:
 
 def lines(rows: int, **attrs: str) -> forms.Widget:
     """A text area for addresses."""
-    more = {"rows": str(rows), "class": "cad-mono-input", "spellcheck": "false", **attrs}
-    return widgets.UnfoldAdminTextareaWidget(attrs=more)
+    attributes = {"rows": str(rows), "class": "cad-mono-input", "spellcheck": "false", **attrs}
+    return widgets.UnfoldAdminTextareaWidget(attrs=attributes)
 
 
 def select() -> forms.Widget:

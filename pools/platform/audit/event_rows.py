@@ -34,7 +34,7 @@ class Row:
     number: int
     table: str
     mark: bytes
-    at: datetime
+    created_at: datetime
     actor: str
     org: str
     env: str

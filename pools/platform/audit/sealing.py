@@ -100,7 +100,7 @@ def _split(rows: list[Row], day: date, today: date) -> Iterator[tuple[date, list
     """Yield parts of at most SIZE events of one day; days never decrease and never exceed today."""
     part: list[Row] = []
     for row in rows:
-        row_day = max(day, min(row.at.astimezone(UTC).date(), today))
+        row_day = max(day, min(row.created_at.astimezone(UTC).date(), today))
         if part and (row_day != day or len(part) == SIZE):
             yield day, part
             part = []
@@ -112,12 +112,12 @@ def _split(rows: list[Row], day: date, today: date) -> Iterator[tuple[date, list
 
 def _lag(last: AuditSegment | None, rows: list[Row]) -> float:
     """Return the most seconds by which an event is older than an event with a smaller number."""
-    newest = last.newest_at if last else rows[0].at
-    most = 0.0
+    newest = last.newest_at if last else rows[0].created_at
+    lag = 0.0
     for row in rows:
-        newest = max(newest, row.at)
-        most = max(most, (newest - row.at).total_seconds())
-    return most
+        newest = max(newest, row.created_at)
+        lag = max(lag, (newest - row.created_at).total_seconds())
+    return lag
 
 
 def _segment(
@@ -129,7 +129,7 @@ def _segment(
     layout: AuditLayout,
     now: datetime,
 ) -> AuditSegment:
-    newest = max(row.at for row in rows)
+    newest = max(row.created_at for row in rows)
     after = last.last_id if last else 0
     packed = event_rows.pack_marks(after, rows)
     segment = AuditSegment(
@@ -139,7 +139,7 @@ def _segment(
         last_id=through,
         count=len(rows),
         layout=layout,
-        oldest_at=min(row.at for row in rows),
+        oldest_at=min(row.created_at for row in rows),
         newest_at=max(newest, last.newest_at) if last else newest,
         marks=packed,
         marks_digest=hashlib.sha256(packed).hexdigest(),

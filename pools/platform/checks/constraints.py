@@ -33,7 +33,7 @@ class _Table:
     columns: dict[str, tuple[int, bool]] = field(default_factory=dict)  # number, not null
 
 
-def _find(_at: Any) -> Iterator[checks.Violation]:
+def _find(_step: Any) -> Iterator[checks.Violation]:
     table_models = [
         model
         for model in apps.get_models(include_auto_created=True)

@@ -27,7 +27,7 @@ _ENABLED = {"O", "A"}  # pg_trigger.tgenabled: fires for ordinary sessions
 _RECOVERY_TRIGGER = "pools_block_recovers"
 
 
-def _find(_at: Any) -> Iterator[checks.Violation]:
+def _find(_step: Any) -> Iterator[checks.Violation]:
     triggers, functions, views = _installed()
     for text in (
         *_check_models(triggers, functions),

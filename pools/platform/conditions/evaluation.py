@@ -90,8 +90,8 @@ def tidy(days: int) -> int:
         return 0
     before = database.now() - timedelta(days=days)
     old = Delivery.objects.exclude(state=DeliveryState.PENDING).filter(created_at__lt=before)
-    gone = old.delete()[0]
-    return gone + Notice.objects.filter(ended_at__lt=before).delete()[0]
+    deleted = old.delete()[0]
+    return deleted + Notice.objects.filter(ended_at__lt=before).delete()[0]
 
 
 def _lock() -> bool:

@@ -26,8 +26,8 @@ class Change:
 
 # The conditions that, with pgh_id, find the previous event of an object: an index for blocks; most other
 # objects have few rows.
-_SAME = "p.pgh_obj_id = e.pgh_obj_id"
-_SAME_BLOCK = f"p.cidr = e.cidr AND {_SAME}"
+_SAME_OBJECT = "p.pgh_obj_id = e.pgh_obj_id"
+_SAME_BLOCK = f"p.cidr = e.cidr AND {_SAME_OBJECT}"
 _WITHOUT_STATE = "failureevent"  # a refused allocation changes nothing
 
 
@@ -49,11 +49,11 @@ def read_changes(event_keys: Iterable[tuple[str, int]]) -> dict[int, Change]:
 
 def _read(model: Any, numbers: list[int]) -> dict[int, Change]:
     table = model._meta.db_table
-    same = _SAME_BLOCK if model is BlockEvent else _SAME
+    condition = _SAME_BLOCK if model is BlockEvent else _SAME_OBJECT
     statement = f"""
         SELECT e.pgh_id, e.pgh_label, to_jsonb(e)::text, to_jsonb(b)::text
         FROM {table} e LEFT JOIN LATERAL (
-            SELECT * FROM {table} p WHERE {same} AND p.pgh_id < e.pgh_id
+            SELECT * FROM {table} p WHERE {condition} AND p.pgh_id < e.pgh_id
             ORDER BY p.pgh_id DESC LIMIT 1) b ON true
         WHERE e.pgh_id = ANY (%s)
     """  # noqa: S608  # names of our own tables

@@ -94,14 +94,16 @@ def _end(certificate: x509.Certificate) -> datetime.datetime:
     return certificate.not_valid_after_utc
 
 
-def _expiry(what: str, certificate: x509.Certificate, now: datetime.datetime) -> list[str]:
+def _expiry(subject: str, certificate: x509.Certificate, now: datetime.datetime) -> list[str]:
     end = _end(certificate)
     day = end.date().isoformat()
     if end <= now:
-        return [f"{what} expired on {day}"]
+        return [f"{subject} expired on {day}"]
     if certificate.not_valid_before_utc > now:
-        return [f"{what} is not valid before {certificate.not_valid_before_utc.date().isoformat()}"]
-    return [f"{what} expires on {day}"] if end <= now + EXPIRES_SOON else []
+        return [
+            f"{subject} is not valid before {certificate.not_valid_before_utc.date().isoformat()}"
+        ]
+    return [f"{subject} expires on {day}"] if end <= now + EXPIRES_SOON else []
 
 
 def expiry_times(access: Access) -> dict[str, datetime.datetime]:

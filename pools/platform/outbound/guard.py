@@ -29,8 +29,8 @@ _PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
 _FORBIDDEN = {
-    ipaddress.ip_network(text): what
-    for text, what in {
+    ipaddress.ip_network(text): kind
+    for text, kind in {
         "0.0.0.0/8": "an unspecified address",
         "127.0.0.0/8": "a loopback address",
         "169.254.0.0/16": "a link-local address, as of metadata services",

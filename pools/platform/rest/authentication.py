@@ -107,9 +107,11 @@ def _is_expired(expiry: datetime | None) -> bool:
 
 
 # The fields of a user that requests need, in the model's order for Model.from_db; others are deferred.
-_ASKED = {"id", "username", "is_active", "is_staff", "is_superuser"}
+_LOADED_FIELDS = {"id", "username", "is_active", "is_staff", "is_superuser"}
 _FIELDS = [
-    field.attname for field in get_user_model()._meta.concrete_fields if field.attname in _ASKED
+    field.attname
+    for field in get_user_model()._meta.concrete_fields
+    if field.attname in _LOADED_FIELDS
 ]
 _COLUMNS = ", ".join(f'u."{field}"' for field in _FIELDS)
 

@@ -79,10 +79,10 @@ def _beyond(columns: Sequence[str], values: Sequence[Any], *, descending: bool) 
     """Return the filter for rows after these values in the order of the columns."""
     compare = "lt" if descending else "gt"
     beyond = Q()
-    same: dict[str, Any] = {}
+    equal_columns: dict[str, Any] = {}
     for column, value in zip(columns, values, strict=True):
-        beyond |= Q(**same, **{f"{column}__{compare}": value})
-        same[column] = value
+        beyond |= Q(**equal_columns, **{f"{column}__{compare}": value})
+        equal_columns[column] = value
     return beyond
 
 
